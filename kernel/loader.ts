@@ -44,11 +44,11 @@ export const loadGroups = async (kernel: KernelServices, options: LoadOptions): 
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {
-    const { name, routes, calls, domains, events = [], points = [] } = group.manifest
+    const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest
     const start = (by?: string) => group.start(by)
     kernel.calls.declare(name, [...Object.keys(routes), ...calls], start)
     kernel.events.declare(name, { events, points }, start)
-    kernel.live.declare(name, domains)
+    kernel.live.declare(name, domains, slowDomains)
   }
   for (const { name, permissions } of manifests) {
     const missing = permissions.daemon.find(call => !kernel.calls.has(call))

@@ -76,9 +76,9 @@ const run = async (): Promise<void> => {
 
 /** A start that cannot happen is one sentence; anything else is a bug, with where it is. */
 const tell = (error: unknown): never => {
-  process.stderr.write(
-    `sandbox: ${error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error}\n`,
-  )
+  const words =
+    error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error
+  process.stderr.write(`sandbox: ${words}\n`)
   process.exit(1)
 }
 

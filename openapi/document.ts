@@ -111,7 +111,7 @@ const operationsOf = (
   const schemas = Object.fromEntries(
     Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]),
   )
-  // Of a group whose calls are not known here, an example for each that has a route.
+  // For a group whose calls are not known here: an example for each call with a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   return functions
     .filter(call => isRoute(call.name))

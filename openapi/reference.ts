@@ -1,3 +1,4 @@
+import { REFERENCE_STYLE } from './reference-style.js'
 import type { OwnPage } from './welcome.js'
 
 /** A JSON Schema of the document, as far as the page shows one. */
@@ -69,7 +70,7 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 /** A page on which a person reads the document: it needs no script, and what the document says is shown as text. */
 export const referencePage = (document: ReferenceDocument): OwnPage => ({
   html: new Page(document).html(),
-  css: CSS,
+  css: REFERENCE_STYLE,
   js: JS,
   policy: POLICY,
 })
@@ -87,6 +88,10 @@ const prose = (text = ''): string =>
 const inline = (text: string): string => escape(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 const literal = (value: unknown): string => `<span class="literal">${escape(JSON.stringify(value))}</span>`
 const lastPart = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
+const fieldList = (fields: readonly string[]): string => `<dl class="fields">${fields.join('')}</dl>`
+const details = (summary: string, content: string): string =>
+  `<details><summary>${summary}</summary>${content}</details>`
+
 class Page {
   readonly #document: ReferenceDocument
   readonly #schemas: { [name: string]: Schema }
@@ -107,7 +112,8 @@ class Page {
         `<section data-group><h2>${escape(group.name)}</h2><ul>${group.calls
           .map(
             ({ path, method, call }) =>
-              `<li data-find="${this.#words(path, method, call)}"><a href="#${escape(call.operationId)}">${verb(method)}${breakable(path)}</a></li>`,
+              `<li data-find="${this.#words(path, method, call)}">`
+              + `<a href="#${escape(call.operationId)}">${verb(method)}${breakable(path)}</a></li>`,
           )
           .join('')}</ul></section>`,
     )
@@ -121,24 +127,27 @@ class Page {
       .filter(([, schema]) => this.#shaped(schema))
       .map(
         ([name, schema]) =>
-          `<article id="type-${escape(name)}"><h3><code>${escape(name)}</code></h3>${prose(schema.description)}${this.#block(schema)}</article>`,
+          `<article id="type-${escape(name)}"><h3><code>${escape(name)}</code></h3>`
+          + `${prose(schema.description)}${this.#block(schema)}</article>`,
       )
     const refusals = Object.entries(components.responses ?? {}).map(
       ([name, { description }]) =>
         `<dt id="refusal-${escape(name)}">${escape(spaced(name))}</dt><dd>${inline(description ?? '')}</dd>`,
     )
+    const more = '<li><a href="#types">Types</a></li><li><a href="#refusals">Refusals</a></li>'
+    const about = `Contract ${escape(info.version)} · ${calls.length} calls · <a href="/openapi.json">openapi.json</a>`
     return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(info.title)} – reference</title>
 <link rel="stylesheet" href="/reference/style.css"><script src="/reference/script.js" defer></script></head>
 <body><nav aria-label="Calls"><p class="title"><a href="#top">${escape(info.title)}</a></p>
 <input id="filter" type="search" placeholder="Filter calls" aria-label="Filter calls" autocomplete="off" hidden>
-${links.join('\n')}<section><h2>More</h2><ul><li><a href="#types">Types</a></li><li><a href="#refusals">Refusals</a></li></ul></section></nav>
-<main id="top"><h1>${escape(info.title)}</h1><p class="quiet">Contract ${escape(info.version)} · ${calls.length} calls · <a href="/openapi.json">openapi.json</a></p>
+${links.join('\n')}<section><h2>More</h2><ul>${more}</ul></section></nav>
+<main id="top"><h1>${escape(info.title)}</h1><p class="quiet">${about}</p>
 ${prose(info.description)}<p id="none" hidden>No call matches.</p>
 ${articles.join('\n')}
 <section id="types"><h2>Types</h2>${types.join('\n')}</section>
-<section id="refusals"><h2>Refusals</h2><dl class="fields">${refusals.join('')}</dl></section></main></body></html>
+<section id="refusals"><h2>Refusals</h2>${fieldList(refusals)}</section></main></body></html>
 `
   }
 
@@ -152,41 +161,44 @@ ${articles.join('\n')}
     const parameters = (call.parameters ?? []).map(({ name, in: place, required, schema, description }) =>
       this.#field(name ?? '', schema ?? {}, required === true, description, place),
     )
+    const deprecated = call.deprecated ? ' <strong>Deprecated.</strong>' : ''
+    const input = body
+      ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description)}${this.#block(body)}`
+      : ''
     return `<article id="${id}" data-find="${this.#words(path, method, call)}">
 <h3>${verb(method)}<code>${breakable(path)}</code> <a class="quiet" href="#${id}">${id}</a></h3>
-<p class="summary">${inline(call.summary ?? '')}${call.deprecated ? ' <strong>Deprecated.</strong>' : ''}</p>${prose(call.description)}
-<p class="who">${who(call)}</p>${parameters.length ? `<h4>Parameters</h4><dl class="fields">${parameters.join('')}</dl>` : ''}
-${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description)}${this.#block(body)}` : ''}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
+<p class="summary">${inline(call.summary ?? '')}${deprecated}</p>${prose(call.description)}
+<p class="who">${who(call)}</p>${parameters.length ? `<h4>Parameters</h4>${fieldList(parameters)}` : ''}
+${input}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
   }
 
   #answer({ responses = {} }: Operation): string {
     const { 200: good, ...others } = responses
     const [type, media] = Object.entries(good?.content ?? {})[0] ?? []
     const shown = media?.schema && type?.match(/json|event-stream/) ? this.#block(media.schema) : ''
-    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) =>
-      $ref
-        ? [
-            {
-              link: `<a href="#refusal-${escape(lastPart($ref))}">${status === 'default' ? 'others' : escape(status)}</a>`,
-              description,
-            },
-          ]
-        : [],
-    )
+    const refusals = Object.entries(others).flatMap(([status, { $ref, description }]) => {
+      const label = status === 'default' ? 'others' : escape(status)
+      return $ref ? [{ link: `<a href="#refusal-${escape(lastPart($ref))}">${label}</a>`, description }] : []
+    })
     const own = refusals
       .filter(({ description }) => description)
       .map(({ link, description }) => `<dt>${link}</dt><dd>${inline(description!)}</dd>`)
     const general = refusals.filter(({ description }) => !description).map(({ link }) => link)
-    return `<h4>Answer ${media?.schema ? this.#name(media.schema) : ''} ${type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''}</h4>
-<p>${inline(good?.description ?? '')}</p>${shown}<h4>Refusals</h4>${own.length ? `<dl class="fields">${own.join('')}</dl>` : ''}<p class="quiet">As every call of its kind: ${general.join(' ')}</p>`
+    const named = media?.schema ? this.#name(media.schema) : ''
+    const format = type && type !== 'application/json' ? `<code>${escape(type)}</code>` : ''
+    return (
+      `<h4>Answer ${named} ${format}</h4>\n<p>${inline(good?.description ?? '')}</p>${shown}`
+      + `<h4>Refusals</h4>${own.length ? fieldList(own) : ''}`
+      + `<p class="quiet">As every call of its kind: ${general.join(' ')}</p>`
+    )
   }
 
-  /** The link of a named type that has a shape of its own, for a heading. */
+  /** The link of a named type with its own section, for a heading. */
   #name(schema: Schema): string {
     return schema.$ref && this.#shaped(schema) ? this.#type(schema) : ''
   }
 
-  /** Whether a type is worth a place of its own: fields or forms, rather than one scalar with limits. */
+  /** Whether a type gets its own section: one with fields or forms, rather than a scalar with limits. */
   #shaped(schema: Schema | undefined): boolean {
     if (schema?.$ref) return this.#shaped(this.#schemas[lastPart(schema.$ref)])
     return schema?.properties !== undefined || schema?.oneOf?.some(option => option.$ref !== undefined) === true
@@ -200,7 +212,7 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
       return oneOf
         .map(option =>
           option.$ref && this.#shaped(option)
-            ? `<details><summary>${escape(lastPart(option.$ref))}${this.#kind(option)}</summary>${this.#block(option)}</details>`
+            ? details(`${escape(lastPart(option.$ref))}${this.#kind(option)}`, this.#block(option))
             : `<p>${this.#type(option)}</p>`,
         )
         .join('')
@@ -209,7 +221,7 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
     const fields = Object.entries(properties).map(([name, field]) =>
       this.#field(name, field, required.includes(name), field.description),
     )
-    return fields.length ? `<dl class="fields">${fields.join('')}</dl>` : '<p>An empty object.</p>'
+    return fields.length ? fieldList(fields) : '<p>An empty object.</p>'
   }
 
   #kind({ $ref = '' }: Schema): string {
@@ -221,9 +233,12 @@ ${body ? `<h4>Body ${this.#name(body)}</h4>${prose(call.requestBody?.description
 
   #field(name: string, schema: Schema, required: boolean, description = '', place?: string): string {
     const inner = schema.properties ? schema : schema.items?.properties ? schema.items : undefined
-    return `<dt><code>${escape(name)}</code>${required ? '' : '<span class="quiet">?</span>'} <span class="type">${this.#type(schema)}</span>${
-      place ? ` <span class="quiet">${escape(place)}</span>` : ''
-    }</dt><dd>${inline(description)}${inner ? this.#block(inner) : ''}</dd>`
+    const mark = required ? '' : '<span class="quiet">?</span>'
+    const where = place ? ` <span class="quiet">${escape(place)}</span>` : ''
+    return (
+      `<dt><code>${escape(name)}</code>${mark} <span class="type">${this.#type(schema)}</span>${where}</dt>`
+      + `<dd>${inline(description)}${inner ? this.#block(inner) : ''}</dd>`
+    )
   }
 
   #type(schema: Schema): string {
@@ -271,9 +286,8 @@ const exampleOf = (
   const shown = [requestBody?.content?.['application/json']?.example, ...answers]
     .filter(value => value !== undefined)
     .map(value => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)))
-  return shown.length === 0
-    ? ''
-    : `<details><summary>Example</summary><pre>${escape([`${method.toUpperCase()} ${at}${query && `?${query}`}`, ...shown].join('\n\n'))}</pre></details>`
+  const request = `${method.toUpperCase()} ${at}${query && `?${query}`}`
+  return shown.length === 0 ? '' : details('Example', `<pre>${escape([request, ...shown].join('\n\n'))}</pre>`)
 }
 
 const span = (least?: number, most?: number, unit = ''): string => {
@@ -297,35 +311,14 @@ const who = ({ 'x-floor': floor = 'owner', 'x-token': tokens = [] }: Operation):
         tokens.length ? `control tokens of scope ${tokens.map(escape).join(', ')}.` : 'no control token.'
       }`
 
-const CSS = `:root{color-scheme:light dark;--ink:#1c2024;--quiet:#5c6670;--line:#dfe3e8;--paper:#fff;--side:#f6f7f9;--code:#eef1f4;--link:#0b5cad}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--quiet:#98a2ad;--line:#2c333b;--paper:#14171a;--side:#1a1e22;--code:#242a30;--link:#79b8ff}}
-*{box-sizing:border-box}html{scroll-padding-top:1rem}
-body{margin:0;display:grid;grid-template-columns:20rem minmax(0,1fr);background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
-nav{position:sticky;top:0;height:100vh;overflow-y:auto;padding:1.25rem;background:var(--side);border-right:1px solid var(--line);font-size:.875rem}
-nav .title{margin:0 0 .75rem;font-weight:650;font-size:1rem}nav h2{margin:1.25rem 0 .25rem;font-size:.75rem;letter-spacing:.04em;text-transform:uppercase;color:var(--quiet)}
-nav ul{list-style:none;margin:0;padding:0}nav li a{display:block;padding:.2rem 0;color:var(--ink);overflow-wrap:anywhere}
-input{width:100%;padding:.5rem .65rem;font:inherit;font-size:1rem;color:inherit;background:var(--paper);border:1px solid var(--line);border-radius:.4rem}
-main{padding:2rem clamp(1rem,4vw,3.5rem) 6rem;max-width:62rem}h1{margin:0;font-size:2rem;line-height:1.2}
-main h2{margin:3.5rem 0 .25rem;font-size:1.5rem}article{padding:1.25rem 0 1.5rem;border-top:1px solid var(--line)}
-h3{margin:0;font-size:1.05rem;line-height:1.5;overflow-wrap:anywhere}h3 .quiet{font-size:.8rem;font-weight:400;margin-left:.5rem}
-h4{margin:1.1rem 0 .35rem;font-size:.875rem}p{margin:.5rem 0}.summary{font-size:1.05rem}.who{font-size:.9rem;border-left:3px solid var(--line);padding-left:.75rem}
-a{color:var(--link);text-decoration:none}a:hover,a:focus-visible{text-decoration:underline}.quiet,nav .quiet{color:var(--quiet);font-size:.875rem}
-code,.type{font-family:ui-monospace,'SFMono-Regular',Menlo,Consolas,monospace;font-size:.86em}p code,dd code{background:var(--code);border-radius:.25rem;padding:.1em .3em}
-.verb{display:inline-block;min-width:3.6em;font:700 .72rem/1 ui-monospace,Menlo,Consolas,monospace;color:var(--quiet)}
-.get{color:light-dark(#0a6b3d,#6fd49b)}.post{color:light-dark(#0b5cad,#79b8ff)}.put,.patch{color:light-dark(#8a5300,#f0b45b)}.delete{color:light-dark(#b3261e,#ff8a80)}
-.fields{margin:.25rem 0;border-left:1px solid var(--line);padding-left:.9rem}dt{margin-top:.45rem;overflow-wrap:anywhere}dt>code{font-weight:650}
-.type{color:var(--quiet)}.literal{color:light-dark(#8a5300,#e3b341)}dd{margin:0;font-size:.92rem}dd .fields{margin-left:.25rem}
-details{margin:.2rem 0}summary{cursor:pointer;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.86em}pre{overflow-x:auto;padding:.6rem .8rem;background:var(--code);border-radius:.3rem;font-size:.82rem;line-height:1.45}:target>h3{background:var(--code);border-radius:.3rem;padding:.2rem .4rem;margin:-.2rem -.4rem}
-[hidden]{display:none!important}
-@media(max-width:52rem){body{display:block}nav{position:static;height:auto;max-height:45vh;border-right:0;border-bottom:1px solid var(--line)}nav li a{padding:.4rem 0}h1{font-size:1.6rem}}
-`
-
 const JS = `const filter = document.getElementById('filter')
 filter.hidden = false
 filter.addEventListener('input', () => {
   const words = filter.value.toLowerCase().split(/\\s+/).filter(Boolean)
-  for (const item of document.querySelectorAll('[data-find]')) item.hidden = !words.every(word => item.dataset.find.includes(word))
-  for (const group of document.querySelectorAll('[data-group]')) group.hidden = !group.querySelector('[data-find]:not([hidden])')
+  for (const item of document.querySelectorAll('[data-find]'))
+    item.hidden = !words.every(word => item.dataset.find.includes(word))
+  for (const group of document.querySelectorAll('[data-group]'))
+    group.hidden = !group.querySelector('[data-find]:not([hidden])')
   document.getElementById('none').hidden = document.querySelector('main [data-find]:not([hidden])') !== null
 })
 addEventListener('keydown', event => {

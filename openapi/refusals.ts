@@ -140,5 +140,5 @@ const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.s
 
 const ref = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/responses/${name}` })
 
-/** What a socket answers to who asks for it as something else. */
+/** The answer of a socket route to a plain HTTP request. */
 export const UPGRADE_REQUIRED = ref('UpgradeRequired')

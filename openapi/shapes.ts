@@ -2,10 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract, ContractSchema } from '../sdk/contract.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 
-/**
- * A fingerprint of every routed call of a group by operation id: another one means that the call takes or gives
- * something else.
- */
+/** A fingerprint of every routed call of a group by operation id: it changes with the types of the call. */
 export const shapesOf = ({
   manifest,
   contract,

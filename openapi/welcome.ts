@@ -20,21 +20,85 @@ const HTML = `<!doctype html>
 <p id="status" role="status">Looking whether you are signed in …</p>
 <form id="invitation" hidden><label for="name">Your name, as the others here see it</label>
 <input id="name" maxlength="80" autocomplete="name" required><button>Take the invitation</button></form>
-<p id="how" hidden>To sign in as the owner, run <code>sandbox login</code> on the machine of the sandbox and open the link it prints.</p>
+<p id="how" hidden>To sign in as the owner, run <code>sandbox login</code> on the machine of the sandbox
+and open the link it prints.</p>
 <p><button id="out" type="button" hidden>Sign out</button></p>
 <p class="quiet"><a href="/reference">All calls of this sandbox</a> · <a href="/openapi.json">openapi.json</a></p>
 <noscript><p>Signing in on this page needs JavaScript. The command line and the HTTP calls do not.</p></noscript>
 </main></body></html>
 `
 
-const CSS = `:root{color-scheme:light dark;--ink:#1c2024;--quiet:#5c6670;--line:#dfe3e8;--paper:#fff;--link:#0b5cad}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--quiet:#98a2ad;--line:#2c333b;--paper:#14171a;--link:#79b8ff}}
-*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
-main{max-width:34rem;margin:0 auto;padding:clamp(2rem,12vh,7rem) 1.25rem}h1{margin:0;font-size:2rem;line-height:1.2}
-p{margin:.85rem 0}a{color:var(--link)}.quiet{color:var(--quiet);font-size:.875rem}
-code{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.9em}
-form{display:grid;gap:.5rem;margin:1rem 0}input,button{font:inherit;padding:.5rem .75rem;color:inherit;background:var(--paper);border:1px solid var(--line);border-radius:.4rem}
-button{cursor:pointer;justify-self:start}[hidden]{display:none!important}
+const CSS = `:root {
+  color-scheme: light dark;
+  --ink: #1c2024;
+  --quiet: #5c6670;
+  --line: #dfe3e8;
+  --paper: #fff;
+  --link: #0b5cad;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6e9ec;
+    --quiet: #98a2ad;
+    --line: #2c333b;
+    --paper: #14171a;
+    --link: #79b8ff;
+  }
+}
+* {
+  box-sizing: border-box;
+}
+body {
+  margin: 0;
+  background: var(--paper);
+  color: var(--ink);
+  font: 16px/1.55 system-ui, sans-serif;
+}
+main {
+  max-width: 34rem;
+  margin: 0 auto;
+  padding: clamp(2rem, 12vh, 7rem) 1.25rem;
+}
+h1 {
+  margin: 0;
+  font-size: 2rem;
+  line-height: 1.2;
+}
+p {
+  margin: 0.85rem 0;
+}
+a {
+  color: var(--link);
+}
+.quiet {
+  color: var(--quiet);
+  font-size: 0.875rem;
+}
+code {
+  font-family: ui-monospace, Menlo, Consolas, monospace;
+  font-size: 0.9em;
+}
+form {
+  display: grid;
+  gap: 0.5rem;
+  margin: 1rem 0;
+}
+input,
+button {
+  font: inherit;
+  padding: 0.5rem 0.75rem;
+  color: inherit;
+  background: var(--paper);
+  border: 1px solid var(--line);
+  border-radius: 0.4rem;
+}
+button {
+  cursor: pointer;
+  justify-self: start;
+}
+[hidden] {
+  display: none !important;
+}
 `
 
 /**
@@ -48,7 +112,10 @@ const say = text => { by('status').textContent = text }
 const ask = async (method, path, { session, body } = {}) => {
   const response = await fetch(path, {
     method, cache: 'no-store', ...(body && { body: JSON.stringify(body) }),
-    headers: { ...(body && { 'content-type': 'application/json' }), ...(session && { authorization: 'Bearer ' + session }) },
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(session && { authorization: 'Bearer ' + session }),
+    },
   })
   const value = await response.json()
   if (!response.ok) throw Object.assign(new Error(value.message), { status: response.status })
@@ -71,13 +138,17 @@ const signedOut = (text = 'You are not signed in.') => {
 
 const invited = async invite => {
   const { providers } = await ask('GET', '/system/sign-in')
-  if (providers.length) return signedOut('This invitation is taken with an account of ' + providers.map(({ label }) => label).join(' or ')
-    + ': open it in a client that signs in there. It was not used.')
+  if (providers.length) {
+    const labels = providers.map(({ label }) => label).join(' or ')
+    return signedOut('This invitation is taken with an account of ' + labels
+      + ': open it in a client that signs in there. It was not used.')
+  }
   say('You were invited to this sandbox.')
   show('invitation', true)
   by('invitation').addEventListener('submit', event => {
     event.preventDefault()
-    void ask('POST', '/system/session', { body: { invite, name: by('name').value.trim(), device: device() } }).then(signedIn, error => signedOut(error.message))
+    const body = { invite, name: by('name').value.trim(), device: device() }
+    void ask('POST', '/system/session', { body }).then(signedIn, error => signedOut(error.message))
   })
 }
 

@@ -23,11 +23,11 @@ export interface Events extends AgentEvents, AgentsEvents, SettingsEvents, Syste
 export interface Points {
   /** Programs of the machine that a group needs or can use, for `GET /info`. */
   'system.programs': () => Promise<import('./kernel.js').Program[]>
-  /** Processes a group has under way, for `GET /system/usage`; what they start counts as theirs. */
+  /** Running processes of a group, for `GET /system/usage`; their child processes belong to them. */
   'system.processes': () => OwnedProcess[]
-  /** What a group hands over for a backup, at this moment. */
+  /** The part of a group for a backup, as it is now. */
   'bundle.parts': () => Promise<BundlePart>
-  /** The groups that take back at a start what they handed over once. */
+  /** The groups that restore their part of a backup at a start. */
   'bundle.takers': () => string[]
   /** What a group cannot honour in the files that people edit by hand, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>

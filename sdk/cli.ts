@@ -25,7 +25,7 @@ const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => (stopping.signal.aborted ? process.exit(130) : stopping.abort(signal)))
 }
-// Whoever read our output has gone: there is nobody left to tell.
+// The reader of our output is gone, so errors cannot be reported.
 stdout.on('error', () => process.exit(0))
 
 const colour = wantsColour(env, stdout.isTTY === true)

@@ -5,7 +5,7 @@ import { type Reason, Refusal, type RefusalBody, refuse, STATUS } from './refusa
 
 type AttachData = Reply<Api, 'POST /agent/attach'> extends AsyncIterable<infer Event> ? Event : never
 
-/** How a cut stream is taken up again: attempts without anything new, and the waits between them in milliseconds. */
+/** How an interrupted stream reconnects: attempts without new data, and the waits between them in milliseconds. */
 export interface Retry {
   readonly attempts?: number
   /** The first wait, until the daemon names another with `retry:`; each further one is twice as long. */
@@ -20,7 +20,7 @@ export interface ClientOptions {
   readonly url: string
   /** A person's session. */
   readonly session?: string
-  /** Gives another session when the daemon knows the present one no more; the call is then made again, once. */
+  /** Returns a new session when the daemon no longer accepts the current one; the call is then repeated once. */
   readonly renew?: () => Promise<string>
   /** A program's control token. */
   readonly token?: string
@@ -42,7 +42,7 @@ export interface Client {
   /**
    * Makes a call and gives its answer; throws the daemon's `Refusal`, or `Unreached` when there was no answer.
    *
-   * A stream is an async iterable that takes itself up again where it was cut, without a repeated or a missing event.
+   * A stream is an async iterable that reconnects and resumes where it was cut, without repeated or missing events.
    */
   call<C extends Routed>(call: C, ...args: ClientArgs<Input<Api, C>>): Promise<Reply<Api, C>>
 }
@@ -203,15 +203,15 @@ const secondsOf = (header: string | null): number | undefined => {
 
 type Verdict = 'new' | 'known' | 'gap' | 'last'
 
-/** What of a stream was already handed on, and how to ask for the rest. */
+/** What of a stream was delivered, and how to request the rest. */
 interface Resume {
-  /** Whether an event is new to whoever reads; `gap`: something before it is missing; `last`: nothing follows it. */
+  /** Whether an event is new to the reader; `gap`: something before it is missing; `last`: nothing follows it. */
   judge(data: unknown, id: string): Verdict
   readonly last: string
   readonly body?: object
 }
 
-/** Any stream: taken up after the last event id. */
+/** Any stream: resumed after the last event id. */
 class PlainResume implements Resume {
   last = ''
 
@@ -221,7 +221,7 @@ class PlainResume implements Resume {
   }
 }
 
-/** A watched run: taken up in the body by run and position, its head and its frames told once. */
+/** A watched run: resumed by run and position in the body; delivers its head and each frame once. */
 class AttachResume implements Resume {
   readonly last = ''
   readonly #asked: { readonly run?: string; readonly after?: number }
@@ -272,7 +272,7 @@ const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
     signal?.addEventListener('abort', stop, { once: true })
   })
 
-/** Whether asking again may help: nobody answered, the daemon is starting, or it asked for patience. */
+/** Whether a retry may help: no answer, the daemon is starting, or it asked to wait. */
 const passing = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.reason === 'unavailable' || error.reason === 'too-many')
 

@@ -52,7 +52,7 @@ export interface Watch {
     readonly hello: object
     /** The id of the last event the watcher holds, where no header names one. */
     readonly after?: string
-    /** Of frames that tell people and programs different things, the form it gets. */
+    /** Which form it gets of frames that differ for people and programs. */
     readonly form: 'people' | 'tokens'
     /** How far the watcher reaches, where it is limited to areas. */
     readonly reach?: readonly ReachFolder[]
@@ -65,9 +65,7 @@ export interface Watch {
   }
 }
 
-/**
- * An event with an id of its own: a stream that was cut is taken up again after it, and `HttpFacts` tells which it was.
- */
+/** An event with its own id: an interrupted stream resumes after it, and `HttpFacts` has the id. */
 export interface Identified<Event> {
   readonly 'event-id': string
   readonly event: Event
@@ -153,7 +151,7 @@ export type Replies<Api> = {
   }
 }[keyof Api]
 
-/** Who is behind a call, and how long the answer is wanted. */
+/** The caller of a call, and how long the answer is needed. */
 export interface Context {
   readonly caller: Caller
   readonly signal: AbortSignal
@@ -165,7 +163,7 @@ export interface Context {
   readonly frames?: AsyncIterable<unknown>
 }
 
-/** The context of a socket's handler: its signal is aborted when the socket is closed, by whomever. */
+/** The context of a socket's handler: its signal is aborted when either side closes the socket. */
 export interface SocketContext<Frame> extends Context {
   readonly frames: AsyncIterable<Frame>
 }

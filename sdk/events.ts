@@ -10,7 +10,7 @@ export interface ServerEvent {
 export interface EventsOptions {
   /** The longest event, in characters, that is held in memory. */
   readonly most?: number
-  /** Told of each `retry:`, in milliseconds. */
+  /** Called with each `retry:`, in milliseconds. */
   readonly onRetry?: (ms: number) => void
   /** Milliseconds without a byte after which the stream counts as cut. */
   readonly silence?: number

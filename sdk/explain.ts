@@ -80,9 +80,11 @@ const wordsOf = (shape: Shape = {}): string[] =>
       ? shape.oneOf.flatMap(wordsOf)
       : []
 
-const sentenceOf = ({ path, expected }: FieldError, value: unknown): string =>
-  `${path || 'input'}: expected ${expected}, `
-  + `found ${typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)}`
+const sentenceOf = ({ path, expected }: FieldError, value: unknown): string => {
+  const found =
+    typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)
+  return `${path || 'input'}: expected ${expected}, found ${found}`
+}
 
 const shown = (value: unknown): string | undefined =>
   value === undefined || value === null

@@ -27,7 +27,7 @@ export interface AppendOptions {
 export interface Journals {
   /** Appends entries in order and answers the position of the last. When it returns they survive `kill -9`. */
   append(journal: string, entries: readonly unknown[], options?: AppendOptions): Promise<number>
-  /** Ends a journal of events: the tail is what every watcher gets last, as control events without a position. */
+  /** Closes a journal of events: every watcher gets the tail last, as control events without a position. */
   close(journal: string, tail: readonly { event: 'message' | 'done' | 'error'; data: unknown }[]): Promise<void>
   /** The entries after a position, whole ones only; a torn last entry is dropped. Empty when there is none. */
   read<T>(journal: string, after?: number): Promise<T[]>
@@ -35,7 +35,7 @@ export interface Journals {
   stat(journal: string): Promise<{ entries: number; closed: boolean } | undefined>
   /** Replaces the whole journal in one step: readers see the old one or the new one. */
   rewrite(journal: string, entries: readonly unknown[]): Promise<void>
-  /** Gives a journal another name, its bytes as they are; whatever has that name goes. */
+  /** Renames a journal; replaces a journal of the new name. */
   rename(journal: string, to: string): Promise<void>
   remove(journal: string): Promise<void>
   /** Names that begin with a prefix. */
@@ -73,7 +73,7 @@ export interface LimitSettings {
   fileSize?: HostSize
 }
 
-/** What a plugin is told of the daemon it runs in. Nothing here changes while the daemon runs. */
+/** What a plugin knows about the daemon it runs in. Nothing here changes while the daemon runs. */
 export interface Place {
   /** The workspace's real path. */
   readonly workspace: string
@@ -87,7 +87,7 @@ export interface Place {
   readonly hidden: readonly string[]
   /** What the deployment shows to everything behind a wall. */
   readonly grants: WallGrants
-  /** What the deployment says of the limits of turns. */
+  /** The limits of turns that the deployment sets. */
   readonly limits: LimitSettings
 }
 
@@ -119,7 +119,7 @@ export interface Host {
   on<E extends keyof Events>(event: E, listener: (data: Events[E]) => void): void
   /** Adds to a point another plugin collects. */
   contribute<P extends keyof Points>(point: P, give: Points[P]): void
-  /** Everything contributed to a point, leaving out whoever failed. */
+  /** Everything contributed to a point; skips contributors that failed. */
   collect<P extends keyof Points>(point: P): Promise<Contribution<P>[]>
   /** Work between listening and being ready; while it runs the group's calls wait, and if it throws they answer 503. */
   boot(label: string, step: () => Promise<void>): void
@@ -229,7 +229,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
   return { host, answer }
 }
 
-/** The input pruned to what the contract declares, or the refusal that names what did not fit. */
+/** The input reduced to the declared fields, or a refusal that names what is invalid. */
 const checked = (contract: Contract, call: string, input: unknown): unknown => {
   const result = contract.request({ call, input })
   if (result.success) return result.data.input

@@ -84,7 +84,7 @@ export interface Invitation {
   expiresAt: Millis
 }
 
-/** Who may come in, as maintainers see it. */
+/** The members and invitations, as maintainers see them. */
 export interface MemberList {
   members: Member[]
   invitations: Invitation[]
@@ -98,7 +98,7 @@ export interface IdentityProvider {
   /** Its address, as its tokens name it: https, or http on this machine. */
   issuer: string
     & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
-  /** Whom its tokens are for; one of these must be named. */
+  /** The audiences of its tokens; a token must name one of them. */
   audience: string[] & tags.MinItems<1>
   clientId: string & tags.MinLength<1>
   /** The claim that holds the e-mail; left out: `email`. */
@@ -119,9 +119,6 @@ export interface TokenRow {
   lastUsedFrom?: string
 }
 
-/** What a ticket lets in to: one of the sockets, the download of a bundle, or the sandbox's events. */
-export type TicketPurpose = 'terminal' | 'browser' | 'bundle' | 'events'
-
 /** What this daemon is, as far as the kernel knows. */
 export interface KernelInfo {
   sandboxId: string
@@ -132,56 +129,6 @@ export interface KernelInfo {
   shapes: { [id: string]: string }
   boot: BootProgress
 }
-
-/** What can be read again when `runtimeChanged` names it; closed: a group adds its domains here first. */
-export type Domain =
-  | 'terminals'
-  | 'browsers'
-  | 'subagents'
-  | 'panels'
-  | 'ports'
-  | 'index'
-  | 'sessions'
-  | 'members'
-  | 'bundles'
-  | 'machine'
-  | 'needs'
-  | 'approvals'
-  | 'drafts'
-  | 'automations'
-  | 'workflows'
-  | 'loops'
-  | 'ci'
-  | 'prepush'
-  | 'offload'
-  | 'issues'
-  | 'settings'
-  | 'personas'
-  | 'skills'
-  | 'extensions'
-  | 'capabilities'
-  | 'accounts'
-  | 'providers'
-  | 'routed'
-  | 'endpoints'
-  | 'secrets'
-  | 'areas'
-  | 'safety'
-  | 'privacy'
-  | 'vpn'
-  | 'disks'
-  | 'exit'
-  | 'inventory'
-  | 'cli'
-  | 'outbox'
-  | 'share'
-  | 'chores'
-  | 'history'
-  | 'landings'
-  | 'usage'
-  | 'activity'
-  | 'logs'
-  | 'push'
 
 /** One form of something, for those who reach all of these places. */
 export interface PlacedForm {
@@ -218,17 +165,17 @@ export interface Kernel {
   /** What this daemon is and how far its start has come. */
   'kernel.info'(): KernelInfo
   /**
-   * Starts the daemon anew, a moment after its caller was answered; streams are told why. `restarting` is false where
-   * it runs in another program.
+   * Restarts the daemon, a moment after the call was answered; streams end with the reason. `restarting` is false if
+   * the daemon runs inside another program.
    */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
   /**
    * Whether the caller being served may use a route, by the access its manifest names; `message` says what would do.
    */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
-  /** The addresses this daemon listens on: never a target of a request made for somebody else. */
+  /** The addresses this daemon listens on: never a target of a request on behalf of others. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
-  /** Whether the sandbox has an owner, and by what people sign in here. */
+  /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean
     local: boolean
@@ -236,7 +183,7 @@ export interface Kernel {
     providers: IdentityProvider[]
   }
   /**
-   * Lets somebody in by what they present: a login code, a person whom a provider vouches for, an invitation.
+   * Signs a person in with a login code, an identity confirmed by a provider, or an invitation.
    *
    * Codes are used up in the very write that grants. `claimNeeded`: an unowned sandbox asks them for the claim code.
    */
@@ -289,38 +236,38 @@ export interface Kernel {
    * for one name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and
    * often; the ticket is in this answer only.
    */
-  'kernel.ticket.mint'(input: { purpose?: TicketPurpose; name?: string }): { ticket: string; expiresAt: Millis }
+  'kernel.ticket.mint'(input: { purpose?: string; name?: string }): { ticket: string; expiresAt: Millis }
   /**
    * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the
    * first time. A route whose manifest names a ticket is given that caller without asking.
    */
-  'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): {
+  'kernel.ticket.redeem'(input: { ticket: string; purpose: string; name: string; address: string }): {
     caller: Caller
     first: boolean
   }
-  /** Says that a person reaches something else than before: streams, sockets and tickets that stand on it end. */
+  /** Reports that a person's reach changed: ends their streams, sockets and tickets. */
   'kernel.members.moved'(input: { email: string }): Ok
   /**
    * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest
    * declares.
    *
-   * `within` are the real locations of what the key names: people limited to areas are told the keys of which they
-   * reach all of them, and where one has none that something changed.
+   * `within` are the real locations of what the key names: people limited to areas get the keys whose locations they
+   * reach completely; without locations, only that something changed.
    */
-  'kernel.events.publish'(input: { domain: Domain; key?: string; within?: string[] }): Ok
+  'kernel.events.publish'(input: { domain: string; key?: string; within?: string[] }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }
 
-/** What the kernel tells every plugin. */
+/** The kernel's events, which every plugin receives. */
 export interface KernelEvents {
   /**
-   * A credential was presented that is none, from an address; those after too many are turned away unheard and not
-   * told.
+   * An invalid credential was presented from an address. Further ones of an address over its limit are refused
+   * unchecked and not reported.
    */
   'credential.refused': { address: string; credential: string }
   /** Every boot step has ended. */
   'daemon.ready': { ms: number }
-  /** A credential stopped being valid, or a person reaches less than before; what stands on it ends. */
+  /** A credential ended, or a person's access shrank; end everything that relies on it. */
   'credential.ended': { sessionId?: string; tokenId?: string; email?: string }
 }

@@ -58,7 +58,7 @@ export interface RefusalBody {
   [field: string]: unknown
 }
 
-/** The process, or the machine, has no more files to open. */
+/** The process, or the machine, has no free file descriptors. */
 const SPENT = new Set(['EMFILE', 'ENFILE'])
 const BUSY =
   'the sandbox has as many files and connections open as it may: nothing was changed; close some and ask again'

@@ -83,7 +83,8 @@ try {
     if (by !== undefined) noticed += 1
     const [was, is] = [text, replacement].map(code => code.trim().replaceAll(/\s+/g, ' ') || 'nothing')
     console.log(
-      `${by === undefined ? 'MISSED   ' : 'noticed  '} ${file}: ${was} → ${is} (${by === undefined ? '' : `${by}, `}${seconds(since)})`,
+      `${by === undefined ? 'MISSED   ' : 'noticed  '} ${file}: ${was} → ${is} `
+        + `(${by === undefined ? '' : `${by}, `}${seconds(since)})`,
     )
   }
 } finally {

@@ -122,7 +122,7 @@ t.test('every command of the README works as written, in the order of the page',
       const said = await start(command.replace('DIR', join(state, 'served')), /ready at/)
       t.notMatch(said, /demo/, 'a folder of yours is served and nothing runs')
     } else {
-      // The demonstration asks a question, and nobody is at a terminal here: it is answered from elsewhere.
+      // The demonstration asks a question; without a terminal here, another client answers it.
       const asks = command.includes('"/demo"')
       const running = run(
         `${command.replaceAll('http://127.0.0.1:8787', env.SANDBOX_URL!)}${asks ? ' --timeout 2m' : ''}`,

@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -95,13 +95,12 @@ const importsOf = (source: Source): Import[] =>
     return [{ target, type, dynamic }]
   })
 
-// Rules: each answers what breaches it
-// ---------------------------------------------------------------------------------
+// Rules: each answers what breaches it -------------------------------------------------------------------------------
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
 
-/** What a file may import as values, and as types besides. */
+/** What a file may import as values, and additionally as types. */
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file))
@@ -152,7 +151,7 @@ const importBreaches = (
       .map(({ target, type }) => `${source.file} imports ${type ? 'types of ' : ''}${target}`)
   })
 
-/** Files that a browser loads, and reach what a browser does not have. */
+/** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
   return ['contract', 'refusal', 'client', 'api'].flatMap(name => {
@@ -170,7 +169,7 @@ const browserBreaches = (sources: readonly Source[]): string[] => {
   })
 }
 
-/** Rings of files that import values of one another, each told once. */
+/** Import cycles of values, each reported once. */
 const circles = (sources: readonly Source[]): string[] => {
   const edges = new Map(
     sources.map(source => [
@@ -237,7 +236,7 @@ const permissionBreaches = (
   ]
 }
 
-/** Points that a group adds to and its manifest does not name, named and not added to, and events it never listens to. */
+/** Points that a group adds to without naming them in its manifest or the reverse, and events it never listens to. */
 const wakeBreaches = (
   { name, events = [], points = [] }: Pick<PluginManifest, 'name' | 'events' | 'points'>,
   sources: readonly Source[],
@@ -336,7 +335,18 @@ const sizeBreaches = (sources: readonly Source[], limits = LINES): string[] => {
   ]
 }
 
-/** Forms the house does without. */
+const WIDTH = 120
+
+/** Lines that are wider than the formatter would make them, because it does not break texts. */
+const widthBreaches = (sources: readonly Source[]): string[] =>
+  sources.flatMap(({ file, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const width = [...line].length
+      return width > WIDTH ? [`${file}:${index + 1} is ${width} columns wide; ${WIDTH} are allowed`] : []
+    }),
+  )
+
+/** Forms that this project does not use. */
 const formBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(source =>
     nodesOf(source).flatMap(node => {
@@ -358,7 +368,7 @@ const formBreaches = (sources: readonly Source[]): string[] =>
 
 const PLEDGE = /\b(?:TODO|FIXME|XXX|HACK)\b|@ts-(?:ignore|nocheck)|eslint-disable/
 
-/** Comments that put something off or switch a check off. */
+/** Comments that postpone work or switch off a check. */
 const commentBreaches = (sources: readonly Source[]): string[] =>
   sources.flatMap(({ file, text }) => {
     const scanner = ts.createScanner(ts.ScriptTarget.ESNext, false, ts.LanguageVariant.Standard, text)
@@ -383,7 +393,7 @@ const hasList = (at: ts.Node | undefined): boolean => {
 }
 
 /**
- * Checks of a test that hold too much: a list as pattern fits every longer one, and an absent value never matches
+ * Checks of a test that accept too much: a list as pattern matches every longer one, and an absent value never matches
  * `notMatch`.
  */
 const laxBreaches = (sources: readonly Source[]): string[] =>
@@ -409,7 +419,34 @@ const laxBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
-/** Paths that exist on somebody's machine only: a home folder, or a work folder at the top. */
+/** Files of the kernel and the sdk that may know groups: the types of all calls, and two calls made for groups. */
+const KNOWS_GROUPS = /^sdk\/(?:api\.ts|cli\/|cli\.ts|node\/record\/record\.ts|node\/access\/asked-reach\.ts)/
+
+/** Calls, events, domains and ticket purposes of groups that the kernel or the sdk name. */
+const groupBreaches = (sources: readonly Source[], groups: readonly PluginManifest[]): string[] => {
+  const calls = new Set(groups.flatMap(({ routes, calls }) => [...Object.keys(routes), ...calls]))
+  const words = new Set(
+    groups.flatMap(({ name, domains, points = [], routes }) => [
+      name,
+      ...domains,
+      ...points,
+      ...Object.values(routes).flatMap(({ ticket }) => (ticket ? [ticket.for] : [])),
+    ]),
+  )
+  return sources
+    .filter(({ file }) => /^(?:kernel|sdk)\//.test(file) && !KNOWS_GROUPS.test(file))
+    .flatMap(source =>
+      nodesOf(source).flatMap(node => {
+        const text = literal(node)
+        const known =
+          text !== undefined
+          && (calls.has(text) || (ts.isLiteralTypeNode(node.parent) && words.has(text)) || /plugins\/[a-z]/.test(text))
+        return known ? [`${source.file} names ${text}, which belongs to a group`] : []
+      }),
+    )
+}
+
+/** Paths that exist on one machine only: a home folder, or a work folder at the top. */
 const PLACE = /(?<![\w.}/:-])(?:\/(?:home|Users|root|work|workspaces)\/[\w.-]+|[A-Z]:\\\\?Users\\)/
 
 const placeBreaches = (sources: readonly Source[]): string[] =>
@@ -443,8 +480,7 @@ const nameBreaches = (sources: readonly Source[]): string[] => {
     .map(([name, found]) => `${name} is exported by ${[...found].join(' and ')}`)
 }
 
-// The project obeys them
-// -----------------------------------------------------------------------------------------------
+// The project obeys them ---------------------------------------------------------------------------------------------
 
 const groups = [...new Set(code.flatMap(({ file }) => (file.startsWith('plugins/') ? [file.split('/')[1]!] : [])))]
 
@@ -455,8 +491,8 @@ const obeyed = (sentence: string, breaches: readonly string[]): void =>
   })
 
 obeyed('folders import only what they may', importBreaches(code, manifests))
-obeyed('what a browser loads of the sdk needs nothing a browser does not have', browserBreaches(code))
-obeyed('no files import values of one another in a circle', circles(code))
+obeyed('the parts of the sdk that browsers load need nothing else', browserBreaches(code))
+obeyed('there are no import cycles of values', circles(code))
 obeyed(
   'a manifest declares exactly the calls its group makes',
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
@@ -478,12 +514,20 @@ obeyed(
   ),
 )
 obeyed('the kernel is small, and no file is long', sizeBreaches(code))
+obeyed(
+  `no line is wider than ${WIDTH} columns`,
+  widthBreaches(
+    [...code, ...tests, ...(await load('{.ci,test}/**/*.mjs'))].filter(
+      ({ file }) => !file.startsWith('test/fixtures/'),
+    ),
+  ),
+)
 obeyed('no default export, enum, namespace or any is used', formBreaches([...code, ...tests]))
 obeyed('an exported name stands for one thing', nameBreaches(code))
-obeyed('no comment puts work off or switches a check off', commentBreaches([...code, ...tests]))
-obeyed('no check of a test holds whatever is found', laxBreaches(tests))
+obeyed('no comment postpones work or switches off a check', commentBreaches([...code, ...tests]))
+obeyed('every check of a test can fail', laxBreaches(tests))
 obeyed(
-  "no file names a path of somebody's machine",
+  'no file names a path of one machine',
   placeBreaches(
     [...code, ...tests, ...(await load('{*.md,*.json,manifests/*.json,openapi/*.json,.ci/*}'))].filter(
       ({ file }) => file !== 'package-lock.json',
@@ -491,8 +535,7 @@ obeyed(
   ),
 )
 
-// And finds what does not
-// ----------------------------------------------------------------------------------------------
+// And finds what does not --------------------------------------------------------------------------------------------
 
 const at = (file: string, ...lines: string[]): Source => ({ file, text: lines.join('\n') })
 
@@ -573,7 +616,7 @@ t.test('a browser file that reaches Node through another, and a circle, are foun
   t.end()
 })
 
-t.test('a permission too few, too many or out of sight is found', t => {
+t.test('a missing, superfluous or hidden permission is found', t => {
   const check = (daemon: string[], ...lines: string[]) =>
     permissionBreaches({ name: 'a', permissions: { daemon, late: [] } }, [at('plugins/a/plugin.ts', ...lines)])
   t.same(check(['b.c'], "await host.call(\n  'b.c', { id })"), [])
@@ -603,6 +646,25 @@ t.test('a permission too few, too many or out of sight is found', t => {
     exactly('a declares d.e and never makes it'),
     'a type makes no call',
   )
+  t.end()
+})
+
+t.test('a kernel or sdk file that names a call, a domain or a folder of a group is found', t => {
+  const group = parseManifest(
+    JSON.stringify({
+      ...JSON.parse(readFileSync('manifests/logs.json', 'utf8')),
+      calls: ['logs.inner'],
+      domains: ['lines'],
+    }),
+    'logs.json',
+  )
+  const found = (file: string, line: string) => groupBreaches([at(file, line)], [group]).length
+  t.equal(found('kernel/a.ts', "await call('GET /logs')"), 1)
+  t.equal(found('sdk/a.ts', "await call('logs.inner')"), 1)
+  t.equal(found('sdk/a.ts', "type Domain = 'lines'"), 1)
+  t.equal(found('sdk/a.ts', "const folder = 'plugins/logs'"), 1)
+  t.equal(found('sdk/a.ts', "const folder = join(data, 'logs', 'lines')"), 0, 'a plain word is no name of a group')
+  t.equal(found('sdk/api.ts', "await call('GET /logs')"), 0)
   t.end()
 })
 
@@ -644,7 +706,7 @@ t.test('a route without access, access without a route, and a call without a sen
   t.end()
 })
 
-t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t => {
+t.test('a check that cannot fail, or accepts a longer list, is found', t => {
   const lax = (line: string) => laxBreaches([at('test/a.test.ts', line)]).length
   const breaches = [
     't.match(x, [])',
@@ -674,7 +736,15 @@ t.test('a check that cannot fail, or lets a list be longer unsaid, is found', t 
   t.end()
 })
 
-t.test('a long file, a large kernel and a form the house does without are found', t => {
+t.test('a line that is too wide is found, in columns and not in bytes', t => {
+  const wide = 'ä'.repeat(WIDTH)
+  t.same(widthBreaches([at('sdk/a.ts', 'const a = 1', wide, `${wide}.`)]), [
+    'sdk/a.ts:3 is 121 columns wide; 120 are allowed',
+  ])
+  t.end()
+})
+
+t.test('a long file, a large kernel and an excluded form are found', t => {
   const long = at('kernel/a.ts', '/** Two', ' * lines. */', 'const a = 1', '', '// why', 'const b = 2')
   t.equal(linesOf(long), 2)
   t.match(

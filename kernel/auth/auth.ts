@@ -30,6 +30,8 @@ export interface Auth {
   authenticate(credential: Credential, address: string): Caller
   /** Who a ticket stands for, as they are now; refuses as `authenticate` does. */
   redeem(shown: Shown, address: string): Caller
+  /** Makes tickets for a purpose good for so many ms, any number of times. */
+  ticketsLast(purpose: string, ms: number): void
   /** What each credential may ask at a time, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
@@ -230,6 +232,7 @@ export const createAuth = async ({
   return {
     authenticate,
     redeem: (shown, address) => redeem(shown, address).caller,
+    ticketsLast: (purpose, ms) => tickets.lasts(purpose, ms),
     limits,
     handlers,
     ...(code !== undefined && { claim: code }),

@@ -48,6 +48,7 @@ export class App {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
       const deps = { ...this.#options, upgrades: this.upgrades }
+      if (access.ticket?.lastsSeconds) deps.auth.ticketsLast(access.ticket.for, access.ticket.lastsSeconds * 1000)
       this.#routes.add(method, path, [
         contract,
         ...(method === 'GET' ? [serveSocket(deps, { group: name, call, access })] : []),

@@ -4,7 +4,7 @@ import { Lines } from './head-lines.js'
 import { sendRefusal, sendRetry } from './reply.js'
 import type { RequestContext, RequestStep } from './request.js'
 
-/** Begins the answer, and answers what a later step throws: a refusal as such, everything else as 500 and in the log. */
+/** Begins the answer, and answers what a later step throws: a refusal as it is, all else as 500 and in the log. */
 export const answerErrors =
   (log: Logger): RequestStep =>
   async (ctx, next) => {

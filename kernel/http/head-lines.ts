@@ -31,7 +31,8 @@ export class Lines {
   }
 
   text(status: number): string {
-    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${this.#lines.map((part, at) => part + (at % 2 ? '\r\n' : ': ')).join('')}\r\n`
+    const lines = this.#lines.map((part, at) => part + (at % 2 ? '\r\n' : ': '))
+    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`
   }
 
   write(res: ServerResponse, status: number): ServerResponse {

@@ -23,8 +23,7 @@ const WAITING_BYTES = 4 << 20
 const TICK = 1_000
 const HEARTBEAT = 5_000
 const BURST = 250
-/** Domains that move all the time. */
-const SLOW: { readonly [domain: string]: number } = { subagents: 2_000, machine: 2_000 }
+const SLOW_BURST = 2_000
 const LAST_WORDS = 1_000
 const RETRY_MS = 1_000
 
@@ -39,6 +38,7 @@ export class Live implements LiveSource {
   readonly #epoch: string
   readonly #versions = new Map<string, number>()
   readonly #declared = new Map<string, ReadonlySet<string>>()
+  readonly #slow = new Set<string>()
   readonly #bursts = new Map<number, Burst>()
   /** Frames in order, without the snapshots. */
   #kept: Entry[] = []
@@ -74,8 +74,9 @@ export class Live implements LiveSource {
     return this.#clock.now()
   }
 
-  /** Makes the domains of a group known; from then on it may bump them. */
-  declare(plugin: string, domains: readonly string[]): void {
+  /** Makes the domains of a group known; from then on it may bump them. Slow ones are announced less often. */
+  declare(plugin: string, domains: readonly string[], slow: readonly string[] = []): void {
+    for (const domain of slow) this.#slow.add(domain)
     this.#declared.set(plugin, new Set(domains))
     for (const domain of domains) if (!this.#versions.has(domain)) this.#versions.set(domain, 0)
   }
@@ -86,7 +87,7 @@ export class Live implements LiveSource {
       refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
     }
     this.#versions.set(domain, this.#versions.get(domain)! + 1)
-    const ms = SLOW[domain] ?? BURST
+    const ms = this.#slow.has(domain) ? SLOW_BURST : BURST
     const burst = this.#bursts.get(ms) ?? new Burst(this.#clock, ms, changed => this.#changed(changed))
     this.#bursts.set(ms, burst)
     burst.add(domain, key, within)

@@ -12,7 +12,7 @@ interface Source {
   last?: Facts
 }
 
-/** Keeps what strangers and extensions cause from pushing everything else out: of one source so many entries a day. */
+/** Limits the entries per source and day, so that strangers and extensions cannot displace all others. */
 export class Caps {
   readonly #most: number
   readonly #now: () => number
@@ -29,9 +29,9 @@ export class Caps {
     return source ?? (kind === 'extension' || actor === 'stranger' ? actor : undefined)
   }
 
-  /** Whether one more entry of a source is kept today; what is not is counted. */
+  /** Whether one more entry of a source is kept today; counts the others. */
   admits(source: string, facts: Facts): boolean {
-    // So many sources share one cap: their number is for strangers to choose.
+    // Further sources share one limit, because strangers can choose their number.
     const name = this.#sources.has(source) || this.#sources.size < SOURCES ? source : 'others'
     const found = this.#sources.get(name) ?? { kept: 0, further: 0 }
     this.#sources.set(name, found)
@@ -44,7 +44,7 @@ export class Caps {
     return false
   }
 
-  /** The entries that stand for all that was only counted, once their day is over or `now` is said. */
+  /** The summary entries for those that were only counted, once their day is over or with `now`. */
   due(when: 'daily' | 'now'): Facts[] {
     const today = dayOf(this.#now())
     if (today === this.#day && when === 'daily') return []

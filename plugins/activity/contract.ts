@@ -6,7 +6,7 @@ import { examples } from './examples.js'
 /** Whether something left the sandbox, came in, or happened in it. */
 export type ActivityDirection = 'in' | 'out' | 'system'
 
-/** What woke the conversation that acted. */
+/** What started the turn that acted. */
 export interface ActivityOrigin {
   automationId: string
   provider: string
@@ -14,7 +14,7 @@ export interface ActivityOrigin {
   author?: string
 }
 
-/** What is told of something that happened; every text of it is data of its field. */
+/** The data of an entry; every text is data of its field. */
 export interface ActivityFacts {
   provider?: string
   account?: string
@@ -43,7 +43,7 @@ export interface ActivityFacts {
 /** One entry of the record: what happened, who did it, and how it is bound to the entry before. */
 export interface ActivityEvent extends ActivityFacts {
   id: string
-  /** Counts up by one with every entry. */
+  /** Increases by one with every entry. */
   seq: number & tags.Type<'uint64'> & tags.Minimum<1>
   /** Strictly increasing. */
   at: Millis
@@ -57,7 +57,7 @@ export interface ActivityEvent extends ActivityFacts {
   hash: string
 }
 
-/** What a group hands in; limits are kept by cutting, so that nothing goes unrecorded for being long. */
+/** An entry as a group submits it; long texts are cut, so that no entry is lost for its length. */
 export interface ActivityInput extends Omit<ActivityFacts, 'type' | 'content'> {
   type: string
   content?: string
@@ -66,8 +66,8 @@ export interface ActivityInput extends Omit<ActivityFacts, 'type' | 'content'> {
   /** Who did it, where that is not the caller. */
   actor?: string
   /**
-   * Whom outside it came from: of one source only so many entries a day are kept. A stranger and an extension are one
-   * by themselves.
+   * The outside source it came from: the number of entries per source and day is limited. Strangers and extensions are
+   * sources by themselves.
    */
   source?: string
 }
@@ -80,7 +80,7 @@ export interface ActivityConnection {
   lastError?: string
 }
 
-/** Whether the record is whole: each entry is bound to the one before by its hash. */
+/** Whether the record is intact: each entry contains the hash of the previous one. */
 export interface ActivityChain {
   /** Entries that are kept. */
   entries: Count
@@ -90,11 +90,10 @@ export interface ActivityChain {
   intact: boolean
   /** When every entry was last checked. */
   checkedAt: Millis
-  /** The first entry that is not what was written. */
+  /** The first entry that was changed. */
   brokenAt?: number & tags.Type<'uint64'>
   /**
-   * The entry that the checked part of the record stands on: older ones are gone, or were broken and are told of in the
-   * record.
+   * The entry at which verification begins: older ones were removed, or were damaged and are reported in the record.
    */
   anchor?: ActivityAnchor
 }
@@ -112,7 +111,7 @@ export interface ActivityVoice {
   participants: string[]
 }
 
-/** Where entries come from, and whether the record of them is whole. */
+/** The sources of entries, and the state of the record. */
 export interface ActivityStatus {
   connections: ActivityConnection[]
   voice?: ActivityVoice
@@ -128,11 +127,11 @@ export interface ActivityExport {
 
 export interface ActivityCalls {
   /**
-   * List what agents did outside, what came in, and what the sandbox and its people did, newest first.
+   * List what agents did outside, what came in, and what the sandbox and its members did, newest first.
    *
    * `type` may end in `*`; `query` is looked for in the texts of an entry; `before` is the `at` of an entry, and `next`
    * of an answer its value for the next page. Below maintainer, and for every token, only entries for viewers are
-   * listed, of conversations the caller may see. Looking takes at most 2 s: then `next` says where to go on.
+   * listed, of conversations the caller may see. A search takes at most 2 s: then `next` says where to continue.
    */
   'GET /activity'(input: {
     provider?: string & tags.MaxLength<200>
@@ -149,7 +148,7 @@ export interface ActivityCalls {
   }): { events: ActivityEvent[]; next?: Millis }
 
   /**
-   * Say which outside sources feed the record and whether the record is whole.
+   * Say which outside sources feed the record and whether the record is intact.
    *
    * The chain is checked fully at each start and daily, and its end at each call.
    */
@@ -165,7 +164,7 @@ export interface ActivityCalls {
    */
   'GET /activity/export'(input: { from?: Millis; to?: Millis }): ActivityExport
 
-  /** Write down what happened; answered once a power cut cannot take it back. */
+  /** Record an entry; answers once it would survive a power cut. */
   'activity.record'(input: ActivityInput): { id: string; seq: number & tags.Type<'uint64'>; at: Millis }
 }
 

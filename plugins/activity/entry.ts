@@ -15,7 +15,7 @@ const MOST_EXTRA = 16_384
 const MOST_DEPTH = 6
 const MOST_ITEMS = 100
 
-/** What a group tells, as it may be kept: bounded, without secrets, each text data of its field. */
+/** A submitted entry as it is stored: bounded, without secrets, each text as data of its field. */
 export const factsOf = (told: ActivityInput, caller: Caller): Facts => {
   const { type, direction, audience, actor, content, outcome, error, extra, origin, automationIds } = told
   if (typeof type !== 'string' || type.length > MOST_TYPE || !TYPE.test(type))
@@ -64,7 +64,7 @@ const extraOf = (extra: { readonly [key: string]: unknown }): { [key: string]: u
   return size > MOST_EXTRA ? { cut: `${size} characters were too many to keep` } : kept
 }
 
-/** A JSON value no deeper and no longer than is kept; what is called like a secret is one. */
+/** A JSON value cut to the stored depth and length; values under names of secrets are redacted. */
 const bounded = (value: unknown, depth: number): unknown => {
   if (typeof value === 'string') return asData(value, MOST_LINE)
   if (typeof value === 'boolean' || value === null) return value

@@ -11,7 +11,7 @@ const MOST = 500
 const USUAL = 100
 const PATIENCE = 2000
 
-/** What a listing needs beside what is asked for. */
+/** Dependencies of a listing. */
 export interface ListingOptions {
   /** Newest first. */
   readonly segments: readonly Pick<Segments, 'names' | 'backwards'>[]
@@ -36,7 +36,7 @@ export const listed = async (
   let last: number | undefined
   for await (const { name, from } of newestFirst(segments)) {
     if (dayNamed(name) > dayOf(below)) continue
-    // Within one write midnight may leave the next day's first entries with the day before.
+    // A write that spans midnight may leave the next day's first entries in the file of the day before.
     if (dayNamed(name) < dayOf(least - DAY)) break
     try {
       for await (const stretch of from.backwards(name)) {
@@ -51,7 +51,7 @@ export const listed = async (
         if (now() > until && last !== undefined) return { events, next: last }
       }
     } catch (error) {
-      // The oldest day may go while it is read.
+      // The oldest day may be removed while it is read.
       if (codeOf(error) !== 'ENOENT') throw error
     }
   }
@@ -112,7 +112,7 @@ const textsOf = ({
   ].filter(text => text !== undefined)
 
 /**
- * Maintainers see everything. Others, and every token, see what is for viewers; who is limited to areas, of
+ * Maintainers see everything. Others, and every token, see entries for viewers; people limited to areas only those of
  * conversations inside them.
  */
 const visibleTo = (

@@ -14,7 +14,7 @@ export const contract = activity
 const MERGE = 2000
 const DAILY = 24 * 60 * 60_000
 
-/** Keeps the record of what happened: appended by the daemon alone, each entry bound to the one before. */
+/** Keeps the activity record: only the daemon appends to it, and each entry contains the hash of the previous one. */
 export const activate = async (host: Host): Promise<void> => {
   const now = Date.now
   const days = new Segments(host.place.folder, 'days')
@@ -29,7 +29,7 @@ export const activate = async (host: Host): Promise<void> => {
     marks,
     now,
     record: async facts => {
-      host.log.error('the record of activity is not what was written', facts.extra)
+      host.log.error('the activity record was changed', facts.extra)
       tell()
       return recorder.record(facts)
     },
@@ -52,7 +52,7 @@ export const activate = async (host: Host): Promise<void> => {
       await verification.verify()
       await retain({ days, kept, marks, now })
     } catch (error) {
-      host.log.error('the record of activity could not be checked', { error: String(error) })
+      host.log.error('verifying the activity record failed', { error: String(error) })
     }
   }
   host.on('daemon.ready', () => {
@@ -111,7 +111,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
 }
 
-/** Tells watchers that there are new entries, a burst of them once. */
+/** Publishes that there are new entries, once per burst. */
 const merged = (host: Pick<Host, 'call' | 'log' | 'signal'>): (() => void) => {
   let timer: NodeJS.Timeout | undefined
   host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
@@ -119,7 +119,7 @@ const merged = (host: Pick<Host, 'call' | 'log' | 'signal'>): (() => void) => {
     timer = undefined
     host
       .call('kernel.events.publish', { domain: 'activity' })
-      .catch(error => host.log.warn('nobody could be told of new entries', { error: String(error) }))
+      .catch(error => host.log.warn('publishing new entries failed', { error: String(error) }))
   }
   return () => void (timer ??= setTimeout(publish, MERGE).unref())
 }

@@ -24,7 +24,7 @@ interface Place {
   readonly bytes: number
 }
 
-/** The one writer of the record: gives each entry its place in the chain, and many that wait one write to the disk. */
+/** The only writer of the record: appends each entry to the chain, and writes waiting entries to the disk together. */
 export class Recorder {
   readonly #segments: Segments
   readonly #now: () => number
@@ -41,7 +41,7 @@ export class Recorder {
     this.#place = place
   }
 
-  /** Takes the record up where it ends on the disk; `least` is where it is known to have been. */
+  /** Resumes the record at its end on the disk; `least` is the end it is known to have had. */
   static async open(segments: Segments, now: () => number, least?: Pick<ChainLink, 'seq' | 'hash'>): Promise<Recorder> {
     const { head, place } = await endOf(segments)
     return new Recorder(segments, now, least && least.seq > head.seq ? { ...least, at: head.at } : head, place)
@@ -65,13 +65,13 @@ export class Recorder {
     })
   }
 
-  /** Waits until all that was handed in is written. */
+  /** Waits until all submitted entries are written. */
   async idle(): Promise<void> {
     while (this.#writing) await this.#writing
   }
 
   async #write(): Promise<void> {
-    // Whoever asks in this tick shares the first write.
+    // Entries of the same tick share the first write.
     await Promise.resolve()
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MOST_BATCH)
@@ -109,7 +109,7 @@ export class Recorder {
     })
   }
 
-  /** An entry is in the segment of its own day, but for those that midnight divides within one write. */
+  /** An entry is in the segment of its day, except when one write spans midnight. */
   #placeFor(at: number): string {
     const day = dayOf(at)
     const place = this.#place
@@ -117,21 +117,20 @@ export class Recorder {
     return place.bytes < MOST_SEGMENT ? place.name : nextPart(place.name)
   }
 
-  /** After a write that failed nobody knows what of it is on the disk: that is read. */
+  /** After a failed write it is unknown what is on the disk, so it is read. */
   async #reopen(): Promise<void> {
     try {
       const { head, place } = await endOf(this.#segments)
       if (head.seq > this.#head.seq) this.#head = head
       this.#place = place
     } catch {
-      // The next write says what is wrong with the disk.
+      // The next write reports the error of the disk.
     }
   }
 }
 
 /**
- * The newest whole entry on the disk, and the segment that goes on; a damaged end is left as it is and gets a further
- * part.
+ * The newest complete entry on the disk, and the segment to continue; a damaged end is kept and a further part begun.
  */
 const endOf = async (segments: Segments): Promise<{ head: ChainHead; place: Place | undefined }> => {
   const names = await segments.names()

@@ -28,7 +28,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Lets the oldest days go when they are old and there is too much; their last hash is what the chain stands on then.
+ * Removes the oldest days when they are old enough and the record is too large; their last hash becomes the beginning
+ * of the chain.
  */
 export const retain = async ({ days, kept, marks, now, limits = RECORD_LIMITS }: RetentionOptions): Promise<void> => {
   const oldest = dayOf(now() - limits.age)

@@ -6,11 +6,11 @@ import { codeOf } from '../../sdk/node/files/paths.js'
 
 const END = '.jsonl'
 const NAME = /^(\d{4}-\d\d-\d\d)(?:\.(\d{4}))?$/
-/** So much is read, and checked, at a time: longer would be felt by whoever else waits. */
+/** The bytes read and checked at a time, so that other work is not delayed. */
 const WINDOW = 128 * 1024
 const LINE_END = 0x0a
 
-/** Days of the record on the disk: one file a day, a further one where a day's is full or damaged. */
+/** The record on the disk: one file per day, and a further one when a file is full or damaged. */
 export class Segments {
   readonly #kind: string
   readonly #folder: string
@@ -41,7 +41,7 @@ export class Segments {
     await this.#journals.append(`${this.#kind}/${name}`, entries, { flush: true })
   }
 
-  /** Puts a segment in the place of what has its name, in one step. */
+  /** Replaces a segment atomically. */
   async replace(name: string, entries: readonly object[]): Promise<void> {
     await this.#journals.rewrite(`${this.#kind}/${name}`, entries)
   }

@@ -11,10 +11,10 @@ export interface ChainAnchor extends Pick<ChainLink, 'seq' | 'hash'> {
   readonly brokenAt?: number
 }
 
-/** What is known of the chain beside the chain itself, sealed so that only the daemon can have written it. */
+/** Facts about the chain stored apart from it, sealed so that only the daemon can have written them. */
 export interface VerifiedMarks {
   readonly anchor?: ChainAnchor
-  /** An entry the chain was seen whole up to: less than that is a chain cut short. */
+  /** An entry up to which the chain was verified: a chain that ends before it was cut. */
   readonly seen?: Pick<ChainLink, 'seq' | 'hash'>
 }
 
@@ -61,7 +61,7 @@ export interface VerificationOptions {
   readonly record: (facts: Facts) => Promise<ChainLink>
 }
 
-/** Says whether the record is whole: all of it at the start and daily, its end whenever asked. */
+/** Verifies the record: all of it at the start and daily, its end on each request. */
 export class Verification {
   readonly #options: VerificationOptions
   #found: Found | undefined
@@ -71,7 +71,7 @@ export class Verification {
     this.#options = options
   }
 
-  /** Checks every entry; a break is told of in the record, which goes on from there. */
+  /** Checks every entry; records a break, after which the record continues. */
   verify(): Promise<Found> {
     return (this.#running ??= this.#whole().finally(() => (this.#running = undefined)))
   }
@@ -119,7 +119,7 @@ export class Verification {
     return (this.#found = { brokenAt, oldest, checkedAt: now() })
   }
 
-  /** Reads all there is: what the anchor stands for is passed over, the rest must hold. */
+  /** Reads all entries: skips those before the anchor, and verifies the rest. */
   async #read(
     anchor: ChainAnchor | undefined,
     seen: VerifiedMarks['seen'],

@@ -3,7 +3,7 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import type { Access } from '../../sdk/reach.js'
 
-/** An area as it is kept. */
+/** A stored area. */
 export interface StoredArea {
   readonly id: string
   readonly label: string
@@ -47,12 +47,12 @@ export class AreaFile {
     return this.#areas.get(id) ?? this.missing(id)
   }
 
-  /** The refusal of an area that is not there for the caller. */
+  /** Refuses an area that does not exist for the caller. */
   missing(id: string): never {
     return refuse('not-found', `there is no area ${JSON.stringify(id.slice(0, 60))}`)
   }
 
-  /** Puts an area in the place of the one of its id, and answers the one that was there. */
+  /** Adds an area or replaces the one with its id, and returns the previous one. */
   put(
     id: string,
     next: (before: StoredArea | undefined) => StoredArea,
@@ -60,14 +60,14 @@ export class AreaFile {
     return this.alone(async () => {
       const before = this.#areas.get(id)
       if (!before && this.#areas.size >= MOST)
-        refuse('conflict', `there are ${MOST} areas already: delete one that nobody holds, then write this one`)
+        refuse('conflict', `there are ${MOST} areas already: delete one without holders, then write this one`)
       const area = next(before)
       await this.#keep(new Map(this.#areas).set(id, area))
       return { area, ...(before && { before }) }
     })
   }
 
-  /** Takes an area away, unless `check` throws. */
+  /** Removes an area, unless `check` throws. */
   remove(id: string, check: () => Promise<void>): Promise<void> {
     return this.alone(async () => {
       this.get(id)

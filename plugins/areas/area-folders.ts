@@ -3,25 +3,25 @@ import type { ReachFolder } from '../../sdk/index.js'
 import type { StoredArea } from './area-file.js'
 import { grantedFolders } from './folders.js'
 
-/** What looking after the ground of areas takes. */
+/** Dependencies of `AreaFolders`. */
 export interface AreaFoldersDeps {
   readonly workspace: string
   readonly signal: AbortSignal
   readonly find: (id: string) => StoredArea | undefined
-  /** Ends what stands on what these areas granted. */
+  /** Ends streams and sessions that rely on what these areas granted. */
   readonly moved: (ids: ReadonlySet<string>) => Promise<void>
   readonly failed: (error: unknown) => void
 }
 
 const PAUSE = { least: 500, most: 2000 }
-/** How much longer than a look the pause after it is. */
+/** How much longer than a check the pause after it is. */
 const SHARE = 20
-/** Answered in more than one way since the last look. */
+/** Resolved to different folders since the last check. */
 const MIXED = ''
 
 /**
- * What was answered of the ground of areas, and whether it still holds: folders go and come back without anybody
- * telling.
+ * The folders that areas grant, as last resolved, and whether they still exist: folders are removed and restored
+ * without notice.
  */
 export class AreaFolders {
   readonly #deps: AreaFoldersDeps
@@ -32,7 +32,7 @@ export class AreaFolders {
     this.#deps = deps
   }
 
-  /** What an area grants now; from then on it is looked at, once for all who were answered. */
+  /** What an area grants now; from then on it is checked regularly, once for all callers. */
   async of(area: StoredArea): Promise<ReachFolder[]> {
     const folders = await grantedFolders(this.#deps.workspace, area)
     const [before, now] = [this.#answered.get(area.id), JSON.stringify(folders)]
@@ -41,12 +41,12 @@ export class AreaFolders {
     return folders
   }
 
-  /** Whoever stands on what this area granted was told already. */
-  forget(id: string): void {
+  /** Stops checking an area, because its holders were notified already. */
+  drop(id: string): void {
     this.#answered.delete(id)
   }
 
-  /** Looks at every area that was answered of, and tells of those that grant something else by now. */
+  /** Checks every resolved area, and reports those that grant something else now. */
   async look(): Promise<void> {
     const { find, moved, workspace } = this.#deps
     const stale = new Set<string>()
@@ -54,9 +54,9 @@ export class AreaFolders {
       const area = find(id)
       const now = area && JSON.stringify(await grantedFolders(workspace, area))
       const before = this.#answered.get(id)
-      if (now === undefined) this.forget(id)
+      if (now === undefined) this.drop(id)
       else if (before !== undefined && before !== now) {
-        // At once, so that what is answered from here on is not taken for told.
+        // Immediately, so that later results do not count as reported.
         this.#answered.set(id, now)
         stale.add(id)
       }

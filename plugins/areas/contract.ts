@@ -11,7 +11,7 @@ export type FolderPath = string & tags.MinLength<1> & tags.MaxLength<4096>
 /** A person's e-mail. */
 export type Email = string & tags.MinLength<3> & tags.MaxLength<254>
 
-/** Somebody who holds an area; an open invitation is named `invitation:<id>`. */
+/** A person who holds an area; an open invitation is named `invitation:<id>`. */
 export interface Holder {
   email: string
   role: 'collaborator' | 'viewer'
@@ -58,7 +58,7 @@ export interface AreaDetail extends Omit<Area, 'folders'> {
   /** Conversations that start in it. */
   conversations: Count
 }
-/** What there is of areas for a caller. */
+/** The areas of a caller. */
 export interface AreaList {
   areas: Area[]
   /** Whether the caller is limited to areas. */
@@ -81,7 +81,7 @@ export interface FolderReach {
   access: Access
   via: string[]
 }
-/** What an audit is told. */
+/** The result of an audit. */
 export interface ReachReport {
   /** The path's real location. */
   path?: string
@@ -94,15 +94,15 @@ export interface Areas {
   /**
    * List the areas by label: all of them for maintainers, the owner and tokens, only the caller's own for others.
    *
-   * It also tells whether the caller is limited, and what the caller reaches.
+   * It also says whether the caller is limited, and what the caller reaches.
    */
   'GET /areas'(): AreaList
 
   /**
    * Audit who reaches a path, or what a person reaches, and through which areas.
    *
-   * Exactly one of `path` and `email`. It is decided by what guards every call: an area whose folder is gone grants
-   * nothing.
+   * Exactly one of `path` and `email`. The answer uses the same rules as every call: an area whose folder is gone
+   * grants nothing.
    *
    * - 400: neither or both of `path` and `email`, or `path` is not a workspace path
    * - 404: nothing is at the path, or the person is not on the roster
@@ -120,8 +120,9 @@ export interface Areas {
   /**
    * Create an area, or replace one whole.
    *
-   * Folders are kept by their real location; doubles and folders below another one are folded. People who hold it keep
-   * it, and what they reach changes at once. A folder may be one repository, a group of folders, or `.` for everything.
+   * Folders are kept by their real location; duplicates and folders below another one are merged. People who hold it
+   * keep it, and what they reach changes at once. A folder may be one repository, a group of folders, or `.` for
+   * everything.
    *
    * - 400: a reserved id, a blank label, or a folder that is not a workspace path
    * - 404: a folder does not exist
@@ -140,12 +141,13 @@ export interface Areas {
   /**
    * Give an area to people on the roster and take it from others, all or nothing; their other areas stay.
    *
-   * Giving it to somebody who has the whole workspace takes reach away, and needs `narrow`. Whoever loses the last area
-   * has nothing, not everything. Giving twice and taking what somebody does not have are fine.
+   * Giving it to a person who reaches the whole workspace reduces their reach and needs `narrow`. A person who loses
+   * their last area reaches nothing, not everything. Giving an area twice and taking one that a person does not hold
+   * have no effect.
    *
-   * - 400: neither list names anybody, or one person is in both
-   * - 404: no such area, or somebody who is not on the roster
-   * - 409: somebody has the whole workspace, and `narrow` was not given
+   * - 400: both lists are empty, or one person is in both
+   * - 404: no such area, or a person who is not on the roster
+   * - 409: a person reaches the whole workspace, and `narrow` was not given
    * - 422: a maintainer or the owner, who are never limited to areas
    */
   'POST /areas/{id}/holders'(input: {
@@ -156,7 +158,7 @@ export interface Areas {
   }): { holders: Holder[] }
 
   /**
-   * Remove an area that nobody holds; its folders and files stay as they are.
+   * Remove an area without holders; its folders and files stay as they are.
    *
    * - 404: no such area
    * - 409: people still hold it, open invitations included; `holders` of the body lists them

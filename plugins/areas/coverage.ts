@@ -18,7 +18,7 @@ export interface Coverage {
   readonly conversations: number
 }
 
-/** Looks at what an area covers; groups that are not there count for nothing. */
+/** Finds what an area covers; groups that are not installed contribute nothing. */
 export const coverageOf = async (
   { call, serves, place: { workspace } }: Pick<Host, 'call' | 'serves' | 'place'>,
   area: StoredArea,
@@ -48,7 +48,7 @@ export const coverageOf = async (
   }
 }
 
-/** The conversations that are there for a caller. */
+/** The conversations that a caller sees. */
 const conversationsFor = async (
   { call, serves }: Pick<Host, 'call' | 'serves'>,
   context: Context,
@@ -64,7 +64,8 @@ const conversationsFor = async (
 }
 
 /**
- * Counts the files below a folder, a breath for others between folders; what belongs to git and to the sandbox is none.
+ * Counts the files below a folder, yielding to other work between folders; files of git and of the sandbox do not
+ * count.
  */
 const filesIn = async (workspace: string, folder: string, signal: AbortSignal): Promise<number> => {
   let files = 0

@@ -4,7 +4,7 @@ import { reachOf, type ReachFolder } from '../../sdk/index.js'
 import type { StoredArea } from './area-file.js'
 import type { FolderProblem } from './contract.js'
 
-/** The real locations of the folders an area is written with, folded; one that cannot be held refuses. */
+/** The real locations of an area's folders, merged; refuses a folder that cannot be in an area. */
 export const foldersOf = async (workspace: string, asked: readonly string[]): Promise<string[]> => {
   const found: ReachFolder[] = []
   for (const path of asked) found.push({ path: await folderAt(workspace, path), access: 'read' })
@@ -28,8 +28,8 @@ const folderAt = async (workspace: string, path: string): Promise<string> => {
 }
 
 /**
- * Why a folder of an area grants nothing now; undefined: it does. What another folder or a link stands in the place of
- * has moved away.
+ * Why a folder of an area grants nothing now; undefined: it grants access. A folder replaced by another folder or a
+ * link counts as moved.
  */
 export const problemOf = async (workspace: string, folder: string): Promise<FolderProblem['problem'] | undefined> => {
   const found = await resolvePath(workspace, folder)

@@ -13,13 +13,13 @@ const RESERVED = new Set(['reach'])
 
 export const contract = areas
 
-/** Keeps named sets of folders, and tells what those who hold them reach. */
+/** Stores named sets of folders, and resolves what their holders reach. */
 export const activate = async (host: Host): Promise<void> => {
   const { workspace } = host.place
   const file = new AreaFile(host.files)
   await file.load()
 
-  const standing = new AreaFolders({
+  const areaFolders = new AreaFolders({
     workspace,
     signal: host.signal,
     find: id => file.find(id),
@@ -27,27 +27,25 @@ export const activate = async (host: Host): Promise<void> => {
       const roster = await people(host)
       await close([...ids].flatMap(id => holdersOf(roster, id)))
     },
-    failed: error =>
-      host.signal.aborted
-      || host.log.warn('whether the folders of areas are still there is not known', { error: String(error) }),
+    failed: error => host.signal.aborted || host.log.warn('checking area folders failed', { error: String(error) }),
   })
 
-  /** Ends what people have open who reach something else now. */
+  /** Ends the open streams and sessions of people whose reach changed. */
   const close = async (holders: readonly Holder[]): Promise<void> => {
     const emails = holders.flatMap(({ email, pending }) => (pending ? [] : [email]))
     for (const email of new Set(emails)) await host.call('kernel.members.moved', { email })
   }
 
-  /** Each area once that there is. */
+  /** Each existing area once. */
   const found = (ids: Iterable<string>): StoredArea[] => [...new Set(ids)].flatMap(id => file.find(id) ?? [])
 
-  /** What these areas grant now, by id; one that is unknown grants nothing. */
+  /** What these areas grant now, by id; an unknown one grants nothing. */
   const grantsOf = async (ids: Iterable<string>): Promise<Map<string, ReachFolder[]>> =>
     new Map(await Promise.all(found(ids).map(async area => [area.id, await grantedFolders(workspace, area)] as const)))
 
   const reached = async (ids: Iterable<string>) => reachOf([...(await grantsOf(ids)).values()].flat())
 
-  /** An area as a caller is shown it; who holds it is for maintainers and the owner. */
+  /** An area as a caller sees it; only maintainers and the owner see its holders. */
   const shown = async (area: StoredArea, roster: readonly Person[] | undefined): Promise<Area> => {
     const looked = await Promise.all(
       area.folders.map(async folder => ({ folder, problem: await problemOf(workspace, folder) })),
@@ -63,7 +61,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rosterFor = async (caller: Caller) => (audits(caller) ? people(host) : undefined)
 
-  /** Tells who watches that an area is another. */
+  /** Publishes that an area changed. */
   const tell = async (id: string, held: boolean): Promise<void> => {
     await host.call('kernel.events.publish', { domain: 'areas', key: id })
     if (held) await host.call('kernel.events.publish', { domain: 'members' })
@@ -91,7 +89,7 @@ export const activate = async (host: Host): Promise<void> => {
       if (email !== undefined) {
         const person =
           roster.find(each => each.email.toLowerCase() === email.toLowerCase())
-          ?? refuse('not-found', `nobody on the roster is ${JSON.stringify(email.slice(0, 254))}`)
+          ?? refuse('not-found', `there is no member ${JSON.stringify(email.slice(0, 254))}`)
         const folders = foldersReached(
           person,
           grants,
@@ -149,7 +147,7 @@ export const activate = async (host: Host): Promise<void> => {
       })
       const roster = await people(host)
       const moved = before && reaches(before) !== reaches(area) ? holdersOf(roster, id) : []
-      standing.forget(id)
+      areaFolders.drop(id)
       await close(moved)
       await tell(id, moved.length > 0)
       const was = before && { before: before.folders, accessBefore: before.access }
@@ -186,22 +184,22 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'areas.reach': async ({ areas: ids, email }) => {
       const still = email === undefined ? ids : await stillHeld(host, ids, email)
-      return { folders: [...reachOf((await Promise.all(found(still).map(area => standing.of(area)))).flat())] }
+      return { folders: [...reachOf((await Promise.all(found(still).map(area => areaFolders.of(area)))).flat())] }
     },
     'areas.known': ({ ids }) => ({ unknown: ids.filter(id => !file.find(id)) }),
   })
 }
 
-/** What an area gives, so that what it is called can change without anybody noticing. */
+/** What an area grants, so that a new label alone does not affect its holders. */
 const reaches = ({ folders, access }: StoredArea): string => JSON.stringify([folders, access])
 
-/** Whether a caller may know who holds what. */
+/** Whether a caller may see who holds which areas. */
 const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')
 
-/** The areas a caller holds, whether or not that limits it. */
+/** The areas a caller holds, whether or not they limit the caller. */
 const held = ({ areas: ids = [] }: Caller): string[] => [...ids]
 
-/** Those of the areas that a person may still use: the grant may have shrunk, or be gone. */
+/** The areas that a person still holds: the grant may have been reduced or removed. */
 const stillHeld = async (
   { call, serves }: Pick<Host, 'call' | 'serves'>,
   ids: readonly string[],

@@ -42,14 +42,17 @@ export const holdersOf = (roster: readonly Person[], id: string): Holder[] =>
     limited(role) && areas?.includes(id) ? [{ email, role, ...(pending && { pending }) }] : [],
   )
 
-/** What is to be given to whom, and taken from whom. */
+/** Which people get an area, and which lose it. */
 export interface Giving {
   readonly add: readonly string[]
   readonly remove: readonly string[]
   readonly narrow: boolean
 }
 
-/** The areas of each person who is to hold others than now; what cannot be given refuses all, by name. */
+/**
+ * The new areas of each person whose areas change; refuses everything if one change is not possible, and names the
+ * people.
+ */
 export const given = (
   roster: readonly Person[],
   id: string,
@@ -95,7 +98,7 @@ export const given = (
 /** The folders that each area grants now. */
 export type Grants = ReadonlyMap<string, readonly ReachFolder[]>
 
-/** How far a person reaches at a path. A viewer only looks, whatever an area says. */
+/** How far a person reaches at a path. A viewer only reads, whatever an area says. */
 export const reachAt = ({ email, role, areas }: Person, grants: Grants, path: string): PersonReach => {
   if (!areas) return { email, role, access: role === 'viewer' ? 'read' : 'work', via: [] }
   const held = areas.flatMap(id => (grants.has(id) ? [{ id, folders: grants.get(id)! }] : []))

@@ -16,7 +16,7 @@ const DEEP = 3
 const AGED = /\.\d$/
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES', 'ENAMETOOLONG'])
 
-/** The log files below a folder: plain ones only, wherever links lead. */
+/** The log files below a folder: plain files only, links are not followed. */
 export class Catalogue {
   readonly #folder: string
 
@@ -24,7 +24,7 @@ export class Catalogue {
     this.#folder = folder
   }
 
-  /** Every log, the one that changed last first. */
+  /** Every log, the last changed first. */
   async list(): Promise<LogFile[]> {
     const files: LogFile[] = []
     const walk = async (parts: readonly string[]): Promise<void> => {

@@ -27,7 +27,7 @@ export interface LogWindow {
   text: string
   /** Where the text begins. */
   offset: Offset
-  /** Where to go on; left out at the end. */
+  /** Where to continue; left out at the end. */
   next?: Offset
   /** A line was longer than the window, and is cut. */
   truncated: boolean
@@ -40,11 +40,11 @@ export interface LogLine {
   level?: LogLevel
   at?: Millis
 }
-/** The log was moved away and begins anew. */
+/** The log was rotated and begins again. */
 export interface LogRotated {
   kind: 'rotated'
 }
-/** So many lines came quicker than they are sent. */
+/** The number of lines left out because they came too fast. */
 export interface LogSkipped {
   kind: 'skipped'
   lines: Count
@@ -57,8 +57,8 @@ export interface LogsCalls {
   /**
    * Read whole lines of one log: its end, or from `offset` on.
    *
-   * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are looked at,
-   * then `next` says where to go on. What is no UTF-8 is shown with replacement characters.
+   * With `find` or `level` only lines that hold these words, or are at least as grave; at most 64 MiB are searched,
+   * then `next` says where to continue. Invalid UTF-8 is shown with replacement characters.
    *
    * - 400: the name leaves the folder of logs
    * - 404: no such log
@@ -74,7 +74,7 @@ export interface LogsCalls {
   /**
    * Follow one log line by line as it is written, from `from` on, or after its last 100 lines.
    *
-   * The id of an event is the offset after its line. It goes on when the log is rotated. Beyond 2,000 lines a second,
+   * The id of an event is the offset after its line. It continues when the log is rotated. Beyond 2,000 lines a second,
    * lines are left out and counted. A person follows 8 logs at once at most.
    *
    * - 400: the name leaves the folder of logs

@@ -16,7 +16,7 @@ const LINE_END = 0x0a
 const LOOK = 200
 const SECOND = 1000
 const A_SECOND = 2000
-/** Looks without a file under the name, until it counts as removed: it is gone for a moment when it rotates. */
+/** Checks without a file before a log counts as removed: a rotation removes it for a moment. */
 const PATIENCE = 10
 
 export type FollowEvent = LogLine | LogRotated | LogSkipped
@@ -28,11 +28,11 @@ export interface Following {
   readonly from?: number
   readonly level?: LogLevel
   readonly signal: AbortSignal
-  /** Hears of each file that is read from now on; how far is added to it. */
+  /** Called with each file that is read; its position is updated as reading proceeds. */
   readonly reading: (part: PartRead) => void
 }
 
-/** The lines of a log as they are written, over its rotations, until it is removed or nobody wants them. */
+/** The lines of a log as they are written, across rotations, until it is removed or the reader stops. */
 export async function* follow(
   catalogue: Pick<Catalogue, 'open' | 'path'>,
   first: FileHandle | Resumed,
@@ -44,7 +44,7 @@ export async function* follow(
     const { size } = await file.stat()
     let at = resumed?.at ?? from ?? (await lastLines(file, size))
     if (resumed?.gone || at > size) {
-      // What was seen last is in a file that was moved away meanwhile.
+      // The last line read is in a file that was rotated away meanwhile.
       yield ROTATED
       at = 0
     }
@@ -105,14 +105,14 @@ const after = async (
     const newer = await catalogue.open(older(name, age)).catch(() => undefined)
     if (!newer) continue
     if ((await newer.stat()).ino === ino) {
-      // It was moved away, and nothing is written since.
+      // It was rotated away, and nothing has been written since.
       await newer.close()
       return undefined
     }
     const next = await catalogue.open(older(name, age + 1)).catch(() => undefined)
     const before = await next?.stat()
     await next?.close()
-    // The oldest there is follows on what is gone for good.
+    // The oldest remaining file follows a removed one.
     if (before === undefined || before.ino === ino) return newer
     await newer.close()
   }
@@ -153,7 +153,7 @@ const lastLines = async (file: FileHandle, size: number): Promise<number> => {
   return at < 0 || (at === 0 && read[0] !== LINE_END) ? begin : begin + at + 1
 }
 
-/** Lets so many lines of a second through and counts the rest. */
+/** Passes a limited number of lines per second and counts the rest. */
 class Pace {
   #second = 0
   #sent = 0

@@ -15,7 +15,7 @@ export const headOfLine = (text: string): { level?: LogLevel; at?: number } => {
   return level ? { level, at: Number(at) } : {}
 }
 
-/** Whether a line is at least so grave; one that does not say how grave it is, is not. */
+/** Whether a line has at least this level; a line without a level does not. */
 export const isGrave = (text: string, least: LogLevel | undefined): boolean => {
   if (least === undefined) return true
   const { level } = headOfLine(text)

@@ -22,7 +22,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('daemon.ready', () => {
     const tidy = () =>
       void sweepLogs(catalogue, Date.now()).catch(error =>
-        host.log.warn('old logs could not be removed', { error: String(error) }),
+        host.log.warn('removing old logs failed', { error: String(error) }),
       )
     tidy()
     const timer = setInterval(tidy, HOUR).unref()
@@ -37,7 +37,7 @@ export const activate = async (host: Host): Promise<void> => {
     try {
       const reader = JSON.stringify([whoOf(caller), name])
       const last = /^\d{1,15}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : undefined
-      // A reader who comes back says so, in the header, beside what was asked for at first.
+      // A reader that reconnects repeats its first request and adds the header.
       const file = last === undefined ? await catalogue.open(name) : await leftOff.resume(catalogue, reader, name, last)
       return yield* follow(catalogue, file, {
         name,
@@ -85,7 +85,7 @@ const enter = (followers: Map<string, number>, caller: Caller): (() => void) => 
   }
 }
 
-/** Tells watchers when a log appears or goes; new lines are for those who follow. */
+/** Publishes when a log appears or is removed; new lines are sent only to followers. */
 const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
   let before: string | undefined
   const look = async () => {
@@ -98,7 +98,7 @@ const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
     if (changed) await host.call('kernel.events.publish', { domain: 'logs' })
   }
   const timer = setInterval(
-    () => void look().catch(error => host.log.warn('the logs could not be listed', { error: String(error) })),
+    () => void look().catch(error => host.log.warn('listing the logs failed', { error: String(error) })),
     LOOK,
   ).unref()
   host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })

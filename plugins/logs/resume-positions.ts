@@ -9,17 +9,17 @@ const MOST_PARTS = 8
 
 /** The part of one file that somebody reads, or has read. */
 export interface PartRead {
-  /** Tells a file from those that had its name before. */
+  /** Distinguishes a file from earlier ones of its name. */
   readonly file: string
   readonly from: number
   to: number
 }
 
-/** Where a log is to be gone on with. */
+/** Where to resume a log. */
 export interface Resumed {
   readonly file: FileHandle
   readonly at: number
-  /** What was seen last is gone. */
+  /** The last line read was removed. */
   readonly gone: boolean
 }
 
@@ -30,13 +30,13 @@ export const identityOf = async (file: FileHandle): Promise<string> => {
 }
 
 /**
- * Where readers left off.
+ * The positions from which readers resume.
  *
- * The id of an event is an offset, and a log that was rotated has the same ones again: which file it was in is
- * remembered here for as long as the daemon runs, and after that known by where its lines end.
+ * The id of an event is an offset, and a rotated log has the same offsets again. So this remembers which file it was
+ * in, while the daemon runs; afterwards the file is recognized by where its lines end.
  */
 export class ResumePositions {
-  /** By reader and log, whoever began first in front. */
+  /** By reader and log, the oldest first. */
   readonly #readers = new Map<string, readonly PartRead[]>()
 
   /** @param reader A person and a log. */
@@ -62,7 +62,7 @@ export class ResumePositions {
       const fits = await Promise.all(
         files.map(async file => (seen === undefined ? endsLine(file, offset) : (await identityOf(file)) === seen)),
       )
-      // Of a file that is known to be gone everything there is comes later.
+      // If the file is known to be removed, all existing lines are newer.
       const [at, file] = fits.includes(true)
         ? [offset, files[fits.indexOf(true)]!]
         : [0, seen === undefined ? files[0]! : files.at(-1)!]

@@ -116,6 +116,6 @@ export const readAt = async (file: FileHandle, offset: number, length: number): 
   return buffer.subarray(0, bytesRead)
 }
 
-/** Bytes as text; what is no UTF-8 is shown as that. */
+/** Bytes as text, with replacement characters for invalid UTF-8. */
 export const utf8 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -1,9 +1,9 @@
 import type { Settings, SettingKey, SettingsGiven } from './contract.js'
 
-/** The settings by which conversations reach more: what a file says of them came perhaps with the code. */
+/** The settings that widen what conversations reach; a file that sets them may have come with the code. */
 export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'>
 
-/** What somebody who may has saved of them through a call; nothing yet: what reaches least. */
+/** Their values as a maintainer saved them through a call; before that the narrowest ones. */
 export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], networkOnly: false }
 const KEYS = Object.keys(NOTHING_ACCEPTED) as (keyof Reaching)[]
 
@@ -14,14 +14,14 @@ export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: reado
   return { ...before, ...Object.fromEntries([...gone, ...given]) }
 }
 
-/** Of what a file says only what reaches no further than was accepted. */
+/** The file's values, limited to what was accepted. */
 export const narrowed = (said: Reaching, accepted: Reaching): Reaching => ({
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
 })
 
-/** What of it does not count, a sentence for each. */
+/** What is not accepted, one sentence each. */
 export const unaccepted = (said: Reaching, accepted: Reaching): string[] => {
   const now = narrowed(said, accepted)
   const until = 'does not count until a maintainer saves it'

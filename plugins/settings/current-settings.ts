@@ -9,7 +9,7 @@ import { settings, type SettingKey, type Settings, type SettingsEvents, type Set
 import { wrongAllowed } from './network-allow.js'
 import { FILE, type KeptSettings, type SettingsFile } from './settings-file.js'
 
-/** What holds where nothing is kept, or nothing that fits. */
+/** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
@@ -22,10 +22,10 @@ export const DEFAULTS: Settings = {
   networkOnly: false,
 }
 const MOST_TOLD = 20
-/** Where it is kept what was accepted: in the daemon's own store, which comes with no code. */
+/** Where the accepted values are stored: in the daemon's store, which code cannot bring along. */
 const ACCEPTED = 'accepted'
 
-/** The revision of settings: the tag that the sandbox gives a read of them. */
+/** The revision of the settings: the `etag` of a read. */
 export const revisionOf = (current: Settings): string =>
   createHash('sha256').update(JSON.stringify(current)).digest('base64url').slice(0, 22)
 
@@ -39,8 +39,8 @@ export interface SettingsChange {
 }
 
 /**
- * The settings in force. They are read from the file each time, so that what a person writes there counts at once; but
- * for what widens the reach of conversations, which counts once it was saved through a call.
+ * The settings in force. They are read from the file each time, so that a person's edit takes effect at once; except
+ * for values that widen what conversations reach, which must be saved through a call.
  */
 export class CurrentSettings {
   readonly #file: Pick<SettingsFile, 'load' | 'save'>
@@ -69,7 +69,7 @@ export class CurrentSettings {
     return this.#turns.with(FILE, async () => this.#inForce(await this.#file.load(), await this.#acceptance()))
   }
 
-  /** What in the file does not count, as it is now. */
+  /** The current problems of the file. */
   async problems(): Promise<ManifestProblem[]> {
     return this.#turns.with(FILE, async () => problemsOf(await this.#file.load(), await this.#acceptance()))
   }
@@ -87,7 +87,7 @@ export class CurrentSettings {
       const rest = Object.entries(kept.keys).filter(([key]) => !unset.some(gone => gone === key))
       const keys = { ...Object.fromEntries(rest), ...set }
       const next = acceptedAfter(accepted, set, unset)
-      // Before the file: cut off between the two, what reaches less holds.
+      // Before the file: after a crash between the two, the narrower values apply.
       if (!isDeepStrictEqual(next, accepted)) {
         await this.#store.set(ACCEPTED, next)
         this.#accepted = next
@@ -102,12 +102,12 @@ export class CurrentSettings {
     return this.#accepted
   }
 
-  /** The settings that kept keys amount to, told where they differ from the last ones or do not fit. */
+  /** The settings that the stored keys result in; reports changes and invalid values. */
   #inForce(kept: KeptSettings, accepted: Reaching, by?: string): Settings {
     const problems = problemsOf(kept, accepted).map(({ detail }) => detail)
     const told = problems.join('\n')
     if (told && told !== this.#told)
-      this.#log.warn(`${FILE} holds what does not count`, { problems: problems.slice(0, MOST_TOLD) })
+      this.#log.warn(`${FILE} has entries that do not take effect`, { problems: problems.slice(0, MOST_TOLD) })
     this.#told = told
     const said = fitting(kept)
     const now: Settings = { ...said, ...narrowed(said, accepted) }

@@ -7,7 +7,7 @@ import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract = settings
 
-/** Keeps how agents behave in this sandbox, for the groups that go by it. */
+/** Stores the settings of this sandbox's agents, for the groups that apply them. */
 export const activate = async (host: Host): Promise<void> => {
   const file = new SettingsFile(host.place.workspace)
   const current = new CurrentSettings(file, host.store, host.log, what => {
@@ -23,11 +23,11 @@ export const activate = async (host: Host): Promise<void> => {
     })
     host
       .call('kernel.events.publish', { domain: 'settings' })
-      .catch(error => host.log.warn('nobody could be told that the settings changed', { error: String(error) }))
+      .catch(error => host.log.warn('publishing a settings change failed', { error: String(error) }))
   })
-  // What was left behind is in nobody's way, so a sweep that fails must not keep the settings from being read.
+  // Leftover files are harmless, so a failed sweep must not prevent reading the settings.
   host.boot('Settings', () =>
-    file.sweep().catch(error => host.log.info('leftovers of the settings stay', { error: String(error) })),
+    file.sweep().catch(error => host.log.info('removing leftover settings files failed', { error: String(error) })),
   )
 
   host.contribute('system.manifestProblems', async () => [{ path: FILE, problems: await current.problems() }])

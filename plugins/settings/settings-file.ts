@@ -23,7 +23,7 @@ export interface KeptSettings {
 const NOTHING: KeptSettings = { keys: {}, mode: 0o644 }
 const unusable = (wrong: string): KeptSettings => ({ ...NOTHING, wrong })
 
-/** Failures that the file itself or the way to it is the cause of; all others are faults of the moment. */
+/** Failures caused by the file or its path; all others are temporary. */
 const CLOSED = new Set(['EACCES', 'EPERM', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR'])
 
 /** The settings file in the workspace: read with care, since anybody may have written it, and written in one step. */
@@ -61,14 +61,14 @@ export class SettingsFile {
     }
   }
 
-  /** Removes what writes left behind that ended with their process. */
+  /** Removes the temporary files of interrupted writes. */
   async sweep(): Promise<void> {
     if ((await this.#wrongFolder()) !== undefined) return
     await sweepTemporary(join(this.#workspace, FOLDERS.at(-1)!))
   }
 
   async #read(): Promise<KeptSettings> {
-    // Without blocking, or a pipe under this name would be waited for.
+    // Without blocking, because opening a pipe of this name would wait.
     const handle = await open(
       join(this.#workspace, FILE),
       constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
@@ -86,7 +86,7 @@ export class SettingsFile {
     }
   }
 
-  /** Why the way to the file is none of the workspace's own; a folder that is not there yet can be made. */
+  /** Why the file's path leaves the workspace; a missing folder can be created. */
   async #wrongFolder(): Promise<string | undefined> {
     for (const folder of FOLDERS) {
       const found = await lstat(join(this.#workspace, folder)).catch(absent)
@@ -115,7 +115,7 @@ const notFolder = (folder: string, found: Stats): string =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The object a text holds, if it can be written again as it was read. */
+/** Parses an object, if it can be written back unchanged. */
 const parse = (bytes: Uint8Array): KeptSettings['keys'] | undefined => {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes))
@@ -130,9 +130,13 @@ const parse = (bytes: Uint8Array): KeptSettings['keys'] | undefined => {
 /** A write that failed, as its caller should see it: a full disk and a closed folder are no bugs. */
 const asRefusal = (error: unknown): unknown => {
   if (isFull(error))
-    return new Refusal('too-large', 'the disk is full and the settings stay as they were: make room and try again', {
-      cause: error,
-    })
+    return new Refusal(
+      'too-large',
+      'the disk is full and the settings stay as they were: free some space and try again',
+      {
+        cause: error,
+      },
+    )
   if (isClosed(error))
     return new Refusal(
       'dependency',

@@ -41,7 +41,7 @@ export interface SystemEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }
   /** A person was given a role or areas. */
   'member.changed': { email: string }
-  /** A person has no access any more. */
+  /** A person lost access. */
   'member.removed': { email: string }
 }
 

@@ -13,7 +13,7 @@ import { terminalPrograms } from './terminals/programs.js'
 
 export const contract = system
 
-/** Says what the sandbox is and who may reach it, and serves what belongs to no other group. */
+/** Serves what the sandbox is, who may reach it, and everything that belongs to no other group. */
 export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.programs', async () => [...(await terminalPrograms()), await chromiumProgram()])
   const bundles = await bundleCalls(host)

@@ -5,7 +5,7 @@ import type { Me } from './contract.js'
 export const httpRequestOf = ({ http }: Context): HttpFacts =>
   http ?? refuse('unprocessable', 'expected a request over HTTP, found a call of another group')
 
-/** Who asks, as they are told of it. */
+/** The caller, as the answer describes them. */
 export const meOf = ({ actor, kind, role, scope, areas, sessionId, name, picture }: Caller): Me => ({
   actor,
   kind,

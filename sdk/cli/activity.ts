@@ -26,7 +26,7 @@ export const activityVerb: Verb = {
     conversation: { value: 'ID', help: 'only entries of this conversation' },
     find: { value: 'WORDS', help: 'only entries that hold these words' },
     limit: { value: 'COUNT', help: 'how many, 20 unless given' },
-    follow: { short: 'f', help: 'go on with what happens, until Ctrl-C' },
+    follow: { short: 'f', help: 'then print new entries, until Ctrl-C' },
     ...CONNECTION,
   },
   most: 2,
@@ -121,16 +121,16 @@ const lineOf =
     const begin = `${timeOf(at)}  ${oneLine(type).padEnd(22)}  ${oneLine(actor).padEnd(22)}`
     const failed = outcome === 'error' ? `  failed${error ? `: ${oneLine(error)}` : ''}` : ''
     const room = columns ? Math.max(20, columns - begin.length - failed.length - 3) : 200
-    return (
-      `${dim(timeOf(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}${about ? `  ${short(about, room)}` : ''}${red(failed)}`.trimEnd()
-      + '\n'
-    )
+    const shown = about ? `  ${short(about, room)}` : ''
+    const columned = `${dim(timeOf(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}`
+    return `${(columned + shown + red(failed)).trimEnd()}\n`
   }
 
 const timeOf = (at: number): string => {
   const time = new Date(at)
   const two = (part: number) => String(part).padStart(2, '0')
-  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())]
+  return `${date.join('-')} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`
 }
 
 const verify = async (terminal: Terminal, file: string, json: boolean): Promise<number> => {

@@ -20,18 +20,17 @@ export const areasVerb: Verb = {
     'areas reach ann@example.org',
   ],
   notes: [
-    'An area is a named set of folders; a folder counts with all below it, and . is everything. write replaces an '
-      + 'area whole.',
-    'Whoever is given an area reaches it and their other areas, and nothing else; somebody who has the whole '
-      + 'workspace loses the',
-    'rest of it, which takes --narrow. reach tells who reaches a path, or what a person reaches, and through '
-      + 'which areas.',
+    'An area is a named set of folders with everything below them; . is the whole workspace. write replaces a '
+      + 'whole area.',
+    'A person who holds areas reaches only these. Giving one to a person who reaches the whole workspace takes the '
+      + 'rest away and needs --narrow.',
+    'reach shows who reaches a path, or what a person reaches, and through which areas.',
   ],
   flags: {
-    label: { value: 'LABEL', help: 'write: what people read; left out: as it was, or the id' },
-    note: { value: 'NOTE', help: 'write: what else there is to say' },
-    read: { help: 'write: its holders look and do not work there' },
-    narrow: { help: 'give: also to people who have the whole workspace, who lose the rest of it' },
+    label: { value: 'LABEL', help: 'write: the name that people see; default: unchanged, or the id' },
+    note: { value: 'NOTE', help: 'write: a note' },
+    read: { help: 'write: its holders may only read' },
+    narrow: { help: 'give: also to people who reach the whole workspace, who lose the rest of it' },
     ...CONNECTION,
   },
   least: 0,
@@ -66,12 +65,8 @@ const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
       const none = found.limited
         ? 'you hold no area, so you reach nothing'
         : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
-      const own = found.limited
-        ? [
-            '',
-            `you reach ${found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`).join(', ') || 'nothing'}`,
-          ]
-        : []
+      const reached = found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`)
+      const own = found.limited ? ['', `you reach ${reached.join(', ') || 'nothing'}`] : []
       return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none
     },
   )
@@ -151,8 +146,8 @@ const granted = (
   )
 }
 
-const reached = (terminal: Terminal, given: GivenArguments, whom: string): Promise<number> => {
-  const which = whom.includes('@') || whom.startsWith('invitation:') ? { email: whom } : { path: whom }
+const reached = (terminal: Terminal, given: GivenArguments, subject: string): Promise<number> => {
+  const which = subject.includes('@') || subject.startsWith('invitation:') ? { email: subject } : { path: subject }
   return asked(terminal, given, (client, options) => client.call('GET /areas/reach', which, options), rowsOf)
 }
 

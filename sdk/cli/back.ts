@@ -17,16 +17,16 @@ const PAGE = 50
 export const rewindVerb: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
-  summary: 'undo a message and all that followed, with the files they changed; left out: the newest conversation',
+  summary: 'undo a message and everything after it, with the files they changed; default: the newest conversation',
   examples: ['rewind', 'rewind c-1 --before 4 --yes'],
   notes: [
-    'transcript shows the number of each message. Messages that wait '
-      + 'stay, paused. Files return in a private copy only.',
-    'It asks first. Without a terminal it takes --yes.',
+    'transcript shows the numbers of messages. Queued messages stay, paused. Files are restored only in a private '
+      + 'copy.',
+    'It asks for confirmation. Without a terminal it requires --yes.',
   ],
   flags: {
-    before: { value: 'N', help: 'the number of the message; left out: the one that began the last turn' },
-    yes: { short: 'y', help: 'without asking' },
+    before: { value: 'N', help: 'the number of the message; default: the one that began the last turn' },
+    yes: { short: 'y', help: 'do not ask for confirmation' },
     ...CONNECTION,
   },
   most: 1,
@@ -36,7 +36,8 @@ export const rewindVerb: Verb = {
       const options = { signal: terminal.signal }
       const conversationId = await conversationOf(terminal, client, given)
       const { index, total, text } = await placeIn(client, conversationId, asked, terminal.signal)
-      const what = `message ${index}${text === undefined ? '' : ` "${short(plain(text), 60)}"`} of ${oneLine(conversationId)}`
+      const said = text === undefined ? '' : ` "${short(plain(text), 60)}"`
+      const what = `message ${index}${said} of ${oneLine(conversationId)}`
       const question =
         `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
         + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
@@ -58,7 +59,7 @@ export const rewindVerb: Verb = {
 export const fork: Verb = {
   name: 'fork',
   usage: '[CONVERSATION] "PROMPT"',
-  summary: 'start a conversation that begins with what another one said, and follow its turn; left out: the newest one',
+  summary: 'start a conversation from the messages of another one, and follow its turn; default: the newest one',
   examples: ['fork "try it the other way"', 'fork c-1 "try it the other way" --before 4 --as other-way'],
   notes: [
     'PROMPT - reads it from standard input. With --before N it begins with the messages before that one, and with '
@@ -73,7 +74,7 @@ export const fork: Verb = {
       choices: ['then', 'now'],
       help: 'the files as the message found them (then), or as they are now',
     },
-    as: { value: 'ID', help: 'the id of the new conversation; left out: a new one' },
+    as: { value: 'ID', help: 'the id of the new conversation; default: a new one' },
     ...TURN,
     ...BEGIN,
     ...CONNECTION,
@@ -85,7 +86,7 @@ export const fork: Verb = {
     const before = placeOf(given)
     const files = filesOf(given)
     if (files === 'then' && before === undefined)
-      misused('--files then: expected --before N as well, the message whose files are meant')
+      misused('--files then: expected --before N as well, the message whose files to take')
     const conversationId = newConversation(given, 'as')
     checkTurn(given)
     const prompt = await words(terminal, text)
@@ -124,10 +125,7 @@ const placeOf = (given: GivenArguments): number | undefined => {
   return before === undefined ? undefined : Number(before)
 }
 
-/**
- * Where a message is in the record, and what it says; by default the last one that began a turn, whose files were
- * saved.
- */
+/** The position and text of a message; by default the last one that began a turn, whose files were saved. */
 const placeIn = async (
   client: Client,
   id: string,

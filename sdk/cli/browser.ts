@@ -17,14 +17,14 @@ export const browser: Verb = {
   name: 'browser',
   also: 'browsers',
   usage: USAGE,
-  summary: 'see what the browsers show, open and close them',
+  summary: 'show, open and close browsers',
   examples: ['browser', 'browser open web-1 http://localhost:3000', 'browser close web-1'],
   notes: [
-    'NAME is one of the list; open starts one under a new name web-….',
-    'capture prints the text that can be seen, and with --out keeps the picture.',
+    'NAME is a name from the list; open starts a browser under a new name web-….',
+    'capture prints the visible text, and with --out saves the picture.',
   ],
   flags: {
-    page: { value: 'ID', help: 'the page meant, where it is not the active one' },
+    page: { value: 'ID', help: 'the page to use; default: the active one' },
     out: { value: 'FILE', help: 'with capture: write the picture (WebP) to this file' },
     ...CONNECTION,
   },

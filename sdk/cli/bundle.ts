@@ -24,20 +24,20 @@ export const bundle: Verb = {
   name: 'bundle',
   also: 'bundles',
   usage: '[FILE] | list | remove NAME | restore FILE [--check]',
-  summary: 'back the sandbox up into a file, or bring it back from one',
+  summary: 'back up the sandbox to a file, or restore it from one',
   examples: ['bundle backup.tar.gz', 'bundle list', 'bundle restore backup.tar.gz --check'],
   notes: [
-    'Files that tools make again stay out, and members, sessions and tokens are never packed. The file is named '
-      + 'after the moment when left out.',
-    'restore replaces what is in the workspace; what was there is kept for 7 days. The daemon starts anew by itself.',
-    'A passphrase comes from SANDBOX_PASSPHRASE, else it is asked for: an argument could be seen by others.',
+    'Generated files are left out; members, sessions and tokens are never packed. Without FILE the name contains '
+      + 'the time.',
+    'restore replaces the contents of the workspace and keeps the old ones for 7 days. The daemon restarts by itself.',
+    'The passphrase comes from SANDBOX_PASSPHRASE, else it prompts for it: others could see an argument.',
   ],
   flags: {
-    encrypt: { help: 'encrypt it under a passphrase' },
+    encrypt: { help: 'encrypt it with a passphrase' },
     secrets: { help: 'pack the values of secrets too; encrypts it' },
     repo: { value: 'REPO', multiple: true, help: 'only this repository; "root" is the workspace\'s own' },
-    since: { value: 'TIME', help: 'only conversations that moved after it, such as 2030-01-31' },
-    check: { help: 'say what a restore would do, and do nothing' },
+    since: { value: 'TIME', help: 'only conversations that changed after it, such as 2030-01-31' },
+    check: { help: 'show what a restore would do, and change nothing' },
     ...CONNECTION,
   },
   most: 2,
@@ -132,7 +132,7 @@ const refuseTaken = async (target: string): Promise<void> => {
     throw new CommandFailure(EXIT.failed, `${target} is there already: name another file, or remove it`)
 }
 
-/** Fetches a backup into a file that has its name only when it is whole; one that was cut goes on where it was. */
+/** Downloads a backup into a file that gets its name when it is complete; resumes an interrupted download. */
 const download = async (
   terminal: Terminal,
   client: Client,
@@ -208,7 +208,7 @@ const restore = async (
 ): Promise<number> => {
   const { signal } = terminal
   const mode = given.on('check') ? ('check' as const) : ('apply' as const)
-  const { path, forget } = await placed(terminal, file, daemon?.workspace)
+  const { path, cleanUp } = await placed(terminal, file, daemon?.workspace)
   try {
     const ask = (passphrase?: string) =>
       client.call('POST /bundles/restore', { path, mode, ...(passphrase !== undefined && { passphrase }) }, { signal })
@@ -225,7 +225,7 @@ const restore = async (
     })
     return await told(terminal, given, report, () => reportLines(report, mode, terminal))
   } finally {
-    await forget()
+    await cleanUp()
   }
 }
 
@@ -234,18 +234,18 @@ const placed = async (
   terminal: Terminal,
   file: string,
   workspace: string | undefined,
-): Promise<{ path: string; forget: () => Promise<void> }> => {
+): Promise<{ path: string; cleanUp: () => Promise<void> }> => {
   // Of a daemon elsewhere the name is one of its workspace already.
-  if (workspace === undefined) return { path: file, forget: async () => {} }
+  if (workspace === undefined) return { path: file, cleanUp: async () => {} }
   const real = await realpath(resolve(terminal.cwd, file)).catch(() => {
     throw new CommandFailure(EXIT.failed, `there is no file ${file}`)
   })
   const own = relative(workspace, real)
-  if (!own.startsWith('..')) return { path: own, forget: async () => {} }
+  if (!own.startsWith('..')) return { path: own, cleanUp: async () => {} }
   const path = `.sandbox/incoming-${process.pid}.bundle`
   await mkdir(join(workspace, '.sandbox'), { recursive: true })
   await copyFile(real, join(workspace, path))
-  return { path, forget: () => rm(join(workspace, path), { force: true }) }
+  return { path, cleanUp: () => rm(join(workspace, path), { force: true }) }
 }
 
 const reportLines = (
@@ -257,13 +257,13 @@ const reportLines = (
   const files = written.filter(({ path }) => !path.startsWith('state/'))
   const kept = written.find(({ path }) => path === 'state/agent')?.files ?? 0
   const sum = files.reduce((all, one) => all + one.files, 0)
+  const does = mode === 'check' ? 'would bring back' : 'brings back'
+  const time = new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')
   return [
-    bold(
-      `${mode === 'check' ? 'would bring back' : 'brings back'} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')}`,
-    ),
+    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${time}`),
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
-    ...(restarting ? ['the sandbox starts anew now'] : []),
+    ...(restarting ? ['the sandbox restarts now'] : []),
   ]
 }
 
@@ -276,7 +276,7 @@ const newPassphrase = async (terminal: Terminal): Promise<string> => {
     ?? (terminal.interactive
       ? await askHidden(terminal, 'passphrase: ')
       : misused('put the passphrase into SANDBOX_PASSPHRASE'))
-  if (passphrase.length < LEAST) misused(`a passphrase takes at least ${LEAST} characters`)
+  if (passphrase.length < LEAST) misused(`a passphrase needs at least ${LEAST} characters`)
   if (given === undefined && (await askHidden(terminal, 'once more: ')) !== passphrase)
     misused('the two passphrases differ')
   return passphrase

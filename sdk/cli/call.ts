@@ -18,7 +18,7 @@ export const call: Verb = {
   notes: [
     "KEY=VALUE gives a JSON value where VALUE is one, else text; KEY:=JSON must be JSON; KEY=@FILE gives a file's "
       + 'text, - for',
-    'standard input: a secret belongs there, since others on this machine see arguments.',
+    'standard input: pass secrets there, because others on this machine can see arguments.',
     `Path parameters are keys too: ${SELF} call 'GET /agents/{id}/diff' id=c-1`,
     'A stream is printed as it comes, one event a line. The document is at /openapi.json, a page to read it at '
       + '/reference.',

@@ -2,7 +2,7 @@ import { told } from './asked.js'
 import { plain } from './text.js'
 import { CONNECTION, type Flag, misused, type Verb } from './verb.js'
 
-/** Prints what completes the program's verbs and options in a shell, made from the verbs there are. */
+/** Prints a shell's completion script, generated from the verbs. */
 export const completion = (verbs: () => readonly Verb[]): Verb => ({
   name: 'completion',
   usage: 'bash|zsh|fish',
@@ -15,7 +15,7 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
   notes: [
     'In zsh the folder must be in fpath before compinit runs. It completes the name sandbox, as an installed '
       + 'program has it,',
-    'and asks the daemon at hand for the names of its calls.',
+    'and asks the running daemon for the names of its calls.',
   ],
   flags: { json: CONNECTION.json! },
   least: 1,
@@ -40,10 +40,12 @@ export const wordsOf = ({ usage }: Pick<Verb, 'usage'>): string[] =>
 
 const isPath = ({ value }: Flag): boolean => value === 'FILE' || value === 'DIR'
 
+const flagsOf = (flags: Verb['flags']): string[] => Object.keys(flags).map(flag => `--${flag}`)
+
 /** For a single-quoted word of each shell. */
 const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
 
-/** Asks the daemon at hand for the names of a group's calls; without a daemon there are none. */
+/** Asks the running daemon for the names of a group's calls; without a daemon there are none. */
 const CALLS_OF = 'sandbox 2>/dev/null calls --names'
 
 const bash = (verbs: readonly Verb[]): string => {
@@ -63,6 +65,11 @@ const bash = (verbs: readonly Verb[]): string => {
       ),
     ),
   ]
+  const first = [...verbs.map(({ name }) => name), '--help', '--version', ...flagsOf(CONNECTION)]
+  const words = verbs.map(verb => {
+    const own = [...wordsOf(verb), ...flagsOf(verb.flags), '--help'].join(' ')
+    return `      ${verb.name}) words='${own} '${verb.group ? `$(${CALLS_OF} ${verb.name})` : ''} ;;`
+  })
   return `# bash completion of sandbox
 _sandbox() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} verb='' words='' i
@@ -80,8 +87,8 @@ ${values.join('\n')}
   esac
   if [ -z "$words" ]; then
     case "$verb" in
-      '') words='${[...verbs.map(({ name }) => name), '--help', '--version', ...Object.keys(CONNECTION).map(flag => `--${flag}`)].join(' ')} '$(${CALLS_OF}) ;;
-${verbs.map(verb => `      ${verb.name}) words='${[...wordsOf(verb), ...Object.keys(verb.flags).map(flag => `--${flag}`), '--help'].join(' ')} '${verb.group ? `$(${CALLS_OF} ${verb.name})` : ''} ;;`).join('\n')}
+      '') words='${first.join(' ')} '$(${CALLS_OF}) ;;
+${words.join('\n')}
       *) words=$(${CALLS_OF} "$verb") ;;
     esac
   fi
@@ -95,14 +102,20 @@ complete -o default -F _sandbox sandbox
 const zsh = (verbs: readonly Verb[]): string => {
   const told = (text: string) => inQuotes(text.replace(/[\\:[\]]/g, '\\$&'))
   const values = (flag: Flag) => (flag.choices ? `(${flag.choices.join(' ')})` : isPath(flag) ? '_files' : ' ')
-  const option = (name: string, flag: Flag) =>
-    `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${flag.value ? `:${told(flag.value)}:${values(flag)}` : ''}'`
+  const option = (name: string, flag: Flag) => {
+    const value = flag.value ? `:${told(flag.value)}:${values(flag)}` : ''
+    return `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${value}'`
+  }
   const words = (verb: Verb) =>
     verb.group
       ? [`'1:what:{compadd -- ${wordsOf(verb).join(' ')} $(${CALLS_OF} ${verb.name})}'`, "'*:file:_files'"]
       : wordsOf(verb).length
         ? [`'1:what:(${wordsOf(verb).join(' ')})'`, "'*:file:_files'"]
         : ["'*:file:_files'"]
+  const argumentsOf = (verb: Verb) => {
+    const options = Object.entries(verb.flags).map(([name, flag]) => option(name, flag))
+    return `    ${verb.name}) _arguments ${[...options, "'--help[say more]'", ...words(verb)].join(' ')} ;;`
+  }
   return `#compdef sandbox
 _sandbox() {
   local -a verbs=(
@@ -117,7 +130,7 @@ ${verbs.map(({ name, summary }) => `    '${name}:${told(summary)}'`).join('\n')}
   shift words
   (( CURRENT-- ))
   case $verb in
-${verbs.map(verb => `    ${verb.name}) _arguments ${[...Object.entries(verb.flags).map(([name, flag]) => option(name, flag)), "'--help[say more]'", ...words(verb)].join(' ')} ;;`).join('\n')}
+${verbs.map(argumentsOf).join('\n')}
     *) compadd -- $(${CALLS_OF} $verb) ;;
   esac
 }

@@ -13,7 +13,8 @@ export interface Connection {
 }
 
 /**
- * Finds the daemon the command line means, with the token given, else a session of its owner that ends with the work.
+ * Finds the daemon that the command line names, with the given token, else a session of its owner that ends with the
+ * work.
  */
 export const connected = async <T>(
   terminal: Terminal,

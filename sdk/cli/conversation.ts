@@ -11,11 +11,11 @@ import { inFlags } from './turn.js'
 import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
-/** Says words into a running turn. */
+/** Sends a message into a running turn. */
 export const steerVerb: Verb = {
   name: 'steer',
   usage: '[CONVERSATION] "TEXT"',
-  summary: 'say something into the running turn without stopping it; without a conversation: the newest one',
+  summary: 'send a message into the running turn without stopping it; default: the newest conversation',
   examples: ['steer "use tabs"', 'steer c-1 "look at this" --attach notes.txt'],
   notes: [
     'TEXT - reads it from standard input. It never starts a turn and never waits for one: that is what run '
@@ -27,7 +27,7 @@ export const steerVerb: Verb = {
   run: async (terminal, given) => {
     const { before, text: typed } = withText(steerVerb, given)
     const text = await words(terminal, typed)
-    if (!text.trim()) misused('expected what to say, found nothing')
+    if (!text.trim()) misused('expected a text, found nothing')
     return connected(terminal, given, async connection => {
       const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
       const conversationId = await conversationOf(terminal, connection.client, before)
@@ -57,7 +57,7 @@ const inWords = (error: unknown, conversation: string): unknown => {
 export const rename: Verb = {
   name: 'rename',
   usage: '[CONVERSATION] "TITLE"',
-  summary: 'give a conversation a title that no generated one replaces; without a conversation: the newest one',
+  summary: 'set the title of a conversation, which is then not generated; default: the newest conversation',
   examples: ['rename "The parser"', 'rename c-1 "The parser"'],
   flags: CONNECTION,
   least: 1,
@@ -80,16 +80,16 @@ export const rename: Verb = {
 export const archive: Verb = {
   name: 'archive',
   usage: '[CONVERSATION…] | --finished | --list | --restore CONVERSATION…',
-  summary: 'put conversations away; their work and words are kept; left out: the newest one',
+  summary: 'archive conversations; their work and messages are kept; default: the newest one',
   examples: ['archive c-1', 'archive --finished', 'archive --list', 'archive --restore c-1'],
   notes: [
     'What is not committed is committed on the branch, the private copy goes, and the next turn after --restore '
       + 'makes it again.',
   ],
   flags: {
-    finished: { help: 'put away every conversation that is finished' },
-    list: { help: 'list what was put away' },
-    restore: { help: 'bring conversations back' },
+    finished: { help: 'archive every finished conversation' },
+    list: { help: 'list the archived conversations' },
+    restore: { help: 'restore conversations' },
     ...CONNECTION,
   },
   most: 500,
@@ -104,7 +104,7 @@ export const archive: Verb = {
     }
     if (!given.on('restore')) return archived(terminal, given, [...given.args])
     if (given.args.length === 0)
-      misused(`expected a conversation to bring back, found none; ${SELF} archive --list shows them`)
+      misused(`expected a conversation to restore, found none; ${SELF} archive --list shows them`)
     return asked(
       terminal,
       given,
@@ -123,11 +123,11 @@ const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
   )
 
 const tableOf = (cards: readonly AgentCard[], width: number | undefined): string[] => {
-  if (cards.length === 0) return ['nothing was put away']
+  if (cards.length === 0) return ['nothing is archived']
   const now = Date.now()
   return columns(
     [
-      ['CONVERSATION', 'PUT AWAY', 'TITLE'],
+      ['CONVERSATION', 'ARCHIVED', 'TITLE'],
       ...cards.map(({ id, archivedAt = now, title = '' }) => [
         oneLine(id),
         ago(archivedAt, now),
@@ -146,10 +146,10 @@ const archived = (terminal: Terminal, given: GivenArguments, named: string[] | u
     const { moved, failed = [] } = done
     if (!given.on('json'))
       for (const { id, message } of failed)
-        say(terminal, `sandbox: ${oneLine(id)} was not put away: ${plain(message)}\n`)
+        say(terminal, `sandbox: ${oneLine(id)} was not archived: ${plain(message)}\n`)
     const back = moved.length === 1 ? `; ${SELF} archive --restore ${quoted(moved[0]!.id)} brings it back` : ''
     await told(terminal, given, done, () =>
-      moved.length ? moved.map(({ id }) => `put away ${oneLine(id)}${back}`) : ['nothing was put away'],
+      moved.length ? moved.map(({ id }) => `archived ${oneLine(id)}${back}`) : ['nothing was archived'],
     )
     return failed.length ? EXIT.failed : EXIT.ok
   })

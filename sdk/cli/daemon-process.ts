@@ -15,7 +15,7 @@ export const startDaemonProcess = (
     stdio: stdio === 'inherit' ? stdio : [...stdio],
   })
 
-/** Waits for a daemon's end, asks it to stop when this program is told to, and answers its exit code. */
+/** Waits for a daemon's end, asks it to stop when this program is stopped, and returns its exit code. */
 export const ended = (child: ChildProcess, { signal }: Pick<Terminal, 'signal'>): Promise<number> =>
   new Promise((resolve, reject) => {
     const stop = () => void child.kill('SIGTERM')

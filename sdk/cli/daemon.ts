@@ -29,7 +29,7 @@ export const stateRoot = (env: Terminal['env']): string => {
   return join(given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.local', 'state'), 'sandbox')
 }
 
-/** The daemon to talk to: by data folder, by the current folder, or the only one that runs. */
+/** The daemon to use: by data folder, by the current folder, or the only one that runs. */
 export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
   if (data) {
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)

@@ -18,9 +18,7 @@ export const events: Verb = {
   usage: '',
   summary: 'follow what happens in the sandbox, until it stops or Ctrl-C',
   examples: ['events', 'events --json'],
-  notes: [
-    'A connection that is cut is taken up again where it was. With --json every event is printed, heartbeats too.',
-  ],
+  notes: ['It reconnects by itself and misses no event. With --json every event is printed, heartbeats too.'],
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
@@ -57,7 +55,7 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
           ? greeting(event)
           : event.resumed
             ? []
-            : [styles.yellow('begun anew: what happened in between is not shown')]
+            : [styles.yellow('restarted: events from the meantime are not shown')]
       }
       case 'boot':
         return news(
@@ -102,10 +100,11 @@ const greeting = ({ me, boot }: HelloEvent): string[] => [
 const changed = ({ domains, keys }: RuntimeChangedEvent): string =>
   `changed: ${domains.map(plain).join(', ')}${keys?.length ? ` (${short(keys.map(plain).join(', '), 80)})` : ''}`
 
+const person = ({ email, name, view, idle }: PresenceUser): string =>
+  plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')
+
 const here = (users: readonly PresenceUser[]): string =>
-  users.length
-    ? `here: ${users.map(({ email, name, view, idle }) => plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')).join('; ')}`
-    : 'nobody is here'
+  users.length ? `here: ${users.map(person).join('; ')}` : 'nobody is here'
 
 const COUNTED: readonly (readonly [field: keyof Omit<AttentionEvent, 'kind'>, one: string, many: string])[] = [
   ['cards', 'card to answer', 'cards to answer'],
@@ -127,7 +126,8 @@ const waits = (event: AttentionEvent): string => {
 const fleet = ({ agents }: AgentsEvent): string => {
   const counts = Map.groupBy(agents, ({ status }) => status)
   const parts = [...counts].map(([status, cards]) => `${cards.length} ${plain(status)}`)
-  return `${agents.length} ${agents.length === 1 ? 'conversation' : 'conversations'}${parts.length ? `: ${parts.join(', ')}` : ''}`
+  const sum = `${agents.length} ${agents.length === 1 ? 'conversation' : 'conversations'}`
+  return parts.length ? `${sum}: ${parts.join(', ')}` : sum
 }
 
 const card = ({ id, status, title, activity, failure }: AgentCard, { bold, dim, red }: Styles): string => {

@@ -12,7 +12,7 @@ import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesO
 import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-/** Shows every conversation with its standing. */
+/** Shows every conversation with its branch status. */
 export const agentsVerb: Verb = {
   name: 'agents',
   group: true,
@@ -56,7 +56,7 @@ const table = (cards: readonly AgentCard[], now: number, width: number | undefin
 export const diff: Verb = {
   name: 'diff',
   usage: '[CONVERSATION]',
-  summary: 'show everything a conversation changed; left out: the newest one',
+  summary: 'show everything a conversation changed; default: the newest one',
   examples: ['diff', 'diff c-1 --stat'],
   flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
   most: 1,
@@ -74,11 +74,11 @@ export const diff: Verb = {
 export const land: Verb = {
   name: 'land',
   usage: '[CONVERSATION]',
-  summary: 'bring the work into the workspace as uncommitted changes; left out: the newest one',
+  summary: 'land the work in the workspace as uncommitted changes; default: the newest one',
   examples: ['land', 'land c-1 --merge'],
   flags: {
     force: { help: 'even while the agent is writing' },
-    cumulative: { help: 'again what was landed before and thrown away since' },
+    cumulative: { help: 'also what was landed before and reverted since' },
     merge: { help: 'with conflict markers where the main line moved on' },
     ...CONNECTION,
   },
@@ -98,10 +98,10 @@ export const land: Verb = {
 export const discard: Verb = {
   name: 'discard',
   usage: '[CONVERSATION]',
-  summary: 'throw the work away; what was landed stays; left out: the newest one',
+  summary: 'discard the work; what was landed stays; default: the newest one',
   examples: ['discard c-1', 'discard c-1 --yes'],
-  notes: ['It asks first where work would be lost. Without a terminal such work goes with --yes only.'],
-  flags: { yes: { short: 'y', help: 'also work that has not landed' }, ...CONNECTION },
+  notes: ['It asks before work is lost. Without a terminal it then requires --yes.'],
+  flags: { yes: { short: 'y', help: 'also discard work that has not landed' }, ...CONNECTION },
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {

@@ -63,7 +63,7 @@ const followed = async (
   return found
 }
 
-/** The cards of a run that nobody has answered yet. Cards of the past are told apart by their `resolved` frame. */
+/** The open cards of a run. Past cards are recognized by their `resolved` frame. */
 class OpenCards {
   readonly #terminal: Terminal
   readonly #client: Client
@@ -112,7 +112,7 @@ class OpenCards {
     } catch (error) {
       if (signal.aborted) return
       const words = error instanceof Refusal ? error.message : String(error)
-      say(this.#terminal, `sandbox: the answer was not taken: ${plain(words)}\n`)
+      say(this.#terminal, `sandbox: the answer was not accepted: ${plain(words)}\n`)
     }
   }
 }

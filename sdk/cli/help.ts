@@ -2,7 +2,7 @@ import { SELF } from './own-name.js'
 import { wrapped } from './text.js'
 import type { Flag, Verb } from './verb.js'
 
-/** Below this much room beside what it explains, an explanation goes on lines of its own. */
+/** With less space than this beside it, an explanation goes on separate lines. */
 const BESIDE = 24
 
 /** What the program can do, for a terminal of some width; without one every sentence is one line. */
@@ -31,7 +31,7 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
     ),
     '',
     ...wrapped(
-      'exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed or the work does '
+      'exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon, 4 the turn failed or the work does '
         + 'not land, 130 interrupted',
       width,
     ),

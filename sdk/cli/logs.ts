@@ -16,10 +16,10 @@ export const logsVerb: Verb = {
   usage: '[NAME]',
   summary: 'list the logs, show the end of one, or follow it',
   examples: ['logs', 'logs daemon.log --follow'],
-  notes: ['Without NAME every log is listed. NAME is one of that list, such as daemon.log or plugins/agent.log.'],
+  notes: ['Without NAME it lists every log. NAME is a name from that list, such as daemon.log or plugins/agent.log.'],
   flags: {
-    follow: { short: 'f', help: 'go on with what is written, until Ctrl-C' },
-    level: { value: 'LEVEL', choices: LEVELS, help: 'only lines as grave as debug, info, warn or error, or graver' },
+    follow: { short: 'f', help: 'then print new lines, until Ctrl-C' },
+    level: { value: 'LEVEL', choices: LEVELS, help: 'only lines of this level (debug, info, warn, error) or above' },
     find: { value: 'WORDS', help: 'only lines that hold these words' },
     ...CONNECTION,
   },
@@ -127,7 +127,10 @@ const lineOf =
           .map(one => dim(`  ${oneLine(one)}`))
           .join('\n')}`
       : ''
-    return `${dim(new Date(at).toISOString().slice(11, 23))} ${colour(oneLine(level).padEnd(5))} ${group ? `${bold(oneLine(group))} ` : ''}${oneLine(message)}${dim(oneLine(more))}${stack}\n`
+    const time = dim(new Date(at).toISOString().slice(11, 23))
+    const from = group ? `${bold(oneLine(group))} ` : ''
+    const words = `${oneLine(message)}${dim(oneLine(more))}`
+    return `${time} ${colour(oneLine(level).padEnd(5))} ${from}${words}${stack}\n`
   }
 
 const parsed = (text: string): Structured | undefined => {

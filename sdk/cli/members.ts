@@ -13,7 +13,7 @@ const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner
 export const members: Verb = {
   name: 'members',
   usage: '[list | add EMAIL --role ROLE | invite --role ROLE | remove EMAIL|INVITATION]',
-  summary: 'show who may come in, give and take roles, invite',
+  summary: 'show the members, grant and remove roles, invite people',
   examples: [
     'members',
     'members add ann@example.org --role viewer',
@@ -21,17 +21,17 @@ export const members: Verb = {
     'members remove ann@example.org',
   ],
   notes: [
-    'Roles: viewer (reads), collaborator (runs turns), maintainer (lands, reads logs), owner (decides who comes in).',
-    'add grants the person who signs in with that e-mail, or gives a known one another role; owner hands the '
-      + 'sandbox over.',
-    'invite prints a link and nothing else on standard output: whoever opens it first has the role. It is shown '
-      + 'this once.',
+    'Roles: viewer (reads), collaborator (runs turns), maintainer (lands, reads logs), owner (manages members).',
+    'add grants a role to the person who signs in with that e-mail, or changes the role of a member; owner '
+      + 'transfers ownership.',
+    'invite prints only a link on standard output: the first person to open it gets the role. It is shown only '
+      + 'once.',
   ],
   flags: {
     role: { value: 'ROLE', choices: ROLES, help: 'viewer, collaborator, maintainer or owner' },
     areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, with commas between' },
     note: { value: 'TEXT', help: 'what an invitation is for, shown beside it' },
-    expires: { value: 'WHEN', help: 'until when an invitation is good, such as 12h or 30d; left out: 7d' },
+    expires: { value: 'WHEN', help: 'how long an invitation is valid, such as 12h or 30d; default: 7d' },
     ...CONNECTION,
   },
   most: 2,
@@ -87,9 +87,9 @@ const grantOf = (given: GivenArguments): { role: Role; areas?: string[] } => {
   return { role: role as Role, ...(areas.length && { areas }) }
 }
 
-/** The link alone goes to standard output, for whoever passes it on. */
+/** Only the link goes to standard output, so that it can be piped. */
 const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): string => {
-  say(terminal, `invitation ${oneLine(id)}, good once and until ${dayOfTime(expiresAt)}\n`)
+  say(terminal, `invitation ${oneLine(id)}, valid once, until ${dayOfTime(expiresAt)}\n`)
   return oneLine(url)
 }
 

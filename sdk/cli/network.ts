@@ -18,16 +18,16 @@ type Change = (now: Reached) => Partial<Reached>
 export const network: Verb = {
   name: 'network',
   usage: '[allow HOST[:PORT]… | remove HOST[:PORT]… | only on|off | own | shared]',
-  summary: 'show and change what conversations reach of the network',
+  summary: 'show and change which addresses conversations reach',
   examples: ['network', 'network allow localhost:5432', 'network only on'],
   notes: [
-    'Each conversation has a network of its own: two may serve the same port. Beyond it they reach public '
-      + 'addresses, and what is',
-    'allowed: a name, *.name, an address, a network such as 10.1.0.0/16, each with :PORT or without, or '
-      + 'localhost:PORT, which then',
-    'answers inside at the same port. What is allowed counts for the next connection, own and shared (the network '
-      + 'of the machine)',
-    'for the next turn. The daemon itself and the addresses where clouds tell a machine its secrets are never reached.',
+    'Each conversation has its own network: two may serve the same port. They reach public addresses, and what '
+      + 'you allow:',
+    'a name, *.name, an address, a network such as 10.1.0.0/16, each with or without :PORT, or localhost:PORT, '
+      + 'which is then reachable',
+    'inside at the same port. allow and remove apply to new connections, own and shared (the network of the '
+      + 'machine) from the next',
+    'turn on. The daemon itself and cloud metadata addresses are never reachable.',
   ],
   flags: CONNECTION,
   least: 0,
@@ -96,7 +96,7 @@ const write = async (
 /** What holds, in words. */
 export const linesOf = ({ network: kind, networkAllow, networkOnly }: Reached): string[] => [
   kind === 'own'
-    ? 'each conversation has a network of its own (own)'
+    ? 'each conversation has its own network (own)'
     : 'conversations have the network of the machine, from their next turn, and reach all it reaches (shared)',
   ...(kind === 'own'
     ? [networkOnly ? 'it reaches only what is allowed' : 'it reaches public addresses, and what is allowed']

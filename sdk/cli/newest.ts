@@ -4,7 +4,7 @@ import { jsonLine, oneLine } from './text.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { say } from './write.js'
 
-/** The conversation named first on the command line; none: the newest one, which is told beside the output. */
+/** The conversation named first on the command line; default: the newest one, whose id goes to standard error. */
 export const conversationOf = async (terminal: Terminal, client: Client, given: GivenArguments): Promise<string> => {
   const [named] = given.args
   if (named !== undefined) return named

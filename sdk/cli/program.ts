@@ -100,7 +100,7 @@ const dispatch = async (args: readonly string[], terminal: Terminal): Promise<nu
   return given.on('help') ? said(terminal, verbHelp(verb, terminal.width)) : verb.run(terminal, checked(verb, given))
 }
 
-/** The first word that is no option. */
+/** The first word that is not an option. */
 const firstWord = (args: readonly string[]): string | undefined => {
   for (let at = 0; at < args.length && args[at] !== '--'; at++) {
     if (!args[at]!.startsWith('-')) return args[at]

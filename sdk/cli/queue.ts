@@ -24,13 +24,13 @@ const WHY: { readonly [why in QueuedWhy]: string } = {
 export const queue: Verb = {
   name: 'queue',
   usage: '[CONVERSATION]',
-  summary: 'list the messages that wait, take them back or put them in another order; left out: the newest one',
+  summary: 'list, remove or reorder the waiting messages; default: the newest conversation',
   examples: ['queue', 'queue c-1 --first m-2', 'queue c-1 --remove m-1', 'queue c-1 --start'],
-  notes: ['A message joins the queue when run --conversation ID says something that the running turn cannot take.'],
+  notes: ['run --conversation ID queues a message that the running turn cannot accept.'],
   flags: {
-    remove: { value: 'MESSAGE', help: 'take a message back, and print its words' },
-    first: { value: 'MESSAGE', multiple: true, help: 'put a message before the others; more than one in their order' },
-    start: { help: 'go on after a pause: start the first one when the conversation is free' },
+    remove: { value: 'MESSAGE', help: 'remove a message, and print its text' },
+    first: { value: 'MESSAGE', multiple: true, help: 'move a message to the front; repeat it for several' },
+    start: { help: 'end a pause: start the first one when the conversation is idle' },
     ...CONNECTION,
   },
   most: 1,

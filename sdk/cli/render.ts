@@ -9,7 +9,7 @@ import type {
   ToolCallFrame,
   ToolContent,
 } from '../../plugins/agent/contract.js'
-import { HelperLines } from './helper-lines.js'
+import { SubagentLines } from './subagent-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
@@ -26,7 +26,7 @@ export interface RenderOptions {
   readonly columns?: number
 }
 
-/** Words or thoughts that may go on, of the turn's own agent or of a helper. */
+/** Text or thoughts that may continue, of the turn's agent or of a subagent. */
 interface Prose {
   readonly kind: 'words' | 'thinking'
   readonly parent?: string
@@ -37,9 +37,9 @@ interface Pen {
   readonly columns?: number
   /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
   open?: Prose | ToolCallFrame
-  readonly helpers: HelperLines
+  readonly subagents: SubagentLines
   readonly tools: Map<string, ToolCallFrame>
-  /** The private copy as last told: it is told again after every pause. */
+  /** The private copy as last printed, because its frame is repeated after every pause. */
   copy?: string
 }
 
@@ -51,7 +51,7 @@ export const createRender = ({ colour = false, columns }: RenderOptions = {}): R
   const pen: Pen = {
     styles,
     tools: new Map(),
-    helpers: new HelperLines(styles),
+    subagents: new SubagentLines(styles),
     ...(columns !== undefined && { columns }),
   }
   return event => {
@@ -86,7 +86,7 @@ const drawn = (pen: Pen, frame: Frame): string => {
   if (frame.kind === 'delta') return flowing(pen, 'words', frame)
   if (frame.kind === 'thinking') return flowing(pen, 'thinking', frame)
   if (frame.kind === 'text_end') return flows(pen, 'words', frame.parentToolUseId) ? closed(pen) : ''
-  if (frame.kind === 'subagent') return helperShown(pen, frame)
+  if (frame.kind === 'subagent') return subagentShown(pen, frame)
   if (frame.kind === 'tool_call') return toolShown(pen, frame)
   if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
   const lines = linesOf(pen, frame)
@@ -101,16 +101,16 @@ const flowing = (
   kind: Prose['kind'],
   { text, parentToolUseId: parent }: { readonly text: string; readonly parentToolUseId?: string },
 ): string => {
-  const indent = pen.helpers.indent(parent)
-  const before = flows(pen, kind, parent) ? '' : closed(pen) + indent + pen.helpers.speaker(parent)
+  const indent = pen.subagents.indent(parent)
+  const before = flows(pen, kind, parent) ? '' : closed(pen) + indent + pen.subagents.speaker(parent)
   pen.open = { kind, ...(parent !== undefined && { parent }) }
   const words = indent ? plain(text).replaceAll('\n', `\n${indent}`) : plain(text)
   return before + (kind === 'thinking' ? pen.styles.dim(words) : words)
 }
 
-/** The call that started it stands above what the helper does. */
-const helperShown = (pen: Pen, frame: SubagentFrame): string => {
-  pen.helpers.begin(frame, pen.tools.get(frame.id)?.parentToolUseId)
+/** The call that started a subagent is printed above what the subagent does. */
+const subagentShown = (pen: Pen, frame: SubagentFrame): string => {
+  pen.subagents.begin(frame, pen.tools.get(frame.id)?.parentToolUseId)
   return pen.open?.kind === 'tool_call' ? closed(pen) : ''
 }
 
@@ -133,40 +133,27 @@ const linesOf = (
         ...(frame.network === 'shared' ? [dim('in the network of the machine')] : []),
       ]
     case 'preamble':
-      return [dim(`told the agent first: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
+      return [dim(`context for the agent: ${frame.notes.map(note => short(plain(note.title), 60)).join(', ')}`)]
     case 'init':
       return [
         dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' ')),
       ]
     case 'switched':
-      return [
-        yellow(
-          `goes on with ${frame.model === undefined ? '' : `model ${oneLine(frame.model)} of `}${oneLine(frame.provider)}${frame.kept === 'record' ? ', from the record' : ''}`,
-        ),
-      ]
+      return [yellow(switched(frame))]
     case 'resumed':
-      return [
-        yellow(
-          'taken up again '
-            + `after ${frame.reason === 'auth' ? 'a new sign-in' : frame.reason === 'outage' ? 'an outage' : `a ${oneLine(frame.reason)}`} (attempt ${frame.attempt})`,
-        ),
-      ]
+      return [yellow(`resumed after ${causeOf(frame)} (attempt ${frame.attempt})`)]
     case 'mode':
       return [dim(`permission mode ${oneLine(frame.mode)}`)]
     case 'rate_limit_info':
       return [limit(pen.styles, frame)]
     case 'account_usage':
-      return [
-        dim(
-          `limits: ${frame.windows.map(({ kind, label, utilization }) => `${oneLine(label ?? kind)} ${utilization} %`).join(', ') || 'none'}`,
-        ),
-      ]
+      return [dim(`limits: ${frame.windows.map(windowOf).join(', ') || 'none'}`)]
     case 'fast_mode':
       return [dim(`fast mode ${oneLine(frame.state)}${frame.reason ? `: ${plain(frame.reason)}` : ''}`)]
     case 'provider_retry':
       return [
         yellow(
-          'the provider is asked again '
+          'retrying the provider '
             + `(attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`,
         ),
       ]
@@ -195,9 +182,9 @@ const linesOf = (
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
     case 'subagent_update':
-      return pen.helpers.move(frame)
+      return pen.subagents.move(frame)
     case 'usage':
-      return [pen.helpers.usageIndent() + dim(usage(frame))]
+      return [pen.subagents.usageIndent() + dim(usage(frame))]
     case 'plan':
     case 'question':
     case 'permission':
@@ -206,28 +193,16 @@ const linesOf = (
     case 'payment_offer':
       return cardLines(frame, pen.styles)
     case 'resolved':
-      return [
-        dim(
-          `${frame.reply ? `answered: ${plain(answerWords(frame.reply))}` : 'nobody answered'}${frame.by ? ` (${oneLine(frame.by)})` : ''}`,
-        ),
-      ]
+      return [dim(resolved(frame))]
     case 'queue':
-      return [
-        dim(
-          `${frame.messages.length} ${frame.messages.length === 1 ? 'message waits' : 'messages wait'}${frame.paused ? ', paused' : ''}`,
-        ),
-      ]
+      return [dim(waiting(frame))]
     case 'notice':
       return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
     case 'error':
       return [
         red(`error: ${plain(frame.message)}`),
         ...(frame.outage
-          ? [
-              yellow(
-                `the turn is taken up again by itself (try ${frame.outage.attempt} of ${frame.outage.maxAttempts})`,
-              ),
-            ]
+          ? [yellow(`the turn resumes by itself (attempt ${frame.outage.attempt} of ${frame.outage.maxAttempts})`)]
           : []),
       ]
     case 'landed':
@@ -275,21 +250,21 @@ const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call
 }
 
 const headOf = (
-  { styles: { green, red, dim }, helpers, columns = 200 }: Pen,
+  { styles: { green, red, dim }, subagents, columns = 200 }: Pen,
   { status, name, target, parentToolUseId }: ToolCallFrame,
 ): string => {
   const mark = status === 'completed' ? green('✓') : status === 'failed' ? red('✗') : dim('▸')
-  const indent = helpers.indent(parentToolUseId)
+  const indent = subagents.indent(parentToolUseId)
   const words = short(plain(`${name}${target ? ` ${target}` : ''}`), Math.max(20, columns - 5 - indent.length))
   return `${indent}${mark} ${words}`
 }
 
-/** A list the agent keeps for itself is told by the frame of its kind, not by the tool that wrote it. */
+/** An agent's own to-do list is shown by its own frame, not by the tool that wrote it. */
 const toolLines = (pen: Pen, call: ToolCallFrame): string => {
   const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
   const lines = content
     .flatMap(one => contentLines(one, pen.styles))
-    .map(line => `${pen.helpers.indent(call.parentToolUseId)}  ${line}`)
+    .map(line => `${pen.subagents.indent(call.parentToolUseId)}  ${line}`)
   return [headOf(pen, call), ...lines].map(line => `${line}\n`).join('')
 }
 
@@ -342,10 +317,28 @@ const limit = (
   const used = utilization === undefined ? '' : `, ${utilization} % used`
   const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
   const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
-  return colour(
-    `limit: ${status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'}${used}${renews}`,
-  )
+  const state = status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'
+  return colour(`limit: ${state}${used}${renews}`)
 }
+
+const switched = ({ model, provider, kept }: Frame & { kind: 'switched' }): string => {
+  const chosen = `${model === undefined ? '' : `model ${oneLine(model)} of `}${oneLine(provider)}`
+  return `goes on with ${chosen}${kept === 'record' ? ', from the record' : ''}`
+}
+
+const causeOf = ({ reason }: Frame & { kind: 'resumed' }): string =>
+  reason === 'auth' ? 'a new sign-in' : reason === 'outage' ? 'an outage' : `a ${oneLine(reason)}`
+
+const windowOf = ({ kind, label, utilization }: (Frame & { kind: 'account_usage' })['windows'][number]): string =>
+  `${oneLine(label ?? kind)} ${utilization} %`
+
+const resolved = ({ reply, by }: Frame & { kind: 'resolved' }): string => {
+  const outcome = reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'
+  return by ? `${outcome} (${oneLine(by)})` : outcome
+}
+
+const waiting = ({ messages, paused }: Frame & { kind: 'queue' }): string =>
+  `${messages.length} ${messages.length === 1 ? 'message waits' : 'messages wait'}${paused ? ', paused' : ''}`
 
 const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
   if (preTokens === undefined) return postTokens === undefined ? '' : `: ${postTokens} tokens left`

@@ -25,7 +25,7 @@ import { write } from './write.js'
 /** The options of a verb that starts a turn: whether and how it is followed. */
 export const BEGIN: { readonly [name: string]: Flag } = {
   ...WATCH,
-  detach: { help: 'print the conversation and leave' },
+  detach: { help: 'print the conversation and exit' },
 }
 
 /** Says something to an agent and shows what it does. */
@@ -47,7 +47,7 @@ export const runVerb: Verb = {
       + 'command that answers it.',
   ],
   flags: {
-    conversation: { value: 'ID', help: 'say it in this conversation; left out: a new one' },
+    conversation: { value: 'ID', help: 'the conversation to write in; default: a new one' },
     ...TURN,
     ...BEGIN,
     ...CONNECTION,
@@ -74,11 +74,10 @@ export const begin = async (
   const started = await startTurn(connection, input)
   const json = given.on('json')
   if (json) await write(terminal, jsonLine(started))
-  else
-    await write(
-      terminal,
-      `${stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`,
-    )
+  else {
+    const name = stylesOf(terminal.colour).bold(`conversation ${started.conversationId}`)
+    await write(terminal, `${name}${started.delivery === 'started' ? '' : `, ${started.delivery}`}\n`)
+  }
   if (given.on('detach')) return EXIT.ok
   return watched(terminal, connection.client, given, started, {
     leaves: !terminal.interactive && given.text('timeout') === undefined,
@@ -93,7 +92,7 @@ export const words = (terminal: Pick<Terminal, 'cwd' | 'in'>, word: string): Pro
 export const attachVerb: Verb = {
   name: 'attach',
   usage: '[CONVERSATION]',
-  summary: 'follow a conversation; left out: the newest one',
+  summary: 'follow a conversation; default: the newest one',
   examples: ['attach', 'attach c-1 --timeout 10m'],
   flags: {
     run: { value: 'RUN', help: 'the run that --after counts for' },
@@ -117,7 +116,7 @@ export const attachVerb: Verb = {
 export const answer: Verb = {
   name: 'answer',
   usage: 'CARD [ANSWER…]',
-  summary: 'answer what an agent asks',
+  summary: 'answer a card of an agent',
   examples: ['answer c-1 yes', 'answer q-1 2 "my own words"', 'answer c-1 --cancel'],
   notes: [
     'CARD is the id that run printed, or the conversation when only one card waits there.',
@@ -125,8 +124,8 @@ export const answer: Verb = {
       + 'change; a permission once, always or deny; an offer yes or no.',
   ],
   flags: {
-    conversation: { value: 'ID', help: 'where the card is, for a token that may not read the fleet' },
-    cancel: { help: 'answer nothing and stop the turn' },
+    conversation: { value: 'ID', help: 'the conversation of the card, for a token that may not read the fleet' },
+    cancel: { help: 'cancel the card and stop the turn' },
     ...CONNECTION,
   },
   least: 1,
@@ -154,7 +153,7 @@ export const answer: Verb = {
 export const stop: Verb = {
   name: 'stop',
   usage: '[CONVERSATION]',
-  summary: 'stop the turn; files already written stay; left out: the newest one',
+  summary: 'stop the turn; files already written stay; default: the newest one',
   examples: ['stop', 'stop c-1'],
   flags: CONNECTION,
   most: 1,

@@ -20,8 +20,8 @@ const HISTORY: readonly SampleCommit[] = [
     files: {
       'README.md': '# Greetings\n\nA small program that greets people.\n\n    node src/main.js Ada\n',
       'package.json':
-        '{\n  "name": "greetings",\n  "version": "0.1.0",\n  "private": true,\n  "type": "module",\n  "scripts": '
-        + '{\n    "start": "node src/main.js",\n    "test": "node --test"\n  }\n}\n',
+        '{\n  "name": "greetings",\n  "version": "0.1.0",\n  "private": true,\n  "type": "module",\n'
+        + '  "scripts": {\n    "start": "node src/main.js",\n    "test": "node --test"\n  }\n}\n',
       'src/main.js': "const [name = 'world'] = process.argv.slice(2)\nconsole.log(`Hello, ${name}!`)\n",
       '.gitignore': 'node_modules\n',
     },
@@ -31,12 +31,12 @@ const HISTORY: readonly SampleCommit[] = [
     at: 1_767_344_400,
     files: {
       'src/greeting.js':
-        "const HELLO = { en: 'Hello', de: 'Hallo', fr: 'Bonjour', es: 'Hola' }\n\n/** A greeting in one of the "
-        + "languages we speak; English for any other. */\nexport const greeting = (name, language = 'en') => "
-        + '`${HELLO[language] ?? HELLO.en}, ${name}!`\n',
+        "const HELLO = { en: 'Hello', de: 'Hallo', fr: 'Bonjour', es: 'Hola' }\n\n"
+        + '/** A greeting in one of the languages we speak; English for any other. */\n'
+        + "export const greeting = (name, language = 'en') => `${HELLO[language] ?? HELLO.en}, ${name}!`\n",
       'src/main.js':
-        "import { greeting } from './greeting.js'\n\nconst [name = 'world', language] = "
-        + 'process.argv.slice(2)\nconsole.log(greeting(name, language))\n',
+        "import { greeting } from './greeting.js'\n\n"
+        + "const [name = 'world', language] = process.argv.slice(2)\nconsole.log(greeting(name, language))\n",
       'README.md':
         '# Greetings\n\nA small program that greets people in their language.\n\n    node src/main.js Ada fr\n',
     },
@@ -46,9 +46,12 @@ const HISTORY: readonly SampleCommit[] = [
     at: 1_767_430_800,
     files: {
       'test/greeting.test.js':
-        "import assert from 'node:assert/strict'\nimport { test } from 'node:test'\nimport { greeting } from "
-        + "'../src/greeting.js'\n\ntest('a greeting is in the language asked for', () => {\n  "
-        + "assert.equal(greeting('Ada', 'fr'), 'Bonjour, Ada!')\n})\n\ntest('a language we do not speak gets English', () => {\n  assert.equal(greeting('Ada', 'xx'), 'Hello, Ada!')\n})\n",
+        "import assert from 'node:assert/strict'\nimport { test } from 'node:test'\n"
+        + "import { greeting } from '../src/greeting.js'\n\n"
+        + "test('a greeting is in the language asked for', () => {\n"
+        + "  assert.equal(greeting('Ada', 'fr'), 'Bonjour, Ada!')\n})\n\n"
+        + "test('a language we do not speak gets English', () => {\n"
+        + "  assert.equal(greeting('Ada', 'xx'), 'Hello, Ada!')\n})\n",
     },
   },
   {

@@ -21,7 +21,7 @@ const PATIENCE_MS = 5000
 /** Log lines below this level are not shown beside the demonstration (pino's number for a warning). */
 const WARNING = 40
 
-/** Runs a daemon on the sample workspace, shows its main job once, and stays until it is told to stop. */
+/** Runs a daemon on the sample workspace, shows a turn once, and runs until it is stopped. */
 export const startSample = async (terminal: Terminal, flags: readonly string[]): Promise<number> => {
   const workspace = await sampleWorkspace(terminal.env)
   const child = startDaemonProcess(
@@ -157,5 +157,6 @@ const nextSteps = async (terminal: Terminal, url: string, flags: readonly string
     [`${url}/reference`, 'every call there is'],
     ['npm start -- --workspace DIR', 'serves a folder of yours'],
   ]
-  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to type next:')}\n${rows.map(([what, why]) => `  ${what}\n      ${why}\n`).join('')}`
+  const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)
+  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to type next:')}\n${next.join('')}`
 }

@@ -7,11 +7,11 @@ import type { Verb } from './verb.js'
 export const scriptAgentVerb: Verb = {
   name: 'script-agent',
   usage: '',
-  summary: 'be an agent program that runs scripts, for clients of the Agent Client Protocol',
+  summary: 'run as an agent program that executes scripts, for clients of the Agent Client Protocol',
   examples: ['script-agent'],
   notes: [
-    'It speaks the protocol on standard input and output, in the place of a model; a client starts it, a person '
-      + 'has no use for it by hand.',
+    'It speaks the protocol on standard input and output and runs scripts instead of a model. Clients start it; '
+      + 'people do not.',
   ],
   flags: {},
   run: (terminal, _given) => {

@@ -4,16 +4,14 @@ import type { Flag, GivenArguments, Verb } from './verb.js'
 
 /** How a daemon is to run. */
 export const SERVE: { readonly [name: string]: Flag } = {
-  workspace: { value: 'DIR', help: 'the folder to serve; left out: the current one (SANDBOX_WORKSPACE)' },
+  workspace: { value: 'DIR', help: 'the folder to serve; default: the current one (SANDBOX_WORKSPACE)' },
   data: { value: 'DIR', help: 'where the daemon keeps its data, outside the workspace (SANDBOX_DATA)' },
-  host: { value: 'HOST', help: 'the address to listen on; left out: 127.0.0.1 (SANDBOX_HOST)' },
-  port: { value: 'PORT', help: 'the port; left out: 8787, 0 picks a free one (SANDBOX_PORT)' },
-  store: { value: 'URL', help: 'the document store; left out: a file in the data folder (SANDBOX_STORE)' },
+  host: { value: 'HOST', help: 'the address to listen on; default: 127.0.0.1 (SANDBOX_HOST)' },
+  port: { value: 'PORT', help: 'the port; default: 8787; 0 picks a free one (SANDBOX_PORT)' },
+  store: { value: 'URL', help: 'the document store; default: a file in the data folder (SANDBOX_STORE)' },
   'public-url': {
     value: 'URL',
-    help:
-      'the address that sign-in links and invitations name, where it is not the one listened on '
-      + '(SANDBOX_PUBLIC_URL)',
+    help: 'the address in sign-in links and invitations; default: the address it listens on ' + '(SANDBOX_PUBLIC_URL)',
   },
   config: { value: 'FILE', help: "the deployment's own settings (SANDBOX_CONFIG)" },
 }

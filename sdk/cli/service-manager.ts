@@ -22,7 +22,7 @@ export interface Manager {
   text(service: Service): string
   /** Refuses where the manager does not answer, before anything is changed. */
   check(command: readonly string[]): Promise<void>
-  /** Writes the description, and starts the service anew. */
+  /** Writes the unit file, and restarts the service. */
   install(service: Service): Promise<void>
   state(workspace: string): Promise<ServiceState>
   /** Stops the service and removes its description. */

@@ -18,16 +18,16 @@ const ASK_EVERY = 250
 export const service: Verb = {
   name: 'service',
   usage: 'install | status | remove',
-  summary: 'keep a daemon running by the system: at every sign-in, and again after a crash',
+  summary: 'run a daemon as a service: started at sign-in, and restarted after a crash',
   examples: ['service install', 'service install --workspace ~/code --port 8788', 'service status', 'service remove'],
   notes: [
-    'On Linux a unit of your systemd, on macOS a launch agent. Each workspace has a service of its own.',
-    'install takes the options of serve and what of SANDBOX_WORKSPACE, SANDBOX_PORT and so on is set now. No '
-      + 'secret goes into the description.',
+    'It uses a systemd user unit on Linux and a launch agent on macOS. Each workspace has its own service.',
+    'install takes the options of serve, and variables such as SANDBOX_WORKSPACE and SANDBOX_PORT that are set now. '
+      + 'The unit file contains no secrets.',
   ],
   flags: {
     ...SERVE,
-    print: { help: 'install: print the description and change nothing' },
+    print: { help: 'install: print the unit file and change nothing' },
     json: { help: 'print JSON, one value a line' },
   },
   least: 1,
@@ -134,13 +134,10 @@ const status = async (
     ...state,
     ...(daemon && { url: daemon.url }),
   }
-  await told(
-    terminal,
-    given,
-    found,
-    ({ name, active, enabled }) =>
-      `${name} ${active ? `runs${daemon ? ` at ${daemon.url}` : ''}` : 'does not run'} for ${oneLine(workspace)}${enabled ? '' : ', and does not start by itself'}`,
-  )
+  await told(terminal, given, found, ({ name, active, enabled }) => {
+    const runs = active ? `runs${daemon ? ` at ${daemon.url}` : ''}` : 'does not run'
+    return `${name} ${runs} for ${oneLine(workspace)}${enabled ? '' : ', and does not start by itself'}`
+  })
   return state.active ? EXIT.ok : EXIT.failed
 }
 

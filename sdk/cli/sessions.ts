@@ -8,7 +8,7 @@ import { dayOfTime } from './when.js'
 export const sessions: Verb = {
   name: 'sessions',
   usage: '[list | revoke ID|EMAIL | revoke --all]',
-  summary: 'show who is signed in, and end sessions',
+  summary: 'list sessions, and end them',
   examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
   notes: [
     'revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes '

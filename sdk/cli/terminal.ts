@@ -22,12 +22,12 @@ export const terminal: Verb = {
   summary: 'open a shell in the workspace, or attach to one',
   examples: ['terminal', 'terminal web-1', 'terminal list', 'terminal close web-1'],
   notes: [
-    'Without a name a new one is opened. Ctrl-] detaches: the shell goes on, also when the daemon is started '
-      + 'again (with tmux installed).',
+    'Without a name it opens a new one. Ctrl-] detaches: the shell keeps running, with tmux also across restarts of '
+      + 'the daemon.',
     'The exit code is that of the shell; 0 after detaching.',
   ],
   flags: {
-    cwd: { value: 'DIR', help: 'the folder of the workspace a new one begins in' },
+    cwd: { value: 'DIR', help: 'the folder of the workspace in which a new one starts' },
     ...CONNECTION,
   },
   most: 2,

@@ -15,7 +15,7 @@ export const plain = (text: string): string => text.replaceAll('\r\n', '\n').rep
 /** Text as it may go to a terminal: only this program's own words steer it. JSON stays JSON of the same value. */
 export const shown = (text: string): string => text.replace(OWN, (found, own?: string) => own ?? escaped(found))
 
-/** A name from elsewhere, such as a path, which must not begin a line of its own. */
+/** A foreign name, such as a path, which must not break the line. */
 export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 
 /** A JSON line that no terminal reads as anything else. */
@@ -84,7 +84,7 @@ const labelled = (label: string, cell: string, widest: number, width: number): s
   return beside.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(widest)}  ${line}`)
 }
 
-/** Text in lines of at most so many characters, broken at spaces; a longer word has a line of its own. */
+/** Text in lines of limited width, broken at spaces; a longer word gets its own line. */
 export const wrapped = (text: string, width: number): string[] => {
   if (text.length <= width) return [text]
   const lines: string[] = []
@@ -96,7 +96,7 @@ export const wrapped = (text: string, width: number): string[] => {
   return lines
 }
 
-/** One line of at most so many characters. */
+/** One line of limited width. */
 export const short = (text: string, most: number): string => {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length > most ? `${line.slice(0, most - 1)}…` : line

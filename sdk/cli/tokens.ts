@@ -17,12 +17,12 @@ export const token: Verb = {
   notes: [
     'Scopes: editor (run and follow its own conversations), read, drive (read and run anywhere), land (drive, '
       + 'land and discard).',
-    'create prints the token and nothing else on standard output; it is shown this once.',
+    'create prints only the token on standard output; it is shown only once.',
   ],
   flags: {
     label: { value: 'LABEL', help: 'what the token is for' },
     scope: { value: 'SCOPE', choices: SCOPES, help: 'how far it reaches' },
-    expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; left out: never' },
+    expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; default: never' },
     ...CONNECTION,
   },
   most: 2,

@@ -11,11 +11,9 @@ import { CONNECTION, type GivenArguments, misused, type Verb } from './verb.js'
 export const transcript: Verb = {
   name: 'transcript',
   usage: '[CONVERSATION]',
-  summary: 'show what was said and done in a conversation; left out: the newest one',
+  summary: 'show the messages and actions of a conversation; default: the newest one',
   examples: ['transcript', 'transcript c-1 --limit 10'],
-  notes: [
-    'Each message has its number, which rewind and fork take. A turn under way is not in it yet: attach shows that.',
-  ],
+  notes: ['Messages are numbered for rewind and fork. A running turn is not included; attach shows it.'],
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
     before: { value: 'N', help: 'only messages before this one' },
@@ -42,14 +40,10 @@ const countOf = (given: GivenArguments, flag: string): number | undefined => {
 const linesOf = (id: string, { messages }: TranscriptPage, limit: number | undefined, styles: Styles): string[] => {
   const [first] = messages
   if (!first) return ['nothing was said yet']
-  const earlier =
-    first.index === 0
-      ? []
-      : [
-          styles.dim(
-            `… ${counted(first.index, 'earlier message')}; ${SELF} transcript ${quoted(id)} --before ${first.index}${limit === undefined ? '' : ` --limit ${limit}`} shows ${first.index === 1 ? 'it' : 'them'}`,
-          ),
-        ]
+  const command =
+    `${SELF} transcript ${quoted(id)} --before ${first.index}` + (limit === undefined ? '' : ` --limit ${limit}`)
+  const hint = `… ${counted(first.index, 'earlier message')}; ${command} shows ${first.index === 1 ? 'it' : 'them'}`
+  const earlier = first.index === 0 ? [] : [styles.dim(hint)]
   const now = Date.now()
   return [...earlier, ...messages.flatMap(message => messageLines(message, now, styles))]
 }

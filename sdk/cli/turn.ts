@@ -18,7 +18,7 @@ const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness
 export const TURN: { readonly [name: string]: Flag } = {
   isolated: { help: 'work in a private copy' },
   shared: { help: 'work in the workspace itself' },
-  agent: { value: 'PROVIDER', help: "the provider; left out: the conversation's, else the default one" },
+  agent: { value: 'PROVIDER', help: "the provider; default: the conversation's, else the default one" },
   model: { value: 'MODEL', help: 'the model' },
   harness: {
     value: 'HARNESS',

@@ -35,8 +35,7 @@ export const wall: Verb = {
   summary: 'show what turns and terminals can read and write on this machine',
   examples: ['wall'],
   notes: [
-    'Whatever is not in the list is not there for them. A turn in a private copy has the copy in the place of the '
-      + 'workspace.',
+    'Nothing else is visible to them. A turn in a private copy has the copy in the place of the ' + 'workspace.',
     `What turns reach of the network: ${SELF} network.`,
   ],
   flags: CONNECTION,

@@ -11,10 +11,10 @@ export const WATCH: { readonly [name: string]: Flag } = {
   answer: {
     value: 'WORDS',
     multiple: true,
-    help: 'answer the next card so (once per question); more than one in their order',
+    help: 'the answer to the next card; repeat it for further cards or questions',
   },
-  timeout: { value: 'TIME', help: 'watch no longer than this, such as 90s or 10m; the turn goes on' },
-  'no-input': { help: 'leave with code 4 at the first card that no --answer is for, as without a terminal' },
+  timeout: { value: 'TIME', help: 'stop watching after this time, such as 90s or 10m; the turn continues' },
+  'no-input': { help: 'exit with code 4 at the first card without an --answer, as without a terminal' },
 }
 
 /**

@@ -18,7 +18,7 @@ const context = {
   trusted: true,
 } as const
 
-/** A session of somebody with a role. */
+/** A session of a person with a role. */
 const sessionOf = async ({ auth }: Guarded, role: Role): Promise<string> => {
   if (role === 'owner') return auth.openLocal('matrix').token
   const { code } = await auth.handlers['kernel.members.invite']({ role, by: 'x' }, context)
@@ -51,7 +51,7 @@ t.test('every served call has its line in the written contract, and the manifest
   }
 })
 
-t.test('each role reaches exactly the calls whose floor it has, and is told which role would', async t => {
+t.test('each role reaches exactly the calls whose floor it has, and refusals name the needed role', async t => {
   const daemon = await guarded(t)
   for (const [rank, role] of ROLES.entries()) {
     const headers = { authorization: `Bearer ${await sessionOf(daemon, role)}` }
@@ -69,7 +69,7 @@ t.test('each role reaches exactly the calls whose floor it has, and is told whic
 })
 
 t.test(
-  'each scope reaches exactly the calls whose token line names it, and is told which would, or that none does',
+  'each scope reaches exactly the calls whose token line names it, and refusals name the needed scope, if any',
   async t => {
     const daemon = await guarded(t)
     for (const scope of SCOPES) {
@@ -87,7 +87,7 @@ t.test(
   },
 )
 
-t.test('without a credential only what is open is heard', async t => {
+t.test('without a credential only open calls answer', async t => {
   const daemon = await guarded(t)
   for (const routed of served) {
     const { status, reached } = await asked(daemon, routed, {})

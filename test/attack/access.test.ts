@@ -149,7 +149,7 @@ t.test('without a credential that counts every call is 401 and none is reached',
   for (const [at, routed] of ROUTED.entries()) {
     if (scopesOf(routed) === 'open') continue
     for (const headers of wrong) {
-      // Each call from an address of its own: one that fails too often is told so instead.
+      // Each call from its own address: an address with too many failures gets another refusal.
       const { status } = await ask(daemon, routed.method, routed.path, headers, {}, `127.0.1.${at + 1}`)
       t.equal(status, 401, `${routed.call} ${Object.keys(headers).join()}`)
     }
@@ -176,7 +176,7 @@ t.test('a session of the owner reaches every call, and one that ended none', asy
   }
 })
 
-t.test('words in a body or a query that name somebody change nothing about who asks', async t => {
+t.test('fields in a body or a query that name a person do not change the caller', async t => {
   const daemon = await daemonWith(t, [])
   const { token } = await daemon.token('drive')
   const claims = {
@@ -211,7 +211,7 @@ t.test('words in a body or a query that name somebody change nothing about who a
   )
 })
 
-/** What an editor token must not do to a conversation of somebody else. */
+/** What an editor token must not do to a conversation of another caller. */
 const FOREIGN: readonly (readonly [call: string, path: string, body: object])[] = [
   ['POST', '/agent', { conversationId: 'theirs', prompt: 'say mine' }],
   ['POST', '/agent', { conversationId: 'theirs', prompt: 'say mine', messageId: 'known' }],
@@ -232,7 +232,7 @@ t.test('every call an editor token reaches is attacked below', async t => {
   const reached = ROUTED.filter(routed => scopesOf(routed) !== 'open' && scopesOf(routed).includes('editor')).map(
     ({ call }) => call,
   )
-  // Another's helpers are asked for where there are some: test/plugins/system/subagents.test.ts.
+  // Subagents of other callers are tested in test/plugins/system/subagents.test.ts.
   const attacked = new Set([
     'POST /agent/reply',
     'GET /system/subagents/{id}/transcript',

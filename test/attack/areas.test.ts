@@ -235,7 +235,8 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
         const left = said(text, request)
         if (WORDS.test(left))
           throw new Error(
-            `${operation.method} ${request.target} ${JSON.stringify(request.body)} answered ${response.status}: ${left.slice(0, 2000)}`,
+            `${operation.method} ${request.target} ${JSON.stringify(request.body)} `
+              + `answered ${response.status}: ${left.slice(0, 2000)}`,
           )
         if (response.status >= 500 && response.status !== 501)
           throw new Error(`${request.target} answered ${response.status}: ${text.slice(0, 500)}`)
@@ -298,7 +299,7 @@ t.test('a thousand paths and ids outside are not found by who asks for one of th
 })
 
 t.test(
-  'what a turn of the owner read elsewhere is nowhere for somebody limited, though its conversation starts inside',
+  'what a turn of the owner read elsewhere is hidden from people limited to areas, though it started inside',
   walled(),
   async t => {
     const daemon = await daemonWith(t, [], { files: FILES })
@@ -382,7 +383,7 @@ t.test(
 )
 
 t.test(
-  'a conversation from before anybody wrote down what its turns could see is not there for somebody limited',
+  'a conversation without a record of what its turns could see is hidden from people limited to areas',
   walled(),
   async t => {
     const folder = folderOf(t)

@@ -11,7 +11,12 @@ export const ATTEMPTS = String.raw`async (base, token) => {
     Object.assign(element, set)
     document.body.append(element)
   }))
-  const gets = ['/health', '/openapi.json', '/reference', '/info', '/system/sign-in', '/agents', '/system/control/tokens']
+  const gets = [
+    '/health', '/openapi.json', '/reference', '/info', '/system/sign-in', '/agents', '/system/control/tokens',
+  ]
+  const types = [
+    'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/json',
+  ]
   const posts = [
     ['/agent', { prompt: 'write stolen.txt\n| stolen', conversationId: 'stolen' }], ['/system/session', {}],
     ['/system/control/tokens', { label: 'stolen', scope: 'land' }], ['/system/sessions/revoke', {}],
@@ -20,7 +25,8 @@ export const ATTEMPTS = String.raw`async (base, token) => {
   const asks = []
   const ask = (kind, path, options) => asks.push(later((async () => {
     const answer = await fetch(base + path, { signal: AbortSignal.timeout(3000), ...options })
-    if (answer.type !== 'opaque' && answer.type !== 'opaqueredirect') read.push(kind + ' ' + path + ' ' + answer.status + ' ' + (await answer.text()).slice(0, 80))
+    if (answer.type !== 'opaque' && answer.type !== 'opaqueredirect')
+      read.push([kind, path, answer.status, (await answer.text()).slice(0, 80)].join(' '))
   })()))
   for (const path of gets) {
     ask('get', path)
@@ -31,12 +37,15 @@ export const ATTEMPTS = String.raw`async (base, token) => {
   }
   for (const [path, body] of posts) {
     const text = JSON.stringify(body)
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/json']) {
-      ask('post ' + type, path, { method: 'POST', body: text, headers: { 'content-type': type } })
-      ask('no-cors ' + type, path, { method: 'POST', mode: 'no-cors', credentials: 'include', body: text, headers: { 'content-type': type } })
+    const post = { method: 'POST', body: text }
+    for (const type of types) {
+      const headers = { 'content-type': type }
+      ask('post ' + type, path, { ...post, headers })
+      ask('no-cors ' + type, path, { ...post, mode: 'no-cors', credentials: 'include', headers })
     }
-    ask('post with a token', path, { method: 'POST', body: text, headers: { 'content-type': 'application/json', authorization: 'Bearer ' + token } })
-    ask('kept alive', path, { method: 'POST', mode: 'no-cors', body: text, keepalive: true })
+    const signed = { 'content-type': 'application/json', authorization: 'Bearer ' + token }
+    ask('post with a token', path, { ...post, headers: signed })
+    ask('kept alive', path, { ...post, mode: 'no-cors', keepalive: true })
     navigator.sendBeacon(base + path, new Blob([text], { type: 'text/plain' }))
     for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
       const frame = document.createElement('iframe')
@@ -52,7 +61,10 @@ export const ATTEMPTS = String.raw`async (base, token) => {
     }
   }
   for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS']) ask(method, '/agents/x', { method })
-  for (const path of ['/system/terminal?session=web-1&ticket=x', '/system/browser-view?session=web-1&ticket=x', '/events', '/']) asks.push(later(new Promise(done => {
+  const sockets = [
+    '/system/terminal?session=web-1&ticket=x', '/system/browser-view?session=web-1&ticket=x', '/events', '/',
+  ]
+  for (const path of sockets) asks.push(later(new Promise(done => {
     const socket = new WebSocket(base.replace('http', 'ws') + path)
     socket.onopen = () => { read.push('socket ' + path); done() }
     socket.onmessage = ({ data }) => read.push('socket says ' + data)
@@ -64,32 +76,43 @@ export const ATTEMPTS = String.raw`async (base, token) => {
     source.onerror = done
   })))
   for (const path of ['/health', '/openapi.json', '/reference', '/info']) {
-    asks.push(tag('script', { src: base + path }), tag('img', { src: base + path }), tag('link', { rel: 'stylesheet', href: base + path }))
-    asks.push(tag('link', { rel: 'prefetch', href: base + path }), tag('link', { rel: 'preload', as: 'fetch', href: base + path }), tag('video', { src: base + path }))
-    asks.push(tag('object', { data: base + path }), tag('embed', { src: base + path }))
-    asks.push(tag('iframe', { src: base + path }).then(() => {
-      for (const frame of document.querySelectorAll('iframe')) try { if (frame.contentDocument?.body?.innerText && frame.src.startsWith(base)) read.push('frame ' + frame.contentDocument.body.innerText.slice(0, 80)) } catch {}
+    const url = base + path
+    for (const name of ['script', 'img', 'video', 'embed']) asks.push(tag(name, { src: url }))
+    asks.push(tag('link', { rel: 'stylesheet', href: url }), tag('link', { rel: 'prefetch', href: url }))
+    asks.push(tag('link', { rel: 'preload', as: 'fetch', href: url }), tag('object', { data: url }))
+    asks.push(tag('iframe', { src: url }).then(() => {
+      for (const frame of document.querySelectorAll('iframe')) try {
+        const text = frame.contentDocument?.body?.innerText
+        if (text && frame.src.startsWith(base)) read.push('frame ' + text.slice(0, 80))
+      } catch {}
     }))
   }
-  const worker = 'onmessage = async ({ data }) => { try { const answer = await fetch(data); postMessage(await answer.text()) } catch { postMessage("") } }'
+  const worker = 'onmessage = async ({ data }) => {'
+    + ' try { const answer = await fetch(data); postMessage(await answer.text()) } catch { postMessage("") } }'
   asks.push(later(new Promise(done => {
     const made = new Worker(URL.createObjectURL(new Blob([worker])))
     made.onmessage = ({ data }) => { if (data) read.push('worker ' + data.slice(0, 80)); done() }
     made.postMessage(base + '/health')
   })))
   if (navigator.serviceWorker) {
-    asks.push(later(navigator.serviceWorker.register(base + '/reference').then(() => read.push('service worker of theirs'))))
-    asks.push(later(navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready).then(() => new Promise(done => {
-      navigator.serviceWorker.onmessage = ({ data }) => { if (data) read.push('service worker ' + data.slice(0, 80)); done() }
-      navigator.serviceWorker.ready.then(({ active }) => active.postMessage(base + '/health'))
+    const workers = navigator.serviceWorker
+    asks.push(later(workers.register(base + '/reference').then(() => read.push('service worker of theirs'))))
+    asks.push(later(workers.register('/worker.js').then(() => workers.ready).then(() => new Promise(done => {
+      workers.onmessage = ({ data }) => { if (data) read.push('service worker ' + data.slice(0, 80)); done() }
+      workers.ready.then(({ active }) => active.postMessage(base + '/health'))
     }))))
   }
   for (const path of ['/reference', '/openapi.json']) {
     const opened = open(base + path)
     if (opened) asks.push(later(new Promise(done => {
-      addEventListener('message', ({ origin, data }) => { if (origin === new URL(base).origin) read.push('message ' + JSON.stringify(data)) })
+      addEventListener('message', ({ origin, data }) => {
+        if (origin === new URL(base).origin) read.push('message ' + JSON.stringify(data))
+      })
       setTimeout(() => {
-        try { if (opened.document.body.innerText) read.push('window ' + opened.document.body.innerText.slice(0, 80)) } catch {}
+        try {
+          const text = opened.document.body.innerText
+          if (text) read.push('window ' + text.slice(0, 80))
+        } catch {}
         opened.postMessage({ type: 'token' }, '*')
         setTimeout(() => { opened.close(); done() }, 300)
       }, 700)
@@ -99,6 +122,13 @@ export const ATTEMPTS = String.raw`async (base, token) => {
   return read
 }`
 
-/** A service worker that reads what it is told to. */
-export const WORKER = `onmessage = async ({ source, data }) => { try { const answer = await fetch(data); source.postMessage(await answer.text()) } catch { source.postMessage('') } }
+/** A service worker that fetches the address of each message and answers with the text. */
+export const WORKER = `onmessage = async ({ source, data }) => {
+  try {
+    const answer = await fetch(data)
+    source.postMessage(await answer.text())
+  } catch {
+    source.postMessage('')
+  }
+}
 onactivate = event => event.waitUntil(clients.claim())`

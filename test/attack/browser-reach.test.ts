@@ -11,7 +11,7 @@ import { between, siteOf, withChromium, type Page } from '../support/browser.js'
 import { daemonWith } from '../support/daemon.js'
 import { ATTEMPTS, WORKER } from './browser-attempts.js'
 
-/** Makes names stand for what a hostile server of names would say, anew each time. */
+/** Resolves names as a hostile DNS server would, with a new answer each time. */
 const namesOf = (t: Pick<Test, 'teardown'>, names: { readonly [name: string]: () => string[] }): void => {
   const { lookup } = dns
   const lie = (name: string, options: object, found: (error: Error | null, addresses: LookupAddress[]) => void) => {
@@ -120,7 +120,7 @@ t.test('the address that was checked is the one that is connected to, by a reque
   )
 })
 
-t.test('the gate asks nothing for whom is no browser of ours, and tells a server nothing of itself', async t => {
+t.test("the gate serves only the sandbox's browsers, and reveals nothing of itself to servers", async t => {
   const heard: string[][] = []
   const site = await siteOf(t, {
     '/': (request, response) => void (heard.push(request.rawHeaders), response.end('hello')),
@@ -168,7 +168,7 @@ t.test('the gate asks nothing for whom is no browser of ours, and tells a server
 })
 
 t.test(
-  'no page of a browser reaches the sandbox or what tells a machine its secrets, in whatever way it asks',
+  'no page of a browser reaches the sandbox or cloud metadata addresses, with any kind of request',
   withChromium(),
   async t => {
     const daemon = await daemonWith(t, ['system'])
@@ -195,19 +195,21 @@ t.test(
       'rebound.example',
     ].map(host => `http://${host}:${port}`)
     const leads = bases.map(base => `<iframe src="${base}/health"></iframe><img src="${base}/health">`).join('')
+    const targets = [daemon.url, `http://rebound.example:${port}`, 'http://169.254.169.254', 'http://secrets.example']
     const done = Promise.withResolvers<string[]>()
     const pages: { [path: string]: Page } = {
       '/': `<!doctype html><title>Evil</title><body>${leads}
       <script type="module">
         const attempts = ${ATTEMPTS}
         const read = []
-        for (const base of ${JSON.stringify([daemon.url, `http://rebound.example:${port}`, 'http://169.254.169.254', 'http://secrets.example'])}) read.push(...await attempts(base, 'sbs_x.y'))
+        for (const base of ${JSON.stringify(targets)}) read.push(...await attempts(base, 'sbs_x.y'))
         for (const status of [301, 302, 303, 307, 308]) for (const base of ${JSON.stringify(bases)}) {
           const at = '/to?' + new URLSearchParams({ status, url: base + '/health' })
           await fetch(at).then(async answer => read.push('redirect ' + await answer.text())).catch(() => {})
           if (status === 302) document.body.append(Object.assign(document.createElement('iframe'), { src: at }))
         }
-        await fetch(${JSON.stringify(`${other.url}/health`)}).then(async answer => read.push(await answer.text())).catch(error => read.push(String(error)))
+        const near = await fetch(${JSON.stringify(`${other.url}/health`)}).then(answer => answer.text(), String)
+        read.push(near)
         await fetch('/done', { method: 'POST', body: JSON.stringify(read) })
       </script>`,
       '/worker.js': (_, response) => void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),

@@ -60,7 +60,7 @@ export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('ope
 /** Whether a call is reached with a ticket alone, which is judged before everything else that is sent. */
 export const takesTicket = ({ access }: Routed): boolean => 'open' in access && access.ticket !== undefined
 
-/** A daemon that tells which routed calls were reached; none of them is carried out. */
+/** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
   /** The calls reached since it was last asked. */
   reached(): string[]

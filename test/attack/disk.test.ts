@@ -11,7 +11,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 const MOUNTS =
   process.getuid?.() === 0
   && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
-/** A pipeline has to prove it; elsewhere who may mount nothing is told what was not proven. */
+/** CI must run it; on a machine that allows no mounts it is skipped with a message. */
 const skip =
   MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
 

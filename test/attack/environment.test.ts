@@ -37,14 +37,16 @@ const NAMES = [
   'A_SECRET_NOBODY_LISTED',
 ]
 /** What the daemon hands on of its own, and what shells and git add. */
-const LISTED =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_|GIT_\w+|TAP\w*|_TAPJS\w*|NODE_OPTIONS)$/
+const LISTED = new RegExp(
+  String.raw`^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|COLORTERM|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_`
+    + String.raw`|GIT_\w+|TAP\w*|_TAPJS\w*|NODE_OPTIONS)$`,
+)
 /** Where the toolchains of the home folder are. */
 const TOOLCHAINS =
   /^(?:NVM_DIR|VOLTA_HOME|ASDF_DATA_DIR|MISE_DATA_DIR|FNM_DIR|RUSTUP_HOME|PYENV_ROOT|RBENV_ROOT|SDKMAN_DIR|PNPM_HOME)$/
 /** What leads programs to the home folder they have instead of the person's. */
 const OF_HOME = new Set(Object.keys(homeEnv({ dir: '/h', tmp: '/t', caches: '/c', gitconfig: '/g' }, {})))
-/** What tells programs of a conversation the way out of its network. */
+/** The variables that name the proxy of a conversation's network. */
 const WAY_OUT = /^(?:(?:https?|all|no)_proxy|NODE_USE_ENV_PROXY)$/i
 const ALL = 'for file in /proc/[0-9]*/environ; do tr "\\0" "\\n" < $file; done 2>/dev/null; env'
 

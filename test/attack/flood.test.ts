@@ -37,7 +37,7 @@ const plainCall = async (url: string): Promise<number> => {
 const deep = (open: string, close: string, levels: number, inner = '1'): string =>
   open.repeat(levels) + inner + close.repeat(levels)
 
-/** Bodies made to hurt whoever reads them, with the only answers there may be. */
+/** Bodies that are expensive to parse, with the only allowed answers. */
 const BODIES: {
   readonly [what: string]: {
     readonly body: string | Buffer
@@ -114,7 +114,7 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
   )
 })
 
-t.test('headers that come slowly are given up after 10 s and keep nobody waiting', async t => {
+t.test('slow headers are given up after 10 s and delay no other client', async t => {
   const { url, client } = await spawned(t)
   const { host } = new URL(url)
   const began = performance.now()
@@ -139,7 +139,7 @@ t.test('headers that come slowly are given up after 10 s and keep nobody waiting
   t.ok(took > 9000 && tookLess(took, 15_000), `they are gone after ${Math.round(took)} ms`)
 })
 
-t.test('bodies that come slowly keep nobody waiting, and without a credential none is waited for', async t => {
+t.test('slow bodies delay no other client, and without a credential the daemon does not wait for them', async t => {
   const { url, client } = await spawned(t)
   const { host } = new URL(url)
   const sized = [

@@ -168,14 +168,22 @@ t.test('a tree made by hand with names no checkout has writes nothing anywhere',
     const { execFileSync: run } = require('node:child_process')
     const git = (args, input) => run('git', args, { input }).toString().trim()
     const blob = git(['hash-object', '-w', '--stdin'], '#!/bin/sh\\n${wire.command('tree')}\\n')
-    const object = (entries) => git(['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'],
-      Buffer.concat(entries.map(([mode, name, id]) => Buffer.concat([Buffer.from(mode + ' ' + name + '\\0'), Buffer.from(id, 'hex')]))))
+    const bytesOf = ([mode, name, id]) =>
+      Buffer.concat([Buffer.from(mode + ' ' + name + '\\0'), Buffer.from(id, 'hex')])
+    const object = entries => git(
+      ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], Buffer.concat(entries.map(bytesOf)),
+    )
     const hooks = object([['100755', 'post-checkout', blob], ['100644', 'config', blob]])
     const names = ${JSON.stringify(names)}
-    const kept = git(['ls-tree', 'HEAD']).split('\\n').map(line => { const [, mode, , id, name] = /^(\\d+) (\\w+) (\\w+)\\t(.*)$/.exec(line); return [mode.replace(/^0/, ''), name, id] })
-    const entries = [...names.map((name, at) => at % 2 ? ['100755', name, blob] : ['40000', name, hooks]), ['100644', 'fine.txt', blob], ...kept]
+    const kept = git(['ls-tree', 'HEAD']).split('\\n').map(line => {
+      const [, mode, , id, name] = /^(\\d+) (\\w+) (\\w+)\\t(.*)$/.exec(line)
+      return [mode.replace(/^0/, ''), name, id]
+    })
+    const bad = names.map((name, at) => at % 2 ? ['100755', name, blob] : ['40000', name, hooks])
+    const entries = [...bad, ['100644', 'fine.txt', blob], ...kept]
     const tree = object(entries.sort((a, b) => a[1] < b[1] ? -1 : 1))
-    git(['update-ref', 'refs/heads/agent/c-1', git([...'${WHO}'.split(' '), 'commit-tree', '-p', 'HEAD', '-m', 'x', tree])])
+    const commit = git([...'${WHO}'.split(' '), 'commit-tree', '-p', 'HEAD', '-m', 'x', tree])
+    git(['update-ref', 'refs/heads/agent/c-1', commit])
     console.log('MADE')`
   writeFileSync(join(workspace, 'make.cjs'), script)
   inGit(workspace, 'add', 'make.cjs')

@@ -32,7 +32,7 @@ const somebody = async ({ auth }: Support, role: Exclude<Role, 'owner'>) => {
   ).session
 }
 
-/** A request under a Host of somebody's choice. */
+/** A request with a chosen Host. */
 const under = (url: string, host: string, body: object): Promise<{ status?: number | undefined; body: string }> =>
   new Promise((resolve, reject) => {
     const headers = { host, 'content-type': 'application/json' }

@@ -151,7 +151,7 @@ const changed = (value: unknown, [key, ...rest]: Path, to: unknown): unknown => 
   return Object.fromEntries(entries.map(([name, inner]) => [name, name === key ? changed(inner, rest, to) : inner]))
 }
 
-/** A value that fitted, with one place of it replaced, left out, or joined by a field that nobody declared. */
+/** A valid value with one part replaced, left out, or joined by an undeclared field. */
 const damaged = (good: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -376,7 +376,7 @@ export const requestsOf = ({ method, path, parameters, body }: Operation, known:
         .filter(one => one.in === 'query')
         .map(({ name, required, schema }) => {
           const value = rarely(fitting(schema, known, name), junk, 2).map(given => [
-            `${name}=${encodeURIComponent(wellFormed(typeof given === 'object' ? JSON.stringify(given) : String(given)))}`,
+            `${name}=${encodeURIComponent(wellFormed(textOf(given)))}`,
           ])
           return required ? rarely(value, fc.constant([])) : fc.oneof(value, fc.constant([]))
         }),
@@ -420,4 +420,5 @@ export const requestsOf = ({ method, path, parameters, body }: Operation, known:
     }))
 }
 
+const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 const wellFormed = (text: string): string => text.toWellFormed()

@@ -8,7 +8,7 @@ import { joined } from '../support/joined.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { autoLands, isHeld, landings, parked, worldOf, WRITES } from './landing-world.js'
 
-t.test('what a person landed lands by itself again, until somebody else speaks', async t => {
+t.test('work that a person landed once lands automatically again, until another person writes', async t => {
   const {
     daemon: { workspace },
     owner,
@@ -84,7 +84,7 @@ t.test('who may not land does not make anything land by itself', async t => {
   )
 })
 
-t.test('a restart forgets neither who spoke nor whose work waits', async t => {
+t.test('a restart keeps who wrote and whose work waits', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

@@ -4,7 +4,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { autoLands, isHeld, parked, worldOf, WRITES, type World } from './landing-world.js'
 
 /**
- * Every way in which words of somebody else come into work that lands by itself; each answers the run in which it
+ * Every way in which input of another person gets into work that lands automatically; each answers the run in which it
  * would.
  */
 const WAYS: { readonly [way: string]: (world: World) => Promise<readonly Frame[]> } = {

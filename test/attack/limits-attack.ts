@@ -14,7 +14,10 @@ const MANY_MS = 60_000
 const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
   'a fork bomb': {
     command: 'b() { [ $1 = 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 60; }; b 9',
-    says: /^expected at most 200 processes and threads in a turn, found [\d,]+: the programs of the turn were ended; wall\.limits\.processes in the file of --config/,
+    says: new RegExp(
+      String.raw`^expected at most 200 processes and threads in a turn, found [\d,]+: `
+        + String.raw`the programs of the turn were ended; wall\.limits\.processes in the file of --config`,
+    ),
   },
   'a fork bomb of sessions': {
     command: "perl -e 'use POSIX; for (1..9) { setsid() unless fork } sleep 60'",

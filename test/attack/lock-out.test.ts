@@ -70,7 +70,7 @@ const eventsOf = async (t: Test, url: string, session: string) => {
   return { said: () => said, until, socket }
 }
 
-t.test('thousands of local connections without a credential lock nobody out and end no stream', async t => {
+t.test('thousands of local connections without a credential neither lock others out nor end streams', async t => {
   const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -98,7 +98,7 @@ t.test('thousands of local connections without a credential lock nobody out and 
   t.notOk(events.socket.destroyed, 'the stream is the one from before')
 })
 
-t.test('the WebSocket of a session outlives the flood, the oldest connection of nobody does not', async t => {
+t.test('the WebSocket of a session survives the flood, the oldest without a credential does not', async t => {
   const manifests = join(root, '..', 'test', 'support', 'sockets', 'manifests')
   const daemon = await daemonWith(t, ['echo'], { manifests, git: false })
   const talk = await talkTo(t, `${daemon.url}/echo/kitchen`, { headers: bearer(daemon.session) })

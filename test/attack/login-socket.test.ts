@@ -23,7 +23,7 @@ const CLI = join(root, 'bundle', 'sdk', 'cli.js')
 
 const LINUX = () => ({ skip: process.platform !== 'linux' && 'only Linux has process namespaces' })
 
-/** A program started as a user, away from the daemons of whoever runs the tests. */
+/** A program started as a user, isolated from daemons that run outside the tests. */
 const start = (user: User, program: string, args: readonly string[], folder: string): ChildProcess =>
   spawn(program, args, {
     ...user,

@@ -42,43 +42,69 @@ const request = host => 'GET / HTTP/1.1\\r\\nHost: ' + host + '\\r\\nConnection:
 const through = () => net.connect(Number(proxy), '127.0.0.1')
 const bracket = host => host.includes(':') ? '[' + host + ']' : host
 const socks = (host, port) => {
-  const address = net.isIPv4(host) ? Buffer.from([1, ...host.split('.').map(Number)]) : Buffer.concat([Buffer.from([3, host.length]), Buffer.from(host)])
+  const address = net.isIPv4(host)
+    ? Buffer.from([1, ...host.split('.').map(Number)])
+    : Buffer.concat([Buffer.from([3, host.length]), Buffer.from(host)])
   const end = Buffer.alloc(2)
   end.writeUInt16BE(port)
   return Buffer.concat([Buffer.from([5, 1, 0, 5, 1, 0]), address, end, Buffer.from(request(host))])
 }
 const ways = {
   direct: (host, port) => over(net.connect(port, host), request(host)),
-  forward: (host, port) => over(through(), 'GET http://' + bracket(host) + ':' + port + '/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n'),
-  connect: (host, port) => over(through(), 'CONNECT ' + bracket(host) + ':' + port + ' HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' + request(host)),
+  forward: (host, port) => over(
+    through(),
+    'GET http://' + bracket(host) + ':' + port + '/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n',
+  ),
+  connect: (host, port) => over(
+    through(),
+    'CONNECT ' + bracket(host) + ':' + port + ' HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' + request(host),
+  ),
   socks: (host, port) => over(through(), socks(host, port)),
 }
 ;(async () => {
   for (const target of targets) {
     const at = target.lastIndexOf(':')
     const host = target.slice(0, at), port = Number(target.slice(at + 1))
-    for (const [way, ask] of Object.entries(ways)) if ((await ask(host, port)).includes(canary)) console.log('DONE', way, target)
+    for (const [way, ask] of Object.entries(ways))
+      if ((await ask(host, port)).includes(canary)) console.log('DONE', way, target)
   }
 })()
 `
 const CHANGES = `
 const { execFileSync } = require('node:child_process')
-for (const command of ['ip link set lo down', 'ip route del prohibit 10.0.0.0/8', 'ip route add 10.0.0.0/8 dev lo', 'ip addr add 10.9.9.9/8 dev lo', 'unshare -rn true; nsenter -t 1 -n true && false',
-  'sysctl -w net.ipv4.ip_forward=1', 'unshare -r ip route del prohibit 10.0.0.0/8', 'unshare -r ip link set lo down']) {
-  try { execFileSync('sh', ['-c', command], { stdio: 'ignore' }); if (!command.includes('false')) console.log('DONE', command) } catch {}
+for (const command of [
+  'ip link set lo down',
+  'ip route del prohibit 10.0.0.0/8',
+  'ip route add 10.0.0.0/8 dev lo',
+  'ip addr add 10.9.9.9/8 dev lo',
+  'unshare -rn true; nsenter -t 1 -n true && false',
+  'sysctl -w net.ipv4.ip_forward=1',
+  'unshare -r ip route del prohibit 10.0.0.0/8',
+  'unshare -r ip link set lo down',
+]) {
+  try {
+    execFileSync('sh', ['-c', command], { stdio: 'ignore' })
+    if (!command.includes('false')) console.log('DONE', command)
+  } catch {}
 }
 `
 const ABSTRACT = `
 const net = require('node:net')
-net.connect('\\0' + process.argv[1]).on('connect', () => { console.log('DONE abstract'); process.exit() }).on('error', () => {})
+const socket = net.connect('\\0' + process.argv[1])
+socket.on('connect', () => { console.log('DONE abstract'); process.exit() }).on('error', () => {})
 `
 /** Serves its argument on port 3000 and asks itself. */
 const PAGE = `
 const http = require('node:http')
-const server = http.createServer((_, answer) => answer.end(process.argv[1])).listen(3000, '127.0.0.1', () => setTimeout(() => http.get('http://127.0.0.1:3000', answer => {
+const ask = () => http.get('http://127.0.0.1:3000', answer => {
   let text = ''
-  answer.on('data', piece => { text += piece }).on('end', () => { console.log(text); setTimeout(() => process.exit(), 500) })
-}), 500))
+  answer.on('data', piece => { text += piece }).on('end', () => {
+    console.log(text)
+    setTimeout(() => process.exit(), 500)
+  })
+})
+const server = http.createServer((_, answer) => answer.end(process.argv[1]))
+server.listen(3000, '127.0.0.1', () => setTimeout(ask, 500))
 `
 
 const serving = async (host: string, answer = CANARY, location?: string): Promise<{ server: Server; port: number }> => {

@@ -53,7 +53,7 @@ t.test('two conversations serve different pages on port 3000 at once', walled(),
 })
 
 t.test(
-  'a turn reaches neither the daemon nor a service of the machine, by itself or through the proxy, and is told why',
+  'a turn reaches neither the daemon nor a service of the machine, directly or through the proxy, and gets the reason',
   walled(),
   async t => {
     const { client, url } = await daemonWith(t, [])
@@ -226,7 +226,7 @@ t.test('Fetch asks the loopback of the conversation, and beyond it what its prog
   t.equal(texts.filter(text => /is not reached from this conversation/.test(text)).length, 2)
 })
 
-/** The helpers and ways out that this process started. */
+/** The helper processes and slirp4netns processes that this process started. */
 const helpersOf = (pid: number): string[] =>
   readdirSync('/proc')
     .filter(name => Number(name) > 0)
@@ -271,7 +271,7 @@ t.test('fifty turns leave no process, no open file and no network', walled(), as
   )
 })
 
-t.test('a daemon that is killed leaves no helper, no way out and no network', walled(), async t => {
+t.test('a killed daemon leaves no helper process, no slirp4netns and no network', walled(), async t => {
   const folder = folderOf(t)
   const [workspace, data] = [`${folder}/w`, `${folder}/d`]
   makeWorkspace(workspace)
@@ -301,7 +301,7 @@ t.test(
   },
 )
 
-t.test('helpers and ways out that are killed are made again for the next command', walled(), async t => {
+t.test('killed helper and slirp4netns processes restart for the next command', walled(), async t => {
   const { client } = await daemonWith(t, [])
   const { port } = await serving(t)
   await client.call('POST /agent', {

@@ -17,7 +17,7 @@ export interface Faults {
 const WHO = 'A <a@example.org> 1700000000 +0000'
 /** Prints the bytes of an object's name. */
 export const BYTES = `"${process.execPath}" -e "process.stdout.write(Buffer.from(process.argv[1], 'hex'))"`
-/** How it is told what the repository does not take. */
+/** The message about work that was not imported. */
 const OUT = /stays out of the repository|no branch .* any more/
 
 /**
@@ -36,7 +36,8 @@ const ATTEMPTS: { readonly [attempt: string]: { readonly script: string; readonl
       + 'rev-parse HEAD)" > "$LENDER/refs/heads/$r"; git branch -f $r HEAD; rm -f "$LENDER/refs/heads/$r"; done',
   },
   'a tree with names no checkout has': {
-    script: `b=$(echo x | git hash-object -w --stdin); { for n in .git .. .; do printf '100644 %s\\0' $n; ${BYTES} $b; done; } > t
+    script: `b=$(echo x | git hash-object -w --stdin)
+      { for n in .git .. .; do printf '100644 %s\\0' $n; ${BYTES} $b; done; } > t
       git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(git hash-object -t tree -w --literally t))`,
     tells: OUT,
   },
@@ -65,7 +66,8 @@ const ATTEMPTS: { readonly [attempt: string]: { readonly script: string; readonl
     tells: OUT,
   },
   'an object under the name of another': {
-    script: `echo x > n; git add n; git commit -qm n; t=$(git rev-parse HEAD^{tree}); f="$GIT_HERE/objects/$(echo $t | cut -c1-2)/$(echo $t | cut -c3-)"; e=$(git hash-object -t tree /dev/null -w)
+    script: `echo x > n; git add n; git commit -qm n; t=$(git rev-parse HEAD^{tree})
+      f="$GIT_HERE/objects/$(echo $t | cut -c1-2)/$(echo $t | cut -c3-)"; e=$(git hash-object -t tree /dev/null -w)
       chmod u+w "$f"; cp "$GIT_HERE/objects/$(echo $e | cut -c1-2)/$(echo $e | cut -c3-)" "$f"`,
     tells: OUT,
   },
@@ -76,13 +78,18 @@ const ATTEMPTS: { readonly [attempt: string]: { readonly script: string; readonl
     tells: OUT,
   },
   'objects that lie where a link leads': {
-    script: `ls -d "$SECRET_FOLDER" 2>/dev/null; rm -rf "$GIT_HERE/objects/$SECRET_PART" "$GIT_HERE/objects/pack"; ln -s "$SECRET_FOLDER/$SECRET_PART" "$GIT_HERE/objects/$SECRET_PART"; ln -s "$SECRET_FOLDER/pack" "$GIT_HERE/objects/pack"
-      git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $(printf '100644 blob %s\\tsecret\\n' $SECRET | git mktree --missing))`,
+    script: `ls -d "$SECRET_FOLDER" 2>/dev/null; rm -rf "$GIT_HERE/objects/$SECRET_PART" "$GIT_HERE/objects/pack"
+      ln -s "$SECRET_FOLDER/$SECRET_PART" "$GIT_HERE/objects/$SECRET_PART"
+      ln -s "$SECRET_FOLDER/pack" "$GIT_HERE/objects/pack"
+      t=$(printf '100644 blob %s\\tsecret\\n' $SECRET | git mktree --missing)
+      git update-ref refs/heads/agent/c-1 $(git commit-tree -m x -p HEAD $t)`,
     tells: OUT,
   },
   'pipes in the place of objects, the index, the branch and its log': {
-    script: `echo x > n; git add n; git commit -qm n; h=$(git rev-parse HEAD); cd "$GIT_HERE"; rm -f index logs/HEAD objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-)
-      mkfifo index logs/HEAD objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-); rm -f logs/refs/heads/agent/c-1; mkfifo logs/refs/heads/agent/c-1`,
+    script: `echo x > n; git add n; git commit -qm n; h=$(git rev-parse HEAD)
+      cd "$GIT_HERE"; o=objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-)
+      rm -f index logs/HEAD $o; mkfifo index logs/HEAD $o
+      rm -f logs/refs/heads/agent/c-1; mkfifo logs/refs/heads/agent/c-1`,
     tells: /stays out|damaged|git|HEAD/,
   },
   'folders of its own replaced by links': {

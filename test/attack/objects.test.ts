@@ -15,7 +15,7 @@ const MALFORMED =
   + '/tmp/t)); rm -f /tmp/t; git reset -q'
 
 t.test(
-  'a malformed commit is told in the run, is not taken over, and cannot land, be put away or change the diffs of '
+  'a malformed commit is reported in the run, is not imported, and cannot land, be archived or change the diffs of '
     + 'others',
   walled(),
   async t => {
@@ -149,10 +149,16 @@ t.test('what a turn says an object is, is believed in no other conversation', wa
     const { execFileSync: run } = require('node:child_process'), fs = require('node:fs'), zlib = require('node:zlib')
     const git = (...args) => run('git', args).toString().trim()
     const at = git('rev-parse', '--git-dir') + '/objects/'
-    for (const [id, text] of [[git('rev-parse', 'main'), 'tree ' + git('rev-parse', 'HEAD^{tree}')], [git('rev-parse', 'main^{tree}'), ''], [git('rev-parse', 'agent/victim'), 'tree ' + git('rev-parse', 'main^{tree}')]]) {
+    const forged = [
+      [git('rev-parse', 'main'), 'tree ' + git('rev-parse', 'HEAD^{tree}')],
+      [git('rev-parse', 'main^{tree}'), ''],
+      [git('rev-parse', 'agent/victim'), 'tree ' + git('rev-parse', 'main^{tree}')],
+    ]
+    for (const [id, text] of forged) {
       const body = text ? text + '\\nauthor A <a@b.c> 1 +0000\\ncommitter A <a@b.c> 1 +0000\\n\\nforged\\n' : ''
+      const object = (text ? 'commit ' : 'tree ') + body.length + '\\0' + body
       fs.mkdirSync(at + id.slice(0, 2), { recursive: true })
-      fs.writeFileSync(at + id.slice(0, 2) + '/' + id.slice(2), zlib.deflateSync((text ? 'commit ' : 'tree ') + body.length + '\\0' + body))
+      fs.writeFileSync(at + id.slice(0, 2) + '/' + id.slice(2), zlib.deflateSync(object))
     }`
   await runTurn(client, 'c-1', 'say here', { isolated: true })
   writeFileSync(join(workspace, 'forge.cjs'), script)
@@ -170,7 +176,7 @@ t.test('what a turn says an object is, is believed in no other conversation', wa
   t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
 })
 
-t.test('a branch that something else moved in the repository is told and never landed', walled(), async t => {
+t.test('a branch that another program moved in the repository is reported and never landed', walled(), async t => {
   const { client, workspace } = await placeWith(t)
   for (const id of ['kept', 'away']) await shellTurn(client, id, [`echo ${id} > ${id}.txt`], { isolated: true })
   await client.call('POST /agents/archive', { ids: ['away'] })

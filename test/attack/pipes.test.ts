@@ -8,7 +8,7 @@ import { answersOf, bytesOf, shellTurn, walled } from './support.js'
 
 const OWN = '"$(git rev-parse --git-dir)"'
 
-/** A pipe in the place of a file of git's: whoever opens it waits for ever. */
+/** A FIFO in place of a git file: opening it blocks forever. */
 const PIPES: { readonly [conversation: string]: string } = {
   'in-branch': `cd ${OWN}/refs/heads/agent && rm -f in-branch && mkfifo in-branch`,
   'in-head': `cd ${OWN} && rm -f HEAD && mkfifo HEAD`,
@@ -33,7 +33,7 @@ const soon = async <T>(what: string, work: Promise<T>): Promise<T> => {
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
-t.test('a pipe that a turn puts where git keeps a file holds up nobody', walled(), async t => {
+t.test('a FIFO that a turn puts in place of a git file blocks nothing', walled(), async t => {
   const here = await placeWith(t)
   const { client } = here
   await runTurn(client, 'bystander', 'write src/b.txt\n| two', { isolated: true })
@@ -73,12 +73,12 @@ t.test('a pipe that a turn puts where git keeps a file holds up nobody', walled(
   t.equal((await client.call('GET /agents')).agents.filter(({ id }) => id.startsWith('in-')).length, 0)
 })
 
-t.test('a link that a turn puts where git keeps a file is written through by nobody', walled(), async t => {
+t.test('a link that a turn puts in place of a git file is never written through', walled(), async t => {
   const here = await placeWith(t)
   const { client, wire, data, workspace } = here
   const key = () => bytesOf(data, /^(?!machine\.key$)/)
   const before = key()
-  // What a turn may write itself proves nothing: these only somebody outside the wall can.
+  // Files that a turn may write prove nothing: these can be written only outside the wall.
   const targets = [`${data}/machine.key`, `${data}/tripped/made`]
   for (const [at, target] of targets.entries()) {
     const id = `links-${at}`
@@ -118,7 +118,7 @@ t.test('pipes in the git folder that all share hold up what needs git, and nothi
     'rm README.md && mkfifo README.md',
   ])
   t.teardown(() => {
-    // Whoever waits at a pipe goes on once somebody opens it both ways, and finds no other to wait at.
+    // A reader blocked at a FIFO continues once it is opened for reading and writing.
     const open = places.filter(each => existsSync(join(common, each))).map(each => openSync(join(common, each), 'r+'))
     for (const each of places) rmSync(join(common, each), { force: true })
     for (const file of open) closeSync(file)

@@ -196,8 +196,10 @@ t.test(
       )
     await t.rejects(act(daemon, 'open', { url: 'about:blank' }), {
       reason: 'missing-program',
-      message:
-        /^expected the program chromium and found \S+\/chromium, where turns can write: install it \(Debian: apt-get install chromium\)$/,
+      message: new RegExp(
+        String.raw`^expected the program chromium and found \S+/chromium, where turns can write: `
+          + String.raw`install it \(Debian: apt-get install chromium\)$`,
+      ),
     })
     t.ok(existsSync(join(places.home, 'chromium')))
     await client.call('POST /system/terminals', { name: 'web-a' })

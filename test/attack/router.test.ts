@@ -179,7 +179,7 @@ t.test('no header, query or body changes the method or the path', async t => {
   }
 })
 
-t.test('HEAD asks what GET asks, shows nothing, and never reaches what is no GET', async t => {
+t.test('HEAD is answered like GET without a body, and reaches only GET calls', async t => {
   const daemon = await guarded(t)
   const session = freshSession(daemon)
   const { token: editor } = await daemon.token('editor')

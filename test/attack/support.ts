@@ -84,7 +84,7 @@ export const bytesOf = (folder: string, skip = /^$/, below = ''): { [path: strin
   return found
 }
 
-/** A program that leaves a mark where only somebody outside every wall can write. */
+/** A program that writes a mark where only programs outside all walls can write. */
 export const tripwire = (data: string) => {
   const folder = join(data, 'tripped')
   mkdirSync(folder, { recursive: true })

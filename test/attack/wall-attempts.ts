@@ -12,7 +12,7 @@ export interface Leaks {
   readonly form: string
   /** What a program inside said it did: moved, read, linked, mounted. */
   readonly done: string[]
-  /** What is another outside than before. */
+  /** What changed outside. */
   readonly changed: string[]
 }
 
@@ -22,12 +22,16 @@ const ATTEMPTS = `
 const fs = require('node:fs'), { execFileSync } = require('node:child_process')
 const say = (...words) => console.log('DONE', ...words)
 const tried = (words, path, work) => { try { work(); say(words, path) } catch {} }
+const secret = /^(machine.key|sessions.json|authorized_keys)$/
 for (const path of process.argv.slice(1)) {
   tried('read', path, () => { if (!fs.readFileSync(path, 'utf8').includes('${CANARY}')) throw 0 })
-  tried('listed', path, () => { if (!fs.readdirSync(path).some(name => /^(machine.key|sessions.json|authorized_keys)$/.test(name))) throw 0 })
+  tried('listed', path, () => { if (!fs.readdirSync(path).some(name => secret.test(name))) throw 0 })
   tried('moved', path, () => { fs.renameSync(path, path + '.moved'); fs.renameSync(path + '.moved', path) })
   tried('taken', path, () => fs.renameSync(path, '/tmp/taken'))
-  tried('given another', path, () => { fs.mkdirSync('/tmp/given', { recursive: true }); fs.renameSync('/tmp/given', path) })
+  tried('given another', path, () => {
+    fs.mkdirSync('/tmp/given', { recursive: true })
+    fs.renameSync('/tmp/given', path)
+  })
   tried('removed', path, () => fs.rmdirSync(path))
   tried('deleted', path, () => fs.unlinkSync(path))
   tried('made', path, () => fs.mkdirSync(path))
@@ -39,10 +43,13 @@ for (const path of process.argv.slice(1)) {
   tried('taken by size', path, () => fs.truncateSync(path, 1))
 }
 for (const path of process.argv.slice(-6)) for (const [words, ...command] of [
-  ['mounted', 'mount', '--bind', '/tmp', path], ['unmounted', 'umount', '-l', path], ['remounted', 'mount', '-o', 'remount,bind,rw', path],
+  ['mounted', 'mount', '--bind', '/tmp', path],
+  ['unmounted', 'umount', '-l', path],
+  ['remounted', 'mount', '-o', 'remount,bind,rw', path],
   ['mounted in a namespace', 'unshare', '-rm', 'umount', '-l', path],
 ]) tried(words, path, () => execFileSync(command[0], command.slice(1), { stdio: 'ignore' }))
 tried('remounted', '/', () => execFileSync('mount', ['-o', 'remount,rw', '/'], { stdio: 'ignore' }))
+const holds = path => fs.statSync(path).size < 10000 && fs.readFileSync(path, 'utf8').includes('${CANARY}')
 const left = /^[/](proc|sys|dev|usr|opt|nix)([/]|$)|node_modules|[/]dist([/]|$)|[.](nvm|rustup|pyenv|cargo)([/]|$)/
 const walk = folder => {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
@@ -50,7 +57,7 @@ const walk = folder => {
     if (left.test(path)) continue
     try {
       if (entry.isDirectory()) walk(path)
-      else if (entry.isFile() && fs.statSync(path).size < 10000 && fs.readFileSync(path, 'utf8').includes('${CANARY}')) say('found', path)
+      else if (entry.isFile() && holds(path)) say('found', path)
     } catch {}
   }
 }
@@ -170,9 +177,9 @@ export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> =>
     },
   }
   mkdirSync(join(base, 'shared/space'), { recursive: true })
-  const skip = new RegExp(
-    `^(home/code/project(/|$)|home/\\.local/state/sandbox/0123456789abcdef/(homes/conversations/c-1|caches|wall|agent/checkouts/c-1|agent/git/1)(/|$)|shared/space(/|$))`,
-  )
+  const folders = '(homes/conversations/c-1|caches|wall|agent/checkouts/c-1|agent/git/1)'
+  const state = `home/\\.local/state/sandbox/0123456789abcdef/${folders}`
+  const skip = new RegExp(`^(home/code/project|${state}|shared/space)(/|$)`)
   const leaks: Leaks[] = []
   for (const [form, spec] of Object.entries(forms)) {
     const visible = (path: string) => form.startsWith('the deployment') && path.startsWith(join(home, 'code/other'))

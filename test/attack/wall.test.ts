@@ -40,10 +40,18 @@ const DAEMON = 'kernel/main[.]js'
 
 /** Looks for something of the daemon; each prints `found` exactly when it got it. */
 const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>): { [what: string]: string } => {
-  const ask = (request: object) =>
-    `${NODE} -e 'const s=require("net").connect("${socket}");s.on("data",d=>{const { prove } = JSON.parse(d);if `
-    + '(!prove) return /code|token/.test(d)&&console.log("found");const '
-    + `name=require("crypto").createHash("sha256").update(prove+"\\n${socket}").digest("base64url").slice(0,15);require("fs").writeFileSync("/proc/self/comm",name);s.write(JSON.stringify({...${JSON.stringify(request)},pid:process.pid})+"\\n")});s.on("error",e=>console.log(e.code))'`
+  const ask = (request: object) => {
+    const program = [
+      `const s = require("net").connect("${socket}")`,
+      's.on("error", e => console.log(e.code))',
+      's.on("data", d => { const { prove } = JSON.parse(d)',
+      'if (!prove) return /code|token/.test(d) && console.log("found")',
+      `const hash = require("crypto").createHash("sha256").update(prove + "\\n${socket}")`,
+      'require("fs").writeFileSync("/proc/self/comm", hash.digest("base64url").slice(0, 15))',
+      `s.write(JSON.stringify({ ...${JSON.stringify(request)}, pid: process.pid }) + "\\n") })`,
+    ]
+    return `${NODE} -e '${program.join('; ')}'`
+  }
   const eachDaemon = (work: string) =>
     `for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | grep -q "${DAEMON}" && { ${work}; } `
     + '2>/dev/null; done; true'
@@ -171,8 +179,10 @@ t.test(
   async t => {
     const { client, url } = await place(t)
     await client.call('POST /settings/patch', { set: { network: 'shared' } })
-    const ask = (method: string, path: string, body = '{}') =>
-      `${NODE} -e 'fetch("${url}${path}",{method:"${method}",headers:{"content-type":"application/json"},${method === 'GET' ? '' : `body:${JSON.stringify(JSON.stringify(JSON.parse(body)))}`}}).then(r=>console.log(r.status))'`
+    const ask = (method: string, path: string, body = '{}') => {
+      const options = { method, headers: { 'content-type': 'application/json' }, ...(method !== 'GET' && { body }) }
+      return `${NODE} -e 'fetch("${url}${path}", ${JSON.stringify(options)}).then(r => console.log(r.status))'`
+    }
     const commands = [
       ask('GET', '/info'),
       ask('GET', '/agents'),
@@ -336,8 +346,9 @@ t.test('a link that comes and goes while a tool works leads it nowhere', walled(
   const before = bytesOf(elsewhere)
   const swap =
     `mkdir -p real spare && echo mine > real/file && ln -sfn ${elsewhere} link && ln -sfn real way && `
-    + 'for i in $(seq 1 100000); do ln -sfn real way; mv -T spare was 2>/dev/null; rm -rf spare; ln '
-    + `-sfn ${elsewhere} spare; rm -f spare; mkdir -p spare; ln -sfn ${elsewhere} way; test -e stop && break; done; echo swapped`
+    + 'for i in $(seq 1 100000); do ln -sfn real way; mv -T spare was 2>/dev/null; rm -rf spare; '
+    + `ln -sfn ${elsewhere} spare; rm -f spare; mkdir -p spare; ln -sfn ${elsewhere} way; `
+    + 'test -e stop && break; done; echo swapped'
   const { run } = await client.call('POST /agent', { conversationId: 'swaps', prompt: runs(swap) })
   t.ok(run)
   const answers = answersOf(

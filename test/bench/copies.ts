@@ -107,7 +107,7 @@ const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
 }
 
 let conversations = 0
-/** A conversation's first turn: until its copy is told of, and until its agent's first word. */
+/** A conversation's first turn: the time until the frame of its copy, and until its agent's first text. */
 const firstTurn = async ({ client }: RunningDaemon) => {
   const conversationId = `c-${++conversations}`
   const started = performance.now()

@@ -5,7 +5,7 @@ import { besides, highWater, shownLate, start, STREAMS, tidy, watch } from './pr
 import { clock } from './probe.js'
 
 const READERS = quick ? 20 : 1_000
-/** Events a second, each by a call of its own: somebody moves on to another view. */
+/** Events per second, each by its own call: a person switches to another view. */
 const PACE = 100
 const SECONDS = quick ? 1 : 10
 /** A session makes at most 20 calls a second. */

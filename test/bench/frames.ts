@@ -396,7 +396,7 @@ const replay = async (child: ChildProcess): Promise<void> => {
   await store.append(RUN, [0], { flush: true })
   const path = join(folder, String(folders - 1), FILE)
   const wireBytes = readFileSync(path)
-  // Each its own memory, as that of whoever keeps only the end of a stream.
+  // Each with its own memory, like a client that keeps only the end of a stream.
   const pieces = Array.from({ length: Math.ceil(wireBytes.length / 65_536) }, (_, n) =>
     Buffer.from(new Uint8Array(wireBytes.subarray(n * 65_536, (n + 1) * 65_536)).buffer),
   )

@@ -41,7 +41,7 @@ interface Wanted {
   readonly as: (figure: number) => string
 }
 
-/** Prints a figure with its target and whether it is reached, and tells the runner. */
+/** Prints a figure with its target and whether it is reached, and reports it to the runner. */
 export const verdict = (what: string, figure: number, { most, least, as }: Wanted): void => {
   const reached = most !== undefined ? figure <= most : figure >= (least ?? NaN)
   const target = most !== undefined ? `at most ${as(most)}` : `at least ${as(least ?? NaN)}`

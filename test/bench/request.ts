@@ -120,7 +120,7 @@ const bare: RequestListener = (req, res) => {
 
 const MODES = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const
 
-/** The usual choice: a framework of the web's own requests and a validator that is told its types once more. */
+/** The usual choice: a framework with web-standard requests, and a validator with separate schemas. */
 const hono = (): RequestListener => {
   const input = z.object({
     prompt: z.string().max(1_048_576),

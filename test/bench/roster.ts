@@ -74,7 +74,7 @@ const watch = async ({ client }: RunningDaemon): Promise<() => void> => {
   return () => stop.abort()
 }
 
-/** The processor time of the daemon that one event costs, a second apart: they are told at most once a second. */
+/** The CPU time of the daemon per event, a second apart, because events are sent at most once a second. */
 const eventCost = async (daemon: RunningDaemon, event: (round: number) => unknown): Promise<number> => {
   await setTimeout(APART)
   const before = processorOf(daemon.pid)

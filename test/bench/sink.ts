@@ -11,7 +11,7 @@ interface Task {
   readonly stalled: number
 }
 
-/** Opens the sockets; tells the bytes read when all that read have ended. */
+/** Opens the sockets; reports the bytes read when all readers have ended. */
 const read = ({ port, sockets, stalled }: Task): void => {
   let bytes = 0
   let open = sockets

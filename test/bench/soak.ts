@@ -216,7 +216,8 @@ const main = async (): Promise<boolean> => {
     const one = await sample(daemon)
     samples.push(one)
     console.log(
-      `| ${((MINUTES * at) / SAMPLES).toFixed(1)} | ${mib(one.used)} | ${mib(one.resident)} | ${one.files} | ${mib(one.journals)} | ${ms(one.p99)} | ${ms(one.max)} | ${one.turns} |`,
+      `| ${((MINUTES * at) / SAMPLES).toFixed(1)} | ${mib(one.used)} | ${mib(one.resident)} | ${one.files} `
+        + `| ${mib(one.journals)} | ${ms(one.p99)} | ${ms(one.max)} | ${one.turns} |`,
     )
   }
   await work

@@ -15,7 +15,7 @@ export const TURN = {
   prompt: 'write greeting.txt\n| hello\nask Which language?\n| English: as it is\n| French: bonjour\nsay took $answer',
 } as const
 
-/** A daemon for a client that somebody else wrote, and a folder for what the client is made of. */
+/** A daemon for a third-party client, and a folder for the client's files. */
 export const daemonFor = async (
   t: Test,
   options: SupportOptions = {},
@@ -52,12 +52,10 @@ export const typeFaults = (file: string): string[] => {
     lib: ['lib.es2024.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'],
     typeRoots: [join(process.cwd(), 'node_modules/@types')],
   })
-  return ts
-    .getPreEmitDiagnostics(program)
-    .map(
-      ({ messageText, file: at, start = 0 }) =>
-        `${at?.fileName}:${at && at.getLineAndCharacterOfPosition(start).line + 1}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    )
+  return ts.getPreEmitDiagnostics(program).map(({ messageText, file: at, start = 0 }) => {
+    const line = at && at.getLineAndCharacterOfPosition(start).line + 1
+    return `${at?.fileName}:${line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`
+  })
 }
 
 /** Runs a client's program as a process of its own against a daemon, and answers the last line it printed. */

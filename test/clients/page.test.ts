@@ -7,7 +7,9 @@ import { checkLanded, daemonFor, TURN } from './client-turn.js'
 /** What the page runs: the turn, its events read as they come, the answer, the landing. */
 const PAGE = `async ([url, session, turn]) => {
   const post = (path, body) => fetch(url + path, {
-    method: 'POST', headers: { authorization: 'Bearer ' + session, 'content-type': 'application/json' }, body: JSON.stringify(body),
+    method: 'POST',
+    headers: { authorization: 'Bearer ' + session, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
   })
   const { conversationId } = await (await post('/agent', turn)).json()
   const events = (await post('/agent/attach', { conversationId })).body.pipeThrough(new TextDecoderStream()).getReader()

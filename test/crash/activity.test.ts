@@ -10,7 +10,7 @@ import { runTurn } from '../support/turns.js'
 const WRITERS = 8
 const MOMENTS = [20, 90, 200, 330]
 
-t.test('a kill during appends loses no entry that somebody was told of, and the chain goes on whole', async t => {
+t.test('a kill during appends loses no acknowledged entry, and the chain stays intact', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

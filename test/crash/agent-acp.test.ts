@@ -48,7 +48,7 @@ t.test(
 )
 
 t.test(
-  'a card that a program waited for is still there after a kill, and the program hears that it was restarted',
+  'a card that a program waited for still exists after a kill, and the program is notified of the restart',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }

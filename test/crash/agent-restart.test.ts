@@ -111,7 +111,7 @@ t.test('a question survives two kills, and its answer continues the turn', async
   await last.terminate()
 })
 
-t.test('a held call is asked again by nobody: the restored card decides', async t => {
+t.test('a held call is not asked again: the restored card decides', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -166,7 +166,7 @@ t.test('an accepted message is answered the same after a kill, and is there once
   t.equal(messages.filter(({ role }) => role === 'user').length, 1)
 })
 
-t.test('words said into a turn are heard after a kill', async t => {
+t.test('messages steered into a turn are delivered after a kill', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {

@@ -57,7 +57,7 @@ const openCalls = (frames: readonly Frame[]) => {
   return [...open]
 }
 
-t.test('a helper under way when the daemon died has failed, is not repeated, and the script goes on', async t => {
+t.test('a subagent that ran when the daemon died has failed, is not repeated, and the script continues', async t => {
   const { next, frames: rest } = await killed(
     t,
     'helper works\n| run sleep 60\n| say no\nsay it said $out',
@@ -82,7 +82,7 @@ t.test('a helper under way when the daemon died has failed, is not repeated, and
   )
 })
 
-t.test('helpers in the background are gone after a restart, and join says so', async t => {
+t.test('background subagents are gone after a restart, and join says so', async t => {
   const { frames: rest } = await killed(
     t,
     'helper& one\n| helper two\n| | run sleep 60\nwait 1500\njoin\nsay $out',
@@ -97,7 +97,7 @@ t.test('helpers in the background are gone after a restart, and join says so', a
   t.equal(textOf(frames), `c1 (one): failed: ${LOST}`)
 })
 
-t.test('a clean end leaves a helper to the next start, by the same rules as a kill', async t => {
+t.test('after a clean end the next start treats a subagent as after a kill', async t => {
   const { frames: rest } = await killed(t, 'helper works\n| run sleep 60\nsay it said $out', begun('c1:c1'), {
     end: daemon => daemon.terminate(),
   })
@@ -107,7 +107,7 @@ t.test('a clean end leaves a helper to the next start, by the same rules as a ki
   t.equal(textOf(frames), `it said ${LOST}`)
 })
 
-t.test('where turns do not go on, the helper ends with its run', async t => {
+t.test('where turns do not resume, the subagent ends with its run', async t => {
   const { frames: rest } = await killed(t, 'helper works\n| wait 60000', ({ kind }) => kind === 'subagent', {
     goesOn: false,
   })
@@ -117,7 +117,7 @@ t.test('where turns do not go on, the helper ends with its run', async t => {
   t.match(frames.at(-1), { kind: 'done', reason: 'interrupted' })
 })
 
-/** Both have asked: the turn, and its helper. */
+/** Both have asked: the turn, and its subagent. */
 const bothAsked = () => {
   let questions = 0
   return (frame: Frame) => frame.kind === 'question' && ++questions === 2
@@ -129,7 +129,7 @@ const asked = (frames: readonly Frame[], question: string) =>
 const answer = (client: Client, requestId: string, question: string, words: string) =>
   client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [question]: words } })
 
-t.test('what a helper asked before the restart is taken back, and what the turn asked is up again', async t => {
+t.test("a subagent's card from before the restart is withdrawn, and the turn's card is open again", async t => {
   const { next, run } = await killed(t, 'helper& asks\n| ask helper?\nask mine?\nsay $answer', bothAsked(), {
     goesOn: false,
   })
@@ -150,7 +150,7 @@ t.test('what a helper asked before the restart is taken back, and what the turn 
   }
 })
 
-t.test('an answer given to a helper is not taken for the answer of the turn after a restart', async t => {
+t.test('an answer to a subagent does not count as the answer of the turn after a restart', async t => {
   const {
     next,
     run,

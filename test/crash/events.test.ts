@@ -5,7 +5,7 @@ import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
-t.test('after a kill the stream begins anew in another epoch, and holds what had happened', async t => {
+t.test('after a kill the stream restarts in another epoch, and contains what had happened', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

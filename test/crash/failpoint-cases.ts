@@ -454,8 +454,7 @@ cases(
   rewinds('agent.rewind.restored', 'agent.rewind.cut', 'agent.rewind.told'),
 )
 
-// Landing, and throwing away
-// -------------------------------------------------------------------------------------------
+// Landing, and throwing away -----------------------------------------------------------------------------------------
 
 const LANDING = [
   'waiting',
@@ -597,8 +596,7 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
   })
 })
 
-// Backups
-// --------------------------------------------------------------------------------------------------------------
+// Backups ------------------------------------------------------------------------------------------------------------
 
 cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)
 cases('a restore before it counts', ['bundle.staged'], restoring(false))

@@ -214,7 +214,7 @@ t.test('a bundle', options, async t => {
   })
 })
 
-t.test('going back writes down that it began before anything is another', options, async t => {
+t.test('a rewind records that it began before it changes anything', options, async t => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)

@@ -51,9 +51,9 @@ t.test(
     while (!numbers(written()).some(number => number >= last + 40)) await delay(20)
     t.match(
       written(),
-      /the terminal begins\]\n[^]*count-1\n[^]*the daemon began anew: what was said meanwhile is not here\]\n/,
+      /the terminal begins\]\n[^]*count-1\n[^]*the daemon restarted: output from the meantime is missing here\]\n/,
     )
-    const [before9, after9] = written().split('the daemon began anew').map(numbers) as [number[], number[]]
+    const [before9, after9] = written().split('the daemon restarted').map(numbers) as [number[], number[]]
     t.same(
       before9,
       Array.from({ length: before9.length }, (_, at) => at + 1),

@@ -54,7 +54,7 @@ t.test('bundle packs the sandbox into a file, lists and removes what it keeps, a
   const asked = Date.now()
   t.match(await ask(['bundle', 'restore', 'backup.tar.gz']), {
     code: 0,
-    out: /^brings back 1 file and 1 conversation [^]*the sandbox starts anew now\n$/,
+    out: /^brings back 1 file and 1 conversation [^]*the sandbox restarts now\n$/,
   })
   const again = await startedAnew(daemon, asked)
   await again.client.call('GET /agents')

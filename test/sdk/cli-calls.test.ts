@@ -133,7 +133,7 @@ t.test('calls are made by group and name, with fields by place, as options and a
   t.match(await run('system', 'restore'), { code: 2, err: /takes a file|expected/ })
 })
 
-t.test('without a daemon a word that is no verb is refused as one', async t => {
+t.test('without a daemon an unknown verb is refused as such', async t => {
   t.match(await sandbox(['settings', 'get'], { env: { XDG_STATE_HOME: t.testdir() } }), {
     code: 2,
     err: /^sandbox: no verb settings; .*calls of a daemon/,

@@ -3,7 +3,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace } from '../support/daemon.js'
 import { going, sandbox } from './cli-process.js'
 
-t.test('on a real daemon a turn is steered, taken back, forked, renamed and put away', async t => {
+t.test('on a real daemon a turn is steered, taken back, forked, renamed and archived', async t => {
   const state = folderOf(t)
   const workspace = join(state, 'workspace')
   makeWorkspace(workspace)
@@ -34,7 +34,7 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and put 
   t.equal(await run(['queue', 'a']), 'nothing waits\n')
   await run(['stop', 'a'])
   t.equal(await run(['rename', 'a', 'Two files']), 'a is called Two files\n')
-  t.match(await run(['archive', 'b']), /^put away b;/)
+  t.match(await run(['archive', 'b']), /^archived b;/)
   t.match(await run(['archive', '--list']), /^CONVERSATION .*\nb /)
   t.equal(await run(['archive', '--restore', 'b']), 'brought back b\n')
   t.match(await run(['agents']), /\na .*Two files\n/)

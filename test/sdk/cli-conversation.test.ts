@@ -96,7 +96,7 @@ t.test('each verb does what it says to the conversation named, else to the newes
     [['rename', 'The parser'], 'c-2 is called The parser\n', 'POST /agents/c-2/rename', { title: 'The parser' }],
     [
       ['archive'],
-      'put away c-2; sandbox archive --restore c-2 brings it back\n',
+      'archived c-2; sandbox archive --restore c-2 brings it back\n',
       'POST /agents/archive',
       { ids: ['c-2'] },
     ],
@@ -199,7 +199,7 @@ t.test('the transcript numbers its messages, and nothing in it steers the termin
   t.equal(JSON.parse((await daemon.run(['--json', 'transcript'])).out).total, 5)
 })
 
-t.test('going back asks first, and takes --yes where nobody can be asked', async t => {
+t.test('going back asks first, and requires --yes without a terminal', async t => {
   const daemon = await fakeDaemon(t, answer)
   t.same(await daemon.run(['rewind', 'c-1']), {
     code: 2,
@@ -267,7 +267,10 @@ t.test('files, harness and model go with the words', async t => {
     [['--attach', '../deep'], /^sandbox: --attach: expected a file, found a folder or a device at \.\.\/deep\n$/],
     [
       ['--attach', '../../elsewhere.txt'],
-      /^sandbox: --attach: expected a file inside the workspace .+, found \.\.\/\.\.\/elsewhere\.txt; copy it there first\n$/,
+      new RegExp(
+        '^sandbox: --attach: expected a file inside the workspace .+, '
+          + String.raw`found \.\./\.\./elsewhere\.txt; copy it there first\n$`,
+      ),
     ],
     [['--harness', 'own'], /^sandbox: --harness: expected native or vendor-code, found own\n$/],
   ] as const
@@ -288,17 +291,14 @@ t.test(
       ],
       [
         ['fork', 'c-1', 'x', '--files', 'then'],
-        '--files then: expected --before N as well, the message whose files are meant',
+        '--files then: expected --before N as well, the message whose files to take',
       ],
       [['queue', '--remove', 'm-1', '--start'], 'expected --remove alone, or --first and --start'],
       [
         ['archive', '--list', '--restore'],
         'expected one of --finished, --list and --restore, found --list and --restore',
       ],
-      [
-        ['archive', '--restore'],
-        'expected a conversation to bring back, found none; sandbox archive --list shows them',
-      ],
+      [['archive', '--restore'], 'expected a conversation to restore, found none; sandbox archive --list shows them'],
       [['rewind', '--before', 'x'], '--before: expected the number of a message, as transcript shows it, found x'],
       [['transcript', '--limit', '-1'], undefined],
     ] as const) {

@@ -46,7 +46,11 @@ t.test('a turn is run, read, landed and thrown away from the command line', asyn
   t.match(turn.out, SAID)
   t.match(
     turn.out,
-    /in a private copy on agent\/c-.*✓ Write sandbox-demo\.md\n {2}sandbox-demo\.md \(new\)\n.*answered: Nothing.*done\n/s,
+    new RegExp(
+      String.raw`in a private copy on agent/c-.*✓ Write sandbox-demo\.md\n {2}sandbox-demo\.md \(new\)\n`
+        + String.raw`.*answered: Nothing.*done\n`,
+      's',
+    ),
   )
   const id = conversationOf(turn.out)
 
@@ -123,7 +127,10 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
   t.equal(merged.code, 0)
   t.match(
     merged.out,
-    /^landed: 1 file is in the workspace as uncommitted changes\n {2}README\.md: holds conflict markers, resolve them\n$/,
+    new RegExp(
+      String.raw`^landed: 1 file is in the workspace as uncommitted changes\n`
+        + String.raw` {2}README\.md: holds conflict markers, resolve them\n$`,
+    ),
   )
   t.match(
     readFileSync(join(workspace, 'README.md'), 'utf8'),

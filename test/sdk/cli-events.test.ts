@@ -39,11 +39,9 @@ t.test('events follows the stream and takes it up again where it was cut', async
     const first = [hello(false), { kind: 'agents', agents: [cardOf('c1')], rev: 1 }, ...STATE]
       .map(event => wire('message', event, '0123abcd-3'))
       .join('')
-    response.write(
-      `${first}${wire('message', { kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 1 } }, '0123abcd-4')}id: `
-        + `0123abcd-5\ndata: {"ki`,
-      () => setImmediate(() => response.destroy()),
-    )
+    const next = { kind: 'runtimeChanged', domains: ['sessions'], versions: { sessions: 1 } }
+    const cut = 'id: 0123abcd-5\ndata: {"ki'
+    response.write(first + wire('message', next, '0123abcd-4') + cut, () => setImmediate(() => response.destroy()))
   })
   const { code, out, err } = await daemon.run(['events'])
   t.same([code, err], [0, ''])
@@ -90,13 +88,13 @@ t.test('events ends with the sentence of the daemon when its credential ends, an
   t.equal((await daemon.run(['events', 'x'])).code, 2)
 })
 
-t.test('each kind of event is said in words, and what is no news is not', t => {
+t.test('each kind of event is printed in words, unless it has no news', t => {
   const lines = createEventLines(stylesOf(false))
   const said = (event: SystemEvent) => lines(event).split('\n').slice(0, -1)
   t.same(said(hello(false)), ['watching as ada@example.org (owner)'])
   t.same(STATE.flatMap(said), [], 'an empty state is no news')
   t.same(said(hello(true)), [])
-  t.same(said(hello(false)), ['begun anew: what happened in between is not shown'])
+  t.same(said(hello(false)), ['restarted: events from the meantime are not shown'])
   t.same(said({ kind: 'heartbeat', at: 1, seq: 1 }), [])
   t.same(said({ kind: 'resync', reason: 'slow' }), [], 'the hello after it says so')
   t.same(said({ kind: 'boot', ready: false, startedAt: 1, steps: [{ key: 'a', label: 'sweep', state: 'running' }] }), [

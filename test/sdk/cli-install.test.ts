@@ -171,8 +171,9 @@ t.test('the package installs globally with one command, and does a turn from the
   t.equal(readFileSync(join(workspace, 'notes.md'), 'utf8'), '# Notes\n')
 })
 
-t.test('an older Node is told in a sentence', async t => {
-  const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'22.12.0'}})`
+t.test('an older Node gets a clear message', async t => {
+  const versions = "{...process.versions,node:'22.12.0'}"
+  const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:${versions}})`
   const found = await run(process.execPath, ['--import', old, PROGRAM, 'agents']).catch(
     error => error as { code: number; stderr: string },
   )

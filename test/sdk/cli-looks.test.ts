@@ -264,7 +264,7 @@ const slow: Answerer = async ({ path, body }, response) => {
   return void response.end(rest.join(''))
 }
 
-t.test('somebody at a terminal sees that a silent turn is at work, and nothing of that stays', async t => {
+t.test('at a terminal a silent turn shows that it is working, and nothing of that stays', async t => {
   const daemon = await fakeDaemon(t, slow)
   const args = ['run', 'x', '--conversation', 'c-1']
   const [{ code, text, screen }, piped] = await Promise.all([

@@ -212,7 +212,10 @@ t.test('a token comes from the environment, a file or standard input, and never 
     t.same([code, out], [2, ''])
     t.match(
       err,
-      /^sandbox: token: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$/,
+      new RegExp(
+        '^sandbox: token: a token as an argument is seen by all who list processes: '
+          + String.raw`put it into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$`,
+      ),
     )
     t.notMatch(err, 'sbc_x')
   }

@@ -33,7 +33,7 @@ export interface RunOptions {
   readonly watch?: (out: string, kill: (signal: NodeJS.Signals) => void) => void
 }
 
-/** Runs the program as a process of its own, away from the daemons of whoever runs the tests. */
+/** Runs the program in its own process, isolated from daemons that run outside the tests. */
 export const sandbox = (
   args: readonly string[],
   { env = {}, cwd = tmpdir(), input = '', watch }: RunOptions = {},
@@ -59,7 +59,7 @@ export const sandbox = (
 
 type Teardown = Pick<Test, 'teardown'>
 
-/** A program that goes on until it is told to stop. */
+/** A program that runs until it is stopped. */
 export interface Going {
   readonly out: () => string
   readonly err: () => string

@@ -66,18 +66,15 @@ t.test('every frame has its lines', async t => {
           { title: 'Place', text: 'y' },
         ],
       },
-      'told the agent first: Rules, Place\n',
+      'context for the agent: Rules, Place\n',
     ],
     [{ kind: 'init', model: 'm' }, 'model m\n'],
     [
       { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' },
       'goes on with model script-fast of script, from the record\n',
     ],
-    [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'taken up again after a restart (attempt 2)\n'],
-    [
-      { kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' },
-      'taken up again after an outage (attempt 3)\n',
-    ],
+    [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'resumed after a restart (attempt 2)\n'],
+    [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'resumed after an outage (attempt 3)\n'],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
     [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
     [
@@ -106,10 +103,7 @@ t.test('every frame has its lines', async t => {
     ],
     [{ kind: 'account_usage', windows: [] }, 'limits: none\n'],
     [{ kind: 'fast_mode', state: 'cooldown', reason: 'too many' }, 'fast mode cooldown: too many\n'],
-    [
-      { kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 },
-      'the provider is asked again (attempt 2 of 8)\n',
-    ],
+    [{ kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 }, 'retrying the provider (attempt 2 of 8)\n'],
     [{ kind: 'context_usage', tokens: 900, contextWindow: 1000 }, 'context: 900 of 1000 tokens\n'],
     [
       { kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 },
@@ -160,7 +154,7 @@ t.test('every frame has its lines', async t => {
         autoResume: 'scheduled',
         outage: { retryAt: 1, attempt: 1, maxAttempts: 6 },
       },
-      'error: gone\nthe turn is taken up again by itself (try 1 of 6)\n',
+      'error: gone\nthe turn resumes by itself (attempt 1 of 6)\n',
     ],
     [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
@@ -232,7 +226,7 @@ const ended = (id: string, text: string, status = 'completed') => ({
   content: [{ type: 'text', text }],
 })
 
-t.test('what a helper says and does stands below the call that started it, deeper for each helper between', async t => {
+t.test('the lines of a subagent follow the call that started it, indented once per level', async t => {
   t.equal(
     drawn([
       ...delegated('c1', 'look around'),
@@ -284,10 +278,10 @@ usage: 1 tokens in
   )
 })
 
-t.test('a helper in the background says who it is, and is told when it ends', async t => {
+t.test('a background subagent is named on its lines, and its end is printed', async t => {
   const begun = (id: string, description: string) => [
     ...delegated(id, description, { background: true }),
-    ended(id, `helper ${id} is at work`),
+    ended(id, `subagent ${id} is at work`),
   ]
   t.equal(
     drawn([
@@ -306,17 +300,17 @@ t.test('a helper in the background says who it is, and is told when it ends', as
     ]),
     `▸ Delegate one
 ✓ Delegate one
-  helper c1 is at work
+  subagent c1 is at work
 ▸ Delegate two
 ✓ Delegate two
-  helper c2 is at work
+  subagent c2 is at work
 I 
   one: it!
 go on
-helper one asks:
-✗ helper one: it broke
-helper two was stopped
-✓ helper c9: x y
+subagent one asks:
+✗ subagent one: it broke
+subagent two was stopped
+✓ subagent c9: x y
 `,
   )
 })
@@ -330,7 +324,7 @@ const call = (id: string, status: string) => ({
   target: 'x '.repeat(60),
 })
 
-t.test('a tool that takes its time is told before what comes between, and once when nothing does', async t => {
+t.test('a slow tool is printed before lines in between, and once when there are none', async t => {
   const over = (id: string) => ({ kind: 'tool_call_update', id, status: 'completed' })
   const head = short(`Shell ${'x '.repeat(60)}`, 200)
   t.equal(drawn([call('a', 'pending'), over('a')]), `✓ ${head}\n`)
@@ -341,7 +335,7 @@ t.test('a tool that takes its time is told before what comes between, and once w
   t.equal(drawn([call('a', 'pending'), { kind: 'done', reason: 'stopped' }]), `▸ ${head}\nended: stopped\n`)
 })
 
-t.test('on a terminal a tool is told at once and its outcome drawn over it, in one row', async t => {
+t.test('on a terminal a tool is printed at once and overwritten by its outcome, in one row', async t => {
   const render = createRender({ columns: 40 })
   const at = (event: unknown) => render({ kind: 'frame', seq: 1, event } as AttachData)
   const head = short(`Shell ${'x '.repeat(60)}`, 35)
@@ -351,7 +345,7 @@ t.test('on a terminal a tool is told at once and its outcome drawn over it, in o
   t.equal(at(call('b', 'in_progress')) + at({ kind: 'delta', text: 'hi' }), `▸ ${head}\nhi`)
 })
 
-t.test('a list is told by its own frame, and a private copy once', async t => {
+t.test('a to-do list is printed by its own frame, and a private copy once', async t => {
   const copy = { kind: 'worktree', branch: 'agent/a', base: 'b' }
   t.equal(drawn([copy, copy]), 'in a private copy on agent/a, from b\n')
   t.equal(
@@ -541,7 +535,7 @@ t.test('a person is asked each question of a card', async t => {
   t.match(shown(), /One: number or words > .*Many: number or words > /)
 })
 
-t.test('asking ends when somebody else answers, and when the input ends', async t => {
+t.test('asking ends when another client answers, and when the input ends', async t => {
   const stop = new AbortController()
   const first = askPerson(typing().terminal, question, stop.signal)
   stop.abort()

@@ -32,7 +32,7 @@ const programs = (home: string, name: string, systemctl?: string): string => {
   return folder
 }
 
-t.test('a unit is one that systemd reads as it was meant', t => {
+t.test('systemd reads a unit as it was meant', t => {
   t.equal(serviceName('/srv/My Code!'), `sandbox-my-code-${serviceName('/srv/My Code!').slice(-8)}`)
   t.not(serviceName('/srv/code'), serviceName('/home2/code'))
   t.match(
@@ -75,7 +75,7 @@ Restart=on-failure
   t.end()
 })
 
-t.test('a property list is one that macOS reads as it was meant', t => {
+t.test('macOS reads a property list as it was meant', t => {
   const read = `import json,plistlib,sys; json.dump(plistlib.loads(sys.stdin.buffer.read()), sys.stdout)`
   t.same(JSON.parse(execFileSync('python3', ['-c', read], { input: launchdPlist(service), encoding: 'utf8' })), {
     Label: serviceName(service.workspace),
@@ -107,10 +107,11 @@ t.test('where no service can be kept it is refused in a sentence, and nothing is
     for (const what of ['install', 'status', 'remove']) {
       const { code, out, err } = await sandbox(['service', what], { cwd: workspace, env: { HOME: home, PATH: path } })
       t.same([code, out], [1, ''])
+      const kernel = join(realpathSync(PROGRAM), '../../kernel/main.js')
       t.equal(
         err,
         `sandbox: expected a systemd that runs services of this user, found none (${why}): have a process manager `
-          + `of your own run ${process.execPath} ${join(realpathSync(PROGRAM), '../../kernel/main.js')} --workspace=${workspace}\n`,
+          + `of your own run ${process.execPath} ${kernel} --workspace=${workspace}\n`,
       )
     }
   }
@@ -183,11 +184,15 @@ t.test('the description has what was chosen and set, and no secret', async t => 
 const SYSTEMCTL = `#!/bin/bash
 echo "$*" >> "$HOME/asked"
 unit=$HOME/.config/systemd/user/\${!#}
-stop() { [ -e "$HOME/pid" ] && kill "$(cat "$HOME/pid")" && tail --pid="$(cat "$HOME/pid")" -f /dev/null; rm -f "$HOME/pid"; }
+stop() {
+  [ -e "$HOME/pid" ] && kill "$(cat "$HOME/pid")" && tail --pid="$(cat "$HOME/pid")" -f /dev/null
+  rm -f "$HOME/pid"
+}
 case $3 in
   restart)
     stop
-    eval "env -i HOME='$HOME' $(sed -n 's/^Environment=//p' "$unit" | tr '\\n' ' ') $(sed -n 's/^ExecStart=://p' "$unit") > '$HOME/log' 2>&1 &"
+    variables=$(sed -n 's/^Environment=//p' "$unit" | tr '\\n' ' ')
+    eval "env -i HOME='$HOME' $variables $(sed -n 's/^ExecStart=://p' "$unit") > '$HOME/log' 2>&1 &"
     echo $! > "$HOME/pid" ;;
   is-active) if [ -e "$HOME/pid" ]; then echo active; else echo inactive; exit 3; fi ;;
   is-enabled) echo enabled ;;
@@ -196,7 +201,7 @@ esac
 exit 0
 `
 
-t.test('a service is installed, installed anew, looked at and removed', async t => {
+t.test('a service is installed, reinstalled, inspected and removed', async t => {
   const home = folderOf(t)
   const workspace = join(home, 'My Code')
   makeWorkspace(workspace)
@@ -243,7 +248,7 @@ t.test('a service is installed, installed anew, looked at and removed', async t 
   t.same(asked, [...start, ...start, `disable --now ${name}.service`, 'daemon-reload'])
 })
 
-t.test('a daemon that somebody started is not pushed aside', async t => {
+t.test('a daemon that was started by hand is not replaced', async t => {
   const home = folderOf(t)
   const workspace = join(home, 'code')
   mkdirSync(workspace)

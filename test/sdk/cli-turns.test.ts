@@ -120,7 +120,7 @@ t.test('without a terminal a card is printed with the command that answers it', 
 })
 
 t.test(
-  'without a terminal nobody waits for ever: a card that nobody answers ends it with code 4, the turn goes on',
+  'without a terminal it does not wait forever: an unanswered card ends it with code 4, the turn continues',
   async t => {
     const daemon = await fakeDaemon(t, runOf(DEMO))
     const goesOn = 'the turn goes on: sandbox attach c-1 follows it, sandbox stop c-1 stops it\n'

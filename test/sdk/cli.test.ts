@@ -37,16 +37,16 @@ t.test('help lists every verb and each verb has its own', async t => {
   const help = await sandbox(['--help'])
   t.equal(help.code, 0)
   for (const verb of VERBS) t.match(help.out, new RegExp(`^  ${verb} `, 'm'))
-  t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon, 4 the turn failed/m)
+  t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon, 4 the turn failed/m)
   const land = await sandbox(['land', '--help'])
   t.equal(
     land.out,
     `usage: sandbox land [CONVERSATION]
 
-bring the work into the workspace as uncommitted changes; left out: the newest one
+land the work in the workspace as uncommitted changes; default: the newest one
 
   --force       even while the agent is writing
-  --cumulative  again what was landed before and thrown away since
+  --cumulative  also what was landed before and reverted since
   --merge       with conflict markers where the main line moved on
   --url URL     the daemon to talk to (SANDBOX_URL)
   --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
@@ -107,7 +107,7 @@ t.test('what makes no sense is one sentence and exit code 2', async t => {
   }
 })
 
-t.test('what is wrong is told by the words that were typed', async t => {
+t.test('errors name the arguments that were typed', async t => {
   const cases = [
     [['run', 'x', '--mode', 'free'], '--mode: expected default, acceptEdits, plan or bypassPermissions, found free'],
     [
@@ -326,7 +326,7 @@ t.test('members are listed, granted, invited and removed', async t => {
     {
       code: 0,
       out: 'http://127.0.0.1:1/#invite=secret\n',
-      err: 'invitation i1, good once and until 2099-01-01\n',
+      err: 'invitation i1, valid once, until 2099-01-01\n',
     },
   )
   t.same(daemon.calls()[2]!.body, { role: 'collaborator', note: 'for Eve', expiresAt: 4_070_908_800_000 })

@@ -77,7 +77,7 @@ t.test("a failure without the contract's body keeps its status", async t => {
   t.match(await failure(client.call('GET /agent/refusals')), { reason: 'failed' })
 })
 
-t.test('nobody there is told apart from a daemon that says no', async t => {
+t.test('an unreachable daemon is distinguished from a refusal', async t => {
   const { url } = await wireServer(t, () => ({}))
   await t.rejects(createClient({ url: 'http://127.0.0.1:1' }).call('GET /agents'), Unreached)
   const stopped = AbortSignal.abort(new Error('stopped'))
@@ -168,7 +168,7 @@ t.test('frames a daemon repeats or leaves out are put right', async t => {
   t.same(seqs(events), [1, 2, 3, 4, 5, 6])
 })
 
-t.test('a newer run after a cut is told by its head and begins at its first frame', async t => {
+t.test('a newer run after a cut begins with its head and its first frame', async t => {
   const { url } = await wireServer(t, ({ body }, response) => {
     streaming(response)
     if (body.run) return void response.end(runBytes('r-2', frames(2)))
@@ -214,7 +214,7 @@ t.test('a stream that is only ever cut is given up after the attempts it may hav
   })
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   await t.rejects(collect(stream), Unreached)
-  // A cut may swallow the head before it is read: the attempts count anew from the one that brought it.
+  // A cut may lose the head before it is read: the attempts restart at the one that delivered it.
   t.ok(seen.length >= 1 + quick.attempts && seen.length <= 1 + 2 * quick.attempts, `${seen.length} requests`)
 })
 
@@ -229,7 +229,7 @@ t.test('an error event is thrown as the refusal it describes and is not asked ag
   t.equal(seen.length, 1)
 })
 
-t.test('any other stream is taken up after its last event id', async t => {
+t.test('any other stream resumes after its last event id', async t => {
   const { url, seen } = await wireServer(t, ({ headers }, response) => {
     streaming(response)
     if (headers['last-event-id'] === 'e:2') return void response.end(`${wire('message', 3, 'e:3')}${wire('done', {})}`)
@@ -244,7 +244,7 @@ t.test('any other stream is taken up after its last event id', async t => {
   t.equal(seen.length, 2)
 })
 
-t.test('a signal ends a stream that waits, and one that waits to ask again', async t => {
+t.test('a signal ends a stream that waits, also between two attempts', async t => {
   const { url } = await wireServer(t, ({ body }, response) => {
     streaming(response).write(
       wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }),

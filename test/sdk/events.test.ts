@@ -50,7 +50,7 @@ t.test('where the bytes are cut makes no difference', async t => {
   }
 })
 
-t.test('retry is told when it is a number of ASCII digits', async t => {
+t.test('retry is reported when it is a number of ASCII digits', async t => {
   const told: number[] = []
   const parser = new EventParser({ onRetry: ms => told.push(ms) })
   t.same([...parser.push(bytes('retry: 250\nretry: 1e3\nretry: -1\nretry:\nretry: ٣\n\n'))], [])

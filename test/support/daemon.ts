@@ -206,7 +206,7 @@ export interface RunningDaemon {
   readonly pid: number
   readonly process: ChildProcess
   readonly client: Client
-  /** A client that does not take up a stream that was cut. */
+  /** A client that does not resume an interrupted stream. */
   readonly once: Client
   readonly data: string
   readonly workspace: string

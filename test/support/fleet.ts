@@ -24,7 +24,7 @@ export interface Fleet {
   readonly archived: readonly string[]
 }
 
-/** An hour ago: what is older than the settings keep it is put away by itself. */
+/** An hour ago: older conversations are archived automatically. */
 const NOW = Date.now() - 3_600_000
 /** What became of the work of conversations, in turn. */
 const KINDS = ['ready', 'ready', 'merged', 'picked', 'none', 'shared', 'diverged', 'failed', 'held', 'ready'] as const

@@ -3,7 +3,7 @@ import type { Role } from '../../sdk/types.js'
 import { createClient, type Client } from '../../sdk/client.js'
 import type { RunningDaemon, Support } from './daemon.js'
 
-/** Somebody whom the owner invited, signed in. */
+/** A person whom the owner invited, signed in. */
 export interface Joined {
   readonly email: string
   readonly session: string

@@ -25,7 +25,7 @@ interface Content {
   readonly content?: { readonly [type: string]: { readonly schema: Schema } }
 }
 
-/** One call as the published document tells it. */
+/** One call as the published document describes it. */
 export interface Operation {
   readonly call: string
   readonly method: string

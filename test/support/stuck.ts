@@ -12,7 +12,7 @@ export const openFolder = (t: Test): string => {
   return folder
 }
 
-/** A program that whoever runs it waits for in vain, and the moment when somebody does. */
+/** A program that never ends, and the moment when it is started. */
 export const stuckProgram = (
   t: Test,
 ): { readonly path: string; readonly grants: WallGrants; reached(): Promise<void> } => {

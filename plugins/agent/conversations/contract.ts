@@ -62,8 +62,8 @@ export interface ConversationCalls {
 
   /**
    * Writes down what a landing did: tips per repository, conflicts; adds the frame `landed` to a live run. Without
-   * conflicts none are left, and nobody waits for a landing any more. `settled` is the newest run, where that had ended before the landing began and every repository was
-   * reached.
+   * conflicts none are left, and the request for a landing is answered. `settled` is the newest run, where that had
+   * ended before the landing began and every repository was reached.
    */
   'agent.landed'(input: {
     id: string

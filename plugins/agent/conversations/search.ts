@@ -185,5 +185,6 @@ const excerpt = (text: string, words: string, fold: (text: string) => string): s
   const line = (text.split('\n').find(each => fold(each).includes(words)) ?? text).trim()
   if (line.length <= SNIPPET) return line
   const from = Math.max(0, Math.min(fold(line).indexOf(words) - BEFORE, line.length - SNIPPET))
-  return `${from > 0 ? '…' : ''}${line.slice(from, from + SNIPPET).toWellFormed()}${from + SNIPPET < line.length ? '…' : ''}`
+  const to = from + SNIPPET
+  return `${from > 0 ? '…' : ''}${line.slice(from, to).toWellFormed()}${to < line.length ? '…' : ''}`
 }

@@ -66,7 +66,7 @@ export const threeWay = async (
   return code === CANNOT ? undefined : { content: stdout, hunks: code }
 }
 
-/** The merged file as git knows it, kept in the scratch repository: whether it is a program follows whoever changed that. */
+/** Keeps the merged file in the scratch repository; whether it is a program follows the side that changed that. */
 export const keepMerged = async (
   scratch: ScratchRepo,
   { base, workspace, agent }: Sides,

@@ -62,8 +62,8 @@ export const folderOfRepository = (workspace: string, repo: string): string =>
  * How the work of every conversation stands against main.
  *
  * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
- * moves, no process is started. Where main's HEAD moved, one comparison of both heads decides which answers it leaves as
- * they are.
+ * moves, no process is started. Where main's HEAD moved, one comparison of both heads decides which answers
+ * still hold.
  */
 export class BranchStatuses {
   readonly #deps: BranchStatusDeps
@@ -271,7 +271,7 @@ export class BranchStatuses {
   }
 }
 
-/** One reading of the repositories of the workspace: each main checkout is read once, however many conversations ask. */
+/** One reading of the workspace's repositories: each main checkout is read once, for all conversations. */
 export class Round {
   readonly #deps: BranchStatusDeps
   readonly #mains = new Map<string, { folders: GitFolders; head: Head } | undefined>()

@@ -26,7 +26,7 @@ export interface CopyTree {
  * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are
  * others when it changes and which no other file has.
  *
- * It is made in the scratch repository: the copy, its index and its branch stay as they are, whatever runs there meanwhile.
+ * It is made in the scratch repository: the copy, its index and its branch stay as they are.
  */
 export const treeOfCopy = async (
   scratch: ScratchRepo,

@@ -14,7 +14,7 @@ export interface KnownStatus {
   readonly outstanding: boolean
   readonly totals: DiffTotals
   readonly presence: LandedPresence
-  /** The paths of the working tree the answer rests on, one after another, and the stamp by which a move of one shows. */
+  /** The paths of the working tree that the answer rests on, and the stamp by which a change of one shows. */
   readonly paths: string
   readonly stamp: string
 }

@@ -3,7 +3,7 @@ import { refuse } from '../../../sdk/index.js'
 const MINUTE = 60_000
 const KEYS = 10_000
 
-/** Lets each address ask so many times a minute and refuses what is over. */
+/** Limits how many requests each address may make per minute. */
 export class Budget {
   readonly #limit: number
   readonly #now: () => number

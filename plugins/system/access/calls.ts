@@ -13,7 +13,7 @@ import type { TicketCalls } from './tickets-contract.js'
 import { ticketCalls } from './tickets.js'
 
 /**
- * Answers who may reach the sandbox: sign-in, sessions, control tokens, people and tickets.
+ * Serves sign-in, sessions, control tokens, members and tickets.
  *
  * @param knows Whether there is a bundle of that name.
  */
@@ -25,14 +25,14 @@ export const accessCalls = (
   const asked = new Budget(120)
   const denied = recordDenials(host)
   const signIn = new SignIn(host, address => denied(address, 'identity token'))
-  // Every end of a credential is heard of, its time running out too.
+  // Called at every end of a credential, its expiry included.
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
   return {
     ...memberCalls(host, published),
     ...ticketCalls(host, knows),
     'GET /system/sign-in': (_input, context) => {
       const http = httpRequestOf(context)
-      // A program of this machine could use up the budget of everybody on it.
+      // Otherwise one local program could use up the budget of all others.
       if (!http.local) asked.spend(http.address)
       return signIn.options(http)
     },
@@ -61,7 +61,7 @@ export const accessCalls = (
 
 const DID = { claimed: 'owner.claimed', joined: 'member.joined' } as const
 
-/** By the person who was let in: until then the caller was a stranger. */
+/** Recorded for the person who signed in: the caller had no identity before. */
 const recordSignIn = async (host: Host, { email, id, role }: OpenedSession, did?: keyof typeof DID): Promise<void> => {
   if (did) await record(host, { type: DID[did], actor: email, extra: { role } })
   await record(host, { type: 'session.opened', actor: email, extra: { id } })

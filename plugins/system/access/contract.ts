@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { AccessSession, OpenedSession, TokenRow } from '../../../sdk/kernel.js'
 import type { CallerKind, Millis, Ok, Role, Scope, Text } from '../../../sdk/types.js'
 
-/** Who asks, as the sandbox sees them. */
+/** The caller, as the sandbox sees them. */
 export interface Me {
   actor: string
   kind: CallerKind
@@ -20,7 +20,7 @@ export interface SignInProvider {
   issuer: string
   clientId: string
 }
-/** What a sign-in page must know before anybody is known. */
+/** What a sign-in page needs before the caller is known. */
 export interface SignInOptions {
   claimed: boolean
   /** Whether the built-in local sign-in works at this address. */
@@ -44,11 +44,11 @@ export interface AccessCalls {
   /**
    * Turn a proof into a session, or renew the session presented.
    *
-   * `login` is a one-time code that `sandbox login` prints. An identity token as bearer, with the nonce of
-   * `GET /system/sign-in`, signs in whoever has a role here; `invite` grants one; on a sandbox that nobody owns the
-   * first identity becomes the owner, with `claim` where the code printed at start is asked for. Where no provider is
-   * configured an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old
-   * token works 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
+   * `login` is a one-time code that `sandbox login` prints. An identity token as bearer, with the nonce of `GET
+   * /system/sign-in`, signs in people with a role here; `invite` grants one; on a sandbox without an owner the first
+   * identity becomes the owner, with `claim` if the code printed at start is required. Where no provider is configured
+   * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
+   * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
    *
    * - 400: no proof of any kind
    * - 401: the token, session or code is not accepted
@@ -79,14 +79,14 @@ export interface AccessCalls {
    * Repeating is harmless.
    *
    * - 400: more than one of `current`, `id` and `email`
-   * - 403: a session of somebody else, or all of them, by a caller who is not the owner
+   * - 403: another person's session, or all sessions, by a caller who is not the owner
    */
   'POST /system/sessions/revoke'(input: { current?: true; id?: Text; email?: Text }): { ok: true; revoked: number }
 
   /**
    * Mint a control token for a program.
    *
-   * The token is in this answer only. Labels need not be unique and decide nothing. At most 100 tokens are active.
+   * The token is in this answer only. Labels need not be unique. At most 100 tokens are active.
    *
    * - 400: a blank label, or `expiresAt` has passed
    * - 403: the caller is not the owner, signed in
@@ -102,7 +102,7 @@ export interface AccessCalls {
   'GET /system/control/tokens'(): { tokens: TokenRow[] }
 
   /**
-   * Make a token unusable at once and close its streams; a turn it started goes on.
+   * Revoke a token at once and close its streams; a turn it started continues.
    *
    * - 404: no such token
    */

@@ -11,8 +11,8 @@ interface Streak {
 }
 
 /**
- * Failures of an address that follow one another, told as two: the first at once, the rest together when their time is
- * over.
+ * Merges consecutive failures of an address into two entries: the first at once, the rest together at the end of a
+ * period.
  */
 export class Denials {
   readonly #tell: (address: string, credential: string, count: number) => void
@@ -38,10 +38,10 @@ export class Denials {
     this.#tell(address, credential, 1)
   }
 
-  /** Tells what was counted of those whose time is over, oldest first; with `all` of everyone. */
+  /** Reports the counts of ended periods, oldest first; with `all` those of every address. */
   sweep(all = false): void {
     for (const [address, { since }] of this.#streaks) {
-      // A clock that was set back ends what it would prolong.
+      // A clock that was set back ends a period.
       if (!all && this.#now() - since < WINDOW && since <= this.#now()) return
       this.#end(address)
     }
@@ -54,7 +54,7 @@ export class Denials {
   }
 }
 
-/** Writes down who was turned away at the door; the answer counts one whom this group turned away itself. */
+/** Records refused credentials; the returned function counts a refusal of this group. */
 export const recordDenials = (
   host: Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'signal' | 'stopping'>,
 ): Denials['add'] => {

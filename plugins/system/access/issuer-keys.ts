@@ -11,7 +11,7 @@ const AGAIN = MINUTE
 const GOOD = 24 * 60 * MINUTE
 const KEYS = 100
 
-/** The keys an issuer signs with: kept for ten minutes, and for a day while it cannot be reached. */
+/** The signing keys of an issuer: cached for ten minutes, and for a day while it cannot be reached. */
 export class IssuerKeys {
   readonly #issuer: string
   readonly #read: ReadDocument
@@ -26,7 +26,7 @@ export class IssuerKeys {
     this.#now = now
   }
 
-  /** The keys as they are known; refuses with 424 when they never were, or not for a day. */
+  /** The cached or fetched keys; refuses with 424 if none are known, or none younger than a day. */
   async current(): Promise<JSONWebKeySet> {
     const known = this.#keys
     if (known && this.#age(known.at) < FRESH) return known.set
@@ -36,14 +36,14 @@ export class IssuerKeys {
     })
   }
 
-  /** The keys read anew because one was missing among them, at most once a minute; undefined: not now. */
+  /** Fetches the keys again because one was missing, at most once a minute; undefined: too soon. */
   async again(): Promise<JSONWebKeySet | undefined> {
     if (this.#age(this.#askedAgain) < AGAIN) return undefined
     this.#askedAgain = this.#now()
     return this.#fetch().catch(() => undefined)
   }
 
-  /** How long ago; what was noted before the clock was set back is as old as can be. */
+  /** The age of a time; one in the future, after the clock was set back, counts as infinitely old. */
   #age(at: number): number {
     const age = this.#now() - at
     return age < 0 ? Infinity : age
@@ -81,7 +81,7 @@ export class IssuerKeys {
   }
 }
 
-/** Keys that anybody on the way could change are none. */
+/** Plain HTTP could be changed on the way, so it is accepted from this machine only. */
 const isSafe = (address: string): boolean => {
   const url = URL.parse(address)
   return (

@@ -16,23 +16,23 @@ export interface Granted extends MemberList {
   invitation?: MadeInvitation
 }
 
-/** Who else may reach the sandbox. */
+/** The members of the sandbox. */
 export interface MemberCalls {
   /** List everybody with a role here, the owner first, and the open invitations without their codes. */
   'GET /members'(): MemberList
 
   /**
-   * Give a person a role, or make an invitation for whoever redeems it.
+   * Grant a person a role, or create an invitation that grants it.
    *
-   * With `email` that person is granted or graded anew, and their areas are replaced as a whole (a maintainer and the
-   * owner have none). Role `owner` hands ownership over to somebody who has signed in; the caller becomes a maintainer.
-   * Without `email` the answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. What a
-   * person no longer reaches is closed to them at once.
+   * With `email` it sets that person's role and replaces all their areas (a maintainer and the owner have none). Role
+   * `owner` transfers ownership to a person who has signed in; the caller becomes a maintainer. Without `email` the
+   * answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. A person loses access to what
+   * they no longer reach at once.
    *
    * - 400: an e-mail not of the form local@domain, or an expiry that may not be
    * - 403: the caller is not the owner, signed in
    * - 404: an area is unknown
-   * - 409: ownership to somebody who never signed in
+   * - 409: ownership to a person who never signed in
    * - 422: role `owner` without `email`, or the owner's own role
    * - 429: 50 invitations are open
    */
@@ -51,7 +51,7 @@ export interface MemberCalls {
    * empty.
    *
    * - 400: neither or both of `email` and `invitation`
-   * - 403: the access of somebody else, by a caller who is not the owner
+   * - 403: another person's access, by a caller who is not the owner
    * - 404: not on the roster
    * - 409: the owner does not leave
    */
@@ -69,7 +69,7 @@ export interface MemberCalls {
   /** The roster, for another group. */
   'members.list'(): MemberList
 
-  /** One person of the roster, for another group; absent: nobody of that e-mail has a role here. */
+  /** One person of the roster, for another group; absent: this e-mail has no role here. */
   'members.get'(input: { email: string }): { member?: Member }
 
   /**

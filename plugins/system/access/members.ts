@@ -11,18 +11,18 @@ import { plainValue } from './plain.js'
 type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>
 type Asked = Input<System, 'POST /members'>
 
-/** Tells whoever watches that the roster is another. */
+/** Publishes that the roster changed. */
 type Changed = (domain: 'members' | 'sessions') => Promise<unknown>
 
-/** The calls by which people are given access and lose it. */
+/** The calls that grant and remove access. */
 export const memberCalls = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
   const leave = async (email: string, context: Context): Promise<MemberList> => {
     const { caller } = context
     const { members } = await host.call('kernel.members.list')
     const own = email === caller.email
-    if (!own && !isOwner(caller)) refuse('forbidden', "only the owner takes somebody else's access away")
+    if (!own && !isOwner(caller)) refuse('forbidden', 'only the owner removes the access of others')
     if (!members.some(one => one.email === email))
-      refuse('not-found', `expected somebody on the roster, found nobody called ${email.slice(0, 80)}`)
+      refuse('not-found', `expected a member of the roster, found no ${email.slice(0, 80)}`)
     await host.call('kernel.members.remove', { email })
     host.emit('member.removed', { email })
     await record(host, { type: 'member.removed', extra: { email } }, context)
@@ -129,7 +129,7 @@ const invite = async (
   return { ...made, url: `${base}/#invite=${made.code}` }
 }
 
-/** Refuses areas that nobody made. */
+/** Refuses unknown areas. */
 const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
   if (!ids.length) return
   const { unknown } = (await host.serves('areas.known')) ? await host.call('areas.known', { ids }) : { unknown: ids }
@@ -143,6 +143,6 @@ const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
     )
 }
 
-/** Who may not read the roster is told nothing of it. */
+/** Callers who may not read the roster get empty lists. */
 const shownTo = async (host: MembersHost, { role }: Caller): Promise<MemberList> =>
   role === 'owner' || role === 'maintainer' ? host.call('kernel.members.list') : { members: [], invitations: [] }

@@ -3,7 +3,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 const LIFE = 10 * 60_000
 const FORM = /^([0-9a-z]{8,10})\.([\w-]{22})\.([\w-]{43})$/
 
-/** Nonces of this run of the daemon: each proves itself, and nothing is stored of it until it is used. */
+/** Nonces of this run of the daemon: each verifies itself and is stored only once used. */
 export class Nonces {
   readonly #key = randomBytes(32)
   readonly #now: () => number
@@ -20,14 +20,14 @@ export class Nonces {
     return { nonce: `${text}.${this.#sign(text)}`, expiresAt }
   }
 
-  /** Whether a nonce is from here, of the last ten minutes, and not used. */
+  /** Whether a nonce is from this daemon, at most ten minutes old, and unused. */
   isOpen(nonce: string): boolean {
     const [, end = '', random = '', signed = ''] = FORM.exec(nonce) ?? []
     if (!signed || !timingSafeEqual(Buffer.from(this.#sign(`${end}.${random}`)), Buffer.from(signed))) return false
     return Number.parseInt(end, 36) > this.#now() && !this.#used.has(nonce)
   }
 
-  /** Uses one up; false: somebody else did. */
+  /** Marks a nonce as used; false: it was used already. */
   use(nonce: string): boolean {
     if (!this.isOpen(nonce)) return false
     const now = this.#now()
@@ -36,7 +36,7 @@ export class Nonces {
     return true
   }
 
-  /** Gives one back whose token bought nothing. */
+  /** Marks a nonce as unused again, because its token was not accepted. */
   release(nonce: string): void {
     this.#used.delete(nonce)
   }

@@ -16,27 +16,27 @@ const LEEWAY = 60
 /** Seconds a token without a nonce is good for. */
 const YOUNG = 600
 
-/** Somebody a provider vouches for. */
+/** An identity that a provider confirmed. */
 export interface Verified {
   readonly person: { issuer: string; subject: string; email: string; name?: string; picture?: string }
-  /** Uses the token up; false: somebody has. */
+  /** Marks the token as used; false: it was used already. */
   use(): Promise<boolean>
-  /** Gives it back, because it bought nothing. */
+  /** Marks it as unused again, because the sign-in failed. */
   release(): Promise<void>
 }
 
-/** What identity tokens are judged with. */
+/** What identity tokens are verified with. */
 export interface IdentityTokensOptions {
   readonly providers: readonly IdentityProvider[]
   readonly nonces: Nonces
   readonly used: Pick<UsedTokens, 'add' | 'has' | 'remove'>
   readonly read: ReadDocument
-  /** Told of each address whose token was refused. */
+  /** Called with each address whose token was refused. */
   readonly refused: (address: string) => void
   readonly now: () => number
 }
 
-/** Judges identity tokens of the configured issuers. */
+/** Verifies identity tokens of the configured issuers. */
 export class IdentityTokens {
   readonly #options: IdentityTokensOptions
   readonly #keys: ReadonlyMap<string, IssuerKeys>
@@ -49,7 +49,10 @@ export class IdentityTokens {
     this.#failed = new Failures(10, 60_000, now)
   }
 
-  /** Who a token is of; refuses with 401, 424 without keys to judge it by, and 429 where an address fails too often. */
+  /**
+   * The identity of a token; refuses with 401, with 424 if its keys cannot be fetched, and with 429 if an address fails
+   * too often.
+   */
   async verify(token: string, address: string): Promise<Verified> {
     const wrong = (why: string): never => {
       const retryAfter = this.#failed.wait(address)
@@ -64,7 +67,7 @@ export class IdentityTokens {
     }
     if (!this.#options.providers.length) wrong('no identity provider is configured here, so use sandbox login')
     if (!FORM.test(token)) wrong('expected a signed token of three parts')
-    // What costs nothing is judged first, so that a stranger cannot have keys fetched with made-up tokens.
+    // Cheap checks come first, so that made-up tokens cannot cause key fetches.
     const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are no JSON'))
     if (!ALGORITHMS.includes(header.alg ?? ''))
       wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
@@ -97,7 +100,7 @@ export class IdentityTokens {
     if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it says it was issued in the future, or not when')
   }
 
-  /** How the token is kept from being used twice: by its nonce, or by itself. */
+  /** How the token is kept from being used twice: by its nonce, or by remembering the token. */
   async #notSeen(
     { nonce: kind }: IdentityProvider,
     token: string,

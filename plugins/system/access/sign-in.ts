@@ -17,7 +17,7 @@ const PLAIN_INVITE = 'an invitation was sent over plain HTTP: use https, or set 
 
 type Proof = Input<System, 'POST /system/session'>
 
-/** What a proof opened, and what became of whoever presented it. */
+/** The session that a proof opened, and what it granted. */
 export interface SignedIn {
   readonly session: OpenedSession
   readonly did?: 'claimed' | 'joined'
@@ -26,7 +26,7 @@ export interface SignedIn {
 /** Whether a code that opens the sandbox may travel this way. */
 const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsWith('https:')
 
-/** How people sign in here: what a page can offer them, and what their proof buys. */
+/** Signs people in: the methods a page can offer, and the sessions their proofs open. */
 export class SignIn {
   readonly #host: Pick<Host, 'call' | 'files' | 'signal'>
   readonly #nonces: Nonces
@@ -34,7 +34,7 @@ export class SignIn {
   readonly #now: () => number
   #tokens: IdentityTokens | undefined
 
-  /** @param refused Told of each address whose identity token was refused. */
+  /** @param refused Called with each address whose identity token was refused. */
   constructor(
     host: Pick<Host, 'call' | 'files' | 'signal'>,
     refused: (address: string) => void,
@@ -54,7 +54,7 @@ export class SignIn {
     return { claimed, local: local && isPrivate(http), nonce, nonceExpiresAt: expiresAt, providers: offered }
   }
 
-  /** Turns the proof presented into a session; a code of the machine goes before the bearer. */
+  /** Turns the presented proof into a session; a login code takes precedence over the bearer. */
   async open(proof: Proof, context: Context): Promise<SignedIn> {
     const http = httpRequestOf(context)
     const { signal } = context
@@ -94,7 +94,7 @@ export class SignIn {
     }
   }
 
-  /** An invitation alone makes somebody known where no provider is there to vouch for them. */
+  /** Without a provider, an invitation alone creates an identity. */
   #byCode(
     { invite, name }: Proof,
     { plain: readable }: HttpFacts,
@@ -110,14 +110,14 @@ export class SignIn {
       )
     }
     if (invite !== undefined && !plainValue(name ?? '')) {
-      refuse('invalid', 'name: expected what others shall call you, found nothing', {
+      refuse('invalid', 'name: expected the name that others see, found nothing', {
         errors: [{ path: 'name', expected: 'a character that can be seen' }],
       })
     }
     return open()
   }
 
-  /** Whether a connection within the machine is not shown to be of the daemon's own user. */
+  /** Whether a local connection is not known to belong to the daemon's user. */
   async #isStranger({ nearPort, forwarded }: HttpFacts): Promise<boolean> {
     if (nearPort === undefined) return false
     if (forwarded) return true
@@ -134,7 +134,7 @@ export class SignIn {
   #identityTokens(providers: readonly IdentityProvider[]): IdentityTokens {
     const read: ReadDocument = async url => {
       const { listeners } = await this.#host.call('kernel.listeners')
-      // The deployment names the issuer, so it may be near; what is redirected comes from somebody it did not name.
+      // The deployment names the issuer, so its address may be private; a redirect target is not named and may not.
       const { status, body, truncated } = await askOutside({
         url,
         reach: { near: true, listeners },

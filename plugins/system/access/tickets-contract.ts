@@ -1,6 +1,8 @@
 import type { tags } from 'typia'
-import type { TicketPurpose } from '../../../sdk/kernel.js'
 import type { Millis } from '../../../sdk/types.js'
+
+/** What a ticket lets in to: one of the sockets, the download of a bundle, or the sandbox's events. */
+export type TicketPurpose = 'terminal' | 'browser' | 'bundle' | 'events'
 
 /** A ticket, and until when it is good. */
 export interface MintedTicket {
@@ -8,16 +10,16 @@ export interface MintedTicket {
   expiresAt: Millis
 }
 
-/** How a person's reach is carried where no header can be sent. */
+/** Credentials for clients that cannot send headers. */
 export interface TicketCalls {
   /**
    * Mint a ticket for the socket of a terminal or browser, the download of a bundle, or the events of the sandbox.
    *
    * It goes in the query field `ticket`. Without `for` it opens one socket of either kind, and that within 30 s; a
    * bundle's is good for an hour and any number of ranges. One for `events` is good for 12 hours and any number of `GET
-   * /events?ticket=…`, for a browser's own `EventSource`, which sets no header and connects again by itself; anybody
-   * signed in may have it. `name` binds it to one session or bundle, and a bundle must be named. Role and areas are
-   * looked at again when it is shown. The ticket is in this answer only; 32 of one person may be unused at a time.
+   * /events?ticket=…`, for a browser's `EventSource`, which cannot set headers and reconnects by itself; every
+   * signed-in person may get one. `name` binds it to one session or bundle, and a bundle must be named. Role and areas
+   * are checked again when it is used. The ticket is in this answer only; 32 of one person may be unused at a time.
    *
    * - 400: a ticket for a bundle without its name
    * - 403: the caller is not a signed-in person, or not the owner for a bundle

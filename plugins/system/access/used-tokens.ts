@@ -6,9 +6,7 @@ interface Used {
   readonly tokens: { readonly [hash: string]: number }
 }
 
-/**
- * Identity tokens without a nonce that were used, also by the daemon before this one, while they could be used again.
- */
+/** Used identity tokens without a nonce, kept until they expire, also across restarts of the daemon. */
 export class UsedTokens {
   readonly #files: Files
   readonly #now: () => number
@@ -23,7 +21,7 @@ export class UsedTokens {
     return Object.hasOwn((await this.#kept()).value.tokens, hashOf(token))
   }
 
-  /** Notes a token until the moment it is good for nothing; false: it was noted before. */
+  /** Remembers a token until it expires; false: it was remembered already. */
   async add(token: string, until: number): Promise<boolean> {
     const hash = hashOf(token)
     let fresh = false

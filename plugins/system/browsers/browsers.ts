@@ -13,7 +13,7 @@ import { RunningBrowser, type Start } from './running.js'
 export interface BrowsersDeps extends Surroundings {
   /** The daemon's own listeners, which no page may ask. */
   readonly listeners: () => Promise<readonly Listener[]>
-  /** Told whenever a browser or one of its pages is another than it was. */
+  /** Called whenever a browser or one of its pages changes. */
   readonly changed: (name: string) => void
   readonly now?: () => number
 }
@@ -24,18 +24,18 @@ interface Entry {
   running?: RunningBrowser
   activityAt: number
   finishedAt?: number
-  /** Why it was closed, where nobody closed it. */
+  /** Why it was closed, unless a call closed it. */
   why?: string
 }
 
 /** Each is a few hundred megabytes. */
 const MOST_RUNNING = 8
 const KEPT_MS = 60 * 60_000
-/** Names a person makes up. */
+/** Names that people choose. */
 const OF_PEOPLE = /^web-[A-Za-z0-9_-]{1,40}$/
 const NO_SIGN_INS = 'web'
 
-/** Every browser of the sandbox, by name: those that run, and for an hour those that did. */
+/** Every browser of the sandbox, by name: running ones, and for an hour those that ended. */
 export class Browsers {
   readonly #around: BrowsersDeps
   readonly #now: () => number
@@ -46,24 +46,24 @@ export class Browsers {
     this.#now = around.now ?? Date.now
   }
 
-  /** Removes what a daemon that was killed left of its browsers. */
+  /** Removes browser files that a killed daemon left behind. */
   async sweep(): Promise<void> {
     await rm(this.#folder('fresh'), { recursive: true, force: true, maxRetries: 5 })
   }
 
   /** Every browser, the last used first. */
   async list(): Promise<BrowserSession[]> {
-    this.#forget()
+    this.#dropExpired()
     await Promise.all([...this.#entries.values()].map(({ running }) => running?.look()))
     return [...this.#entries.values()].map(shown).sort((a, b) => b.activityAt - a.activityAt)
   }
 
-  /** Starts a browser; when its first page cannot be shown nothing is left of it. */
+  /** Starts a browser; if its first page cannot be shown, removes it again. */
   async open(asked: Input<BrowserCalls, 'browsers.open'>): Promise<BrowserSession> {
     const { conversationId, profile = NO_SIGN_INS, near = true, url } = asked
     if (url !== undefined) addressOf(url)
     const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
-    this.#forget()
+    this.#dropExpired()
     const before = this.#entries.get(name)
     if (before && before.finishedAt === undefined)
       refuse('conflict', `the browser ${name} is running: use it, or close it first`)
@@ -99,7 +99,7 @@ export class Browsers {
         this.#around.changed(name)
       })
       void this.#bound(entry, running, folder).catch(error =>
-        this.#around.log.warn('a browser that is to be closed does not end', { browser: name, error: String(error) }),
+        this.#around.log.warn('closing a browser failed', { browser: name, error: String(error) }),
       )
       if (url !== undefined) await running.act({ action: 'open', url })
     } catch (error) {
@@ -112,9 +112,9 @@ export class Browsers {
     return shown(entry)
   }
 
-  /** Does one thing with one page; `byPerson`: an `open` under a name of people's that is free starts the browser. */
+  /** Performs one action on one page; with `byPerson`, `open` under an unused name `web-…` starts a browser. */
   async page({ name, ...act }: BrowserAct, byPerson = false): Promise<BrowserActed> {
-    this.#forget()
+    this.#dropExpired()
     if (act.action === 'open' && byPerson && OF_PEOPLE.test(name) && !this.#entries.has(name)) {
       const url =
         act.url
@@ -130,14 +130,14 @@ export class Browsers {
     return { session: shown(entry), ...(capture && { capture }) }
   }
 
-  /** The browser of a name, while it runs, and what is known of it. */
+  /** The running browser of a name, and its record. */
   running(name: string): Promise<Pick<Entry, 'about'> & { readonly running: RunningBrowser }> {
     return this.#running(name)
   }
 
   /** Closes a browser; undefined when it was closed. */
   async end(name: string): Promise<Pick<Entry, 'about'> | undefined> {
-    this.#forget()
+    this.#dropExpired()
     const entry = this.#entries.get(name) ?? refuse('not-found', `expected the name of a browser, found ${name}`)
     if (entry.finishedAt !== undefined) return undefined
     const running = await entry.starting
@@ -160,32 +160,32 @@ export class Browsers {
 
   async #start(start: Start): Promise<RunningBrowser> {
     const { folder, fresh } = start
-    const lost = fresh ? undefined : await fit(folder, this.#room.folder)
+    const lost = fresh ? undefined : await fit(folder, this.#quota.folder)
     if (lost !== undefined)
       this.#around.log.warn(
-        `a profile of a browser took more than ${mebibytes(this.#room.folder)}: ${lost} was removed`,
+        `a profile of a browser took more than ${mebibytes(this.#quota.folder)}: ${lost} was removed`,
         { folder },
       )
     return RunningBrowser.start(start)
   }
 
-  /** Closes a browser whose pages fill the disk. */
+  /** Closes a browser that exceeds its disk quota. */
   async #bound(entry: Entry, running: RunningBrowser, folder: string): Promise<void> {
-    const most = this.#room.folder
+    const most = this.#quota.folder
     if (!(await quotaExceeded(folder, most, running.ended))) return
     entry.why = `it was closed, because what its pages keep on the disk grew beyond ${mebibytes(most)}`
-    this.#around.log.warn('a browser was closed, because what its pages keep on the disk grew too large', {
+    this.#around.log.warn('a browser was closed because it exceeded its disk quota', {
       browser: entry.about.name,
       bytes: most,
     })
     await running.end()
   }
 
-  get #room(): DiskQuota {
+  get #quota(): DiskQuota {
     return this.#around.room ?? BROWSER_QUOTA
   }
 
-  #forget(): void {
+  #dropExpired(): void {
     const oldest = this.#now() - KEPT_MS
     for (const [name, { finishedAt = Infinity }] of this.#entries) if (finishedAt < oldest) this.#entries.delete(name)
   }

@@ -34,7 +34,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
       { type, audience: 'viewer', extra: { browser: name }, ...(conversationId !== undefined && { conversationId }) },
       context,
     )
-  /** Who is limited to areas sees the browsers of conversations inside them. */
+  /** People limited to areas see the browsers of conversations inside them. */
   const inside = async ({ conversationId: id }: BrowserSession, context: Context): Promise<boolean> => {
     if (!context.caller.areas) return true
     if (id === undefined || !(await host.serves('GET /agents/{id}'))) return false
@@ -74,7 +74,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   }
 }
 
-/** Viewers and tokens are not shown what the pages of somebody's account say. */
+/** Hides the addresses and titles of an account's pages from viewers and tokens. */
 const seenBy = (session: BrowserSession, { caller }: Context): BrowserSession => {
   const whole = session.server === 'web' || (caller.kind !== 'token' && caller.role !== 'viewer')
   return whole

@@ -7,16 +7,13 @@ import { answered, type Tab } from './tab.js'
 const STILL_MS = 400
 const QUALITY = 60
 
-/**
- * The pictures of one page for one who looks: the newest waits to be taken, and the browser makes no more than it waits
- * for.
- */
+/** The pictures of one page for one viewer: keeps the newest, and the browser makes the next only when it was taken. */
 export class Cast {
   readonly tab: Tab
   readonly #session: CDPSession
   readonly #changed: () => void
   #waiting: Omit<ViewPictureFrame, 'type'> | undefined
-  /** What moved last, so that the same again is no motion: making the sharp picture draws the page once more. */
+  /** The last picture, to ignore an identical one: making the sharp picture redraws the page. */
   #last = ''
   #taken = false
   #owed: number[] = []
@@ -44,7 +41,7 @@ export class Cast {
     return picture
   }
 
-  /** The picture taken has left: the browser may make the next. */
+  /** The picture was sent: the browser may make the next. */
   left(): void {
     this.#taken = false
     this.#pay()
@@ -88,7 +85,7 @@ export class Cast {
     this.#changed()
   }
 
-  /** Tells the browser that its pictures were taken, unless one waits or is on its way. */
+  /** Acknowledges the browser's pictures, unless one is waiting or being sent. */
   #pay(): void {
     if (this.#taken || this.#waiting?.format === 'jpeg') return
     for (const sessionId of this.#owed.splice(0))

@@ -15,12 +15,12 @@ import { BROWSER_QUOTA, type DiskQuota } from './quota.js'
 /** What a page is drawn in, in its own pixels. */
 export const VIEWPORT = { width: 1280, height: 800 } as const
 
-/** A Chromium that runs. */
+/** A running Chromium. */
 export interface Chromium {
   readonly browser: Browser
   /** Resolves when its process is gone, for whatever reason. */
   readonly ended: Promise<void>
-  /** Asks it to end, and ends it after two seconds. */
+  /** Asks it to end, and kills it after two seconds. */
   end(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export interface Surroundings extends Pick<Host, 'place' | 'log' | 'signal'> {
   readonly room?: DiskQuota
 }
 
-/** Where the program itself lies; the scripts before it add extensions and keys of the system's. */
+/** The program itself; the wrapper scripts would add extensions and keys of the system. */
 const PLACES = [
   '/usr/lib/chromium/chromium',
   '/usr/lib64/chromium-browser/chromium-browser',
@@ -41,7 +41,28 @@ const GRACE_MS = 2000
 const START_MS = 30_000
 const CACHE_BYTES = 32 * 1024 * 1024
 
-/** It asks nobody anything by itself, and whatever its pages ask goes through the gate. */
+const FEATURES_OFF = [
+  'MediaRouter',
+  'DialMediaRouteProvider',
+  'OptimizationHints',
+  'Translate',
+  'AutofillServerCommunication',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'PreconnectToSearch',
+  'NetworkTimeServiceQuerying',
+  'CertificateTransparencyComponentUpdater',
+  'LensOverlay',
+  'AimEnabled',
+  'DestroyProfileOnBrowserClose',
+  'PaintHolding',
+  'InterestFeedContentSuggestions',
+  'Prerender2',
+  'WebTransport',
+  'StaticStorageQuota',
+]
+
+/** It makes no requests by itself, and all requests of its pages go through the gate. */
 const flags = (gate: number, profile: string, pages: number): string[] => [
   '--headless',
   '--remote-debugging-pipe',
@@ -75,9 +96,7 @@ const flags = (gate: number, profile: string, pages: number): string[] => [
   '--mute-audio',
   '--disable-back-forward-cache',
   '--force-color-profile=srgb',
-  '--disable-features=MediaRouter,DialMediaRouteProvider,OptimizationHints,Translate,AutofillServerCommunication,HttpsUpgrades,'
-    + 'HttpsFirstBalancedModeAutoEnable,PreconnectToSearch,NetworkTimeServiceQuerying,CertificateTransparencyComponentUpdater,'
-    + 'LensOverlay,AimEnabled,DestroyProfileOnBrowserClose,PaintHolding,InterestFeedContentSuggestions,Prerender2,WebTransport,StaticStorageQuota',
+  `--disable-features=${FEATURES_OFF.join(',')}`,
   `--enable-features=SkipListAccountsWithoutGaiaCookies,StorageQuotaSettings:PoolSizeBytes/${pages}`,
   'about:blank',
 ]
@@ -94,7 +113,7 @@ export const findChromium = async (): Promise<string | undefined> => {
   return undefined
 }
 
-/** What `GET /info` says of it; nothing is started to find out. */
+/** Its entry in `GET /info`, found without starting it. */
 export const chromiumProgram = async (): Promise<Program> => ({
   name: 'chromium',
   present: (await findChromium()) !== undefined,
@@ -142,7 +161,7 @@ export const startChromium = async (
   } catch (error) {
     signal.throwIfAborted()
     const started = await attempt(false)
-    log.warn('chromium runs without a wall of its own around its pages: it ends with one on this machine', {
+    log.warn('chromium runs without its own sandbox for pages, which does not start on this machine', {
       error: String(error),
     })
     return started
@@ -189,7 +208,7 @@ const connected = async (
   }
 }
 
-/** The end of what it wrote to its standard error: a page can make it write without end. */
+/** The end of its standard error, bounded because a page can make it write without end. */
 const lastWords = (child: ChildProcess): (() => string) => {
   let text = ''
   child.stderr!.setEncoding('utf8').on('data', (piece: string) => {

@@ -12,7 +12,7 @@ export interface BrowserPage {
   id: string
   title?: string
   url: string
-  /** The page that is looked at and acted on when none is named. */
+  /** The page that calls use when they name none. */
   active: boolean
 }
 /** A browser that is running, or was within the last hour. */
@@ -25,7 +25,7 @@ export interface BrowserSession {
   activityAt: Millis
   finishedAt?: Millis
   conversationId?: string
-  /** Those it had last, when it is not running. */
+  /** When it is not running, the last ones. */
   pages: BrowserPage[]
 }
 /** What a page shows. */
@@ -41,7 +41,7 @@ export interface BrowserCapture {
   /** There is more text. */
   truncated: boolean
 }
-/** One act on one page. */
+/** One action on one page. */
 export interface BrowserAct {
   name: BrowserName
   action: 'open' | 'goto' | 'back' | 'forward' | 'reload' | 'activate' | 'close' | 'capture'
@@ -50,7 +50,7 @@ export interface BrowserAct {
   /** Where to; `open` and `goto` need it. */
   url?: BrowserUrl
 }
-/** What came of an act. */
+/** The result of an action. */
 export interface BrowserActed {
   session: BrowserSession
   capture?: BrowserCapture
@@ -80,7 +80,7 @@ export interface ViewKeyFrame {
   shift?: boolean
   alt?: boolean
 }
-/** Show this page, and no longer the one that is active. */
+/** Show this page instead of the active one. */
 export interface ViewBindFrame {
   type: 'bind'
   pageId: string
@@ -101,11 +101,11 @@ export interface ViewPauseFrame {
 export interface ViewResumeFrame {
   type: 'resume'
 }
-/** Answered with `pong`; a client that is silent for 90 s is taken for gone. */
+/** Answered with `pong`; a client that sends nothing for 90 s is disconnected. */
 export interface ViewPingFrame {
   type: 'ping'
 }
-/** What who looks at a browser sends. */
+/** What a viewer of a browser sends. */
 export type ViewClientFrame =
   | ViewMouseFrame
   | ViewTextFrame
@@ -123,7 +123,7 @@ export interface ViewReadyFrame {
   width: Count
   height: Count
 }
-/** A picture in base64: `jpeg` while things move, `webp` once they stand still. */
+/** A picture in base64: `jpeg` while the page moves, `webp` once it is still. */
 export interface ViewPictureFrame {
   type: 'frame'
   data: string
@@ -139,7 +139,7 @@ export interface ViewOption {
   label: string
   disabled: boolean
 }
-/** A drop-down that was clicked: its list is in no picture. */
+/** A clicked drop-down, whose list pictures do not show. */
 export interface ViewMenu {
   options: ViewOption[]
   /** -1: none. */
@@ -156,7 +156,7 @@ export interface ViewGoneFrame {
   type: 'gone'
   pageId: string
 }
-/** What was sent last could not be done. */
+/** The last frame of the client failed. */
 export interface ViewErrorFrame {
   type: 'error'
   message: string
@@ -164,7 +164,7 @@ export interface ViewErrorFrame {
 export interface ViewPongFrame {
   type: 'pong'
 }
-/** What who looks at a browser receives. */
+/** What a viewer of a browser receives. */
 export type ViewServerFrame =
   | ViewReadyFrame
   | ViewPictureFrame
@@ -174,7 +174,7 @@ export type ViewServerFrame =
   | ViewErrorFrame
   | ViewPongFrame
 
-/** The browsers of the sandbox: real ones, which agents use and people look at. */
+/** The browsers of the sandbox, which agents and people use. */
 export interface BrowserCalls {
   /** List the browsers that are open, and those closed within the last hour with the pages they had. */
   'GET /system/browsers'(): { sessions: BrowserSession[] }
@@ -182,17 +182,17 @@ export interface BrowserCalls {
   /**
    * Close a browser.
    *
-   * Whoever uses it next is told that it is not running, as after a crash. Closing one that is closed is fine.
+   * Later calls answer 409, as after a crash. Closing a closed browser succeeds.
    *
    * - 404: no such browser
    */
   'DELETE /system/browsers/{name}'(input: { name: BrowserName }): Ok
 
   /**
-   * Do one thing with one page: open, send somewhere, go back or forward, reload, look at, close, or capture it.
+   * Perform one action on one page: open, navigate, go back or forward, reload, activate, close, or capture it.
    *
    * `capture` gives the picture and the text that can be seen, and changes nothing. The others wait until the new page
-   * begins to come, at most 15 s. `open` under a name `web-…` that no browser has starts one.
+   * begins to load, at most 15 s. `open` under an unused name `web-…` starts a browser.
    *
    * - 400: the action needs a field that was not given, such as `url`
    * - 404: no such browser or page
@@ -207,9 +207,9 @@ export interface BrowserCalls {
   /**
    * Look at a browser, and use its page.
    *
-   * It takes a ticket of `POST /system/ws-ticket`. Pictures come as they change, the next when the last was taken: who
-   * is slow gets fewer, newer ones. The page that is active is shown until `bind` names one. Closing ends nothing in
-   * the browser.
+   * It takes a ticket of `POST /system/ws-ticket`. Pictures are sent as the page changes, each after the client took
+   * the previous one: a slow client gets fewer, newer ones. The page that is active is shown until `bind` names one.
+   * Closing the socket does not affect the browser.
    *
    * - 404: no such browser
    * - 409: the browser is not running
@@ -217,18 +217,15 @@ export interface BrowserCalls {
    */
   'GET /system/browser-view'(input: { session: BrowserName; ticket: string }): Socket<ViewClientFrame, ViewServerFrame>
 
-  /**
-   * Starts a browser, on a page when `url` says so; it ends with the conversation's turn when whoever runs that says
-   * so.
-   */
+  /** Starts a browser, with a page if `url` is given; the caller that runs the conversation's turn closes it. */
   'browsers.open'(input: {
     /** Made up when left out; the name of one that runs is a conflict. */
     name?: BrowserName
     label?: Text & tags.MaxLength<80>
     conversationId?: string
-    /** Whose sign-ins it has: an account's id, or `web`, which has none and begins empty. */
+    /** The profile: an account's id, or `web`, which begins empty. */
     profile?: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,63}$'>
-    /** False: loopback and private addresses are closed to its pages. */
+    /** False: its pages cannot reach loopback and private addresses. */
     near?: boolean
     url?: BrowserUrl
   }): BrowserSession

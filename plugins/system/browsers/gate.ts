@@ -5,22 +5,22 @@ import { Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
 import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
 
-/** Why a server was not reached: it may not be, or it did not answer. */
+/** Why a server was not reached: forbidden, or no answer. */
 export interface GateFailure {
   readonly barred: boolean
   readonly why: string
 }
 
 const MOST_FAILURES = 200
-/** What is between a browser and its proxy, or between this proxy and a server, and is for neither far end. */
+/** Hop-by-hop headers, which are not forwarded. */
 const OF_THE_HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
 
 /**
- * The one way out of a browser: a proxy that looks names up itself, checks every address, and connects to one it
- * checked.
+ * The only way out of a browser: a proxy that resolves names itself, checks every address, and connects to a checked
+ * one.
  *
- * What is refused, and a server that does not answer, is a connection closed without a byte: pages see a failure of the
- * network and nothing they could read.
+ * For a refused target and a server that does not answer it closes the connection without a byte: pages see a network
+ * error and nothing to read.
  */
 export class Gate {
   /** The port it listens on. */
@@ -55,7 +55,7 @@ export class Gate {
     return this.#failures.get(keyOf(url))
   }
 
-  /** Why an address may not be asked, without asking it; undefined: it may, or its name stands for nothing. */
+  /** Why an address is forbidden, without connecting to it; undefined: it is allowed, or its name does not resolve. */
   async barred(url: URL): Promise<string | undefined> {
     try {
       await this.#addresses(url)
@@ -74,7 +74,7 @@ export class Gate {
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = URL.parse(request.url ?? '')
-    // Only what was sent through a proxy on purpose names a whole address.
+    // Only requests meant for a proxy name a whole URL.
     if (url?.protocol !== 'http:') return void request.socket.destroy()
     try {
       const lookup = await this.#lookup(url)
@@ -132,7 +132,7 @@ export class Gate {
     }
   }
 
-  /** Answers with the addresses that were checked: looked up again the name might stand for others. */
+  /** Resolves to the checked addresses: a second lookup might return others. */
   async #lookup(url: URL): Promise<LookupFunction> {
     const addresses = await this.#addresses(url)
     return (_, { all }, found) =>
@@ -166,7 +166,7 @@ const bare = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')
 
 const keyOf = (url: URL): string => `${url.hostname}:${portOf(url)}`
 
-/** Headers in the order and writing they came, without those of the connection. */
+/** Headers in their original order and case, without hop-by-hop headers. */
 const ofBothEnds = (raw: readonly string[]): string[] => {
   const named = raw.flatMap((name, at) =>
     at % 2 === 0 && name.toLowerCase() === 'connection' ? raw[at + 1]!.toLowerCase().split(/\s*,\s*/) : [],
@@ -177,7 +177,7 @@ const ofBothEnds = (raw: readonly string[]): string[] => {
   })
 }
 
-/** The address as it is asked; refused when it is none. */
+/** Parses an address; refuses an invalid one. */
 export const addressOf = (text: string): URL =>
   URL.parse(text)
   ?? refuse('invalid', `url: expected an http or https address, found ${JSON.stringify(text.slice(0, 200))}`)

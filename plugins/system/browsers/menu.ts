@@ -4,9 +4,9 @@ const MOST_OPTIONS = 1000
 const MOST_LABEL = 200
 
 /**
- * Run in every document before its own scripts: a drop-down opens no list of the browser's.
+ * Runs in every document before its own scripts, and keeps drop-downs from opening the browser's list.
  *
- * Without a screen that list is in no picture, and while it is open it keeps the mouse and the keys to itself.
+ * Without a screen that list is in no picture, and while it is open it takes all mouse and keyboard input.
  */
 export const NO_LISTS = `(() => {
   const dropDown = event => {
@@ -21,7 +21,7 @@ export const NO_LISTS = `(() => {
     select.focus()
   }, true)
   addEventListener('keydown', event => {
-    const opens = event.key === ' ' || event.key === 'Enter' || event.key === 'F4' || (event.altKey && /^Arrow(Up|Down)$/.test(event.key))
+    const opens = [' ', 'Enter', 'F4'].includes(event.key) || (event.altKey && /^Arrow(Up|Down)$/.test(event.key))
     if (opens && dropDown(event)) event.preventDefault()
   }, true)
 })()`
@@ -32,7 +32,7 @@ const FOCUSED = `
   if (!(select instanceof HTMLSelectElement) || select.multiple || select.size > 1 || select.disabled) return undefined
 `
 
-/** The drop-down that has the focus, with its place in the page's pixels. */
+/** The focused drop-down, with its position in the page's pixels. */
 export const MENU = `(() => {${FOCUSED}
   let { x, y, width, height } = select.getBoundingClientRect()
   for (let view = window; view.frameElement; view = view.parent) {
@@ -46,7 +46,7 @@ export const MENU = `(() => {${FOCUSED}
   return { options, selected: select.selectedIndex, rect: { x, y, width, height } }
 })()`
 
-/** Chooses an option of the drop-down that has the focus; whether there is one that may be chosen. */
+/** Chooses an option of the focused drop-down; returns whether that was possible. */
 export const choose = (index: number): string => `(() => {${FOCUSED}
   const option = select.options[${index}]
   if (!option || option.disabled || option.parentElement?.disabled) return undefined
@@ -58,11 +58,13 @@ export const choose = (index: number): string => `(() => {${FOCUSED}
   return true
 })()`
 
-/** The text that is selected, in the page or in a field of it that is no password. */
+/** The selected text, in the page or in a field other than a password. */
 export const SELECTED = `(() => {
   const field = document.activeElement
   const typed = field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type !== 'password')
-  const text = typed && field.selectionStart !== null ? field.value.slice(field.selectionStart, field.selectionEnd) : String(getSelection())
+  const text = typed && field.selectionStart !== null
+    ? field.value.slice(field.selectionStart, field.selectionEnd)
+    : String(getSelection())
   return text.slice(0, 100000)
 })()`
 

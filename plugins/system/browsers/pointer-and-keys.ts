@@ -8,7 +8,7 @@ const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const
 const MASKS = [1, 4, 2, 8, 16] as const
 const DOUBLE_MS = 500
 const NEAR = 5
-/** Beyond what any page is, and within what its numbers can say. */
+/** Larger than any page, and within the protocol's numbers. */
 const FARTHEST = 100_000
 
 const within = (number: number): number => Math.max(-FARTHEST, Math.min(FARTHEST, number))
@@ -19,7 +19,7 @@ export class PointerAndKeys {
   #clicks = 0
   #last = { at: -Infinity, x: 0, y: 0, button: 0 }
 
-  /** Does what was done with the mouse; `at` is when it was heard of, which may be a while ago. */
+  /** Repeats a mouse action; `at` is when it was received, which may be a while ago. */
   async mouse(tab: Tab, { action, button = 0, ...frame }: ViewMouseFrame, at: number): Promise<void> {
     const [x, y] = [within(frame.x), within(frame.y)]
     const mask = MASKS[button] ?? 1
@@ -43,7 +43,7 @@ export class PointerAndKeys {
     )
   }
 
-  /** Presses a key with those that are held beside it; a character no key stands for is put in as text. */
+  /** Presses a key with its modifiers; inserts a character that has no key as text. */
   async key({ page }: Tab, { key, ctrl, shift, alt }: ViewKeyFrame): Promise<void> {
     const beside = [ctrl && 'Control', shift && 'Shift', alt && 'Alt'].filter(name => typeof name === 'string')
     try {
@@ -63,14 +63,14 @@ export class PointerAndKeys {
     await answered(page.keyboard.insertText(text), PATIENCE_MS)
   }
 
-  /** Lets go of what is held when whoever held it has gone. */
+  /** Releases held keys and buttons when the viewer has left. */
   async release(tab: Tab): Promise<void> {
     const { x, y } = this.#last
     for (const [button, mask] of MASKS.entries())
       if (this.#held & mask) await this.mouse(tab, { type: 'mouse', action: 'up', x, y, button }, this.#last.at)
   }
 
-  /** Presses near one another and soon after one another count on. */
+  /** Presses close in place and time count as double or triple clicks. */
   #count(at: number, x: number, y: number, button: number): void {
     const again =
       at - this.#last.at < DOUBLE_MS

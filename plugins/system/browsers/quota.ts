@@ -4,21 +4,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** How much a browser may keep on the disk, in bytes. */
 export interface DiskQuota {
-  /**
-   * What all its pages together may store; one of them gets three quarters of it, and is told when it asks for more.
-   */
+  /** What all its pages together may store. One page gets at most three quarters of it, then a quota error. */
   readonly pages: number
-  /** What its folder may take: not everything that is kept for a page is counted as what it stores. */
+  /** The limit of its folder, which also holds data that does not count as storage of a page. */
   readonly folder: number
 }
 
 const MEBIBYTE = 1024 * 1024
 
-/** The room of a browser. */
+/** The quota of each browser. */
 export const BROWSER_QUOTA: DiskQuota = { pages: 512 * MEBIBYTE, folder: 1024 * MEBIBYTE }
 
 const PAUSE_MS = 5000
-/** What a file takes beside its content: without it, files of no length would be free. */
+/** Counted for each file beside its content; otherwise empty files would be free. */
 const HEAD = 1024
 
 const SIGN_INS = ['Cookies', 'Network', 'Login Data', 'Preferences', 'Secure Preferences']
@@ -28,13 +26,13 @@ const STAGES = [
   { kept: [], lost: 'everything, its sign-ins too' },
 ]
 
-/** Whether a folder takes more than so many bytes. */
+/** Whether a folder exceeds the given bytes. */
 export const takesMore = async (folder: string, most: number): Promise<boolean> => {
   let taken = 0
   const folders = [folder]
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     const here = at
-    // What goes meanwhile takes nothing.
+    // Files removed meanwhile count nothing.
     for (const entry of await readdir(here, { withFileTypes: true }).catch(() => [])) {
       const path = join(here, entry.name)
       if (entry.isDirectory()) folders.push(path)
@@ -50,7 +48,7 @@ export const takesMore = async (folder: string, most: number): Promise<boolean> 
   return false
 }
 
-/** Resolves with true once a folder takes more than it may, or with false when what fills it has ended. */
+/** Resolves with true once a folder exceeds its quota, or with false when its browser has ended. */
 export const quotaExceeded = async (
   folder: string,
   most: number,
@@ -67,7 +65,9 @@ export const quotaExceeded = async (
   return false
 }
 
-/** Brings the folder of a browser that does not run back into its room, at the least loss; answers what was lost. */
+/**
+ * Trims the folder of a browser that does not run to its quota, losing as little as possible; returns what was lost.
+ */
 export const fit = async (folder: string, most: number): Promise<string | undefined> => {
   let lost: string | undefined
   for (const stage of STAGES) {
@@ -82,7 +82,7 @@ const keepOnly = async (folder: string, kept: readonly string[]): Promise<void> 
   const profile = join(folder, 'profile')
   await removeBut(folder, ['profile'])
   await removeBut(profile, kept.length > 0 ? ['Default', 'Local State'] : [])
-  // A journal lies beside its file and belongs to it.
+  // A journal belongs to the file beside it.
   await removeBut(join(profile, 'Default'), [...kept, ...kept.map(name => `${name}-journal`)])
 }
 

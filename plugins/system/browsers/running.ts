@@ -20,14 +20,14 @@ export interface Start {
 }
 
 const NAVIGATION_MS = 15_000
-/** A page that opens others without end opens no more than these. */
+/** Limits a page that opens others without end. */
 const MOST_PAGES = 20
 
 const MOST_WATCHERS = 8
 
-/** One Chromium that runs, the one way out of it, and its pages. */
+/** One running Chromium, its gate to the network, and its pages. */
 export class RunningBrowser {
-  /** Resolves when it is gone and nothing of it is left. */
+  /** Resolves when it has ended and its temporary files are removed. */
   readonly ended: Promise<void>
   readonly #chromium: Chromium
   readonly #gate: Gate
@@ -75,7 +75,7 @@ export class RunningBrowser {
     return this.#gate.port
   }
 
-  /** Whether it can be used; when it ends its pages close first, and those it had last are kept. */
+  /** Whether it can be used; when it ends its pages close first, and the last list is kept. */
   get alive(): boolean {
     return !this.#ending && this.#chromium.browser.isConnected()
   }
@@ -110,7 +110,7 @@ export class RunningBrowser {
     return this.#active === undefined ? undefined : this.#tabs.get(this.#active)
   }
 
-  /** Takes a place of those who may look; answers what gives it back. */
+  /** Reserves a place for a viewer; returns how to release it. */
   watch(): () => void {
     if (this.#watchers >= MOST_WATCHERS)
       refuse('too-many', `${MOST_WATCHERS} look at this browser already: close one`, { retryAfter: 30 })
@@ -122,7 +122,7 @@ export class RunningBrowser {
     }
   }
 
-  /** Hears of every change of its pages, and of its end; answers how to stop hearing. */
+  /** Subscribes to changes of its pages and to its end; returns how to unsubscribe. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -134,7 +134,7 @@ export class RunningBrowser {
     await this.ended
   }
 
-  /** Does one thing with one page. */
+  /** Performs one action on one page. */
   async act({ action, pageId, url }: Omit<BrowserAct, 'name'>): Promise<BrowserCapture | undefined> {
     const to = () =>
       url ?? refuse('invalid', `${action} needs url, found none`, { errors: [{ path: 'url', expected: 'an address' }] })
@@ -172,8 +172,7 @@ export class RunningBrowser {
   }
 
   /**
-   * Asks the browser what its pages are called now; the pages themselves are not asked, for one that hangs answers
-   * nothing.
+   * Asks the browser for the titles of its pages, not the pages themselves, because a page that hangs answers nothing.
    */
   async look(): Promise<void> {
     if (!this.alive || !this.#session) return
@@ -183,7 +182,7 @@ export class RunningBrowser {
     if (moved.length > 0) this.#changed()
   }
 
-  /** Takes a page into the list, once; it becomes the active one, as a new one does in front of a person. */
+  /** Adds a page to the list, once; it becomes the active one, as in a window. */
   #add(page: Page): Promise<Tab> {
     const known = this.#added.get(page)
     if (known) return known
@@ -201,7 +200,7 @@ export class RunningBrowser {
     const tab = await Tab.open(`p${++this.#minted}`, page).finally(() => (this.#opening -= 1))
     page.on('domcontentloaded', () => void this.look())
     page.once('close', () => setImmediate(() => this.alive && this.#drop(tab.id)))
-    // What is left of a page that crashed shows nothing and answers nothing.
+    // A crashed page shows nothing and answers nothing.
     page.once('crash', () => void page.close().catch(() => {}))
     if (page.isClosed()) refuse('conflict', 'the page was closed meanwhile')
     this.#tabs.set(tab.id, tab)
@@ -242,7 +241,7 @@ export class RunningBrowser {
     await this.#reach(tab, await this.#allowed(url))
   }
 
-  /** Looks at an address before anything is asked there. */
+  /** Checks an address before requesting it. */
   async #allowed(url: string): Promise<string> {
     const address = addressOf(url)
     if (address.protocol === 'about:') return url
@@ -262,7 +261,7 @@ export class RunningBrowser {
     this.#changed()
   }
 
-  /** Goes somewhere and waits until the answer begins to come; what is wrong with the way there is told in words. */
+  /** Navigates and waits until the response begins; describes errors in words. */
   async #navigate(
     tab: Tab,
     go: (page: Page, options: { timeout: number; waitUntil: 'commit' }) => Promise<unknown>,

@@ -12,7 +12,7 @@ const AGAIN_MS = 50
 /** The quality at which letters have no seams. */
 const SHARP = 90
 
-/** One page of a browser, with what is known of it without asking it: a page that hangs answers nothing. */
+/** One page of a browser, with its last known state, because a page that hangs answers nothing. */
 export class Tab {
   readonly id: string
   readonly page: Page
@@ -37,17 +37,17 @@ export class Tab {
     return new Tab(id, page, session, targetInfo.targetId)
   }
 
-  /** Takes what is known of it now; whether that is new. */
+  /** Updates its address and title; returns whether they changed. */
   tell(title: string | undefined): boolean {
     const before = [this.url, this.title]
     const url = this.page.url()
     if (url && !url.startsWith('chrome-error:')) this.url = url
-    // A page without a title of its own is called by its address.
+    // A page without a title is named by its address.
     if (title !== undefined) this.title = this.url.replace(/^https?:\/\//, '').startsWith(title) ? '' : title
     return this.url !== before[0] || this.title !== before[1]
   }
 
-  /** What a list says of it. */
+  /** Its entry in a list. */
   shown(active: boolean): BrowserPage {
     const title = this.title.slice(0, 300)
     return { id: this.id, ...(title && { title }), url: this.url.slice(0, 4000), active }
@@ -79,7 +79,7 @@ export class Tab {
     }
   }
 
-  /** What an expression is in its main document, in a world of its own: the page's own scripts change nothing there. */
+  /** Evaluates an expression in the main document, in an isolated world that the page's scripts cannot change. */
   ask(expression: string): Promise<unknown> {
     return settled(async () => {
       const { frameTree } = await answered(this.session.send('Page.getFrameTree'))
@@ -87,7 +87,7 @@ export class Tab {
     })
   }
 
-  /** The first answer that is one, of its documents and those framed in them which run in the same process. */
+  /** The first defined result, from the main document and the frames that run in the same process. */
   async askAll(expression: string, within?: number): Promise<unknown> {
     const { frameTree } = await answered(this.session.send('Page.getFrameTree'), within)
     const trees = [frameTree]
@@ -114,11 +114,19 @@ export class Tab {
   }
 }
 
-/** While one document takes another's place, and while what failed takes a page's, whoever asks finds neither. */
-const BETWEEN =
-  /Not attached to an active page|interrupted by another navigation to "chrome-error:|Cannot find context|No frame (?:for|with) given id|Frame was detached/i
+/** Errors while one document replaces another, or an error page replaces a document. */
+const BETWEEN = new RegExp(
+  [
+    'Not attached to an active page',
+    'interrupted by another navigation to "chrome-error:',
+    'Cannot find context',
+    'No frame (?:for|with) given id',
+    'Frame was detached',
+  ].join('|'),
+  'i',
+)
 
-/** Asks again what fell between two documents. */
+/** Repeats a request that failed because the document was being replaced. */
 export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries++) {
     try {
@@ -130,7 +138,7 @@ export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** What a page answers, if it does in time. */
+/** What a page answers, if it answers in time. */
 export const answered = async <T>(asked: Promise<T>, within = ANSWER_MS): Promise<T> => {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(

@@ -8,7 +8,7 @@ import type { RunningBrowser } from './running.js'
 import type { Tab } from './tab.js'
 
 const PATIENCE_MS = 5000
-/** What waits to be sent, beside pictures, before nothing more is read of a client. */
+/** The most frames waiting to be sent, pictures aside; beyond that the client is not read. */
 const MOST_WAITING = 64
 
 type Said = Exclude<ViewClientFrame, ViewPingFrame>
@@ -19,13 +19,13 @@ const moves = (frame: Said): boolean => frame.type === 'mouse' && frame.action =
 export class View {
   readonly #running: RunningBrowser
   readonly #hands = new PointerAndKeys()
-  /** Records that the person took the wheel. */
+  /** Records that the person took control. */
   readonly #driven: () => Promise<void>
   readonly #waiting: ViewServerFrame[] = []
   readonly #todo: { readonly frame: Said; readonly at: number }[] = []
   #working: Promise<void> | undefined
   #wake: () => void = () => {}
-  #room: () => void = () => {}
+  #drained: () => void = () => {}
   #cast: Cast | undefined
   #bound: string | undefined
   #menu = false
@@ -39,13 +39,13 @@ export class View {
     this.#driven = driven
   }
 
-  /** What is sent, each frame when the one before it has left; over when the browser or the socket is. */
+  /** The frames to send, each when the previous one has been sent; ends with the browser or the socket. */
   async *frames(from: AsyncIterable<ViewClientFrame>, signal: AbortSignal): AsyncGenerator<ViewServerFrame, void> {
     const deaf = this.#running.listen(() => this.#follow())
     const end = () => {
       this.#over = true
       this.#wake()
-      this.#room()
+      this.#drained()
     }
     signal.addEventListener('abort', end, { once: true })
     if (signal.aborted) end()
@@ -55,7 +55,7 @@ export class View {
       void this.#read(from).finally(end)
       for (;;) {
         const frame = this.#waiting.shift()
-        this.#room()
+        this.#drained()
         if (frame) {
           yield frame
           continue
@@ -120,20 +120,20 @@ export class View {
     if (tab && this.#running.alive) await this.#hands.release(tab).catch(() => {})
   }
 
-  /** Takes what the client says; an end of that is the end of the socket. */
+  /** Reads what the client sends, until the socket closes. */
   async #read(from: AsyncIterable<ViewClientFrame>): Promise<void> {
     for await (const frame of from) {
       if (this.#over) return
       if (frame.type === 'ping') this.#say({ type: 'pong' })
       else this.#plan(frame)
       while (!this.#over && (this.#waiting.length >= MOST_WAITING || this.#todo.length >= MOST_WAITING))
-        await new Promise<void>(room => {
-          this.#room = room
+        await new Promise<void>(drained => {
+          this.#drained = drained
         })
     }
   }
 
-  /** Of a way of the mouse only its end counts, while what was before is still being done. */
+  /** While earlier input is being processed, only the last of several mouse moves is kept. */
   #plan(frame: Said): void {
     const last = this.#todo.at(-1)
     if (moves(frame) && last && moves(last.frame)) this.#todo.pop()
@@ -143,15 +143,15 @@ export class View {
     })
   }
 
-  /** Does what the client said, in order. */
+  /** Processes the client's frames in order. */
   async #work(): Promise<void> {
     for (let next = this.#todo.shift(); next && !this.#over; next = this.#todo.shift()) {
-      await this.#hear(next.frame, next.at).catch(error => this.#failed(error))
-      this.#room()
+      await this.#receive(next.frame, next.at).catch(error => this.#failed(error))
+      this.#drained()
     }
   }
 
-  async #hear(frame: Said, at: number): Promise<void> {
+  async #receive(frame: Said, at: number): Promise<void> {
     await this.#switching
     if (acts(frame) && !this.#drove) {
       this.#drove = true
@@ -202,7 +202,7 @@ export class View {
     await this.#hands.key(this.#tab, frame)
   }
 
-  /** Tells of the drop-down that was clicked: its list is in no picture. */
+  /** Sends the options of a clicked drop-down, because pictures do not show its list. */
   async #openMenu(tab: Tab, at: ViewMouseFrame): Promise<void> {
     const menu = menuAt(await tab.askAll(MENU, PATIENCE_MS), at)
     if (!menu) return
@@ -224,7 +224,7 @@ export class View {
   }
 
   #failed(error: unknown): void {
-    // That the browser has ended is told by itself.
+    // The end of the browser is reported separately.
     if (this.#over || !this.#running.alive) return
     this.#say({
       type: 'error',

@@ -19,12 +19,12 @@ const LEVEL = 5
 const BLOCK = 512
 const ZERO = new Date(0)
 
-/** What to call with every number of bytes that were taken in. */
+/** Called with the number of bytes added. */
 export type Progress = (bytes: number) => void
 
 /**
- * An archive in the making: entries go into a compressed file first, since the manifest that comes before them holds
- * their checksums.
+ * An archive being written: entries go into a compressed file first, since the manifest before them holds their
+ * checksums.
  */
 export class BundleArchive {
   readonly #folder: string
@@ -47,7 +47,7 @@ export class BundleArchive {
       createWriteStream(this.#body, { mode: 0o600 }),
       { signal },
     )
-    // Whoever adds the next entry, or ends it, is told.
+    // The next `add` or `end` throws it.
     this.#written.catch(() => {})
   }
 
@@ -60,10 +60,7 @@ export class BundleArchive {
     return this.#entries
   }
 
-  /**
-   * Adds a file as it is at this moment; one that is gone, no file any more, or led to from outside the root is left
-   * out.
-   */
+  /** Adds a file as it is now; skips a path that is gone, not a file any more, or leads outside the root. */
   async add(path: string, root: string, from: string): Promise<void> {
     const handle = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(error => {
       if (LEFT_OUT.has(codeOf(error) ?? '')) return undefined
@@ -97,7 +94,7 @@ export class BundleArchive {
     )
   }
 
-  /** Of a copy, which nobody writes to while it is read. */
+  /** For a copy, which is not written to while it is read. */
   async #large(path: string, from: string): Promise<void> {
     const copy = join(this.#folder, 'large')
     await copyFile(from, copy, constants.COPYFILE_FICLONE)
@@ -166,7 +163,7 @@ export class BundleArchive {
   }
 }
 
-/** What is no file of the workspace any more, or was never to be read. */
+/** Errors of paths that are not files any more, or cannot be read. */
 const LEFT_OUT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO', 'EISDIR'])
 
 const sizeOf = ({ bytesWritten }: WriteStream): number => bytesWritten

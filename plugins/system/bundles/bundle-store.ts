@@ -18,7 +18,7 @@ export class BundleStore {
   readonly folder: string
   readonly #kept: Kept<Rows>
   readonly #now: () => number
-  /** How far the one being packed is. */
+  /** Progress of the one being packed. */
   #done = 0
 
   private constructor(folder: string, kept: Kept<Rows>, now: () => number) {
@@ -27,13 +27,13 @@ export class BundleStore {
     this.#now = now
   }
 
-  /** Opens the shelf as the last daemon left it: what it was packing failed, and no part of that is left. */
+  /** Opens the store; a backup that the last daemon was packing is marked as failed, and its files are removed. */
   static async open(files: KeptFiles, folder: string, now: () => number = Date.now): Promise<BundleStore> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const shelf = new BundleStore(folder, await Kept.open<Rows>(files, 'bundles', { bundles: [] }), now)
-    await shelf.#settle()
-    await shelf.sweep()
-    return shelf
+    const store = new BundleStore(folder, await Kept.open<Rows>(files, 'bundles', { bundles: [] }), now)
+    await store.#settle()
+    await store.sweep()
+    return store
   }
 
   get packing(): Bundle | undefined {
@@ -72,12 +72,12 @@ export class BundleStore {
     return bundle
   }
 
-  /** So many bytes more are packed. */
+  /** Adds to the number of packed bytes. */
   moved(bytes: number): void {
     this.#done += bytes
   }
 
-  /** Says how a backup stands now; one that is gone meanwhile stays so. */
+  /** Updates a backup, unless it was removed meanwhile. */
   async change(name: string, patch: Pick<Bundle, 'state'> & Partial<Bundle>): Promise<void> {
     await this.#kept.change(({ bundles }) => ({
       bundles: bundles.map(bundle => (bundle.name === name ? { ...bundle, ...patch } : bundle)),
@@ -90,7 +90,7 @@ export class BundleStore {
     await rm(place, { force: true })
   }
 
-  /** Removes what is older than a week, all but the newest three, and files nothing tells of. */
+  /** Removes backups older than a week, all but the newest three, and files without a record. */
   async sweep(): Promise<void> {
     const oldest = this.#now() - KEPT_MS
     await this.#kept.change(value => {
@@ -108,7 +108,7 @@ export class BundleStore {
   async #settle(): Promise<void> {
     const { packing } = this
     if (!packing) return
-    // Killed between its last two steps it is whole already: a file gets its name only then.
+    // If the daemon was killed between the last two steps the file is complete: it gets its name only then.
     const size = await stat(join(this.folder, packing.name)).then(
       found => found.size,
       () => undefined,

@@ -9,16 +9,14 @@ import { BundleStore } from './bundle-store.js'
 
 const SWEEP_MS = 6 * 3_600_000
 
-/** Answers what is backed up, packs and removes backups, and brings the sandbox back from one. */
+/** Lists, packs and removes backups, and restores the sandbox from one. */
 export const bundleCalls = async (
   host: Host,
 ): Promise<{ calls: Handlers<BundleCalls>; knows: (name: string) => boolean }> => {
   const { place, log, signal } = host
   const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
   const changed = () =>
-    void host
-      .call('kernel.events.publish', { domain: 'bundles' })
-      .catch(failed('watchers could not be told of a bundle'))
+    void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('publishing a bundle change failed'))
   const told = (
     type: string,
     { name }: Pick<Bundle, 'name'>,
@@ -32,40 +30,40 @@ export const bundleCalls = async (
       ...(actor !== undefined && { actor }),
     })
   await sweepMaking(place.folder)
-  const shelf = await BundleStore.open(host.files, join(place.folder, 'exports'))
-  const exports = new Exports({ host, shelf, record: told, changed })
+  const store = await BundleStore.open(host.files, join(place.folder, 'exports'))
+  const exports = new Exports({ host, store, record: told, changed })
   const downloads = new Downloads()
   let restoring = false
-  const sweep = () => Promise.all([shelf.sweep(), sweepPoints(host)]).catch(failed('old bundles could not be swept'))
+  const sweep = () => Promise.all([store.sweep(), sweepPoints(host)]).catch(failed('removing old bundles failed'))
   const sweeper = setInterval(() => void sweep(), SWEEP_MS).unref()
   signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  host.boot('Backups', () => sweepCutOff(host).catch(failed('what a restore left could not be removed')))
-  // Not in a boot step: what is old may be much, and nobody waits for it to go.
+  host.boot('Backups', () => sweepCutOff(host).catch(failed('removing the files of an interrupted restore failed')))
+  // Not in a boot step: removing much may take long, and nothing waits for it.
   host.on('daemon.ready', () => void sweep())
   host.stopping(() => exports.stop())
 
   const calls: Handlers<BundleCalls> = {
-    'GET /bundles': () => ({ exports: shelf.all }),
+    'GET /bundles': () => ({ exports: store.all }),
     'POST /bundles': async (asked, { caller }) => {
-      if (restoring) refuse('conflict', 'the sandbox is being restored: pack it when it has started anew')
+      if (restoring) refuse('conflict', 'the sandbox is being restored: pack it after the restart')
       return { name: (await exports.begin(asked, caller)).name }
     },
     'GET /bundles/download': async ({ name, ticket = '' }, { caller, http }) => {
-      const bundle = shelf.find(name)
+      const bundle = store.find(name)
       if (bundle.state !== 'ready')
         refuse(
           'conflict',
           `${name} is not ready to be downloaded: it `
             + `is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`,
         )
-      const bytes = await downloadOf(bundle, shelf.place(name), http)
+      const bytes = await downloadOf(bundle, store.place(name), http)
       if (downloads.begun(ticket)) await told('bundle.downloaded', bundle, { actor: caller.actor })
       return bytes
     },
     'DELETE /bundles/{name}': async ({ name }, { caller }) => {
-      const bundle = shelf.find(name)
+      const bundle = store.find(name)
       await exports.stop(name)
-      await shelf.remove(name)
+      await store.remove(name)
       changed()
       await told('bundle.removed', bundle, { actor: caller.actor })
       return { ok: true }
@@ -84,13 +82,13 @@ export const bundleCalls = async (
         return {
           ...report,
           restarting,
-          todo: [...report.todo, ...(restarting ? [] : ['start the sandbox anew: the bundle takes its place then'])],
+          todo: [...report.todo, ...(restarting ? [] : ['restart the sandbox: the bundle replaces its state then'])],
         }
       } finally {
-        // Once it counts, nothing else may begin before the start that carries it out.
+        // Once it is recorded, nothing else may begin before the restart that applies it.
         restoring = staged
       }
     },
   }
-  return { calls, knows: name => shelf.all.some(bundle => bundle.name === name) }
+  return { calls, knows: name => store.all.some(bundle => bundle.name === name) }
 }

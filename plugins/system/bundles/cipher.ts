@@ -20,9 +20,7 @@ const keyOf = (passphrase: string, salt: Uint8Array): Promise<Buffer> =>
     scrypt(passphrase.normalize('NFC'), salt, 32, COST, (error, key) => (error ? reject(error) : resolve(key))),
   )
 
-/**
- * Each chunk has a number of its own, and the last one says that it is: none can be left out, moved or put after it.
- */
+/** Each chunk is numbered and the last one is marked, so that none can be removed, moved or appended. */
 const nonceOf = (prefix: Uint8Array, chunk: number): Buffer => {
   const counted = Buffer.alloc(4)
   counted.writeUInt32BE(chunk)
@@ -48,10 +46,7 @@ export async function* encrypted(passphrase: string, plain: AsyncIterable<Buffer
   }
 }
 
-/**
- * What was encrypted under a passphrase; refuses another passphrase, and every change, before it gives what was
- * changed.
- */
+/** Decrypts a stream; refuses a wrong passphrase and every change before it yields changed bytes. */
 export async function* decrypted(passphrase: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined
   let key: Buffer | undefined

@@ -10,7 +10,7 @@ export interface Bundle {
   sizeBytes: Size
   /** It holds the values of secrets. */
   secrets: boolean
-  /** How much was packed so far. */
+  /** The bytes packed so far. */
   doneBytes?: Size
   /** Why it failed. */
   detail?: string
@@ -41,18 +41,18 @@ export interface RestoreReport {
   skipped: SkippedPath[]
   /** What a person must still do. */
   todo: string[]
-  /** The sandbox starts anew by itself now. */
+  /** The sandbox restarts now. */
   restarting: boolean
 }
-/** One file that a group hands over for a backup. */
+/** One file that a group contributes to a backup. */
 export interface BundlePartFile {
   name: string
   /** Where it lies. */
   path: string
-  /** When what it tells of last moved; a backup since a later time leaves it out. */
+  /** When its content last changed; a backup `since` a later time leaves it out. */
   at?: Millis
 }
-/** What a group hands over for a backup: files in its folder for what is handed over, which the backup takes away. */
+/** What a group contributes to a backup: files in its hand-over folder, which the backup removes. */
 export interface BundlePart {
   group: string
   /** Of the form of the files: a group reads its own and older ones. */
@@ -65,7 +65,7 @@ export interface BundleBytes {
   'content-type': 'application/gzip' | 'application/octet-stream'
 }
 
-/** Backups of the sandbox, and its return from one. */
+/** Backups of the sandbox, and restoring one. */
 export interface BundleCalls {
   /** List the backups on disk and the one being packed, newest first. */
   'GET /bundles'(): { exports: Bundle[] }
@@ -73,7 +73,7 @@ export interface BundleCalls {
   /**
    * Begin to pack a backup: files, every repository's history, conversations and hand-edited configuration.
    *
-   * What tools make again stays out. Answers at once and survives the client leaving; turns need not stop. With
+   * Generated files are left out. Answers at once and continues when the client disconnects; turns need not stop. With
    * `passphrase` the archive is encrypted, which `secrets` needs; else it is a plain gzip tar. `repos` packs these
    * repositories only, `since` only conversations that moved after it. The three newest are kept, none longer than 7
    * days.
@@ -100,7 +100,7 @@ export interface BundleCalls {
   /**
    * Download a finished backup with a ticket of `POST /system/ws-ticket`.
    *
-   * `range` asks for a part of it, so that a download that was cut goes on: 206, or 416 with the size.
+   * `range` asks for a part of it, so that an interrupted download can resume: 206, or 416 with the size.
    *
    * - 404: no such bundle, or its file is gone
    * - 409: the bundle is not ready
@@ -109,11 +109,11 @@ export interface BundleCalls {
   'GET /bundles/download'(input: { name: Text; ticket?: string }): BundleBytes
 
   /**
-   * Bring back what a backup holds, from a file in the workspace.
+   * Restore a backup from a file in the workspace.
    *
-   * `check` reads it whole and writes nothing. `apply` lays everything out, checks it, and has the sandbox start anew
-   * with it; what was there is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
-   * Nothing comes back that acts by itself.
+   * `check` reads it whole and writes nothing. `apply` unpacks and verifies everything and restarts the sandbox with
+   * it; the previous state is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
+   * Hooks and other things that would run by themselves are not restored.
    *
    * - 404: no such file
    * - 409: a turn runs, a bundle is being packed or restored, or a folder is in the way; nothing was written

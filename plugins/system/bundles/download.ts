@@ -29,7 +29,7 @@ export const partOf = (range: string | undefined, size: number): Part | undefine
   return part
 }
 
-/** A finished bundle, or the part of it that was asked for, read as fast as it is taken. */
+/** A finished bundle or the requested part of it, read as fast as the client takes it. */
 export const downloadOf = async (
   { name }: Pick<Bundle, 'name'>,
   path: string,
@@ -39,7 +39,7 @@ export const downloadOf = async (
   try {
     const { size } = await handle.stat()
     const tag = `"${name}"`
-    // Another tag stands for other bytes: then all of these.
+    // A different tag means different bytes: then send all of these.
     const part = ifRange === undefined || ifRange === tag ? partOf(range, size) : undefined
     const { first, last } = part ?? { first: 0, last: size - 1 }
     const headers = {
@@ -62,7 +62,7 @@ export const downloadOf = async (
   }
 }
 
-/** Which tickets began a download: one that goes on with another part is the same. */
+/** Which tickets began a download: a request for another part belongs to the same one. */
 export class Downloads {
   readonly #begun = new Set<string>()
 

@@ -5,7 +5,7 @@ import { isFull } from '../../../sdk/node/files/disk.js'
 import type { Bundle, BundlePart } from './contract.js'
 import { pack, weighBundle, type Contents } from './packing.js'
 import type { BundleStore } from './bundle-store.js'
-import { assertRoom } from './staging.js'
+import { assertSpace } from './staging.js'
 import { findFiles, findRepositories } from './workspace-files.js'
 
 /** What is asked of a backup. */
@@ -18,8 +18,8 @@ export interface AskedExport {
 
 interface ExportDeps {
   readonly host: Pick<Host, 'call' | 'collect' | 'log' | 'signal' | 'place'>
-  readonly shelf: BundleStore
-  /** Writes an entry of the activity. */
+  readonly store: BundleStore
+  /** Writes an activity entry. */
   readonly record: (
     type: string,
     bundle: Pick<Bundle, 'name'>,
@@ -46,9 +46,9 @@ export class Exports {
     return this.#starting || this.#running !== undefined
   }
 
-  /** Surveys what there is to pack, and begins; the answer does not wait for its end. */
+  /** Lists what to pack and begins packing; returns without waiting for the end. */
   async begin(asked: AskedExport, { actor }: Caller): Promise<Bundle> {
-    const { host, shelf, changed, record } = this.#deps
+    const { host, store, changed, record } = this.#deps
     if (asked.secrets && asked.passphrase === undefined) {
       refuse(
         'invalid',
@@ -65,9 +65,9 @@ export class Exports {
     try {
       const contents = await this.#survey(asked)
       const weight = await weighBundle(contents.files, contents.repositories, bytesBelow)
-      // It lies there twice for a moment, compressed: once without its manifest.
-      await assertRoom(shelf.folder, weight)
-      const bundle = await shelf.begin(
+      // The compressed data is briefly on the disk twice: once without its manifest.
+      await assertSpace(store.folder, weight)
+      const bundle = await store.begin(
         { sizeBytes: weight, secrets: asked.secrets === true, createdBy: actor },
         asked.passphrase !== undefined,
       )
@@ -82,7 +82,7 @@ export class Exports {
     }
   }
 
-  /** Stops the one being packed, and resolves when nothing is left of it. */
+  /** Stops the one being packed; resolves when its files are removed. */
   async stop(name?: string): Promise<void> {
     const running = this.#running
     if (!running || (name !== undefined && running.name !== name)) return
@@ -128,29 +128,29 @@ export class Exports {
   }
 
   async #pack(bundle: Bundle, contents: Contents, passphrase: string | undefined, signal: AbortSignal): Promise<void> {
-    const { host, shelf, changed, record } = this.#deps
+    const { host, store, changed, record } = this.#deps
     const { name, createdBy: actor } = bundle
     const told = setInterval(changed, TOLD_MS)
     try {
       const sizeBytes = await pack(contents, {
         folder: join(host.place.folder, MAKING),
-        to: join(shelf.folder, name),
+        to: join(store.folder, name),
         signal,
-        progress: bytes => shelf.moved(bytes),
+        progress: bytes => store.moved(bytes),
         parts: () => Promise.race([handedOver(host), abortOf(signal)]),
         ...(passphrase !== undefined && { passphrase }),
       })
-      await shelf.change(name, { state: 'ready', sizeBytes })
-      await shelf.sweep()
+      await store.change(name, { state: 'ready', sizeBytes })
+      await store.sweep()
       await record('bundle.ready', bundle, { actor })
     } catch (error) {
       const detail = signal.aborted ? 'it was stopped' : sentenceOf(error)
       if (detail === FAILED)
-        host.log.error('a bundle could not be packed', {
+        host.log.error('packing a bundle failed', {
           name,
           error: error instanceof Error ? error.stack : String(error),
         })
-      await shelf.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
+      await store.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
       await record('bundle.failed', bundle, { actor, error: detail })
     } finally {
       clearInterval(told)
@@ -163,7 +163,7 @@ export class Exports {
 /** Removes what a killed daemon was packing. */
 export const sweepMaking = (folder: string): Promise<void> => rm(join(folder, MAKING), { recursive: true, force: true })
 
-/** What the groups hand over; a backup that one of them failed to give its part of would only look like one. */
+/** The parts of the groups; fails if one group does, because the backup would be incomplete. */
 export const handedOver = async (host: Pick<Host, 'collect'>): Promise<BundlePart[]> => {
   const parts = await host.collect('bundle.parts')
   const missing = (await host.collect('bundle.takers')).flat().find(group => !parts.some(part => part.group === group))
@@ -172,7 +172,7 @@ export const handedOver = async (host: Pick<Host, 'collect'>): Promise<BundlePar
     : refuse('dependency', `group ${missing} could not hand over what it keeps: the log of the sandbox says why`)
 }
 
-/** Never, unless it is aborted. */
+/** Never resolves; rejects when aborted. */
 const abortOf = async (signal: AbortSignal): Promise<never> => {
   signal.throwIfAborted()
   return new Promise((_, reject) =>
@@ -182,7 +182,7 @@ const abortOf = async (signal: AbortSignal): Promise<never> => {
 
 const sentenceOf = (error: unknown): string => {
   if (error instanceof Refusal && error.reason !== 'failed') return error.message
-  return isFull(error) ? 'the disk is full: make room and pack it again' : FAILED
+  return isFull(error) ? 'the disk is full: free some space and pack it again' : FAILED
 }
 
 const bytesBelow = async (folder: string): Promise<number> => {

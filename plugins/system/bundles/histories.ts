@@ -8,14 +8,15 @@ import type { FoundRepository } from './workspace-files.js'
 const LONG_MS = 3_600_000
 const REMOTE = /^remote\.(.+)\.url$/s
 const BRANCH = /^branch\.(.+)\.(remote|merge)$/s
-/** Addresses that name a place and no program. */
+/** Remote URLs that name an address and not a program. */
 const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[^\s]+|(?!-)[\w.-]+@[\w.-]+:[^\s:][^\s]*)$/
 const NAME = /^(?!-)[\w][\w./-]{0,100}$/
-/** Only these come back: what a turn or another program keeps elsewhere is theirs to make again. */
+/** Only these refs are restored; turns and other programs recreate what they keep in others. */
 const KEPT = /^refs\/(?:heads|tags|remotes|notes|sandbox)\/[^\s~^:?*[\\\x00-\x20\x7f]+$/
 
 /**
- * Writes every commit that a repository's branches, tags and other names hold into one file, and tells how it stands.
+ * Writes every commit that a repository's branches, tags and other refs reach into one file, and returns its HEAD and
+ * refs.
  */
 export const packHistory = async (
   { repo, dir }: FoundRepository,
@@ -47,7 +48,7 @@ export const packHistory = async (
   return { ...stands, history: repo, bytes: (await stat(file)).size }
 }
 
-/** Where a repository's branches come from; of an address without who may use it. */
+/** The remotes of a repository, without credentials in their URLs. */
 const settingsOf = async (
   dir: string,
   signal: AbortSignal,
@@ -85,8 +86,8 @@ const settingsOf = async (
 }
 
 /**
- * Makes a repository of a history, beside the files that lie there already: its names, where it stands, and where its
- * branches come from. Nothing else of its settings and none of its hooks come back.
+ * Creates a repository from a history, around the files that are there already: its refs, its HEAD and its remotes. No
+ * other settings and no hooks are restored.
  */
 export const unpackHistory = async (
   dir: string,
@@ -142,7 +143,7 @@ const fetchAll = async (run: Run, file: string, detached: string | undefined): P
   const specs = [...refs.map(ref => `+${ref}:${ref}`), ...(detached ? ['+HEAD:refs/sandbox/standing'] : [])]
   if (specs.length === 0) throw new GitFailure('bundle', 1, 'it names no branch, tag or commit')
   const forgiven = FORGIVEN.flatMap(fault => ['-c', `fetch.fsck.${fault}=ignore`])
-  // A file beside us is all that is fetched from: no other transport is opened.
+  // Fetches from a local file only: no other transport is allowed.
   await run(
     [
       '-c',
@@ -163,7 +164,7 @@ const fetchAll = async (run: Run, file: string, detached: string | undefined): P
     await run(['update-ref', '--no-deref', 'HEAD', detached])
     await run(['update-ref', '-d', 'refs/sandbox/standing'])
   }
-  // What is not as it was committed shows as a change. An empty tree of a branch without commits has nothing to read.
+  // Files that differ from the commit show as changes. A branch without commits has no tree to read.
   if (
     await run(['rev-parse', '-q', '--verify', 'HEAD^{commit}']).then(
       () => true,
@@ -173,7 +174,7 @@ const fetchAll = async (run: Run, file: string, detached: string | undefined): P
     await run(['read-tree', 'HEAD'])
 }
 
-/** What kind of hash the commits of a history have: its first lines say so. */
+/** The hash algorithm of a history, from its first lines. */
 const formatOf = async (file: string): Promise<'sha1' | 'sha256'> => {
   const handle = await open(file, 'r')
   try {
@@ -186,5 +187,5 @@ const formatOf = async (file: string): Promise<'sha1' | 'sha256'> => {
 
 /** Where the history of the nth repository lies in an archive. */
 export const historyName = (at: number): string => `${String(at + 1).padStart(3, '0')}.bundle`
-/** Where that of an archive being made lies on the disk. */
+/** Where the history of an archive being made is on the disk. */
 export const historyFile = (folder: string, at: number): string => join(folder, historyName(at))

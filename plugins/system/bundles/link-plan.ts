@@ -4,15 +4,15 @@ import { foldedName } from '../../../sdk/node/files/closed-names.js'
 import { wayOf } from '../../../sdk/node/files/links.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 
-/** What the workspace will hold once a bundle is back in it; paths count from its root. */
+/** What the workspace will hold after a restore; paths are relative to its root. */
 export interface LinkPlan {
   /** The workspace's real path. */
   readonly workspace: string
-  /** Files and repositories that come back. */
+  /** Files and repositories that are restored. */
   readonly solid: Iterable<string>
-  /** Links that would come back, and what each holds. */
+  /** Links to restore, with the target of each. */
   readonly links: ReadonlyMap<string, string>
-  /** Whether what the workspace has at a path now is there afterwards too. */
+  /** Whether the restore keeps what is at a path now. */
   readonly stays: (path: string) => boolean
 }
 
@@ -24,10 +24,10 @@ const MOST_WALKED = 64 * 1024 * 1024
 const PAUSE = 256 * 1024
 
 /**
- * Finds the links of a bundle that stay out, each with the reason: followed through every link that will exist, of the
- * bundle and of what stays in the workspace, they leave it at some step or have no end.
+ * Finds the links of a bundle that must not be restored, each with the reason: resolved through all links that will
+ * exist, of the bundle and of the workspace, they leave the workspace at some step or form a loop.
  *
- * Links that stay out are followed all the same, so that what leads through one stays out too.
+ * Links that are left out are followed too, so that links through them are left out as well.
  *
  * @param linkNow What the link at an absolute path of the workspace holds now.
  */
@@ -68,7 +68,7 @@ export const strayLinks = async (
   return stray
 }
 
-/** The path that a disk which folds names may take one for. */
+/** The form under which a disk that ignores case or accents may find a path. */
 const folding = (): ((path: string) => string) => {
   const known = new Map<string, string>()
   const name = (segment: string): string => {
@@ -79,7 +79,7 @@ const folding = (): ((path: string) => string) => {
   return path => path.split('/').map(name).join('/')
 }
 
-/** The links whose name such a disk takes for that of something else in the bundle, or of a folder above it. */
+/** Links whose name such a disk confuses with another entry of the bundle or a folder above it. */
 const twins = (
   paths: readonly string[],
   fold: (path: string) => string,

@@ -40,7 +40,7 @@ export interface BundleManifest {
   readonly whole: boolean
   readonly secrets: boolean
   readonly repositories: readonly BundleRepository[]
-  /** The groups that handed something over, each with the version of what it wrote. */
+  /** The groups that contributed, each with its format version. */
   readonly groups: readonly { readonly group: string; readonly version: number }[]
   readonly entries: readonly BundleEntry[]
 }
@@ -70,7 +70,7 @@ const text = (value: unknown, what: string, most = 4096): string =>
 const count = (value: unknown, what: string): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : wrong(`${what} is no whole number`)
 
-/** The manifest that a text holds, checked field by field: it may be anybody's. */
+/** Parses a manifest and validates every field, because its origin is unknown. */
 export const parseBundleManifest = (json: string): BundleManifest => {
   let value: unknown
   try {
@@ -151,7 +151,7 @@ const repositoryOf = (value: unknown): BundleRepository => {
   }
 }
 
-/** Every path is one of the archive's own places, has one entry, and leads through none. */
+/** Every path is in a known folder of the archive, has one entry, and has no other entry as parent. */
 const checkPaths = ({ entries, repositories, groups }: BundleManifest): void => {
   const names = new Set<string>()
   for (const { path, link } of entries) {

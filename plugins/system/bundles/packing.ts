@@ -14,7 +14,7 @@ export interface Contents {
   readonly data: string
   readonly files: readonly FoundFile[]
   readonly repositories: readonly FoundRepository[]
-  /** All of the workspace and what the groups keep; else only these repositories. */
+  /** Absent: the whole workspace and the groups' parts; else only these repositories. */
   readonly whole: boolean
   readonly secrets: boolean
   readonly from: BundleManifest['from']
@@ -24,18 +24,18 @@ export interface Contents {
 
 /** How it is to be packed. */
 export interface Packing {
-  /** The folder of its half-made files, gone when this is over. */
+  /** The folder of its temporary files, removed at the end. */
   readonly folder: string
-  /** Its place when it is whole. */
+  /** Its final path. */
   readonly to: string
   readonly passphrase?: string
-  /** What the groups hand over, at this moment. */
+  /** The parts of the groups, as they are now. */
   readonly parts: () => Promise<readonly BundlePart[]>
   readonly progress: Progress
   readonly signal: AbortSignal
 }
 
-/** Packs a backup and answers its size; until it is whole, nothing has its name. */
+/** Packs a backup and returns its size; the file gets its name when it is complete. */
 export const pack = async (
   contents: Contents,
   { folder, to, passphrase, parts, progress, signal }: Packing,

@@ -11,19 +11,16 @@ import { MANIFEST, parseBundleManifest, type BundleEntry, type BundleManifest } 
 import { checkSeal } from './seal.js'
 import { tar } from './tar.js'
 
-/** Where the entries of an archive go as they are read; nothing of it counts before the whole was read. */
+/** Receives the entries of an archive as they are read; none is valid before the whole was read. */
 export interface Reader {
   begin(manifest: BundleManifest): Promise<void>
-  /** Takes one entry in; what is not read is passed over. */
+  /** Receives one entry; unread content is skipped. */
   take(entry: BundleEntry, content: AsyncIterable<Buffer>): Promise<void>
 }
 
 const MOST_MANIFEST = 64 * 1024 * 1024
 const BLOCK = 512
-/**
- * What an entry takes beside its content and names: two heads, since a long name has one of its own, and what fills
- * blocks up.
- */
+/** The size of an entry beside its content and names: two headers, since a long name has its own, and padding. */
 const HEADS = 4 * BLOCK
 const LOOSE = 1024 * 1024
 const GIB = 1024 ** 3
@@ -32,13 +29,21 @@ const MOST_TIMES = 200
 
 const NO_BUNDLE = 'this is not a bundle a sandbox made'
 const DAMAGED = 'the bundle is damaged: get it again from where it was made'
-/** What unpackers say of bytes that are none of theirs. */
-const BROKEN =
-  /^(?:Z_|ERR_ZLIB)|incorrect header|unexpected end|invalid (?:tar|stored|block|distance|literal|code|bit)|Unexpected end of data|size mismatch/i
+/** Error messages of decompressors and tar readers for invalid bytes. */
+const BROKEN = new RegExp(
+  [
+    '^(?:Z_|ERR_ZLIB)',
+    'incorrect header',
+    'unexpected end',
+    'invalid (?:tar|stored|block|distance|literal|code|bit)',
+    'size mismatch',
+  ].join('|'),
+  'i',
+)
 
 const damaged = (message = DAMAGED): never => refuse('unprocessable', message)
 
-/** Reads a bundle from its first byte to its last, and refuses one that is not exactly what was written. */
+/** Reads a whole bundle, and refuses it unless it is exactly what was written. */
 export const readBundle = async (
   path: string,
   passphrase: string | undefined,
@@ -48,7 +53,7 @@ export const readBundle = async (
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await handle.stat()
-    if (!found.isFile()) refuse('unprocessable', `${NO_BUNDLE}: it is no file`)
+    if (!found.isFile()) refuse('unprocessable', `${NO_BUNDLE}: it is not a file`)
     const bytes = await contentOf(handle, passphrase)
     return await new Reading(reader, found.size).run(bytes, signal)
   } catch (error) {
@@ -82,8 +87,8 @@ type Entry = Extract extends AsyncIterable<infer One> ? One : never
 class Reading {
   readonly #reader: Reader
   readonly #packed: number
-  /** How much may come out: what the manifest says, and until it is read, a manifest. */
-  #room = MOST_MANIFEST + LOOSE
+  /** Limits the unpacked size: to what the manifest says, and before that to the size of a manifest. */
+  #budget = MOST_MANIFEST + LOOSE
   #manifest: BundleManifest | undefined
 
   constructor(reader: Reader, packed: number) {
@@ -109,7 +114,7 @@ class Reading {
     })
     const ends = await Promise.allSettled([read, flow])
     const reasons = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
-    // Either of the two ends the other: what says why is a refusal, or else the first of them.
+    // Each of the two ends the other; a refusal gives the reason, otherwise the first error.
     if (reasons.length > 0)
       throw (
         reasons.find(reason => reason instanceof Refusal)
@@ -121,8 +126,8 @@ class Reading {
 
   async *#bounded(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const piece of bytes) {
-      this.#room -= piece.length
-      if (this.#room < 0) damaged(this.#manifest ? undefined : `${NO_BUNDLE}: its first entry is no manifest`)
+      this.#budget -= piece.length
+      if (this.#budget < 0) damaged(this.#manifest ? undefined : `${NO_BUNDLE}: its first entry is no manifest`)
       yield piece
     }
   }
@@ -158,7 +163,7 @@ class Reading {
       )
     }
     this.#manifest = manifest
-    this.#room =
+    this.#budget =
       LOOSE
       + manifest.entries.reduce(
         (sum, { path, size, link = '' }) => sum + size + HEADS + Buffer.byteLength(path + link) * 2,

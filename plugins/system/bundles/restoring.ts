@@ -14,7 +14,7 @@ import { topOf, unitsOf } from './returning.js'
 import { Judge, namesIn, privateFolder, Staging, type Judged, type StagingTarget } from './staging.js'
 import { findRepositories } from './workspace-files.js'
 
-/** A bundle that is to come back, as it was asked for. */
+/** A requested restore. */
 export interface RestoreAsked {
   readonly path: string
   readonly passphrase?: string
@@ -29,7 +29,7 @@ const CONFIG = 'config'
 const [NEW, BEFORE] = ['new', 'before']
 const STAMP = /^\d{13}-[0-9a-f]{6}$/
 
-/** Says what a bundle would bring back; nothing is written. */
+/** Lists what a bundle would restore; writes nothing. */
 export const checkBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
   const judge = new Judge(await targetOf(host))
   const manifest = await readBundle(await bundleAt(host, asked.path), asked.passphrase, judge, host.signal)
@@ -40,7 +40,7 @@ export const checkBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
   return reportOf(manifest, judged, [])
 }
 
-/** Lays a bundle out, checks it whole, and writes down the moves by which the next start puts it in place. */
+/** Unpacks and verifies a bundle, and records the moves with which the next start puts it in place. */
 export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
   const { workspace, data } = host.place
   const path = await bundleAt(host, asked.path)
@@ -74,7 +74,7 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
 
 type Places = Pick<Host, 'place'>
 
-/** Removes what a restore left that was killed before it counted. Only before another may begin. */
+/** Removes the files of a restore that was killed before it was recorded. Call it before another may begin. */
 export const sweepCutOff = async (host: Places): Promise<void> => {
   if (await isPlanned(host)) return
   await rm(stagedFolder(host), { recursive: true, force: true })
@@ -84,7 +84,7 @@ export const sweepCutOff = async (host: Places): Promise<void> => {
   }
 }
 
-/** Removes restore points older than a week; one that is being made is not. */
+/** Removes restore points older than a week, except the one being made. */
 export const sweepPoints = async (host: Places, now = Date.now()): Promise<void> => {
   if (await isPlanned(host)) return
   const points = join(host.place.folder, POINTS)
@@ -96,7 +96,7 @@ export const sweepPoints = async (host: Places, now = Date.now()): Promise<void>
 const isPlanned = async ({ place }: Places): Promise<boolean> =>
   (await lstat(join(place.data, MOVES)).catch(() => undefined)) !== undefined
 
-/** Where what a restore replaced lies in the workspace. */
+/** The workspace folder for what a restore replaced. */
 const keptBefore = async ({ place }: Places): Promise<string[]> => {
   const sandbox = join(place.workspace, SANDBOX)
   const restored = join(sandbox, RESTORED)
@@ -126,7 +126,7 @@ const refuseAtWork = async (host: RestoreHost): Promise<void> => {
     )
 }
 
-/** Folder by folder: of a whole bundle all that is in the workspace goes, else only the folders of its repositories. */
+/** A whole bundle replaces everything in the workspace, another one only the folders of its repositories. */
 const movesOf = async (
   host: RestoreHost,
   manifest: BundleManifest,
@@ -157,10 +157,7 @@ const movesOf = async (
 
 const own = (names: readonly string[]): string[] => names.filter(name => name !== SANDBOX)
 
-/**
- * What goes away and what comes in, by the names the bundle brings at the top of the workspace; refuses what stands in
- * the way.
- */
+/** What is removed and what is added, by the names the bundle has at the top of the workspace; refuses conflicts. */
 const foldersOf = async (
   { place: { workspace } }: Places,
   manifest: BundleManifest,
@@ -169,7 +166,7 @@ const foldersOf = async (
   if (manifest.whole) return { away: own(await namesIn(workspace)), in: brought }
   const units = unitsOf(manifest) ?? brought
   for (const unit of units) await refuseBehind(workspace, unit)
-  // A folder of a repository that comes back holds it whole; what lies in it of others would be taken away with it.
+  // A restored repository replaces its whole folder, including other things in it.
   const repos = manifest.repositories.map(({ repo }) => repo)
   const left = (await findRepositories(workspace))
     .map(({ repo }) => repo)
@@ -198,7 +195,7 @@ const refuseBehind = async (workspace: string, path: string): Promise<void> => {
 const POINTS = 'restore-points'
 
 /**
- * What the groups keep now goes to the restore point: beside the files of the workspace, but where no turn reads it.
+ * Moves the groups' current state to the restore point: beside the files of the workspace, but not readable for turns.
  */
 const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
   for (const { group, files } of await handedOver(host)) {

@@ -3,7 +3,7 @@ import { linkOnDisk } from '../../../sdk/node/files/links.js'
 import { strayLinks } from './link-plan.js'
 import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 
-/** Why a file or link of the bundle, by its path in the workspace, does not come back; undefined: it does. */
+/** Why a file or link of the bundle, by its path in the workspace, is not restored; undefined: it is. */
 export type ReasonAgainst = (path: string) => string | undefined
 
 const CONFIG = '.sandbox/config/'
@@ -24,7 +24,7 @@ export const unitsOf = ({
   return repos.filter(repo => !repos.some(other => repo.startsWith(`${other}/`)))
 }
 
-/** Why a path does not come back whatever lies there. */
+/** Why a path is never restored. */
 export const reasonAgainstName = ({ path, link }: Pick<BundleEntry, 'path' | 'link'>): string | undefined => {
   const parts = path.split('/')
   if (parts.some(isGitName)) return 'it belongs to git'
@@ -33,7 +33,7 @@ export const reasonAgainstName = ({ path, link }: Pick<BundleEntry, 'path' | 'li
   return link === undefined ? undefined : 'the configuration takes no links'
 }
 
-/** Judges every file and link that a bundle would bring to a workspace. */
+/** Decides for every file and link of a bundle whether it is restored. */
 export const reasonsAgainst = async (manifest: BundleManifest, workspace: string): Promise<ReasonAgainst> => {
   const units = unitsOf(manifest)
   const covered = coveredBy(units)

@@ -12,23 +12,23 @@ import { IN, type BundleEntry, type BundleManifest } from './manifest.js'
 import type { Reader } from './reading.js'
 import { reasonsAgainst, type ReasonAgainst } from './returning.js'
 
-/** What comes back, and what stays out and why. */
+/** What is restored, and what is left out and why. */
 export interface Judged {
   readonly written: { path: string; files: number }[]
   readonly skipped: { path: string; reason: string }[]
 }
 
-/** The sandbox a bundle comes back to. */
+/** The sandbox that is restored. */
 export interface StagingTarget {
   /** The workspace's real path. */
   readonly workspace: string
-  /** Whether a group takes back what it handed over once. */
+  /** Whether a group restores the part it once handed over. */
   readonly takes: (group: string) => boolean
 }
 
 const MOST_SKIPPED = 200
 
-/** Judges the entries of an archive as they are read, and writes nothing. */
+/** Checks the entries of an archive as they are read; writes nothing. */
 export class Judge implements Reader {
   readonly #target: StagingTarget
   readonly #counts = new Map<string, number>()
@@ -68,11 +68,11 @@ export class Judge implements Reader {
     await this.keep(entry, content)
   }
 
-  /** Does with an entry that comes back what is to be done with it. */
+  /** Handles an entry that is restored. */
   protected async keep(_entry: BundleEntry, _content: AsyncIterable<Buffer>): Promise<void> {}
 }
 
-/** Where an archive is laid out before it counts; real paths. */
+/** Where an archive is unpacked before it is applied; real paths. */
 export interface StagingPlaces {
   /** On the disk of the workspace. */
   readonly workspace: string
@@ -80,7 +80,7 @@ export interface StagingPlaces {
   readonly data: string
 }
 
-/** Lays an archive out beside what it will replace. Whoever makes one removes its places unless they are used. */
+/** Unpacks an archive beside what it will replace. The caller removes its folders unless they are used. */
 export class Staging extends Judge {
   readonly places: StagingPlaces
   readonly #links: { path: string; link: string }[] = []
@@ -97,9 +97,9 @@ export class Staging extends Judge {
       manifest.entries.filter(({ path }) => path.startsWith(place)).reduce((all, { size }) => all + size * times, 0)
     const { workspace, data } = this.places
     await Promise.all([workspace, data].map(folder => mkdir(folder, { recursive: true, mode: 0o700 })))
-    // A history lies there once as it comes and once as a repository.
-    await assertRoom(workspace, sum(IN.workspace, 1) + sum(IN.history, 1))
-    await assertRoom(data, sum(IN.history, 1) + sum(IN.state, 1))
+    // A history is stored twice: as unpacked and as a repository.
+    await assertSpace(workspace, sum(IN.workspace, 1) + sum(IN.history, 1))
+    await assertSpace(data, sum(IN.history, 1) + sum(IN.state, 1))
   }
 
   protected override async keep({ path, runs, link }: BundleEntry, content: AsyncIterable<Buffer>): Promise<void> {
@@ -115,14 +115,14 @@ export class Staging extends Judge {
     })
   }
 
-  /** Makes the repositories and then the links, and brings everything to the disk. */
+  /** Creates the repositories, then the links, and syncs everything to the disk. */
   async end(manifest: BundleManifest, signal: AbortSignal): Promise<void> {
     const { workspace, data } = this.places
     for (const repository of manifest.repositories) {
       const { repo, history } = repository
       const dir = repo === 'root' ? workspace : join(workspace, repo)
       await laidOut(repo, () => this.#folder(dir))
-      // Nothing of the bundle is a link yet; what somebody puts there meanwhile is not followed either.
+      // The bundle has no links yet; links that somebody adds meanwhile are not followed either.
       if ((await realpath(dir)) !== dir)
         refuse('conflict', `the folder of ${repo} became a link while the bundle was laid out: restore again`)
       await unpackHistory(dir, repository, history && join(data, history), signal)
@@ -147,10 +147,10 @@ export class Staging extends Judge {
   }
 }
 
-/** What this disk cannot hold under a name, or not beside another name. */
+/** Errors of names that the disk does not support, or not beside another name. */
 const UNFIT = new Set(['EEXIST', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'])
 
-/** Writes something of a bundle; a disk that cannot hold it under its name is told as that. */
+/** Writes an entry of a bundle; reports names that the disk does not support. */
 const laidOut = async (path: string, work: () => Promise<void>): Promise<void> => {
   try {
     await full(work())
@@ -166,25 +166,27 @@ const laidOut = async (path: string, work: () => Promise<void>): Promise<void> =
   }
 }
 
-/** What was written is told as too large where the disk is full. */
+/** Reports a full disk as `too-large`. */
 const full = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (error) {
     throw isFull(error)
-      ? new Refusal('too-large', 'the disk is full, and nothing was changed: make room and try again', { cause: error })
+      ? new Refusal('too-large', 'the disk is full, and nothing was changed: free some space and try again', {
+          cause: error,
+        })
       : error
   }
 }
 
-/** Refuses what a disk has no room for, with both sizes. */
-export const assertRoom = async (folder: string, needed: number): Promise<void> => {
+/** Refuses what does not fit on the disk, with both sizes. */
+export const assertSpace = async (folder: string, needed: number): Promise<void> => {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   if (needed > free)
     refuse(
       'too-large',
-      `this takes about ${mebibytes(needed)} of disk, and ${mebibytes(free)} are free: make room and try again`,
+      `this takes about ${mebibytes(needed)} of disk, and ${mebibytes(free)} are free: free some space and try again`,
       { fields: { neededBytes: needed, freeBytes: free } },
     )
 }

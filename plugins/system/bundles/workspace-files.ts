@@ -11,7 +11,7 @@ export interface FoundRepository {
   readonly dir: string
 }
 
-/** A file or link of the workspace that no tool makes again. */
+/** A file or link of the workspace that tools do not generate. */
 export interface FoundFile {
   /** From the workspace root. */
   readonly path: string
@@ -20,7 +20,7 @@ export interface FoundFile {
   readonly link?: string
 }
 
-/** What tools make again from what is kept. */
+/** Folders that tools generate again. */
 const MADE = new Set(['node_modules', '.venv', '__pycache__', '.cache', '.tox', '.next', '.gradle', '.git'])
 const CONFIG = '.sandbox/config'
 /** A bundle also finds repositories that no private copy has. */
@@ -36,7 +36,7 @@ export const findRepositories = async (workspace: string): Promise<FoundReposito
   const found: FoundRepository[] = []
   for await (const path of foldersWithGit(workspace, DEEPEST)) {
     const dir = join(workspace, path)
-    // A folder named .git that git does not know is none; one of another repository would say where that is.
+    // A folder named .git that git does not recognize is not a repository; git would name an outer one.
     if (await isRepository(dir)) found.push({ repo: path || 'root', dir })
   }
   return found.sort((one, other) =>
@@ -58,7 +58,7 @@ export interface Survey {
 }
 
 /**
- * Every file that is to be kept: what git does not ignore, what lies in no repository and no tool made, and the
+ * Every file to pack: files that git does not ignore, files outside repositories that tools did not generate, and the
  * configuration.
  */
 export const findFiles = async ({ workspace, wall, repositories, whole }: Survey): Promise<FoundFile[]> => {
@@ -91,7 +91,7 @@ const walked = async (workspace: string, from: string, repositories: readonly Fo
       else if (!MADE.has(entry.name) && at !== '.sandbox' && !own.has(at)) await walk(at)
     }
   }
-  // A link in the place of the folder leads to what is nobody's configuration.
+  // A link in place of the folder leads to files that are not configuration.
   const root = await lstat(join(workspace, from)).catch(() => undefined)
   if (root?.isDirectory()) await walk(from)
   return paths
@@ -105,7 +105,7 @@ const looked = async (workspace: string, paths: readonly string[]): Promise<Foun
   return files
 }
 
-/** Folders, pipes, devices and what is gone by now are no files. */
+/** Excludes folders, pipes, devices and removed files. */
 const look = async (workspace: string, path: string): Promise<FoundFile[]> => {
   if (!path.isWellFormed() || path.includes('\ufffd')) return []
   const found = await lstat(join(workspace, path)).catch(() => undefined)

@@ -6,7 +6,7 @@ type HelperHost = Pick<Host, 'call' | 'serves'>
 
 const MOST = 200
 
-/** Answers which helpers conversations have, from the group that runs them. */
+/** Serves the subagents of conversations, from the group that runs them. */
 export const helperCalls = (host: HelperHost): Handlers<HelperCalls> => ({
   'GET /system/subagents': async ({ limit = 100, ...query }, context) => {
     if (!(await host.serves('agent.helpers'))) return { sessions: [] }
@@ -33,16 +33,16 @@ export const helperCalls = (host: HelperHost): Handlers<HelperCalls> => ({
 })
 
 const unknown = (id: string): never =>
-  refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
+  refuse('not-found', `there is no subagent ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
 
-/** Whether the caller sees a conversation: an editor token those it opened, somebody limited to areas those inside. */
+/** Whether the caller sees a conversation: an editor token those it opened, a person limited to areas those inside. */
 const seeing = (host: HelperHost, context: Context): ((conversationId: string) => Promise<boolean>) => {
   const { caller, signal } = context
   if (caller.scope !== 'editor' && !caller.areas) return async () => true
   const known = new Map<string, Promise<boolean>>()
   const ask = async (id: string): Promise<boolean> => {
     if (caller.areas) {
-      // As them: what the group of conversations does not show is not there.
+      // Called with the caller's identity: a conversation that this group does not show does not exist for them.
       return (
         (await host.serves('GET /agents/{id}'))
         && host.call('GET /agents/{id}', { id }, { as: context, signal }).then(

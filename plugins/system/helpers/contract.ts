@@ -2,13 +2,13 @@ import type { tags } from 'typia'
 import type { Millis, Positive, Text } from '../../../sdk/types.js'
 import type { ConversationId, HelperSession, TranscriptMessage } from '../../agent/contract.js'
 
-/** Helpers that agents started. */
+/** Subagents that agents started. */
 export interface HelperCalls {
   /**
-   * List the helper agents that conversations started, newest first.
+   * List the subagents that conversations started, newest first.
    *
-   * Live ones and those that ended within 7 days. `before` pages by `startedAt`: `next` of the answer begins the page
-   * after it.
+   * Running ones and those that ended within 7 days. `before` pages by `startedAt`; pass the answer's `next` for the
+   * next page.
    */
   'GET /system/subagents'(input: {
     conversationId?: ConversationId
@@ -18,9 +18,9 @@ export interface HelperCalls {
   }): { sessions: HelperSession[]; next?: Millis }
 
   /**
-   * Read what one helper was asked, did and said.
+   * Read the prompt, actions and output of one subagent.
    *
-   * Live from its turn while that works, from what was kept afterwards. An `editor` token reads only helpers of
+   * While its turn runs it is read from the turn, afterwards from its record. An `editor` token reads only subagents of
    * conversations it started.
    *
    * - 404: no such subagent, or it ended more than a week ago

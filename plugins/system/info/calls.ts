@@ -3,7 +3,7 @@ import { meOf, httpRequestOf } from '../request.js'
 import type { InfoCalls } from './contract.js'
 import { Programs } from './programs.js'
 
-/** Answers what this daemon is, and what the groups found wrong in their files. */
+/** Serves facts about this daemon, and the problems that groups found in their files. */
 export const infoCalls = (host: Pick<Host, 'boot' | 'call' | 'collect'>): Handlers<InfoCalls> => {
   const programs = new Programs(host)
   host.boot('look for programs', () => programs.look())

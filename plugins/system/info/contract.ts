@@ -25,7 +25,8 @@ export interface Info {
 /** One thing in a file that the sandbox could not honour. */
 export interface ManifestProblem {
   /**
-   * The whole file, a key nobody knows, an entry that does not fit, or one that came with the code and nobody accepted.
+   * The whole file, an unknown key, an invalid entry, or an entry that came with the code and that no maintainer
+   * accepted.
    */
   kind: 'unreadable' | 'unknownKey' | 'invalidEntry' | 'unaccepted'
   detail: string
@@ -44,7 +45,7 @@ export interface InfoCalls {
   /**
    * Say what this daemon is, including the calls it serves.
    *
-   * A newer client reads from it what it may offer. Answered from memory, before the start is done too.
+   * A newer client learns from it what it can offer. Answered from memory, also while the daemon is still starting.
    */
   'GET /info'(): Info
 

@@ -4,7 +4,7 @@ import type { Program } from '../../../sdk/kernel.js'
 const FRESH = 60_000
 const PATIENCE = 5000
 
-/** The machine's programs as the groups found them; answered from memory and looked at again in the background. */
+/** The machine's programs as the groups found them; answered from memory and refreshed in the background. */
 export class Programs {
   readonly #collect: () => Promise<Program[][]>
   readonly #now: () => number
@@ -17,13 +17,13 @@ export class Programs {
     this.#now = now
   }
 
-  /** What was found last; the next look starts when that is a minute old. */
+  /** The last result; a new search starts when it is a minute old. */
   get known(): Program[] {
     if (this.#now() - this.#at >= FRESH) void this.look()
     return this.#found.map(program => ({ ...program, neededBy: [...program.neededBy] }))
   }
 
-  /** Looks now, and waits no longer than a start may take; a look that is late still counts when it comes. */
+  /** Searches now, and waits no longer than a start may take; a late result is still used. */
   async look(): Promise<void> {
     this.#looking ??= this.#read().finally(() => {
       this.#looking = undefined

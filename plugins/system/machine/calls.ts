@@ -5,10 +5,10 @@ import type { MachineCalls, ProcessUse } from './contract.js'
 import { Machine } from './machine.js'
 import { terminalServers } from './processes.js'
 
-/** Answers what the machine is doing. */
+/** Serves the figures of the machine. */
 export const machineCalls = (host: Host): Handlers<MachineCalls> => {
   const failed = (error: unknown) =>
-    void (host.signal.aborted || host.log.warn('the machine could not be looked at', { error: String(error) }))
+    void (host.signal.aborted || host.log.warn('measuring the machine failed', { error: String(error) }))
   const machine = new Machine({
     places: [
       ['workspace', host.place.workspace],
@@ -32,7 +32,9 @@ export const machineCalls = (host: Host): Handlers<MachineCalls> => {
   }
 }
 
-/** The processes that somebody limited to areas may know of: the daemon's own, and those of conversations inside. */
+/**
+ * The processes that a person limited to areas may see: the daemon's own, and those of conversations inside the areas.
+ */
 const insideOf = async (
   { call, serves }: Pick<Host, 'call' | 'serves'>,
   processes: readonly ProcessUse[],

@@ -55,7 +55,7 @@ const above = (path: string): string[] => {
   return parts.map((_, at) => `/${parts.slice(0, parts.length - at).join('/')}`).concat('')
 }
 
-/** Room on the disks that matter here; one that does not answer is left out. */
+/** Free space of the relevant disks; skips a disk that does not answer. */
 export const diskUse = async (
   places: readonly (readonly [label: DiskUse['label'], path: string])[],
 ): Promise<DiskUse[]> => {

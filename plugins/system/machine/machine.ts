@@ -10,7 +10,7 @@ export interface MachineDeps {
   readonly places: readonly (readonly [label: DiskUse['label'], path: string])[]
   /** Of all these, the processes that groups have under way. */
   readonly owned: (seen: readonly Seen[]) => Promise<OwnedProcess[]>
-  /** Told when a warning line was crossed, either way. */
+  /** Called when a warning line is crossed, in either direction. */
   readonly crossed: () => void
   readonly figures?: typeof FIGURES
 }
@@ -27,13 +27,11 @@ const FIGURES = { cpuTimes, diskUse, memoryUse }
 const MINUTE = 60_000
 const POINTS = 60
 const LINES = [80, 90, 95]
-/** Between the two looks of a first question: less would tell nothing of what a process does. */
+/** Between the two measurements of a first request: a shorter time would say little about a process. */
 const APART = 200
 const RESOLUTION = 20
 
-/**
- * What the machine does: looked at closely when somebody asks, and once a minute for the history and the warning lines.
- */
+/** Measures the machine: in detail on request, and once a minute for the history and the warning lines. */
 export class Machine {
   readonly #deps: MachineDeps
   readonly #figures: typeof FIGURES
@@ -64,7 +62,7 @@ export class Machine {
     )
   }
 
-  /** What the machine does now; who asks while somebody else's question is under way shares its answer. */
+  /** The current figures; concurrent callers share one measurement. */
   async use(history: boolean): Promise<MachineUse> {
     this.#asked ??= this.#look().finally(() => (this.#asked = undefined))
     return { ...(await this.#asked), recent: history ? this.#points.map(point => ({ ...point })) : [] }
@@ -81,7 +79,7 @@ export class Machine {
     const levels = [cpuPct, percent(memory.usedBytes, memory.limitBytes ?? memory.totalBytes), ...full]
       .map(levelOf)
       .join()
-    // Before the first measure nothing was crossed, unless something is above a line already.
+    // The first measurement crosses a line only if a figure is above one already.
     if (levels !== (this.#levels || levels.replaceAll(/\d/g, '0'))) this.#deps.crossed()
     this.#levels = levels
     if (Date.now() - this.#askedAt <= MINUTE) return
@@ -137,7 +135,7 @@ export class Machine {
 
 const levelOf = (used: number): number => LINES.filter(line => used >= line).length
 
-/** The monitor counts its own pace in. */
+/** The monitor's own interval is part of the figure. */
 const lagOf = (lag: Lag): number => {
   const late = lag.percentile(99) / 1e6 - RESOLUTION
   lag.reset()

@@ -3,7 +3,7 @@ import { contains } from '../../../sdk/node/files/paths.js'
 import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
 import type { OwnedProcess, ProcessUse } from './contract.js'
 
-/** A process as the system tells of it. */
+/** A process as the system reports it. */
 export interface Seen {
   readonly pid: number
   readonly parent: number
@@ -11,7 +11,7 @@ export interface Seen {
   /** Seconds of processor time since it began. */
   readonly cpuSeconds: number
   readonly rssBytes: number
-  /** Tells it from an earlier process of the same number. */
+  /** Distinguishes it from an earlier process with the same pid. */
   readonly began: string
 }
 
@@ -29,7 +29,7 @@ const fromProc = async (): Promise<Seen[]> => {
   const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
   const seen: Seen[] = []
   for (let at = 0; at < pids.length; at += AT_ONCE) {
-    // One that has ended meanwhile is not there any more.
+    // It has ended meanwhile.
     const texts = await Promise.all(
       pids.slice(at, at + AT_ONCE).map(pid => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')),
     )
@@ -87,7 +87,7 @@ export const parsePs = (line: string): Seen | undefined => {
 
 const named = (name: string): string => name.slice(0, NAMED).toWellFormed() || '?'
 
-/** The largest processes between two looks, each with whom it belongs to. */
+/** The largest processes between two measurements, each with its owner. */
 export const largest = (
   before: readonly Seen[],
   after: readonly Seen[],
@@ -136,7 +136,7 @@ export const terminalServers = async (seen: readonly Seen[], folder: string): Pr
 
 type Whose = Omit<OwnedProcess, 'pid'>
 
-/** Whose a process is goes by the nearest process above it that a group named. */
+/** The owner of a process is that of its nearest ancestor that a group reported. */
 const ownersOf = (
   seen: readonly Seen[],
   daemon: number,
@@ -151,7 +151,7 @@ const ownersOf = (
     const way = new Set<number>()
     for (let at: number | undefined = pid; at !== undefined && !way.has(at); at = parents.get(at)) {
       const whose = roots.get(at)
-      // Of programs the daemon itself starts only browsers are called so.
+      // Of the daemon's own child processes only browsers have this name.
       if (whose) return whose.origin === 'daemon' && BROWSER.test(name) ? { origin: 'browser' } : whose
       way.add(at)
     }

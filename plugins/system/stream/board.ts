@@ -3,24 +3,27 @@ import type { FrameForms, LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import type { AgentCard, Cards, Roster } from '../../agents/contract.js'
 import type { AgentEvent, AgentsEvent, AttentionEvent } from '../contract.js'
 
-/** Runs something later, unless the answer is called before. */
+/** Schedules a function; the returned function cancels it. */
 export type After = (ms: number, run: () => void) => () => void
 
-/** What the board needs of the daemon. */
+/** Dependencies of the board. */
 export interface BoardStreamDeps {
   readonly read: () => Promise<Roster>
-  /** Reads only these cards; undefined: the whole board is to be read. */
+  /** Reads only these cards; undefined: the whole board must be read. */
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
-  /** What somebody must reach for a conversation to exist for them; undefined: nobody limited to areas does. */
+  /** The places a person must reach to see a conversation; undefined: people limited to areas do not see it. */
   readonly places?: (card: AgentCard) => Promise<string[] | undefined>
   readonly after?: After
 }
 
 const PAUSE = 1_000
 const PATIENCE = 2_000
-/** How long cards are read one by one before the whole board is again: what moves in git alone nobody tells of. */
+/**
+ * How long cards are read one by one before the whole board is read again, because changes in git alone are not
+ * published.
+ */
 const WHOLE = 10_000
 
 const timer: After = (ms, run) => {
@@ -28,29 +31,29 @@ const timer: After = (ms, run) => {
   return () => clearTimeout(started)
 }
 
-/** A card as it was told last. */
+/** A card as last published. */
 interface Told {
   readonly card: AgentCard
   readonly json: string
-  /** What somebody must reach for it to exist for them; absent: nobody limited to areas does. */
+  /** The places a person must reach to see it; absent: people limited to areas do not see it. */
   readonly within?: string[]
 }
 
 /**
- * The fleet as watchers see it: read when something may have changed, at most once a second, and told as what differs.
+ * The fleet as watchers see it: read when something may have changed, at most once a second; publishes the differences.
  *
- * Of a change that one card is known to have made, only that card is read.
+ * If only one card can have changed, only that card is read.
  *
- * While nobody watches nothing is read. Whoever comes next has it read first, so that no change in between is lost.
+ * Without watchers nothing is read. The next watcher triggers a reading first, so that no change in between is lost.
  */
 export class BoardStream {
   readonly #deps: BoardStreamDeps
   readonly #after: After
-  /** Each card as it was told last; undefined before the first reading. */
+  /** Each card as last published; undefined before the first reading. */
   #told: ReadonlyMap<string, Told> | undefined
-  /** The cards that may be others since the last reading; undefined: any of them. */
+  /** The cards that may have changed since the last reading; undefined: any of them. */
   #due: Set<string> | undefined
-  /** Whether the whole board was read a moment ago; called off when it is again. */
+  /** Set while the last reading of the whole board is recent; cancelled by the next. */
   #whole = false
   #stale: (() => void) | undefined
   #figures = JSON.stringify([0, 0, []])
@@ -66,14 +69,15 @@ export class BoardStream {
     this.#after = deps.after ?? timer
   }
 
-  /** The groups are up: from now on their roster counts. */
+  /** Call it when the groups have started: their roster is complete from now on. */
   ready(): void {
     this.#ready = true
     this.changed()
   }
 
   /**
-   * Counts a watcher and waits, for a while, until the fleet is told as it is now; call the answer when it has gone.
+   * Adds a watcher and waits, for a limited time, until the current fleet is published; call the returned function when
+   * the watcher leaves.
    */
   async watched(): Promise<() => void> {
     this.#watchers += 1
@@ -84,7 +88,7 @@ export class BoardStream {
     }
   }
 
-  /** Something about the fleet may be another: of one conversation, or of any. */
+  /** Call it when one conversation, or any, may have changed. */
   changed(id?: string): void {
     if (!this.#ready || !this.#watchers) return
     if (id === undefined) this.#due = undefined
@@ -108,7 +112,7 @@ export class BoardStream {
     void this.#refresh()
   }
 
-  /** One reading at a time; whoever asks while one is under way shares the one after it. */
+  /** One reading at a time; requests during one share the next. */
   #refresh(): Promise<void> {
     this.#next ??= this.#last = this.#last.then(() => {
       this.#next = undefined
@@ -126,7 +130,7 @@ export class BoardStream {
       if (cards) await this.#tell(withCards(this.#told!, await this.#toldOf(cards.agents), cards), cards.rev)
       else await this.#readWhole()
     } catch (error) {
-      // What was to be read now is told with the next reading.
+      // The next reading publishes what this one was to read.
       this.#due = undefined
       throw error
     }
@@ -152,7 +156,7 @@ export class BoardStream {
     )
   }
 
-  /** What somebody must reach for a conversation on the board to exist for them, as it was told last. */
+  /** The places a person must reach to see a conversation of the board, as last published. */
   placesOf(id: string): readonly string[] | undefined {
     return this.#told?.get(id)?.within
   }
@@ -189,7 +193,7 @@ export class BoardStream {
   }
 }
 
-/** What was told, with these cards as they are now. */
+/** The published cards, with these replaced by their current state. */
 const withCards = (
   told: ReadonlyMap<string, Told>,
   moved: ReadonlyMap<string, Told>,
@@ -210,7 +214,7 @@ const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string,
     ([id, { json, within }]) => before.get(id)?.json !== json || !isDeepStrictEqual(before.get(id)?.within, within),
   )
   return [
-    // One whose folder is another now is gone for those who reach the old places alone.
+    // A conversation that moved to other folders is removed for people who reach the old places only.
     ...elsewhere.map(without),
     ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
     ...gone.map(without),
@@ -225,7 +229,7 @@ const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame => ({
   mode: 'delta',
 })
 
-/** A card for those who reach its places: figures over whole repositories only for those who reach all of them. */
+/** The card for people who reach its places: figures about whole repositories only if they reach all of them. */
 const formsOf = ({ card, within }: Told): PlacedForm[] => {
   if (!within) return []
   const { diff, landedPresence, ...rest } = card
@@ -238,13 +242,13 @@ const formsOf = ({ card, within }: Told): PlacedForm[] => {
     : [{ within, value: card }]
 }
 
-/** What a card adds to what a badge counts. */
+/** What a card adds to the badge. */
 const partOf = ({ card: { cards = [], landRequested }, within }: Told): (FrameForms['sums'] & {})['parts'] =>
   within && (cards.length > 0 || landRequested)
     ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }]
     : []
 
-/** What a badge counts; the groups of the other figures are not there. */
+/** What a badge counts; the groups of the other figures do not exist yet. */
 export const attentionFrame = (
   cards: number,
   land: number,

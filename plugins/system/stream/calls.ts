@@ -3,7 +3,7 @@ import { meOf } from '../request.js'
 import type { StreamCalls } from './contract.js'
 import { EventStream } from './events.js'
 
-/** Answers the event stream of the sandbox, and who says what of themselves on it. */
+/** Serves the event stream of the sandbox and its presence roster. */
 export const streamCalls = async (host: Host): Promise<Handlers<StreamCalls>> => {
   const events = new EventStream(host)
   await events.open()

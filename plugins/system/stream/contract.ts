@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Stream } from '../../../sdk/contract.js'
-import type { BootProgress, BootStep, Domain } from '../../../sdk/kernel.js'
+import type { BootProgress, BootStep } from '../../../sdk/kernel.js'
 import type { Count, Millis, Ok, Role } from '../../../sdk/types.js'
 import type { AgentCard } from '../../agents/contract.js'
 import type { Me } from '../access/contract.js'
@@ -8,7 +8,57 @@ import type { Me } from '../access/contract.js'
 /** A client's own name for itself. */
 export type ClientId = string & tags.MinLength<1> & tags.MaxLength<64>
 
-/** Versions of domains: each counts up by one with every change. */
+/** What can be read again when `runtimeChanged` names it; a group that announces one adds it here. */
+export type Domain =
+  | 'terminals'
+  | 'browsers'
+  | 'subagents'
+  | 'panels'
+  | 'ports'
+  | 'index'
+  | 'sessions'
+  | 'members'
+  | 'bundles'
+  | 'machine'
+  | 'needs'
+  | 'approvals'
+  | 'drafts'
+  | 'automations'
+  | 'workflows'
+  | 'loops'
+  | 'ci'
+  | 'prepush'
+  | 'offload'
+  | 'issues'
+  | 'settings'
+  | 'personas'
+  | 'skills'
+  | 'extensions'
+  | 'capabilities'
+  | 'accounts'
+  | 'providers'
+  | 'routed'
+  | 'endpoints'
+  | 'secrets'
+  | 'areas'
+  | 'safety'
+  | 'privacy'
+  | 'vpn'
+  | 'disks'
+  | 'exit'
+  | 'inventory'
+  | 'cli'
+  | 'outbox'
+  | 'share'
+  | 'chores'
+  | 'history'
+  | 'landings'
+  | 'usage'
+  | 'activity'
+  | 'logs'
+  | 'push'
+
+/** Versions of domains: each increases by one with every change. */
 export interface Versions {
   [domain: string]: number & tags.Type<'uint64'>
 }
@@ -24,7 +74,7 @@ export interface HelloEvent {
   epoch: string
   /** The newest frame of all when this was sent. */
   seq: number & tags.Type<'uint64'>
-  /** Everything since the id given follows; otherwise read each domain again whose version differs from yours. */
+  /** True: everything since the given id follows. False: read each domain again whose version differs from yours. */
   resumed: boolean
   /** Every domain this daemon announces. */
   versions: Versions
@@ -71,10 +121,10 @@ export interface PresenceEvent {
 export interface AgentsEvent {
   kind: 'agents'
   agents: AgentCard[]
-  /** Only grows; drop what is older than what you hold. */
+  /** Only increases; ignore events older than your state. */
   rev: Count
 }
-/** One card that is another, or the id of one that is gone; only with `roster=delta`. */
+/** One changed card, or the id of a removed one; only with `roster=delta`. */
 export interface AgentEvent {
   kind: 'agent'
   rev: Count
@@ -113,18 +163,18 @@ export type SystemEvent =
   | AttentionEvent
   | ResyncEvent
 
-/** What happens in the sandbox, as it happens, and who is there to see it. */
+/** The events of the sandbox, and the people who have it open. */
 export interface StreamCalls {
   /**
    * Follow everything that happens in the sandbox.
    *
-   * It begins with `hello` and the snapshots; every event has an id, and a stream that was cut goes on after
-   * `last-event-id` without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's
-   * connection on the presence roster; without it, or with a token, the caller watches unseen. A reader that falls
-   * behind gets `resync` and begins anew; who reaches less than before gets it too, and connects again. A credential
-   * that ends gets `error` with its status, a daemon that stops sends `done` with the milliseconds after which to
-   * connect again. A browser's `EventSource` sends a `ticket` of POST /system/ws-ticket in place of a credential; where
-   * the daemon has no room for it, it is told when to come again.
+   * It begins with `hello` and the snapshots. Every event has an id, and a cut stream resumes after `last-event-id`
+   * without a gap (`after` is the same for clients that cannot set headers). `clientId` puts a person's connection on
+   * the presence roster; without it, or with a token, the caller is not listed. A reader that falls behind gets
+   * `resync` and new snapshots; a caller whose access shrank gets it too, and must reconnect. When a credential ends
+   * the stream sends `error` with its status; when the daemon stops it sends `done` with the milliseconds after which
+   * to reconnect. A browser's `EventSource` sends a `ticket` of POST /system/ws-ticket instead of a credential; while
+   * too many streams are open it gets a `retry` time.
    *
    * - 429: more than 16 streams with this credential
    */
@@ -138,7 +188,7 @@ export interface StreamCalls {
   /**
    * Replace what the presence roster says about one's own open stream.
    *
-   * A field left out is cleared. A `clientId` that is unknown or somebody else's is ignored. Nothing is stored.
+   * Omitted fields are cleared. A `clientId` that is unknown or of another person is ignored. Nothing is stored.
    */
   'POST /system/presence'(input: {
     clientId: ClientId

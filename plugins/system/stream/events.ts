@@ -11,13 +11,13 @@ import { Presence } from './presence.js'
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
 
 const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
-/** After each of these one card may be another. */
+/** After each of these events one card may have changed. */
 const ONE = ['turn.settled', 'card.raised', 'card.resolved'] as const
-/** After each of these any card may be: what landed is in the tree that all are compared with. */
+/** After each of these any card may have changed, because all are compared with the tree that was landed in. */
 const ANY = ['agent.landed', 'agent.conflict', 'agent.removed'] as const
 const AGAIN = ['presence', 'attention']
 
-/** The event stream of the sandbox: who watches, what they begin with, and the frames of this group. */
+/** The event stream of the sandbox: its watchers, the snapshots they begin with, and the frames of this group. */
 export class EventStream {
   readonly presence: Presence
   readonly #host: EventsHost
@@ -41,13 +41,12 @@ export class EventStream {
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error =>
-        host.signal.aborted
-        || host.log.warn('the fleet could not be read for the event stream', { error: String(error) }),
+        host.signal.aborted || host.log.warn('reading the fleet for the event stream failed', { error: String(error) }),
       ...(after && { after }),
     })
   }
 
-  /** Puts the first snapshots up and listens for what changes them. */
+  /** Publishes the first snapshots and subscribes to what changes them. */
   async open(): Promise<void> {
     await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame(0, 0)] })
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
@@ -57,7 +56,7 @@ export class EventStream {
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }
 
-  /** Serves one watcher; its place on the roster is held until the stream ends. */
+  /** Serves one watcher, which is on the roster until the stream ends. */
   async *watch(
     { clientId, roster = 'snapshot', after }: Input<System, 'GET /events'>,
     context: Context,
@@ -93,8 +92,8 @@ export class EventStream {
   }
 
   /**
-   * Streams of whoever reaches less have ended already; those of whoever reaches more end now, to begin with all that
-   * is reached.
+   * Streams of people who lost access have ended already; streams of people who gained access end now, to begin again
+   * with all they reach.
    */
   async #changed(email: string): Promise<void> {
     const { members } = await this.#host.call('kernel.members.list')
@@ -115,7 +114,7 @@ export class EventStream {
     }
   }
 
-  /** A person is there for all; what they look at, for those who reach it. */
+  /** Everyone sees that a person is present; only people who reach a place see that they view it. */
   async #formsOf({ view, sessionId, path, ...user }: PresenceUser, places: WorkspacePaths): Promise<PlacedForm[]> {
     const ofSession = sessionId === undefined ? [] : (this.#board.placesOf(sessionId) ?? [undefined])
     const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...ofSession]

@@ -3,10 +3,10 @@ import type { PresenceUser, System } from '../contract.js'
 
 type Said = Input<System, 'POST /system/presence'>
 
-/** Who has the sandbox open, and what they say of themselves. An entry lives as long as its stream. */
+/** The people who have the sandbox open, and what their clients report. An entry lives as long as its stream. */
 export class Presence {
   readonly #show: (users: PresenceUser[]) => Promise<unknown>
-  /** One entry for each client of a person; it may have a new stream before the old one is known to be cut. */
+  /** One entry for each client of a person; a client may have a new stream before its old one is known to be closed. */
   readonly #here = new Map<string, { user: PresenceUser; streams: number }>()
 
   /** @param show Publishes the whole roster. */
@@ -18,7 +18,7 @@ export class Presence {
     return [...this.#here.values()].map(({ user }) => ({ ...user }))
   }
 
-  /** Puts a person's client on the roster; call what it answers when its stream has ended. */
+  /** Puts a person's client on the roster; call the returned function when its stream has ended. */
   async enter(caller: Caller & { readonly email: string }, clientId: string): Promise<() => Promise<void>> {
     const { email, name, picture, role } = caller
     const key = keyOf(email, clientId)
@@ -38,7 +38,7 @@ export class Presence {
     }
   }
 
-  /** Replaces what the roster says about a client; one that is unknown or of somebody else is left alone. */
+  /** Replaces the roster's entry of a client; ignores a client that is unknown or of another person. */
   async say({ email }: Caller, { clientId, ...said }: Said): Promise<void> {
     const entry = email === undefined ? undefined : this.#here.get(keyOf(email, clientId))
     if (!entry) return

@@ -1,6 +1,6 @@
 import type { Env } from '../../../sdk/node/programs/run.js'
 
-/** One session as the machine has it. */
+/** One session. */
 export interface Session {
   readonly name: string
   readonly label?: string
@@ -42,17 +42,17 @@ export interface ShellCommand {
   readonly env: Env
 }
 
-/** Who hears what a session says. */
+/** Receives the output of a session. */
 export interface TerminalListener {
   /** A piece of what the program wrote, in order. */
   data(text: string): void
   /** The program has ended; nothing follows. */
   exit(code: number): void
-  /** What was said since the last piece may have been missed: a picture of the screen is to be asked for. */
+  /** Output since the last piece may be missing: draw the screen again. */
   lost(): void
 }
 
-/** One session as it is followed. */
+/** An attached session. */
 export interface Feed {
   /**
    * Draws what the session shows, with its history.
@@ -74,18 +74,18 @@ export interface History {
   readonly more: boolean
 }
 
-/** What keeps terminals on this machine. */
+/** What runs the terminals on this machine. */
 export interface Backend {
   list(): Promise<Session[]>
   open(opening: Opening): Promise<void>
   follow(name: string, listener: TerminalListener): Promise<Feed | undefined>
-  /** Ends a session, and answers when nothing of it is left. */
+  /** Ends a session; resolves when all its processes are gone. */
   kill(name: string): Promise<void>
   /** Its last lines; undefined when there is no such session. */
   history(name: string, lines: number): Promise<History | undefined>
-  /** Goes on with the logs of what has run since before this daemon. */
+  /** Resumes the logs of sessions that are older than this daemon. */
   resume(): Promise<void>
-  /** Leaves everything as it is, once what was said is in the logs. */
+  /** Disconnects from the sessions once their output is in the logs. */
   close(): Promise<void>
 }
 

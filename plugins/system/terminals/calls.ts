@@ -15,7 +15,7 @@ import { Tmux } from './tmux.js'
 
 type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'place' | 'stopping'>
 
-/** Serves the terminals; what keeps them is looked for and started when it is first needed. */
+/** Serves the terminals; their backend is chosen and started at the first use. */
 export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof TerminalCalls> => {
   const changed = (name?: string) =>
     void host
@@ -28,13 +28,11 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
       throw error
     }))
   host.stopping(async () => (await found)?.close())
-  // Terminals that outlived the last daemon are written down before anybody asks for them.
+  // Terminals that outlived the last daemon are logged before the first call.
   host.on(
     'daemon.ready',
     () =>
-      void resume(host, backend).catch(error =>
-        host.log.warn('terminals are not written down', { error: String(error) }),
-      ),
+      void resume(host, backend).catch(error => host.log.warn('logging terminals failed', { error: String(error) })),
   )
 
   const all = new Terminals({
@@ -73,7 +71,7 @@ const findBackend = async (host: TerminalHost, changed: () => void): Promise<Bac
   const tmux = await findTmux()
   const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
   const capture: OpenCapture = (name, size) => Capture.open(join(place.data, 'logs', 'terminals', `${name}.log`), size)
-  const uncaptured = (error: unknown) => log.warn('a terminal is not written down', { error: String(error) })
+  const uncaptured = (error: unknown) => log.warn('logging a terminal failed', { error: String(error) })
   if (tmux) return new Tmux({ program: tmux.path, folder: folderOf(host), shell, changed, capture, uncaptured })
   return Ptys.open(shell, changed, capture).catch(() => missingProgram('tmux'))
 }

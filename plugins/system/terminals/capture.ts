@@ -11,7 +11,8 @@ const MOST_WAITING = 2 << 20
 const STAYS = 1 << 20
 const PIECE = 16 << 10
 /**
- * The part of its time that the daemon is busy with this at most: a program that floods its terminal is not to slow it.
+ * The largest share of the daemon's time that this may take, so that a program that floods its terminal does not slow
+ * it down.
  */
 const SHARE = 1 / 6
 const MOST_LINE = 16 << 10
@@ -23,7 +24,7 @@ export type OpenCapture = (name: string, size: TerminalSize) => Promise<Capture>
 /**
  * The log of one terminal: what it shows, as lines without credentials.
  *
- * It takes whatever it is told at once. What comes quicker than it is written goes, the oldest first, and a line says
+ * It accepts output immediately. If output comes faster than it can be written, the oldest is dropped and a line says
  * how much.
  */
 export class Capture {
@@ -32,9 +33,9 @@ export class Capture {
   #decoder = new StringDecoder('utf8')
   readonly #waiting: Buffer[] = []
   #bytes = 0
-  /** Lines that went, before those that wait; undefined: nothing did. */
+  /** How many lines were dropped before the waiting ones; undefined: none. */
   #lost: number | undefined
-  /** The line went that is being said. */
+  /** The unfinished line was dropped. */
   #amid = false
   #full: boolean | undefined
   #writing: Promise<void> | undefined
@@ -58,7 +59,7 @@ export class Capture {
     return new Capture(file, text)
   }
 
-  /** Takes what a terminal is told; it returns at once and never fails. */
+  /** Accepts terminal output; returns immediately and never fails. */
   said(bytes: Buffer): void {
     if (this.#ended) return
     const from = this.#amid ? bytes.indexOf(LINE_END) + 1 || bytes.length : 0
@@ -78,7 +79,7 @@ export class Capture {
     this.#file.write(note(words))
   }
 
-  /** Writes what waits, the line that has no end yet, and a last one about the terminal. */
+  /** Writes what is waiting, the unfinished line, and a last line about the terminal. */
   end(words: string): Promise<void> {
     return (this.#ended ??= (async () => {
       await this.#writing
@@ -88,7 +89,7 @@ export class Capture {
     })())
   }
 
-  /** Whole lines go: half of one could be the half of a credential that nobody knows as one. */
+  /** Drops whole lines: half a line could hold half a credential, which would not be recognized. */
   #drop(): void {
     do {
       const first = this.#waiting.shift()!
@@ -109,7 +110,7 @@ export class Capture {
     await Promise.resolve()
     while (this.#waiting.length) {
       const began = performance.now()
-      // More may go meanwhile.
+      // More may be dropped meanwhile.
       while (this.#lost !== undefined) await this.#skip()
       const piece = this.#take()
       await this.#text.write(this.#decoder.write(piece))
@@ -124,7 +125,7 @@ export class Capture {
     this.#full = undefined
     this.#decoder = new StringDecoder('utf8')
     this.note(`${lost} lines skipped: they came quicker than they are written down`)
-    await this.#text.forget(full)
+    await this.#text.reset(full)
   }
 
   #take(): Buffer {
@@ -144,10 +145,7 @@ export class Capture {
 
 const note = (words: string): string => `[${new Date().toISOString()} ${words}]\n`
 
-/**
- * A line that is too long ends between two words, so that nothing that is hidden by what it looks like is shown in
- * part.
- */
+/** Cuts an overlong line between two words, so that no credential is split and shown in part. */
 const shortened = (line: string): string =>
   line.length > MOST_LINE ? `${line.slice(0, MOST_LINE).replace(/\S*$/, '').toWellFormed()}${CUT}` : line
 
@@ -157,7 +155,7 @@ const countOf = (bytes: Buffer): number => {
   return count
 }
 
-/** Whether a program fills the screen after these bytes; undefined when they do not say. */
+/** Whether these bytes switch full-screen mode on or off; undefined: neither. */
 const fullAfter = (bytes: Buffer): boolean | undefined => {
   const [on, off] = [bytes.lastIndexOf('\x1b[?1049h'), bytes.lastIndexOf('\x1b[?1049l')]
   return on === off ? undefined : on > off

@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { Socket } from '../../../sdk/contract.js'
 import type { Count, Millis, Ok } from '../../../sdk/types.js'
 
-/** What a terminal session is called; what stands before the first dash tells its kind. */
+/** The name of a terminal session; the part before the first dash is its kind. */
 export type TerminalName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>
 /** How many characters stand in a row of a terminal. */
 export type Columns = number & tags.Type<'uint32'> & tags.Minimum<20> & tags.Maximum<500>
@@ -29,7 +29,7 @@ export interface TerminalSession {
   attached: Count
 }
 
-/** What is typed. */
+/** Typed input. */
 export interface TerminalInput {
   type: 'input'
   data: string
@@ -40,14 +40,14 @@ export interface TerminalResize {
   cols: Columns
   rows: Rows
 }
-/** A sign of life, to be sent every 30 s. */
+/** Send one every 30 s. */
 export interface SocketPing {
   type: 'ping'
 }
 /** What a client of a terminal sends. */
 export type TerminalClientFrame = TerminalInput | TerminalResize | SocketPing
 
-/** What the terminal shows: first what it showed already, then everything it is sent. */
+/** Output: first what the terminal showed already, then everything new. */
 export interface TerminalData {
   type: 'data'
   data: string
@@ -57,7 +57,7 @@ export interface TerminalExit {
   type: 'exit'
   code: number
 }
-/** The answer to a sign of life. */
+/** The reply to `ping`. */
 export interface SocketPong {
   type: 'pong'
 }
@@ -94,7 +94,7 @@ export interface TerminalCalls {
   /**
    * End a terminal session and everything in it.
    *
-   * Its processes are told with SIGHUP; what is there after 5 s is killed. A session that is gone already is fine.
+   * Its processes get SIGHUP and, after 5 s, SIGKILL. Ending a session that does not exist succeeds.
    */
   'DELETE /system/terminals/{name}'(input: { name: TerminalName }): Ok
 
@@ -117,8 +117,8 @@ export interface TerminalCalls {
    *
    * `ticket` is one of POST /system/ws-ticket. A session named `web-…` that does not exist is opened, any other is 404.
    * Any number of clients may watch and type; the terminal is as large as the smallest of their windows. Closing the
-   * socket ends nothing. A client that reads slowly slows the program down and loses nothing. A client that says
-   * nothing for 90 s, not even `ping`, is closed. At most 32 sockets are open.
+   * socket ends nothing. A client that reads slowly slows the program down and loses nothing. The server disconnects a
+   * client that sends nothing for 90 s, not even `ping`. At most 32 sockets are open.
    *
    * - 404: no such terminal
    * - 429: too many sockets on terminals are open

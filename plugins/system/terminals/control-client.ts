@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
-/** What a control client hears beside answers. Text is bytes, one a character. */
+/** What a control client receives besides replies. Text is bytes, one per character. */
 export interface ControlEvents {
   output(bytes: Buffer): void
   /** A line that begins with `%`, such as `%sessions-changed`. */
@@ -30,8 +30,8 @@ const OUTPUT = /^%output %\d+ /
 const ATTACHED = '%session-changed '
 
 /**
- * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and what comes out is answers, in
- * the order of the commands, and between them what happens and what programs say.
+ * A client of tmux in control mode (tmux(1), CONTROL MODE): commands go in as lines, and tmux sends replies in the
+ * order of the commands, and between them notifications and the output of programs.
  */
 export class ControlClient {
   readonly #child: Child
@@ -65,8 +65,8 @@ export class ControlClient {
   }
 
   /**
-   * Runs commands as one, with nothing in between, as soon as the client is attached; `done` is called in the place the
-   * answers have among what is said.
+   * Runs commands as one group as soon as the client is attached; `done` is called when the replies arrive, in order
+   * with the output.
    */
   run(commands: readonly string[], done: (blocks: string[][] | Error) => void): void {
     if (this.#over) return done(new Error('tmux is gone'))
@@ -77,9 +77,8 @@ export class ControlClient {
   /**
    * Reads no further, so that tmux stops reading what the program says.
    *
-   * It does so only while it has 512 bytes to send. It can be left with fewer when nothing more fits, and would then
-   * keep all that is said for as long as this lasts: where it reads on, one piece is taken after all, which mostly
-   * fills it up.
+   * It stops only while it has 512 bytes to send. It can have fewer when nothing more fits, and would then buffer all
+   * output meanwhile: if it keeps reading, this takes one piece after all, which usually fills its buffer.
    */
   pause(): void {
     if (this.#paused) return
@@ -98,7 +97,7 @@ export class ControlClient {
     this.#timer = setTimeout(() => {
       const now = this.#bytesRead()
       if (now === undefined || before === undefined) {
-        // Blind, a piece is taken ever more seldom.
+        // Without that number, pieces are taken at growing intervals.
         this.#out.resume()
         return this.#look(wait * 3, now)
       }
@@ -108,7 +107,7 @@ export class ControlClient {
     }, wait).unref()
   }
 
-  /** Leaves; the sessions stay. */
+  /** Disconnects; the sessions stay. */
   close(): void {
     this.#end()
     this.#child.kill('SIGKILL')

@@ -3,11 +3,11 @@ import type { TerminalServerFrame } from '../contract.js'
 import type { Feed, TerminalListener, TerminalSize } from './backend.js'
 
 const FULL = 1 << 20
-const ROOM = 256 << 10
+const RESUME = 256 << 10
 const PIECE = 32 << 10
-/** How often in a row a feed may be lost before the session counts as gone. */
+/** How many times in a row a feed may be lost before the session counts as ended. */
 const LOSSES = 5
-/** What a program ended with of which only that is known. */
+/** The exit code reported for a program whose own is unknown. */
 const KILLED = 137
 const RESET = '\x1bc'
 
@@ -22,82 +22,82 @@ export interface Viewer extends AsyncIterable<TerminalServerFrame> {
 interface Watcher {
   readonly inbox: Inbox<TerminalServerFrame>
   size: TerminalSize
-  /** What the session showed before was drawn for it: it follows what is said. */
+  /** The earlier output was drawn for it, so it receives new output. */
   drawn: boolean
 }
 
-/** Everyone who watches one session. Whoever is slowest holds up the program; nothing is left out for anybody. */
+/** All viewers of one session. The slowest viewer slows the program down, so that no viewer loses output. */
 export class TerminalFanout implements TerminalListener {
   readonly #follow: (listener: TerminalListener) => Promise<Feed | undefined>
   readonly #emptied: () => void
-  readonly #seats = new Set<Watcher>()
+  readonly #watchers = new Set<Watcher>()
   readonly #full = new Set<Watcher>()
   #following: Promise<Feed | undefined> | undefined
   #feed: Feed | undefined
   #size: TerminalSize | undefined
   #lost = 0
 
-  /** @param emptied Told when the last one has left; the room is not used again. */
+  /** @param emptied Called when the last viewer has left; the fan-out is not used again. */
   constructor(follow: (listener: TerminalListener) => Promise<Feed | undefined>, emptied: () => void) {
     this.#follow = follow
     this.#emptied = emptied
   }
 
   get viewers(): number {
-    return this.#seats.size
+    return this.#watchers.size
   }
 
-  /** Takes a seat; undefined when there is no such session. */
+  /** Adds a viewer; undefined when there is no such session. */
   async enter(size: TerminalSize): Promise<Viewer | undefined> {
-    const seat: Watcher = {
+    const watcher: Watcher = {
       size,
       drawn: false,
       inbox: new Inbox({
         weigh: frame => (frame.type === 'data' ? frame.data.length : 0),
         full: FULL,
-        room: ROOM,
-        pause: () => this.#hold(seat),
-        resume: () => this.#release(seat),
+        room: RESUME,
+        pause: () => this.#hold(watcher),
+        resume: () => this.#release(watcher),
       }),
     }
-    this.#seats.add(seat)
+    this.#watchers.add(watcher)
     const feed = await (this.#following ??= this.#follow(this)).catch(error => {
-      this.#leave(seat)
+      this.#leave(watcher)
       throw error
     })
     if (!feed) {
-      this.#leave(seat)
+      this.#leave(watcher)
       return undefined
     }
     this.#feed ??= feed
     this.#fit()
-    feed.draw(text => this.#drawn(seat, text))
+    feed.draw(text => this.#drawn(watcher, text))
     return {
       write: text => this.#feed?.write(text),
       resize: wanted => {
-        seat.size = wanted
+        watcher.size = wanted
         this.#fit()
       },
-      pong: () => seat.inbox.put({ type: 'pong' }),
-      leave: () => this.#leave(seat),
-      [Symbol.asyncIterator]: () => seat.inbox[Symbol.asyncIterator](),
+      pong: () => watcher.inbox.put({ type: 'pong' }),
+      leave: () => this.#leave(watcher),
+      [Symbol.asyncIterator]: () => watcher.inbox[Symbol.asyncIterator](),
     }
   }
 
   data(text: string): void {
     this.#lost = 0
-    for (const seat of this.#seats) if (seat.drawn) say(seat, text)
+    for (const watcher of this.#watchers) if (watcher.drawn) send(watcher, text)
   }
 
   exit(code: number): void {
-    for (const { inbox } of this.#seats) {
+    for (const { inbox } of this.#watchers) {
       inbox.put({ type: 'exit', code })
       inbox.end()
     }
   }
 
   lost(): void {
-    if (!this.#seats.size) return
+    if (!this.#watchers.size) return
     if (++this.#lost > LOSSES) return this.exit(KILLED)
     this.#size = undefined
     this.#feed = undefined
@@ -107,30 +107,30 @@ export class TerminalFanout implements TerminalListener {
       this.#feed = feed
       this.#fit()
       if (this.#full.size) feed.pause()
-      for (const seat of this.#seats) {
-        seat.drawn = false
-        feed.draw(text => this.#drawn(seat, RESET + text))
+      for (const watcher of this.#watchers) {
+        watcher.drawn = false
+        feed.draw(text => this.#drawn(watcher, RESET + text))
       }
     })
   }
 
-  #drawn(seat: Watcher, text: string): void {
-    say(seat, text)
-    seat.drawn = true
+  #drawn(watcher: Watcher, text: string): void {
+    send(watcher, text)
+    watcher.drawn = true
   }
 
-  #leave(seat: Watcher): void {
-    if (!this.#seats.delete(seat)) return
-    seat.inbox.end()
-    this.#release(seat)
-    if (this.#seats.size) return this.#fit()
+  #leave(watcher: Watcher): void {
+    if (!this.#watchers.delete(watcher)) return
+    watcher.inbox.end()
+    this.#release(watcher)
+    if (this.#watchers.size) return this.#fit()
     void this.#following?.then(feed => feed?.close()).catch(() => {})
     this.#emptied()
   }
 
-  /** The terminal is as large as the smallest window. */
+  /** The terminal has the size of the smallest window. */
   #fit(): void {
-    const sizes = [...this.#seats].map(({ size }) => size)
+    const sizes = [...this.#watchers].map(({ size }) => size)
     const cols = Math.min(...sizes.map(size => size.cols))
     const rows = Math.min(...sizes.map(size => size.rows))
     if (this.#size?.cols === cols && this.#size.rows === rows) return
@@ -139,17 +139,17 @@ export class TerminalFanout implements TerminalListener {
     this.#feed.resize({ cols, rows })
   }
 
-  #hold(seat: Watcher): void {
-    this.#full.add(seat)
+  #hold(watcher: Watcher): void {
+    this.#full.add(watcher)
     this.#feed?.pause()
   }
 
-  #release(seat: Watcher): void {
-    if (this.#full.delete(seat) && !this.#full.size) this.#feed?.resume()
+  #release(watcher: Watcher): void {
+    if (this.#full.delete(watcher) && !this.#full.size) this.#feed?.resume()
   }
 }
 
 /** In pieces, so that no frame is large. */
-const say = ({ inbox }: Watcher, text: string): void => {
+const send = ({ inbox }: Watcher, text: string): void => {
   for (let at = 0; at < text.length; at += PIECE) inbox.put({ type: 'data', data: text.slice(at, at + PIECE) })
 }

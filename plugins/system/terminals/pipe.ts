@@ -4,18 +4,18 @@ import { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
 
-/** A word of a shell's command, whatever stands in it. */
+/** Quotes a word of a shell command. */
 export const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-/** What is read of a pipe by name, until nobody writes to it any more. */
+/** The bytes of a named pipe, until it has no writer any more. */
 export interface PipeReader {
   data(bytes: Buffer): void
   ended(): void
 }
 
-/** A pipe by name, of this user alone: what goes through it is never on a disk. */
+/** A named pipe that only this user can open: its data is never on a disk. */
 export class OutputPipe {
-  /** The command that writes its input into the pipe, for a shell; it ends with whoever reads. */
+  /** The shell command that writes its input into the pipe; it ends with the reader. */
   readonly command: string
   readonly #path: string
   readonly #socket: Socket
@@ -26,14 +26,16 @@ export class OutputPipe {
     this.#socket = socket
   }
 
-  /** @param path In a folder of this user alone; what is there goes. */
+  /**
+   * @param path In a folder that only this user can open; replaces what is there.
+   */
   static async open(path: string, reader: PipeReader): Promise<OutputPipe> {
     await rm(path, { force: true })
     const { code, stderr } = await run(await needProgram('mkfifo'), ['-m', '600', path], {
       cwd: '/',
       env: await ownEnv(),
     })
-    if (code !== 0) throw new Error(`no pipe could be made: ${stderr}`)
+    if (code !== 0) throw new Error(`making a named pipe failed: ${stderr}`)
     const socket = new Socket({
       fd: await promisify(open)(path, constants.O_RDONLY | constants.O_NONBLOCK),
       readable: true,
@@ -44,7 +46,7 @@ export class OutputPipe {
       .on('error', () => {})
       .once('close', () => reader.ended())
     const name = inShell(path)
-    // Opened for both first, it neither waits for a reader who has gone meanwhile, nor counts as one itself.
+    // Opened for both first, it does not wait for a reader that is gone; closed again, it is no reader itself.
     return new OutputPipe(
       path,
       `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`,
@@ -52,7 +54,7 @@ export class OutputPipe {
     )
   }
 
-  /** Reads what is there until nobody writes any more, or for so many milliseconds. */
+  /** Reads until there is no writer any more, at most for the given milliseconds. */
   async close(patience: number): Promise<void> {
     if (!this.#socket.destroyed) {
       const late = setTimeout(() => this.#socket.destroy(), patience)

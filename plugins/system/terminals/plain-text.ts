@@ -10,24 +10,24 @@ const LONGEST = 256
 const RESET = '\x1bc'
 const FULL_SCREEN = '\x1b[?1049h'
 
-/** What is told of a terminal's text. */
+/** Callbacks for a terminal's text. */
 export interface ShownText {
-  /** Lines that are whole, in order. */
+  /** Called with complete lines, in order. */
   lines(texts: readonly string[]): void
 }
 
 /**
- * Turns what a program tells a terminal into the lines that a person reads there.
+ * Turns the output of a program into the lines that a person reads in the terminal.
  *
- * A line counts when the cursor has left it, once: what is drawn again above it is no new line, nor is what a program
- * shows that fills the screen.
+ * A line is reported once, when the cursor leaves it. Redrawn lines above the cursor are not reported, nor is the
+ * output of full-screen programs.
  */
 export class PlainText {
   readonly #terminal: Terminal
   readonly #shown: ShownText
-  /** The first row that was not told of yet; absent: the first there is. */
+  /** The first row not reported yet; absent: the first row. */
   #next: IMarker | undefined
-  /** The line at `#next` was told of already, as far as it is shown. */
+  /** The visible part of the line at `#next` was reported already. */
   #cut = false
   #told: string[] = []
 
@@ -35,7 +35,7 @@ export class PlainText {
     this.#terminal = terminal
     this.#shown = shown
     terminal.onLineFeed(() => this.#tell())
-    // What takes the place of rows that were erased is new.
+    // Rows that replace erased rows are new.
     terminal.parser.registerCsiHandler({ final: 'J' }, ([what]) => {
       if (what === 0) this.#erased(0)
       else if (what === 2) this.#erased(-terminal.buffer.active.cursorY)
@@ -62,7 +62,7 @@ export class PlainText {
     return this.#terminal.buffer.active.type === 'alternate'
   }
 
-  /** Shows text; it resolves when its lines are told of. */
+  /** Processes text; resolves when its lines are reported. */
   async write(text: string): Promise<void> {
     const most = PIECE_ROWS * this.#terminal.cols
     for (let at = 0; at < text.length;) {
@@ -79,9 +79,9 @@ export class PlainText {
     }
   }
 
-  /** The line that is being written, and all that was set, are forgotten. */
-  async forget(full: boolean): Promise<void> {
-    // What it is in the midst of ends there (ECMA-48, CAN).
+  /** Drops the unfinished line and all modes. */
+  async reset(full: boolean): Promise<void> {
+    // Cancels an unfinished control sequence (ECMA-48, CAN).
     await this.#write(`\x18${RESET}${full ? FULL_SCREEN : ''}`)
   }
 
@@ -90,7 +90,7 @@ export class PlainText {
     this.#terminal.resize(cols, rows)
   }
 
-  /** Tells of the line that is being written too. */
+  /** Reports the unfinished line too. */
   end(): void {
     this.#tell()
     if (!this.#cut && !this.full)
@@ -145,7 +145,7 @@ export class PlainText {
     if (next > this.#first) this.#mark(next - cursor)
   }
 
-  /** Rows from here on are empty now; offsets count from the cursor. */
+  /** Marks the rows from here on as empty; offsets count from the cursor. */
   #erased(offset: number): void {
     if (this.full || this.#first <= this.#cursor + offset) return
     this.#cut = false

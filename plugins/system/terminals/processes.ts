@@ -10,7 +10,7 @@ const LOOK = 50
 
 interface Facts {
   readonly name: string
-  /** One letter, such as `Z` for one that has ended and nobody has asked for. */
+  /** One letter, such as `Z` for a zombie. */
   readonly state: string
   readonly parent: number
   /** The process group its terminal listens to. */
@@ -50,10 +50,7 @@ const isWall = (pid: number): boolean => {
   return BUILDERS.has(basename(program)) || (basename(program) === 'sh' && args.includes(WALL))
 }
 
-/**
- * The program in front of the terminal that a process was started in, and its folder; the shell at its prompt counts as
- * none.
- */
+/** The foreground program of the terminal of a process, and its folder; undefined for the shell at its prompt. */
 export const foreground = (leader: number): { command?: string; folder?: string } => {
   const front = factsOf(leader)?.front
   if (front === undefined || front <= 0) return {}
@@ -78,7 +75,7 @@ const familyOf = (pid: number): number[] => {
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   } catch {
-    // Gone, or a system that does not tell.
+    // It has ended, or the system does not support this.
   }
   return [pid, ...children.flatMap(familyOf)]
 }

@@ -3,7 +3,7 @@ import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
 
 const LEAST: readonly [major: number, minor: number] = [3, 2]
 
-/** The path of a tmux that terminals can be kept in, and its version; one that is too old counts as none. */
+/** The path and version of a tmux that is new enough to run terminals. */
 export const findTmux = async (): Promise<{ path: string; version: string } | undefined> => {
   const path = await ownProgram('tmux')
   if (!path) return undefined

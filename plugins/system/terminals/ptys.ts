@@ -10,7 +10,7 @@ const HISTORY = 20_000
 const FULL = 1 << 20
 const ROOM = 256 << 10
 
-/** What terminals without tmux are made of, read when the first one is opened. */
+/** The libraries of terminals without tmux, loaded when the first is opened. */
 interface PtysDeps {
   readonly spawn: typeof import('@lydell/node-pty').spawn
   readonly screen: (options: ConstructorParameters<typeof Terminal>[0]) => {
@@ -114,14 +114,14 @@ export class Ptys implements Backend {
   }
 }
 
-/** What a terminal says is drawn on a screen, and written down. */
+/** Terminal output is drawn on a screen and logged. */
 interface Shows {
   readonly terminal: Terminal
   readonly picture: SerializeAddon
   readonly capture: Capture
 }
 
-/** One terminal, with the screen that what it says is drawn on. */
+/** One terminal, with the screen its output is drawn on. */
 class Held {
   readonly #opening: Opening
   readonly #pty: IPty
@@ -133,9 +133,9 @@ class Held {
   readonly #over = Promise.withResolvers<void>()
   #activityAt = Date.now()
   #ended: { readonly exitCode: number; readonly endedAt: number } | undefined
-  /** Bytes that were said and are not drawn yet. */
+  /** Bytes of output that are not drawn yet. */
   #undrawn = 0
-  /** Who holds the program up: those who watch, and the screen. */
+  /** Who paused the program: viewers, and the screen. */
   readonly #holds = new Set<'listener' | 'screen'>()
 
   constructor(opening: Opening, pty: IPty, { terminal, picture, capture }: Shows, changed: () => void) {
@@ -144,7 +144,7 @@ class Held {
     this.#terminal = terminal
     this.#picture = picture
     this.#capture = capture
-    // Without an encoding, what a terminal says comes as bytes.
+    // Without an encoding, output comes as bytes.
     pty.onData(said => this.#said(said as unknown as Buffer))
     terminal.onData(answer => this.#ended ?? pty.write(answer))
     pty.onExit(({ exitCode, signal }) => {
@@ -170,7 +170,7 @@ class Held {
     }
   }
 
-  /** Everything is told when it is drawn, so that a picture holds exactly what was told before it. */
+  /** Output is sent when it is drawn, so that a drawn screen holds exactly the output sent before it. */
   #said(bytes: Buffer): void {
     this.#activityAt = Date.now()
     this.#capture.said(bytes)
@@ -229,7 +229,7 @@ class Held {
     await this.#over.promise
   }
 
-  /** Ends with the daemon, once what was said is written down. */
+  /** Ends with the daemon, once the output is logged. */
   async hangUp(): Promise<void> {
     if (!this.#ended) this.#pty.kill('SIGHUP')
     await this.#capture.end('the daemon has ended, and the terminal with it')

@@ -10,7 +10,7 @@ import { WALL } from './processes.js'
 
 const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
 
-/** The shell of the user who runs the daemon, where it is one. */
+/** The shell of the user who runs the daemon, if it can be used. */
 const ownShell = async (): Promise<string> => {
   const named = process.env.SHELL ?? ''
   const fits =
@@ -25,16 +25,18 @@ const ownShell = async (): Promise<string> => {
 }
 
 /**
- * Goes last: when the first process of a terminal ends, the system drops what was said and not read yet.
+ * Ends last: when the first process of a terminal ends, the system drops unread output.
  *
- * A signal is heard and not ignored, or the shell would ignore it too. What starts a terminal is told of its end again
- * after it: tmux hears of no process that ends while it writes down who is logged in (libutempter sets its signal
- * aside).
+ * It handles signals instead of ignoring them, because the shell would inherit ignored ones. After the end it sends its
+ * parent SIGCHLD a few times: tmux misses a process that ends while libutempter blocks that signal.
  */
 const LAST = `trap : HUP INT QUIT TERM
 "$@"
 code=$?
-(trap '' HUP INT QUIT TERM; for wait in 0.4 0.3 1; do sleep $wait; kill -s CHLD $PPID; done) </dev/null >/dev/null 2>&1 &
+(
+  trap '' HUP INT QUIT TERM
+  for wait in 0.4 0.3 1; do sleep $wait; kill -s CHLD $PPID; done
+) </dev/null >/dev/null 2>&1 &
 sleep 0.3
 exit $code`
 

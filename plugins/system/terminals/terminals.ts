@@ -39,7 +39,7 @@ export interface TerminalsDeps {
   readonly now?: () => number
 }
 
-/** The terminals of the sandbox: what there are, who watches, and how they come and go. */
+/** The terminals of the sandbox: lists, opens and closes them, and connects their viewers. */
 export class Terminals {
   readonly #deps: TerminalsDeps
   readonly #rooms = new Map<string, TerminalFanout>()
@@ -134,7 +134,7 @@ export class Terminals {
     }
   }
 
-  /** Takes a seat before a terminal and answers what it shows from then on. */
+  /** Adds a viewer to a terminal and returns what it shows from then on. */
   async attach(
     { session: name, cols = USUAL.cols, rows = USUAL.rows, cwd }: Attached,
     context: SocketContext<TerminalClientFrame>,
@@ -158,7 +158,7 @@ export class Terminals {
         if (!/^web-[A-Za-z0-9_-]{1,40}$/.test(name)) absent(name)
         await this.open({ name, ...size, ...(cwd !== undefined && { cwd }) }, context)
       }
-      viewer = (await this.#room(name).enter(size)) ?? absent(name)
+      viewer = (await this.#fanout(name).enter(size)) ?? absent(name)
       if (context.signal.aborted) viewer.leave()
       else await this.#deps.recorded('attached', name, context)
     } catch (error) {
@@ -170,7 +170,7 @@ export class Terminals {
     return seated(viewer, leave)
   }
 
-  #room(name: string): TerminalFanout {
+  #fanout(name: string): TerminalFanout {
     const known = this.#rooms.get(name)
     if (known) return known
     const follow = async (listener: TerminalFanout) => (await this.#deps.backend()).follow(name, listener)
@@ -184,7 +184,7 @@ export class Terminals {
     return made
   }
 
-  /** Every session; one that ended long ago goes. */
+  /** Every session; removes those that ended long ago. */
   async #sessions(): Promise<Session[]> {
     const backend = await this.#deps.backend()
     const now = (this.#deps.now ?? Date.now)()
@@ -235,7 +235,7 @@ async function* seated(viewer: Viewer, leave: () => void): AsyncGenerator<Termin
   }
 }
 
-/** Does what a client sends, until it has gone. */
+/** Handles what a client sends, until it disconnects. */
 const obey = async (viewer: Viewer, frames: AsyncIterable<TerminalClientFrame>): Promise<void> => {
   for await (const frame of frames) {
     if (frame.type === 'input') viewer.write(frame.data)

@@ -7,14 +7,14 @@ import { OutputPipe } from './pipe.js'
 /** Milliseconds that what is on its way may take. */
 const PATIENCE = 1_000
 
-/** Where the logs are fed from, and who hears of it. */
+/** The source of the logs, and callbacks. */
 export interface CapturesOptions {
   /** Where the pipes are. */
   readonly folder: string
   readonly open: OpenCapture
-  /** There is no log of a terminal. */
+  /** Called when a terminal has no log. */
   readonly failed: (error: unknown) => void
-  /** Nothing is piped any more: the terminal has ended, or it was the pipe. */
+  /** Called when piping has ended, with the terminal or without it. */
   readonly broken: (name: string) => void
 }
 
@@ -26,8 +26,8 @@ interface Piped {
 /**
  * The logs of terminals that tmux keeps, fed by its own pipes (tmux(1), pipe-pane).
  *
- * Another client would do too, but tmux holds a program up for a slow client only where it is the only one. For a pipe
- * it never holds up anything and keeps what is not read yet: so it is always read, and what is too much goes here.
+ * A second client would work too, but tmux slows a program down for a slow client only if that is the only client. For
+ * a pipe it never slows the program down and buffers unread output: so this always reads, and drops the excess here.
  */
 export class TmuxCaptures {
   readonly #options: CapturesOptions
@@ -43,8 +43,8 @@ export class TmuxCaptures {
   }
 
   /**
-   * Begins the log of a terminal, and answers the shell's command that what it shows is to be piped to; a terminal
-   * without a log is one too.
+   * Begins the log of a terminal and returns the shell command to pipe its output to; without a log the terminal works
+   * all the same.
    */
   async begin(name: string, size: TerminalSize, words: string): Promise<string | undefined> {
     const { folder, open, failed } = this.#options
@@ -67,16 +67,16 @@ export class TmuxCaptures {
     this.#piped.get(name)?.capture.resize(size)
   }
 
-  /** Ends the log of a terminal that is over, or was told so. */
+  /** Ends the log of a terminal that has ended or is being ended. */
   end(name: string): Promise<void> {
     return this.#end(name, PATIENCE, 'the terminal has ended')
   }
 
-  /** Reads no further: the terminals go on. */
+  /** Stops reading; the terminals continue. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(
-      this.names.map(name => this.#end(name, 0, 'the daemon has ended: what is said meanwhile is not here')),
+      this.names.map(name => this.#end(name, 0, 'the daemon has ended: output from now on is missing here')),
     )
   }
 

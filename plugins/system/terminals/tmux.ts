@@ -29,15 +29,15 @@ export interface TmuxOptions {
   /** A folder of this user alone, for the sockets. */
   readonly folder: string
   readonly shell: (opening: Opening) => Promise<ShellCommand>
-  /** Something about the sessions is another: a program has ended. */
+  /** Called when a program has ended. */
   readonly changed: () => void
   readonly capture: OpenCapture
-  /** There is no log of a terminal. */
+  /** Called when a terminal has no log. */
   readonly uncaptured: (error: unknown) => void
 }
 
 const NAME = /^(?:web|panel|agent|job|proc)-[A-Za-z0-9_-]+$/
-/** Written anew whenever a program has ended. */
+/** Rewritten whenever a program has ended. */
 const DIED = 'died'
 const HISTORY = 100_000
 const DRAWN = 20_000
@@ -76,7 +76,7 @@ const FIELDS = [
 interface Row extends Session {
   readonly pid: number
   readonly server: number
-  /** Its terminal is closed, and its server has not heard yet how the program ended. */
+  /** Its terminal is closed, and its server does not know yet how the program ended. */
   readonly closed: boolean
 }
 
@@ -87,10 +87,9 @@ interface About {
 }
 
 /**
- * Terminals as sessions of tmux, each with a server of its own: they outlive the daemon.
+ * Terminals as sessions of tmux, each with its own server: they outlive the daemon.
  *
- * A server holds up a program for a slow client only where no other client is attached to it, whatever session that is
- * for.
+ * A server slows a program down for a slow client only if no other client is attached to the server, in any session.
  */
 export class Tmux implements Backend {
   readonly #options: TmuxOptions
@@ -140,7 +139,7 @@ export class Tmux implements Backend {
       program,
       ...args,
     ]
-    // What a hook does itself no client is told; of what it has run later they are.
+    // tmux does not notify clients of what a hook does itself, only of commands that the hook runs later.
     const hooks = [
       'run-shell -b -C "rename-window -t \'#{hook_pane}\' dead"',
       `run-shell -b ${quotedForTmux(`: > ${inShell(join(folder, DIED)).replaceAll('#', '##')}`)}`,
@@ -175,7 +174,7 @@ export class Tmux implements Backend {
       await this.#captures.end(name)
       throw new Error(`tmux did not open ${name}: ${stderr}${stdout}`)
     }
-    // Where that is not known a line in the screen says that the program has ended.
+    // If the exit code is unknown, a line on the screen says that the program has ended.
     await this.#run(name, ['set-option', '-g', 'remain-on-exit-format', ''])
   }
 
@@ -238,7 +237,7 @@ export class Tmux implements Backend {
 
   async resume(): Promise<void> {
     for (const name of await this.#names())
-      await this.#capture(name, 'the daemon began anew: what was said meanwhile is not here')
+      await this.#capture(name, 'the daemon restarted: output from the meantime is missing here')
   }
 
   async close(): Promise<void> {
@@ -253,7 +252,7 @@ export class Tmux implements Backend {
     return names
   }
 
-  /** Goes on with the log of a program that runs. */
+  /** Resumes the log of a running program. */
   async #capture(name: string, words: string): Promise<void> {
     const row = await this.#row(name)
     if (!row?.running || this.#captures.names.includes(name)) return
@@ -261,7 +260,7 @@ export class Tmux implements Backend {
     if (command !== undefined) await this.#run(name, ['pipe-pane', ...piping(name, command)])
   }
 
-  /** Of programs that have ended nothing more comes, but tmux keeps their pipes. */
+  /** Ended programs write nothing more, but tmux keeps their pipes. */
   async #endCaptures(): Promise<void> {
     for (const name of this.#captures.names) {
       const row = await this.#row(name)
@@ -306,7 +305,7 @@ export class Tmux implements Backend {
   }
 }
 
-/** One session as a control client attached to it hears it. */
+/** One session, followed by a control client attached to it. */
 class TmuxFeed implements Feed {
   readonly #name: string
   readonly #client: ControlClient
@@ -403,7 +402,7 @@ const typing = (name: string, text: string): string[] => {
   })
 }
 
-/** A program that was ended by a signal is told of as a shell does. */
+/** Reports a program that was ended by a signal as a shell does: 128 plus its number. */
 const exitOf = (status: string | undefined, signal: string | undefined): number =>
   status ? Number(status) : 128 + Number(signal)
 
@@ -411,7 +410,7 @@ const exitOf = (status: string | undefined, signal: string | undefined): number 
 const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean =>
   dead === '1' && Boolean(status || signal)
 
-/** A server of tmux can miss the end of a program (shell.ts tells why): asked again, it looks. */
+/** A tmux server can miss the end of a program (see shell.ts); another request makes it look. */
 const tellAgain = (server: number): void => {
   try {
     process.kill(server, 'SIGCHLD')

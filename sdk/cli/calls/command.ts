@@ -59,7 +59,7 @@ const isOwnFlag = ({ name }: Field): boolean => hyphenated(name) in CONNECTION |
 /** Others on this machine see arguments: what nobody may read comes from a file or standard input. */
 const isSecret = ({ name, kind }: Field): boolean => kind === 'text' && namesSecret(name)
 
-/** The fields that are told by their place: the parts of the path, and what else a call requires as one plain value. */
+/** The positional fields: the parts of the path, and the other required fields with a plain value. */
 const placedOf = (fields: readonly Field[]): Field[] =>
   fields.filter(
     field =>

@@ -15,7 +15,7 @@ export const calls: Verb = {
   summary: 'list every call of the daemon as a command: sandbox GROUP CALL',
   examples: ['calls', 'calls agents'],
   notes: [
-    'Each of them is a command of its own, with --help: sandbox settings get, sandbox agents get c-1, sandbox '
+    'Each of them is also a command, with --help: sandbox settings get, sandbox agents get c-1, sandbox '
       + 'areas list --json.',
     'They come from the document the daemon publishes, so calls of its extensions are among them.',
   ],

@@ -29,23 +29,38 @@ const NAMES = [
   'privatekey',
 ]
 const QUERY =
-  'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|password|sig|signature'
+  'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|'
+  + 'password|sig|signature'
+/** The form of keys that their issuer marks by how they begin. */
+const MARKED_KEYS = [
+  '(?:sk|rk|pk)[-_][\\w-]{16,}',
+  'gh[opsur]_\\w{20,}',
+  'github_pat_\\w{20,}',
+  'glpat-[\\w-]{16,}',
+  'xox[abeprs]-[\\w-]{10,}',
+  'AKIA[0-9A-Z]{16}',
+]
+/** What stands between the name of a header and its value, in text or in JSON. */
+const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
 
 /** Forms that give a credential away wherever they stand; what tells it from others stays. */
 const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
   [/\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?/g, REDACTED],
-  [
-    /\b(?:(?:sk|rk|pk)[-_][\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16})/g,
-    REDACTED,
-  ],
+  [new RegExp(`\\b(?:${MARKED_KEYS.join('|')})`, 'g'), REDACTED],
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
   [
-    /\b((?:proxy-)?authorization)((?:\\?")?\s*[:=]\s*(?:\\?")?)(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+/gi,
+    new RegExp(
+      String.raw`\b((?:proxy-)?authorization)(${BECOMES})(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+`,
+      'gi',
+    ),
     `$1$2${REDACTED}`,
   ],
   [
-    /\b((?:set-)?cookie|x-sandbox-(?:control|turn|extension|run)|x-api-key)((?:\\?")?\s*[:=]\s*(?:\\?")?)[^"\r\n\\]+/gi,
+    new RegExp(
+      String.raw`\b((?:set-)?cookie|x-sandbox-(?:control|turn|extension|run)|x-api-key)(${BECOMES})[^"\r\n\\]+`,
+      'gi',
+    ),
     `$1$2${REDACTED}`,
   ],
   [/\b(bearer)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],

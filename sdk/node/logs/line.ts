@@ -13,9 +13,8 @@ export const inWords = (line: string): string => {
   const detail = (err as { stack?: string } | undefined)?.stack ?? stack ?? error
   // A line break from outside must not begin a line that looks like one of the log's own.
   const words = String(message).replaceAll('\n', '\\n')
-  return visible(
-    `${level === 'warn' ? 'warning' : 'error'}: ${group ? `${group}: ` : ''}${words}${detail ? `\n${detail}`.replaceAll('\n', '\n  ') : ''}\n`,
-  )
+  const more = detail ? `\n${detail}`.replaceAll('\n', '\n  ') : ''
+  return visible(`${level === 'warn' ? 'warning' : 'error'}: ${group ? `${group}: ` : ''}${words}${more}\n`)
 }
 
 interface Parent {

@@ -11,7 +11,7 @@ export interface World {
   readonly conversations: Conversation[]
   readonly streams: Streams
   readonly faults: string[]
-  /** What tells commands of these turns from all others of the machine. */
+  /** Distinguishes the commands of these turns from all others of the machine. */
   readonly mark: string
   /** What was asked for and acknowledged, by name. */
   readonly counts: Map<string, number>
@@ -334,7 +334,7 @@ export class Driver {
     if (done) count(this.#world, done.landed ? 'land' : 'conflict')
   }
 
-  /** Makes a conversation free, as whoever wants to take something back does first. */
+  /** Makes a conversation idle, as a client does before a rewind. */
   async #free(client: Client, conversation: Conversation): Promise<void> {
     if (
       await this.#ask(conversation, { what: 'stop' }, () =>

@@ -190,7 +190,7 @@ export class Lane {
       conversation.here = 'gone'
       count(this.#world, flight.what)
       if (!isHere) return
-      // It may have been cut before it was heard: then a turn is still under way.
+      // It may have been interrupted before it was received: then a turn is still running.
       await client.call('POST /agent/stop', { conversationId: id })
       const again =
         flight.what === 'discard'
@@ -319,7 +319,7 @@ const started = async ({ client }: RunningDaemon) => {
   }
 }
 
-/** The last line of a daemon's log that tells of a failed request. */
+/** The last line of a daemon's log about a failed request. */
 const lastFailure = (data: string): string =>
   globSync('logs/daemon.log*', { cwd: data })
     .flatMap(name => readFileSync(join(data, name), 'utf8').split('\n'))

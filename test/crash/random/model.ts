@@ -10,7 +10,7 @@ export interface Message {
   readonly nth: number
   readonly body: object
   answer?: Started
-  /** Something that was acknowledged took it away; `maybe`: nobody knows whether it did. */
+  /** An acknowledged request removed it; `maybe`: the outcome is unknown. */
   gone?: 'yes' | 'maybe'
   /** The order of the queue it waited in was changed. */
   moved?: boolean
@@ -41,7 +41,7 @@ export interface Conversation {
   record: string[]
   /** What a landing last left in the workspace. */
   landed: string
-  /** What was asked, and what came of it, for whoever looks into a fault. */
+  /** The requests and their outcomes, to analyse a failure. */
   readonly told: string[]
 }
 
@@ -72,7 +72,7 @@ const disorder = (messages: readonly Message[], ids: readonly string[], delivery
     : []
 }
 
-/** What is wrong with a record at rest: every acknowledged message is there once, and nothing that nobody sent. */
+/** The faults of a record at rest: every acknowledged message must be there once, and nothing else. */
 export const recordFaults = ({ messages, forked }: Conversation, rows: readonly TranscriptMessage[]): string[] => {
   const ids = userIds(rows.slice(forked.length))
   const known = new Map(messages.map(message => [message.id, message]))

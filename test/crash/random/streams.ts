@@ -1,7 +1,7 @@
 import type { Frame } from '../../../plugins/agent/contract.js'
 import type { RunningDaemon } from '../../support/daemon.js'
 
-/** Frames that wait for somebody's answer. */
+/** Frames that wait for an answer. */
 export const CARDS: ReadonlySet<string> = new Set(['plan', 'question', 'permission'])
 
 /** The events of a stream or of a run's log: an event that was cut is none. */

@@ -23,7 +23,7 @@ export const filesIn = (folder: string, id: string): { a: string; b: string } =>
   return { a: textOf(join(folder, a)), b: textOf(join(folder, b)) }
 }
 
-/** Both files as some commit of the repository has them, also one that no branch and no log names any more. */
+/** Both files as some commit of the repository has them, also a commit without a branch or log. */
 const committed = (workspace: string, id: string): Set<string> => {
   const { a, b } = filesOf(id)
   const commits = inGit(workspace, 'cat-file', '--batch-all-objects', '--batch-check=%(objecttype) %(objectname)')
@@ -60,7 +60,7 @@ export const landingFaults = ({ workspace }: Place, conversation: Conversation):
   return [`${conversation.id}: the workspace has ${now}, which no commit has; it had ${before}`]
 }
 
-/** What nobody may leave behind in a git folder or beside it. */
+/** Files that must not be left behind in or beside a git folder. */
 const LEFT =
   /(?:\.lock|\.tmp|\.temp|~|\.new|\.old)$|(?:^|\/)(?:tmp_|\.tmp|\.sandbox-write-|\.probe)|\.lock\.\d+$|daemon\.json$/
 

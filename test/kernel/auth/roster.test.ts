@@ -22,14 +22,14 @@ const given = fc
   .record({ role: fc.constantFrom(...ROLES), areas })
   .map(({ role, areas }): Given => ({ role, ...(areas && { areas }) }))
 
-/** All that somebody may do, one by one: each thing of a role, in each area and outside of them. */
+/** All rights of a person, one by one: each right of a role, in each area and outside of them. */
 const reached = ({ role, areas }: Given): string[] => {
   const places = areas && role !== 'maintainer' ? areas : [...AREAS, 'elsewhere']
   return ROLES.slice(0, ROLES.indexOf(role) + 1).flatMap(each => [each, ...places.map(place => `${each} in ${place}`)])
 }
 const lost = (before: Given, after: Given): boolean => reached(before).some(each => !reached(after).includes(each))
 
-t.test('whoever can do anything less after an edit is named by it, and nobody else', t => {
+t.test('an edit names exactly the people who lose a right', t => {
   fc.assert(
     fc.property(given, given, (before, after) => {
       const { book } = grant(EMPTY, EMAIL, before, LOCAL.email, 1)

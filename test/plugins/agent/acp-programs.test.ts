@@ -23,17 +23,21 @@ import { createInterface } from 'node:readline'
 let last = 1000
 const waiting = new Map()
 const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
-const ask = (method, params) => new Promise(resolve => { waiting.set(++last, resolve); send({ id: last, method, params: { sessionId: 's-1', ...params } }) })
+const ask = (method, params) => new Promise(resolve => {
+  waiting.set(++last, resolve)
+  send({ id: last, method, params: { sessionId: 's-1', ...params } })
+})
 const update = update => send({ method: 'session/update', params: { sessionId: 's-1', update } })
 const say = text => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
 `
 const LOOP = `
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line)
-  if (message.method === undefined) waiting.get(message.id)?.(message)
-  else if (message.method === 'initialize') send({ id: message.id, result: { protocolVersion: 1, agentCapabilities: capabilities } })
-  else if (message.method === 'session/new' || message.method === 'session/load') send({ id: message.id, result: { sessionId: 's-1' } })
-  else if (message.method === 'session/prompt') void prompt(message.params.prompt).then(result => send({ id: message.id, ...result }))
+  const { id, method } = message
+  if (method === undefined) waiting.get(id)?.(message)
+  else if (method === 'initialize') send({ id, result: { protocolVersion: 1, agentCapabilities: capabilities } })
+  else if (method === 'session/new' || method === 'session/load') send({ id, result: { sessionId: 's-1' } })
+  else if (method === 'session/prompt') void prompt(message.params.prompt).then(result => send({ id, ...result }))
 }
 `
 /** A program that keeps to the protocol but for what it does when it is prompted. */
@@ -132,8 +136,7 @@ const failure = (frames: readonly Frame[]) => frames.find(frame => frame.kind ==
 const prose = (frames: readonly Frame[]): string =>
   frames.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '|' : '')).join('')
 
-// Programs that mean no good
-// --------------------------------------------------------------------------------------------
+// Programs that mean no good -----------------------------------------------------------------------------------------
 
 const HOSTILE: [name: string, source: string, message: RegExp, patience?: object][] = [
   [
@@ -178,7 +181,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   ['speaks another version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9/],
   [
     'opens no session',
-    agent('').replace("message.method === 'session/new'", 'false'),
+    agent('').replace("method === 'session/new'", 'false'),
     /opened no session within 3 s/,
     { startMs: 3000 },
   ],
@@ -236,11 +239,11 @@ t.test('a program that does not stop when it is told to is ended, and one that d
     ['await new Promise(() => {})', 0],
     ['await new Promise(resolve => (cancelled = resolve))', 1],
   ] as const) {
-    const { turn, stop, peers } = world(
-      t,
-      'let cancelled = () => '
-        + `{}\n${agent(`say("up"); ${source}`).replace('const message = JSON.parse(line)', "const message = JSON.parse(line)\n  if (message.method === 'session/cancel') cancelled()")}`,
+    const program = agent(`say("up"); ${source}`).replace(
+      'const message = JSON.parse(line)',
+      "$&\n  if (message.method === 'session/cancel') cancelled()",
     )
+    const { turn, stop, peers } = world(t, `let cancelled = () => {}\n${program}`)
     const frames = await turn({}, ({ kind }) => kind === 'delta' && stop.abort())
     t.notOk(failure(frames), 'a stop is no failure')
     t.equal(peers.size, left)
@@ -250,11 +253,12 @@ t.test('a program that does not stop when it is told to is ended, and one that d
 t.test('a flood of words is read no faster than it is written down', async t => {
   const { turn } = world(
     t,
-    agent(
-      'const text = "x".repeat(60000); for (let n = 0; n < 3000; n++) { if '
-        + '(!process.stdout.write(JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: '
-        + '"s-1", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } } } }) + "\\n")) await new Promise(resolve => process.stdout.once("drain", resolve)) }',
-    ),
+    agent(`
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'x'.repeat(60000) } }
+    const message = { jsonrpc: '2.0', method: 'session/update', params: { sessionId: 's-1', update } }
+    for (let n = 0; n < 3000; n++)
+      if (!process.stdout.write(JSON.stringify(message) + '\\n'))
+        await new Promise(resolve => process.stdout.once('drain', resolve))`),
   )
   const before = process.memoryUsage().rss
   let most = 0
@@ -274,11 +278,15 @@ t.test('what a program says outside its session, and what makes no sense, is lef
   const { turn } = world(
     t,
     agent(`
-    send({ method: 'session/update', params: { sessionId: 'other', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'foreign' } } } })
+    const foreign = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'foreign' } }
+    send({ method: 'session/update', params: { sessionId: 'other', update: foreign } })
     send({ id: 77, result: {} })
     send({ method: 'nonsense/at_all', params: [] })
-    for (const params of [undefined, null, 3, [], { sessionId: 's-1' }, { sessionId: 's-1', update: null }, { sessionId: 's-1', update: { sessionUpdate: 'tool_call' } }, { sessionId: 's-1', update: { sessionUpdate: 'plan', entries: [null, 3, {}] } }, { sessionId: 's-1', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 5 } } }])
-      send({ method: 'session/update', params })
+    for (const params of [undefined, null, 3, [], { sessionId: 's-1' }]) send({ method: 'session/update', params })
+    update(null)
+    update({ sessionUpdate: 'tool_call' })
+    update({ sessionUpdate: 'plan', entries: [null, 3, {}] })
+    update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 5 } })
     const unknown = await ask('sandbox/secrets', {})
     const invalid = await ask('fs/read_text_file', { path: 7 })
     say(unknown.error.code + ' ' + invalid.error.code)`),
@@ -288,8 +296,7 @@ t.test('what a program says outside its session, and what makes no sense, is lef
   t.equal(failure(frames), undefined)
 })
 
-// What a program may do
-// -------------------------------------------------------------------------------------------------
+// What a program may do ----------------------------------------------------------------------------------------------
 
 t.test('files are read and written inside the tree only, and every call passes the gate and shows', async t => {
   const { turn, root, gated } = world(
@@ -297,12 +304,14 @@ t.test('files are read and written inside the tree only, and every call passes t
     agent(`
     const root = process.env.PWD
     const write = (path, content) => ask('fs/write_text_file', { path, content })
-    const told = []
-    for (const path of [root + '/deep/a.txt', root + '/../outside.txt', '/etc/passwd', 'a.txt', root + '/.git/config', root + '/link/x'])
-      told.push((await write(path, 'one\\ntwo\\nthree\\n')).error?.code ?? 'ok')
-    const read = await ask('fs/read_text_file', { path: root + '/deep/a.txt', line: 2, limit: 1 })
-    told.push(read.result.content, (await ask('fs/read_text_file', { path: root + '/none' })).error.code, (await ask('fs/read_text_file', { path: '/etc/passwd' })).error.code)
-    say(told.join(' '))`).replaceAll('process.env.PWD', 'process.cwd()'),
+    const read = params => ask('fs/read_text_file', params)
+    const paths = ['/deep/a.txt', '/../outside.txt', '/.git/config', '/link/x'].map(path => root + path)
+    paths.splice(2, 0, '/etc/passwd', 'a.txt')
+    const found = []
+    for (const path of paths) found.push((await write(path, 'one\\ntwo\\nthree\\n')).error?.code ?? 'ok')
+    found.push((await read({ path: root + '/deep/a.txt', line: 2, limit: 1 })).result.content)
+    for (const path of [root + '/none', '/etc/passwd']) found.push((await read({ path })).error.code)
+    say(found.join(' '))`).replaceAll('process.env.PWD', 'process.cwd()'),
   )
   mkdirSync(join(root, '..', 'elsewhere'))
   await import('node:fs/promises').then(({ symlink }) => symlink('../elsewhere', join(root, 'link')))
@@ -326,19 +335,28 @@ t.test('a yes counts for what was asked and for nothing else, whatever the progr
     t,
     agent(`
     const root = process.cwd()
-    const toolCall = { toolCallId: 't1', title: 'Edit a.txt', kind: 'edit', status: 'pending', locations: [{ path: root + '/a.txt' }] }
+    const write = (name, content) => ask('fs/write_text_file', { path: root + '/' + name, content })
+    const said = ({ error }) => error ? 'no' : 'ok'
+    const locations = [{ path: root + '/a.txt' }]
+    const toolCall = { toolCallId: 't1', title: 'Edit a.txt', kind: 'edit', status: 'pending', locations }
     update({ sessionUpdate: 'tool_call', ...toolCall })
-    const options = [{ optionId: 'y', name: 'Yes', kind: 'allow_once' }, { optionId: 'n', name: 'No', kind: 'reject_once' }]
+    const options = [
+      { optionId: 'y', name: 'Yes', kind: 'allow_once' },
+      { optionId: 'n', name: 'No', kind: 'reject_once' },
+    ]
     const answer = await ask('session/request_permission', { toolCall, options })
     update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', locations: [{ path: root + '/b.txt' }] })
-    const [a, b] = [await ask('fs/write_text_file', { path: root + '/a.txt', content: 'a' }), await ask('fs/write_text_file', { path: root + '/b.txt', content: 'b' })]
+    const a = await write('a.txt', 'a')
+    const b = await write('b.txt', 'b')
     update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' })
-    const after = await ask('fs/write_text_file', { path: root + '/a.txt', content: 'late' })
+    const after = await write('a.txt', 'late')
     const run = { toolCallId: 't2', title: 'ls', kind: 'execute', rawInput: { command: 'echo shown' } }
     const granted = await ask('session/request_permission', { toolCall: run, options })
     const commands = []
-    for (const command of ['echo other > made', 'echo shown', 'echo shown']) commands.push((await ask('terminal/create', { command })).error ? 'no' : 'ok')
-    say([answer.result.outcome.optionId, a.error ? 'no' : 'ok', b.error ? 'no' : 'ok', after.error ? 'no' : 'ok', granted.result.outcome.optionId, ...commands].join(' '))`),
+    for (const command of ['echo other > made', 'echo shown', 'echo shown'])
+      commands.push(said(await ask('terminal/create', { command })))
+    const chosen = [answer, granted].map(({ result }) => result.outcome.optionId)
+    say([chosen[0], said(a), said(b), said(after), chosen[1], ...commands].join(' '))`),
     { permit: async call => ({ allow: call.id === 't1' || call.id === 't2' }) },
   )
   const frames = await turn()
@@ -387,7 +405,9 @@ t.test('commands run in the tree with their own words, can be ended, and end wit
     told.push((await wait(two)).exitCode, (await ask('terminal/output', { terminalId: two })).result.output.trim())
     const long = await create({ command: 'sleep 600' })
     await ask('terminal/kill', { terminalId: long })
-    told.push((await wait(long)).signal, (await ask('terminal/release', { terminalId: long })).result ? 'released' : 'kept', (await ask('terminal/output', { terminalId: long })).error.code)
+    told.push((await wait(long)).signal)
+    told.push((await ask('terminal/release', { terminalId: long })).result ? 'released' : 'kept')
+    told.push((await ask('terminal/output', { terminalId: long })).error.code)
     const much = await create({ command: 'head -c 3000000 /dev/zero | tr "\\\\0" x', outputByteLimit: 1000 })
     await wait(much)
     const { output, truncated } = (await ask('terminal/output', { terminalId: much })).result
@@ -426,12 +446,24 @@ t.test('what a program shows of its work becomes frames', async t => {
     update({ sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { type: 'text', text: 'one ' } })
     update({ sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { type: 'text', text: 'block' } })
     update({ sessionUpdate: 'agent_message_chunk', messageId: 'm2', content: { type: 'text', text: 'next' } })
-    update({ sessionUpdate: 'tool_call', toolCallId: 'x', title: 'Look around', kind: 'search', status: 'in_progress', locations: [{ path: root + '/src/a.ts', line: 3 }, { path: '/etc/passwd' }] })
-    update({ sessionUpdate: 'tool_call_update', toolCallId: 'x', status: 'completed', content: [{ type: 'content', content: { type: 'text', text: 'found' } }, { type: 'content', content: { type: 'resource_link', name: 'p', uri: 'file://' + root + '/p.png', mimeType: 'image/png' } }, { type: 'diff', path: root + '/b', oldText: null, newText: 'n' }] })
+    update({
+      sessionUpdate: 'tool_call', toolCallId: 'x', title: 'Look around', kind: 'search', status: 'in_progress',
+      locations: [{ path: root + '/src/a.ts', line: 3 }, { path: '/etc/passwd' }],
+    })
+    const link = { type: 'resource_link', name: 'p', uri: 'file://' + root + '/p.png', mimeType: 'image/png' }
+    update({
+      sessionUpdate: 'tool_call_update', toolCallId: 'x', status: 'completed',
+      content: [
+        { type: 'content', content: { type: 'text', text: 'found' } },
+        { type: 'content', content: link },
+        { type: 'diff', path: root + '/b', oldText: null, newText: 'n' },
+      ],
+    })
     update({ sessionUpdate: 'tool_call_update', toolCallId: 'x', status: 'pending' })
     update({ sessionUpdate: 'tool_call_update', toolCallId: 'late', title: 'Never announced', kind: 'wild' })
     update({ sessionUpdate: 'plan', entries: [{ content: 'do', priority: 'high', status: 'in_progress' }] })
-    update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: '/test', description: 'Runs tests', input: { hint: 'which' } }] })
+    const availableCommands = [{ name: '/test', description: 'Runs tests', input: { hint: 'which' } }]
+    update({ sessionUpdate: 'available_commands_update', availableCommands })
     update({ sessionUpdate: 'usage_update', used: 5, size: 100, cost: { amount: 0.25, currency: 'USD' } })`),
   )
   const frames = (await turn()).filter(({ kind }) => kind !== 'session' && kind !== 'init')

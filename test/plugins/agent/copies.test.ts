@@ -256,9 +256,11 @@ t.test('a daemon killed while it fills a copy leaves nothing that the next one c
   git(workspace, 'config', 'filter.f.smudge', path)
   mkdirSync(join(workspace, '.git/info'), { recursive: true })
   writeFileSync(join(workspace, '.git/info/attributes'), '*.txt filter=f\n')
+  const { href } = new URL('../../../plugins/agent/copies/copies.js', import.meta.url)
+  const deps = { workspace, data, folder: join(data, 'plugins/agent'), grants }
   const code = `
-    const { Copies } = await import(${JSON.stringify(new URL('../../../plugins/agent/copies/copies.js', import.meta.url).href)})
-    await new Copies(${JSON.stringify({ workspace, data, folder: join(data, 'plugins/agent'), grants })}).ensure('c-1', [])`
+    const { Copies } = await import(${JSON.stringify(href)})
+    await new Copies(${JSON.stringify(deps)}).ensure('c-1', [])`
   const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'inherit' })
   await reached()
   daemon.kill('SIGKILL')

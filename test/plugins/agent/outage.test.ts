@@ -93,8 +93,7 @@ t.test('the error of an outage says whether and when the turn is run again', asy
   t.same(told(true, 5, now - HOUR + 1_200_000), OUT, 'the next try would come too late')
 })
 
-// The breaker
-// ----------------------------------------------------------------------------------------------------------
+// The breaker --------------------------------------------------------------------------------------------------------
 
 /** Resolves when an event has come so many times more. */
 const counted = (heard: EventEmitter, event: string, count: number) =>

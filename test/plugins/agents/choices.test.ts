@@ -455,9 +455,10 @@ t.test("twenty conversations land at once on one repository, and a person's unco
     ids.map(() => ({ landed: true })),
   )
   t.equal(books(workspace), before)
+  const theirs = Object.fromEntries(ids.map((_, at) => [at * 20 + 5, `agent ${at}`]))
   t.same(work(workspace), {
     ...Object.fromEntries(ids.map((_, at) => [`f${at}.txt`, `file ${lines(5, { 3: `agent ${at}` })}`])),
-    'shared.txt': `file ${lines(400, { ...Object.fromEntries(ids.map((_, at) => [at * 20 + 5, `agent ${at}`])), 395: 'mine' })}`,
+    'shared.txt': `file ${lines(400, { ...theirs, 395: 'mine' })}`,
     'mine.txt': 'file mine\n',
     'untracked.txt': 'file mine\n',
   })

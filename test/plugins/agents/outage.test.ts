@@ -95,8 +95,7 @@ t.test('bad input, unknown conversations and the shared tree are refused, and no
   t.same([autoLand, resumeAfterOutage], [undefined, undefined])
 })
 
-// Landing by itself
-// ------------------------------------------------------------------------------------------------------
+// Landing by itself --------------------------------------------------------------------------------------------------
 
 t.test(
   'a conversation whose turns land by themselves lands the one now running, until it follows the rules again',
@@ -159,8 +158,7 @@ t.test(
   },
 )
 
-// Outages
-// ----------------------------------------------------------------------------------------------------------------
+// Outages ------------------------------------------------------------------------------------------------------------
 
 t.test(
   'unless that is wanted, a turn that dies of an outage stays failed, and says that it could be resumed',

@@ -76,7 +76,7 @@ t.test(
     await t.rejects(one.look(), /not now/)
     fails = false
     areas.set('src', area('src', 'docs'))
-    one.forget('src')
+    one.drop('src')
     await one.look()
     t.same(told, [['docs']])
     areas.delete('docs')

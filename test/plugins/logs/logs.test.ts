@@ -145,7 +145,7 @@ t.test('what does not fit, and a name that leads elsewhere, is refused and gives
   )
 })
 
-t.test('every log is listed with its kind, the one that changed last first', async t => {
+t.test('every log is listed with its kind, the last changed first', async t => {
   const daemon = await withLogs(t)
   t.same(await daemon.client.call('GET /logs'), { files: [] })
   const names = [
@@ -215,7 +215,7 @@ t.test('a window holds whole lines: the end of a log, or from an offset on', asy
   t.equal(all, numbered(1000), 'pages make up the log')
 })
 
-t.test('a line longer than the window is cut and marked, and what is no text is shown as that', async t => {
+t.test('a line longer than the window is cut and marked, and invalid UTF-8 is shown as such', async t => {
   const daemon = await withLogs(t, { 'daemon.log': `${'x'.repeat(500)}\nshort\n`, 'crash/one.log': 'y'.repeat(500) })
   const cut = await read(daemon, { offset: 0, bytes: 100 })
   t.match(cut, { text: `${'x'.repeat(100)}… (cut)\n`, truncated: true, next: 501 })
@@ -326,7 +326,7 @@ t.test('a reader who comes back goes on where it was, whatever the log is called
   late.stop()
 })
 
-t.test('without a memory of the reader, where lines end tells the file', async t => {
+t.test('after a restart the file is recognized by where its lines end', async t => {
   const daemon = await withLogs(t, { 'daemon.log': `${'x'.repeat(500)}\n`, 'daemon.log.1': numbered(20) })
   const stranger = await following(t, daemon, 'name=daemon.log', { 'last-event-id': String(numbered(5).length) })
   t.same(await stranger.texts(15), numbered(15, 5).trimEnd().split('\n'))
@@ -408,7 +408,7 @@ t.test('old logs go: idle ones, the oldest of too many and of too much, and none
   t.same(await names(), ['crash/0.log', 'crash/1.log', 'daemon.log'])
 })
 
-t.test('watchers are told that a log appeared, within ten seconds', async t => {
+t.test('a new log is published within ten seconds', async t => {
   const daemon = await daemonWith(t, ['logs', 'system'])
   const events = await openEvents(t, daemon)
   await events.until('hello')

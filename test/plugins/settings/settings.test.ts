@@ -36,7 +36,7 @@ const post = async (daemon: Support, path: string, body: string, headers: { [nam
   const response = await daemon.fetch(path, { method: 'POST', body, headers })
   return { status: response.status, body: (await response.json()) as { message: string; errors?: { path: string }[] } }
 }
-/** A store that forgets. */
+/** A store that keeps nothing. */
 const memory = () => {
   const kept = new Map<string, unknown>()
   return {
@@ -44,7 +44,7 @@ const memory = () => {
     set: async (key: string, value: unknown) => void kept.set(key, value),
   }
 }
-const warnings = (daemon: Support): string[] => daemon.logged.filter(line => line.includes('does not count'))
+const warnings = (daemon: Support): string[] => daemon.logged.filter(line => line.includes('do not take effect'))
 
 t.test('without a credential nothing is read or written', async t => {
   const daemon = await daemonWith(t, ['settings'])
@@ -73,75 +73,72 @@ t.test('a control token reads by its scope and never writes', async t => {
   t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
 })
 
-t.test(
-  'a key that is no setting and a value that does not fit are refused by name, and nothing is written',
-  async t => {
-    const daemon = await daemonWith(t, ['settings'])
-    const bad: [key: string, value: unknown][] = [
-      ['terseOutput', true],
-      ['x', 1],
-      ['toString', 1],
-      ['workspaceMap', true],
-      ['agentRetentionDays', -1],
-      ['agentRetentionDays', 366],
-      ['agentRetentionDays', '3'],
-      ['agentRetentionDays', [3]],
-      ['agentRetentionDays', null],
-      ['autoResumeOnRestart', 1],
-      ['autoResumeOnRestart', null],
-      ['resumeAfterOutage', 'yes'],
-      ['resumeAfterOutage', null],
-      ['subagentsAtOnce', 0],
-      ['subagentsAtOnce', 201],
-      ['subagentsAtOnce', '20'],
-      ['subagentsPerTurn', 0],
-      ['subagentsPerTurn', 2001],
-      ['subagentDepth', 0],
-      ['subagentDepth', 11],
-      ['subagentDepth', true],
-      ['network', 'none'],
-      ['network', true],
-      ['networkOnly', 'yes'],
-      ['networkAllow', 'localhost:1'],
-      ['networkAllow', Array(201).fill('a.example')],
-    ]
-    for (const [key, value] of bad) {
-      const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
-      t.match(
-        await post(daemon, '/settings', body),
-        { status: 400, body: { message: key, errors: exactly({ path: key }) } },
-        body,
-      )
-      t.match(
-        await post(daemon, '/settings/patch', `{"set":${body}}`),
-        { status: 400, body: { errors: exactly({ path: `set.${key}` }) } },
-        body,
-      )
-    }
-    t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
-    t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
-    for (const body of [
-      '{"sets":{}}',
-      '{"set":[]}',
-      '{"set":null}',
-      '{"unset":["x"]}',
-      '{"unset":["workspaceMap"]}',
-      '{"unset":"agentRetentionDays"}',
-      '{"revision":1}',
-      '{"agentRetentionDays":2}',
-    ]) {
-      t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
-    }
-    t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), {
-      status: 400,
-      body: { message: 'in both' },
-    })
-    t.same(await daemon.client.call('GET /settings'), DEFAULTS)
-    t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
-  },
-)
+t.test('an unknown key and an invalid value are refused by name, and nothing is written', async t => {
+  const daemon = await daemonWith(t, ['settings'])
+  const bad: [key: string, value: unknown][] = [
+    ['terseOutput', true],
+    ['x', 1],
+    ['toString', 1],
+    ['workspaceMap', true],
+    ['agentRetentionDays', -1],
+    ['agentRetentionDays', 366],
+    ['agentRetentionDays', '3'],
+    ['agentRetentionDays', [3]],
+    ['agentRetentionDays', null],
+    ['autoResumeOnRestart', 1],
+    ['autoResumeOnRestart', null],
+    ['resumeAfterOutage', 'yes'],
+    ['resumeAfterOutage', null],
+    ['subagentsAtOnce', 0],
+    ['subagentsAtOnce', 201],
+    ['subagentsAtOnce', '20'],
+    ['subagentsPerTurn', 0],
+    ['subagentsPerTurn', 2001],
+    ['subagentDepth', 0],
+    ['subagentDepth', 11],
+    ['subagentDepth', true],
+    ['network', 'none'],
+    ['network', true],
+    ['networkOnly', 'yes'],
+    ['networkAllow', 'localhost:1'],
+    ['networkAllow', Array(201).fill('a.example')],
+  ]
+  for (const [key, value] of bad) {
+    const body = JSON.stringify({ agentRetentionDays: 2, [key]: value })
+    t.match(
+      await post(daemon, '/settings', body),
+      { status: 400, body: { message: key, errors: exactly({ path: key }) } },
+      body,
+    )
+    t.match(
+      await post(daemon, '/settings/patch', `{"set":${body}}`),
+      { status: 400, body: { errors: exactly({ path: `set.${key}` }) } },
+      body,
+    )
+  }
+  t.equal((await post(daemon, '/settings', '{"agentRetentionDays":1e999}')).status, 400)
+  t.equal((await post(daemon, '/settings', '{"__proto__":{"agentRetentionDays":2}}')).status, 400)
+  for (const body of [
+    '{"sets":{}}',
+    '{"set":[]}',
+    '{"set":null}',
+    '{"unset":["x"]}',
+    '{"unset":["workspaceMap"]}',
+    '{"unset":"agentRetentionDays"}',
+    '{"revision":1}',
+    '{"agentRetentionDays":2}',
+  ]) {
+    t.equal((await post(daemon, '/settings/patch', body)).status, 400, body)
+  }
+  t.match(await post(daemon, '/settings/patch', '{"set":{"agentRetentionDays":2},"unset":["agentRetentionDays"]}'), {
+    status: 400,
+    body: { message: 'in both' },
+  })
+  t.same(await daemon.client.call('GET /settings'), DEFAULTS)
+  t.throws(() => lstatSync(fileOf(daemon)), { code: 'ENOENT' })
+})
 
-t.test("what conversations may reach is refused by entry where it is none, or is nobody's to reach", async t => {
+t.test('invalid and forbidden entries of what conversations reach are refused by entry', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const own = new URL(daemon.url).port
   for (const entry of [
@@ -177,7 +174,7 @@ t.test("what conversations may reach is refused by entry where it is none, or is
   t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, ...set })
 })
 
-t.test('an entry a person wrote that is none leaves nothing allowed, and is told', async t => {
+t.test('an invalid entry in the file allows nothing, and is reported', async t => {
   const daemon = await daemonWith(t, ['settings', 'system'])
   write(daemon, '{"networkAllow":["a.example","localhost"],"networkOnly":true}')
   t.same(await daemon.client.call('GET /settings'), { ...DEFAULTS, networkOnly: true })
@@ -304,13 +301,14 @@ t.test('a write on a stale revision is refused and changes nothing', async t => 
   t.equal((await daemon.fetch('/settings', { headers: { 'if-none-match': await tag() } })).status, 304)
 })
 
-t.test('a file edited by hand counts at the next read, and what does not fit in it is told once', async t => {
+t.test('a hand-edited file takes effect at the next read, and its invalid entries are reported once', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const read = () => daemon.client.call('GET /settings')
   t.same(await read(), DEFAULTS)
   write(
     daemon,
-    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,"__proto__":{"agentRetentionDays":1}}',
+    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,'
+      + '"__proto__":{"agentRetentionDays":1}}',
   )
   for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)
@@ -348,7 +346,7 @@ t.test('a file that holds no settings reads as the defaults, and is not written 
   }
 })
 
-t.test('nothing is read or written through a link, or in place of what is no file', async t => {
+t.test('nothing is read or written through a link, or in place of something that is not a file', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const outside = join(daemon.workspace, '..', 'outside')
   const [top, folder] = [join(daemon.workspace, '.sandbox'), join(daemon.workspace, '.sandbox/config')]
@@ -431,7 +429,7 @@ t.test('the file keeps its permission bits, and a new one can be read by all', a
   t.equal(statSync(fileOf(daemon)).mode & 0o777, 0o660)
 })
 
-t.test('a full disk and a closed folder are told, and leave the settings as they were', async t => {
+t.test('a full disk and a read-only folder are reported, and leave the settings as they were', async t => {
   const workspace = realpathSync(t.testdir())
   for (const [code, status] of [
     ['ENOSPC', 413],
@@ -462,7 +460,7 @@ t.test('a fault of the moment fails the read and is not taken for an empty file'
   await t.rejects(current.read(), /EMFILE/)
 })
 
-t.test('other groups are told which keys changed and by whom', async t => {
+t.test('other groups get the changed keys and who changed them', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const told: SettingsEvents['settings.changed'][] = []
   daemon.kernel.events.on(

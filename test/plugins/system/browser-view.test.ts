@@ -6,10 +6,15 @@ import { exactly } from '../../support/lists.js'
 import { talkTo, turnedAway, type Talk } from '../../support/sockets/client.js'
 
 const PAGES = {
-  '/': `<!doctype html><title>Home</title><body style="margin:0"><a href="/two" style="position:absolute;left:0;top:0;width:200px;height:100px;background:#eee">go</a>
-    <input id="field" style="position:absolute;left:0;top:200px;width:200px;height:30px">
-    <select id="choice" style="position:absolute;left:0;top:300px;width:200px;height:30px"><option>one<option disabled>two<option>three</select>
-    <p id="said" style="position:absolute;left:300px;top:200px"></p>
+  '/': `<!doctype html><title>Home</title>
+    <style>
+      body { margin: 0 }
+      body > * { position: absolute; left: 0; width: 200px; height: 30px }
+    </style>
+    <body><a href="/two" style="top:0;height:100px;background:#eee">go</a>
+    <input id="field" style="top:200px">
+    <select id="choice" style="top:300px"><option>one<option disabled>two<option>three</select>
+    <p id="said" style="left:300px;top:200px"></p>
     <script>
       const say = () => { document.getElementById('said').textContent = [field.value, choice.value, keys].join('/') }
       let keys = ''
@@ -21,8 +26,8 @@ const PAGES = {
     </script>`,
   '/two': '<title>Two</title><h1>the second page</h1>',
   '/moves':
-    '<title>Moves</title><body><script>let n = 0; setInterval(() => { document.body.style.background = `hsl(${n++ '
-    + '* 7},80%,50%)` }, 20)</script>',
+    '<title>Moves</title><body><script>let n = 0; '
+    + 'setInterval(() => { document.body.style.background = `hsl(${n++ * 7},80%,50%)` }, 20)</script>',
   '/hang': '<title>Hang</title><script>onmousedown = () => { for (;;); }</script>',
 }
 
@@ -69,33 +74,29 @@ const textOf = async (daemon: Support, pageId?: string): Promise<string> =>
 const urlsOf = async (daemon: Support): Promise<string[]> =>
   (await daemon.client.call('GET /system/browsers')).sessions.flatMap(({ pages }) => pages.map(({ url }) => url))
 
-/** Asks again until it is so: what a page makes of a click is announced to nobody. */
+/** Polls until it is so, because the effect of a click is not announced. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) continue
 }
 
-t.test(
-  'nobody looks at a browser without a ticket, nor at one that is not there or not running',
-  withChromium(),
-  async t => {
-    const daemon = await daemonWith(t, ['system'])
-    const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
-    t.match(await at('session=web-a'), { status: 401 })
-    t.match(await at('session=web-a&ticket=x'), { status: 401 })
-    t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
-    t.match(
-      await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
-      { status: 401 },
-      'a ticket is for the browser it names',
-    )
-    await between(daemon, 'browsers.open', { name: 'web-a' })
-    const address = await addressOf(daemon)
-    await talkTo(t, address)
-    t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
-    await between(daemon, 'browsers.end', { name: 'web-a' })
-    t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
-  },
-)
+t.test('a view needs a ticket, and a browser that exists and runs', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const at = (query: string) => turnedAway(t, `${daemon.url}/system/browser-view?${query}`)
+  t.match(await at('session=web-a'), { status: 401 })
+  t.match(await at('session=web-a&ticket=x'), { status: 401 })
+  t.match(await turnedAway(t, await addressOf(daemon)), { status: 404, body: { message: /found web-a/ } })
+  t.match(
+    await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
+    { status: 401 },
+    'a ticket is for the browser it names',
+  )
+  await between(daemon, 'browsers.open', { name: 'web-a' })
+  const address = await addressOf(daemon)
+  await talkTo(t, address)
+  t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
+  await between(daemon, 'browsers.end', { name: 'web-a' })
+  t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
+})
 
 t.test(
   'who looks sees the page, a sharp picture once it stands still, and where a click led',
@@ -175,7 +176,7 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
 })
 
 t.test(
-  'a view follows the active page until it is bound to one, and tells when that is gone',
+  'a view follows the active page until it is bound to one, and reports when that is gone',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t)
@@ -208,7 +209,7 @@ t.test(
 )
 
 t.test(
-  'who reads slowly gets fewer pictures, who pauses none, and a page that hangs stops nobody',
+  'a slow reader gets fewer pictures, a paused one none, and a page that hangs stops no view',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t, '/moves')
@@ -243,7 +244,7 @@ t.test(
   },
 )
 
-t.test('eight may look at a browser, and all hear when it ends', withChromium(), async t => {
+t.test('eight viewers may watch a browser, and all are notified when it ends', withChromium(), async t => {
   const { daemon } = await begun(t, '/two')
   const eyes: Talk[] = []
   for (let n = 0; n < 8; n++) eyes.push(await looksAt(t, daemon))

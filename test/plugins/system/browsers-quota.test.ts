@@ -94,7 +94,7 @@ t.test('a profile that is too large loses what is made again, then what pages st
   t.same(readdirSync(join(folder, 'profile')), [])
 })
 
-t.test('a page that stores more than it may is told so, and the browser goes on', withChromium(), async t => {
+t.test('a page over its quota gets an error, and the browser continues', withChromium(), async t => {
   const { browsers, told, title } = browsersWith(t, { pages: 16 * MEBIBYTE, folder: 1024 * MEBIBYTE })
   const site = await siteOf(t, { '/little': keeping(4), '/much': keeping(64) })
   await browsers.open({ name: 'web-a', url: `${site.url}/little` })
@@ -108,7 +108,7 @@ t.test('a page that stores more than it may is told so, and the browser goes on'
 })
 
 t.test(
-  'a browser whose pages fill the disk is closed, and whoever uses it next is told why',
+  'a browser whose pages fill the disk is closed, and its next use is refused with the reason',
   withChromium(),
   async t => {
     const { browsers, told } = browsersWith(t, { pages: 512 * MEBIBYTE, folder: 48 * MEBIBYTE })

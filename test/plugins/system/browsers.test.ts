@@ -16,7 +16,7 @@ const shared = async (t: Test) => {
   return { daemon, site: await siteOf(t, PAGES) }
 }
 
-t.test('without a credential, and with a token, nobody closes or drives a browser', async t => {
+t.test('without a credential, and with a token, browsers cannot be closed or driven', async t => {
   const daemon = await daemonWith(t, ['system'])
   const calls = ['GET /system/browsers', 'DELETE /system/browsers/web-a', 'POST /system/browsers/web-a/page']
   const status = async (call: string, headers: { [name: string]: string }) => {
@@ -352,7 +352,7 @@ t.test('a browser that ended is kept in the list for an hour', withChromium(), a
   t.ok(changed.length >= 2 && changed.every(name => name === 'web-a'), 'whoever watches is told')
 })
 
-t.test('whoever follows the sandbox is told to read the browsers again', withChromium(), async t => {
+t.test('a change of the browsers is published to watchers of the sandbox', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const over = new AbortController()
   const events = await daemon.client.call('GET /events', {}, { signal: over.signal })

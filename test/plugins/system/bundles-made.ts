@@ -8,14 +8,14 @@ import { withSeal } from '../../../plugins/system/bundles/seal.js'
 
 type HeaderArgument = Parameters<ReturnType<typeof pack>['entry']>[0]
 
-/** An entry of an archive as somebody may make it: what the manifest says of it, and what is there. */
+/** An entry of a crafted archive: what the manifest says, and what the archive has. */
 export interface Made {
   readonly path: string
   readonly text?: string | Buffer
   readonly link?: string
-  /** What the manifest says, where that is another. */
+  /** What the manifest says, if different. */
   readonly says?: object
-  /** What the archive has, where that is another. */
+  /** What the archive has, if different. */
   readonly has?: object
   /** The manifest does not name it, or the archive does not hold it. */
   readonly only?: 'manifest' | 'archive'
@@ -47,7 +47,7 @@ const oddEntry = async (header: HeaderArgument, text: string | Buffer): Promise<
   return bytes.subarray(0, bytes.length - 1024)
 }
 
-/** Writes an archive that nobody but a test would make, sealed as a sandbox seals it. */
+/** Writes a crafted archive, sealed as a sandbox seals it. */
 export const made = async (
   to: string,
   entries: readonly Made[],

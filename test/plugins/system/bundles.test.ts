@@ -360,7 +360,7 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
     write: async (name: string, value: unknown) => void files.set(name, structuredClone(value)),
     remove: async (name: string) => void files.delete(name),
   }
-  const shelf = await BundleStore.open(kept, join(folder, 'exports'))
+  const store = await BundleStore.open(kept, join(folder, 'exports'))
   const told: string[] = []
   const host = {
     place: { workspace: daemon.workspace, data: folder, folder, root: '', hidden: [] },
@@ -369,13 +369,13 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
     call: async () => ({ sandboxId: 's', version: '1' }),
     collect: () => new Promise(() => {}),
   } as never
-  const exports = new Exports({ host, shelf, changed: () => {}, record: async type => void told.push(type) })
+  const exports = new Exports({ host, store, changed: () => {}, record: async type => void told.push(type) })
   const owner = { kind: 'session', actor: 'ada@example.org', role: 'owner' } as const
   const { name } = await exports.begin({}, owner)
-  t.match(shelf.all, exactly({ name, state: 'packing', doneBytes: 0, createdBy: 'ada@example.org' }))
+  t.match(store.all, exactly({ name, state: 'packing', doneBytes: 0, createdBy: 'ada@example.org' }))
   t.match(await refusal(exports.begin({}, owner)), { status: 409, message: /is being packed/ })
   await exports.stop()
-  t.match(shelf.all, exactly({ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }))
+  t.match(store.all, exactly({ name, state: 'failed', sizeBytes: 0, detail: 'it was stopped', doneBytes: undefined }))
   t.same(
     [existsSync(join(folder, 'making')), readdirSync(join(folder, 'exports')), told],
     [false, [], ['bundle.started', 'bundle.failed']],
@@ -425,7 +425,7 @@ t.test(
   },
 )
 
-t.test('the three newest are kept, none longer than a week, and files nobody knows go', async t => {
+t.test('the three newest are kept, none longer than a week, and unknown files are removed', async t => {
   const files = new Map<string, unknown>()
   const kept = {
     read: async <T>(name: string) => files.get(name) as T | undefined,
@@ -434,26 +434,26 @@ t.test('the three newest are kept, none longer than a week, and files nobody kno
   }
   const clock = { now: 1_000_000_000_000 }
   const folder = join(folderOf(t), 'exports')
-  const shelf = await BundleStore.open(kept, folder, () => clock.now)
+  const store = await BundleStore.open(kept, folder, () => clock.now)
   const add = async () => {
     clock.now += 1000
-    const { name } = await shelf.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
+    const { name } = await store.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
     writeFileSync(join(folder, name), 'x')
-    await shelf.change(name, { state: 'ready' })
+    await store.change(name, { state: 'ready' })
     return name
   }
   const names = [await add(), await add(), await add(), await add()]
   writeFileSync(join(folder, 'stranger'), '')
-  await shelf.sweep()
+  await store.sweep()
   t.same(
-    shelf.all.map(({ name }) => name),
+    store.all.map(({ name }) => name),
     names.slice(1).toReversed(),
   )
   t.same(readdirSync(folder).sort(), names.slice(1))
   clock.now += 7 * 86_400_000 - 500
-  await shelf.sweep()
+  await store.sweep()
   t.same(readdirSync(folder), [names[3]!])
-  const { name } = await shelf.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
+  const { name } = await store.begin({ sizeBytes: 1, secrets: false, createdBy: 'x' }, false)
   const next = await BundleStore.open(kept, folder, () => clock.now)
   t.match(next.find(name), { state: 'failed', detail: /stopped while it was packed/ })
 })

@@ -41,7 +41,7 @@ t.test('of two right tokens of two people that arrive together one makes the own
   )
 })
 
-t.test('where an owner is expected nobody else becomes it', async t => {
+t.test('where an owner is expected, no other person becomes the owner', async t => {
   const { issuer, daemon } = await unclaimed(t, { expectedOwner: 'Ada@Example.org' })
   t.match(await signInAs(daemon, issuer, BOB), { status: 403, body: { message: /somebody else is expected/ } })
   t.match(await signInAs(daemon, issuer, ADA), { status: 200, body: { role: 'owner' } })
@@ -76,7 +76,7 @@ t.test(
   },
 )
 
-t.test('wrong claim codes lock nobody out', async t => {
+t.test('wrong claim codes lock no caller out', async t => {
   const { issuer, daemon } = await unclaimed(t, { claim: 'code' })
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   for (let n = 0; n < 60; n++) t.equal((await present(daemon.url, token, { claim: `WRONG${n}` })).status, 401)
@@ -91,7 +91,7 @@ t.test('also on loopback what comes through a tunnel needs the code', async t =>
 })
 
 t.test(
-  'a sandbox with a public name asks for the code unless told otherwise, and one that nobody can claim has none',
+  'a sandbox with a public name requires the code unless configured otherwise, and one that cannot be claimed has none',
   async t => {
     const { issuer, daemon } = await unclaimed(t, {}, { http: { hosts: ['sandbox.example'] } })
     t.equal((await signInAs(daemon, issuer, ADA)).status, 409)
@@ -101,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'the socket table tells whose a connection within the machine is',
+  'the socket table shows the user of a local connection',
   { skip: process.platform !== 'linux' && 'only Linux shows it' },
   async t => {
     for (const host of ['127.0.0.1', '::1', '::']) {

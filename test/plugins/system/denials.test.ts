@@ -3,7 +3,7 @@ import { Denials } from '../../../plugins/system/access/denials.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 
-t.test('failures of an address are told as the first, and as how many more there were when ten minutes are over', t => {
+t.test('failures of an address are reported at the first, and as a count of the others after ten minutes', t => {
   const clock = { now: 1_000_000 }
   const told: [address: string, count: number][] = []
   const denials = new Denials(
@@ -30,7 +30,7 @@ t.test('failures of an address are told as the first, and as how many more there
   t.end()
 })
 
-t.test('more addresses than are counted are told each by its first failure', t => {
+t.test('addresses beyond the limit are reported by their first failure only', t => {
   const told: string[] = []
   const denials = new Denials(
     address => told.push(address),

@@ -5,7 +5,7 @@ import { TestClock } from '../../kernel/streams/support.js'
 import { cardOf } from './events-support.js'
 import { exactly } from '../../support/lists.js'
 
-t.test('the fleet is read once a second at most, one reading at a time, and not for nobody', async t => {
+t.test('the fleet is read at most once a second, one reading at a time, and not without watchers', async t => {
   const clock = new TestClock()
   let [readings, rev] = [0, 0]
   const shown: LiveFrame[][] = []

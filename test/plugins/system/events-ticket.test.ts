@@ -43,7 +43,7 @@ t.test('a ticket for events lets in to the events, as often as asked, and to not
   t.equal((await fetch(`${url}/events?ticket=${ticket}`)).status, 401, 'it ends with its session')
 })
 
-t.test('where there is no room an EventSource is told when to come again, and other clients get 429', async t => {
+t.test('over the stream limit an EventSource gets a retry time, and other clients get 429', async t => {
   const { client, url, fetch: asOwner } = await daemonWith(t, GROUPS)
   const { ticket } = await client.call('POST /system/ws-ticket', { for: 'events' })
   const left = new AbortController()

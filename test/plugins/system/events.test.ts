@@ -65,7 +65,7 @@ t.test('a token watches with scope read, drive or land, and never has a presence
   }
 })
 
-t.test('what is no input of theirs is refused, and the stream has no HEAD', async t => {
+t.test('invalid input is refused, and the stream has no HEAD', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (const query of [
     'roster=x',
@@ -136,7 +136,7 @@ t.test('a token sees neither presence nor what runs on computers of others', asy
   t.equal((await events.next()).kind, 'runtimeChanged', 'and hears of nobody')
 })
 
-t.test('a change of a conversation is told as the whole fleet, or as the card alone', async t => {
+t.test('a change of a conversation is sent as the whole fleet, or as the card alone', async t => {
   const { fakes, put } = fleet()
   put(cardOf('c1'), cardOf('c2'))
   const daemon = await daemonWith(t, ['system'], { fakes })
@@ -151,7 +151,7 @@ t.test('a change of a conversation is told as the whole fleet, or as the card al
   t.match(await delta.next(), { kind: 'attention', cards: 1 })
 })
 
-t.test('what changed while nobody watched is told to who comes back', async t => {
+t.test('changes without watchers are sent to the next watcher', async t => {
   const { fakes, put } = fleet()
   put(cardOf('c1'))
   const daemon = await daemonWith(t, ['system'], { fakes })
@@ -188,7 +188,7 @@ t.test('a turn is seen from its card to its landing', async t => {
   t.match(await openEvents(t, daemon).then(one => one.until('attention')), { cards: 0 })
 })
 
-t.test('a fleet that cannot be read keeps nobody from watching', async t => {
+t.test('a fleet that cannot be read does not prevent watching', async t => {
   const daemon = await daemonWith(t, ['system'], {
     fakes: {
       'GET /agents': () => {
@@ -198,7 +198,7 @@ t.test('a fleet that cannot be read keeps nobody from watching', async t => {
   })
   const events = await openEvents(t, daemon)
   t.same(await events.kinds(3), ['hello', 'presence', 'attention'])
-  t.match(daemon.logged.join('\n'), /the fleet could not be read/)
+  t.match(daemon.logged.join('\n'), /reading the fleet for the event stream failed/)
 })
 
 t.test('a call that changes access has its domain told before it answers', async t => {
@@ -296,7 +296,7 @@ t.test('cut at ten random moments, the client still gets every frame once and in
   )
 })
 
-t.test('an id of another run of the daemon begins anew', async t => {
+t.test('an id of another run of the daemon starts a new stream', async t => {
   const first = await daemonWith(t, ['system'])
   const before = await openEvents(t, first)
   await before.kinds(4)
@@ -313,7 +313,7 @@ t.test('an id of another run of the daemon begins anew', async t => {
   })
 })
 
-t.test('a reader that stops reading holds up nobody and begins anew when it goes on', async t => {
+t.test('a reader that stops reading delays no other, and gets new snapshots when it continues', async t => {
   const daemon = await daemonWith(t, ['system'])
   const quick = await openEvents(t, daemon, '?roster=delta')
   const { hostname, port } = new URL(daemon.url)

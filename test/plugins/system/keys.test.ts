@@ -31,7 +31,7 @@ const issuer = () => {
   return { clock, state, asked, keys }
 }
 
-t.test('keys are read once in ten minutes, whoever asks meanwhile', async t => {
+t.test('keys are fetched once in ten minutes, for all callers', async t => {
   const { clock, asked, keys, state } = issuer()
   await Promise.all([keys.current(), keys.current(), keys.current()])
   t.same(asked, [`${ISSUER}/.well-known/openid-configuration`, `${ISSUER}/keys`])
@@ -90,7 +90,7 @@ t.test('a nonce proves itself for ten minutes, once, to the sandbox that made it
   t.equal(nonces.use(old), false)
 })
 
-t.test('of many who use one token at once one does, and it is forgotten when it is good for nothing', async t => {
+t.test('of many concurrent uses of a token one succeeds, and the token is dropped when it expires', async t => {
   const clock = { now: 0 }
   const files = new MemoryFiles()
   const used = new UsedTokens(files as unknown as Files, () => clock.now)
@@ -108,7 +108,7 @@ t.test('of many who use one token at once one does, and it is forgotten when it 
   t.equal(await used.has('old'), false)
 })
 
-t.test('an e-mail is one of the plain form, so that it is no other name of somebody', async t => {
+t.test('an e-mail must have the plain form, so that one person has one spelling', async t => {
   for (const [text, email] of [
     ['Ada@Example.org', 'ada@example.org'],
     ['a.b+c@d', 'a.b+c@d'],

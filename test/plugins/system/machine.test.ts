@@ -11,7 +11,7 @@ import { framesOf } from '../../support/turns.js'
 import { openEvents } from './events-support.js'
 import { refusal } from '../agent/support.js'
 
-t.test('who may look: every reader, no editor token, nobody without a credential', async t => {
+t.test('every reader may see it, but no editor token and no caller without a credential', async t => {
   const daemon = await daemonWith(t, ['system'])
   t.equal((await fetch(`${daemon.url}/system/usage`)).status, 401)
   const { client } = await daemon.token('read')
@@ -58,65 +58,62 @@ t.test(
   },
 )
 
-t.test(
-  'whose a process is goes by the nearest that was named above it; a number that was given again begins anew',
-  async t => {
-    const seen = (pid: number, parent: number, cpuSeconds: number, began = 'a') => ({
-      pid,
-      parent,
-      name: `p${pid}`,
-      cpuSeconds,
-      rssBytes: pid,
-      began,
-    })
-    const before = [seen(1, 0, 5), seen(7, 1, 100)]
-    const after = [
-      seen(1, 0, 6),
-      seen(2, 1, 1),
-      seen(3, 2, 4),
-      seen(4, 3, 0),
-      seen(7, 1, 1, 'b'),
-      seen(8, 9, 0),
-      seen(9, 8, 0),
-    ]
-    const found = largest(before, after, 2, 2, [{ pid: 3, origin: 'terminal', session: 'web-1' }])
-    t.same(
-      found.map(({ pid, origin, cpuPct }) => [pid, origin, cpuPct]),
-      [
-        [3, 'terminal', 200],
-        [7, 'other', 50],
-        [2, 'daemon', 50],
-        [1, 'other', 50],
-        [9, 'other', 0],
-        [8, 'other', 0],
-        [4, 'terminal', 0],
-      ],
-    )
-    t.equal(found.find(({ pid }) => pid === 4)?.session, 'web-1')
-    const named = (pid: number, name: string) => ({ ...seen(pid, 2, 0), name })
-    t.same(
-      largest([], [seen(2, 1, 0), named(5, 'chrome'), named(6, 'git'), { ...named(7, 'chrome'), parent: 1 }], 1, 2, [])
-        .map(({ pid, origin }) => [pid, origin])
-        .sort(),
-      [
-        [2, 'daemon'],
-        [5, 'browser'],
-        [6, 'daemon'],
-        [7, 'other'],
-      ],
-    )
-    t.equal(
-      largest(
-        [],
-        Array.from({ length: 50 }, (_, at) => seen(at + 10, 1, 0)),
-        1,
-        1,
-        [],
-      ).length,
-      20,
-    )
-  },
-)
+t.test('a process belongs to its nearest reported ancestor; a reused pid is a new process', async t => {
+  const seen = (pid: number, parent: number, cpuSeconds: number, began = 'a') => ({
+    pid,
+    parent,
+    name: `p${pid}`,
+    cpuSeconds,
+    rssBytes: pid,
+    began,
+  })
+  const before = [seen(1, 0, 5), seen(7, 1, 100)]
+  const after = [
+    seen(1, 0, 6),
+    seen(2, 1, 1),
+    seen(3, 2, 4),
+    seen(4, 3, 0),
+    seen(7, 1, 1, 'b'),
+    seen(8, 9, 0),
+    seen(9, 8, 0),
+  ]
+  const found = largest(before, after, 2, 2, [{ pid: 3, origin: 'terminal', session: 'web-1' }])
+  t.same(
+    found.map(({ pid, origin, cpuPct }) => [pid, origin, cpuPct]),
+    [
+      [3, 'terminal', 200],
+      [7, 'other', 50],
+      [2, 'daemon', 50],
+      [1, 'other', 50],
+      [9, 'other', 0],
+      [8, 'other', 0],
+      [4, 'terminal', 0],
+    ],
+  )
+  t.equal(found.find(({ pid }) => pid === 4)?.session, 'web-1')
+  const named = (pid: number, name: string) => ({ ...seen(pid, 2, 0), name })
+  t.same(
+    largest([], [seen(2, 1, 0), named(5, 'chrome'), named(6, 'git'), { ...named(7, 'chrome'), parent: 1 }], 1, 2, [])
+      .map(({ pid, origin }) => [pid, origin])
+      .sort(),
+    [
+      [2, 'daemon'],
+      [5, 'browser'],
+      [6, 'daemon'],
+      [7, 'other'],
+    ],
+  )
+  t.equal(
+    largest(
+      [],
+      Array.from({ length: 50 }, (_, at) => seen(at + 10, 1, 0)),
+      1,
+      1,
+      [],
+    ).length,
+    20,
+  )
+})
 
 t.test('lines of processes are read, whatever a program calls itself', async t => {
   const line = '42 (a ) R b) S 7 42 42 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 12345 1000 10 18446744073709551615 0'
@@ -163,7 +160,7 @@ const scripted = () => {
   return { now, crossed, machine }
 }
 
-t.test('crossing a warning line is told once, up and down; what stays where it is is not', async t => {
+t.test('crossing a warning line is reported once, up and down; no crossing is not', async t => {
   const { now, crossed, machine } = scripted()
   const minute = async (used: number, free: number, busy: number) => {
     Object.assign(now, { used, free, busy: now.busy + busy, all: now.all + 100 })
@@ -192,7 +189,7 @@ t.test('the history holds an hour, a point a minute', async t => {
   t.same((await machine.use(false)).recent, [])
 })
 
-t.test('watchers are told of a crossing by the domain machine', async t => {
+t.test('a crossing is published by the domain machine', async t => {
   const daemon = await daemonWith(t, ['system'])
   const events = await openEvents(t, daemon)
   t.equal((await events.until('hello')).versions.machine, 0)

@@ -158,7 +158,7 @@ t.test('a role that shrinks closes what is open within a second and holds for th
   )
 })
 
-t.test('whoever is removed has nothing open any more and is nobody', async t => {
+t.test('a removed person loses all streams and every right', async t => {
   const { issuer, daemon, ada, ask, member } = await world(t)
   const [bob, again] = [await member(BOB, 'collaborator'), (await signInAs(daemon, issuer, BOB)).body]
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
@@ -215,7 +215,7 @@ t.test('a person goes by themselves, the owner does not', async t => {
   }
 })
 
-t.test('ownership is handed over to somebody who has signed in, and the tokens stay', async t => {
+t.test('ownership is transferred to a person who has signed in, and the tokens stay', async t => {
   const { daemon, ada, ask, member } = await world(t)
   const { id } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string }
   await ask(ada, 'POST /members', { email: EVE, role: 'viewer' })
@@ -239,7 +239,7 @@ t.test('ownership is handed over to somebody who has signed in, and the tokens s
   )
 })
 
-t.test('an invitation lets in whoever presents it first, with its role, once', async t => {
+t.test('an invitation admits the first person who presents it, with its role, once', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const made = (await ask(ada, 'POST /members', { role: 'collaborator', note: ' for\u202e Bob ' }))
     .body as unknown as MemberList & { invitation: { code: string; url: string; expiresAt: number; id: string } }
@@ -313,7 +313,7 @@ t.test('at most 50 invitations are open', async t => {
   )
 })
 
-t.test('without a provider an invitation and a name make a person, whom nobody else can be', async t => {
+t.test('without a provider an invitation and a name create a person, whom no other can impersonate', async t => {
   const daemon = await daemonWith(t, ['system'])
   const open = (body: object) => askAt(daemon.url, 'POST /system/session', body)
   const { body: owner } = await open({ login: await daemon.auth.mintLogin() })
@@ -353,7 +353,7 @@ t.test('an invitation does not travel readable through a network', async t => {
   t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
 })
 
-t.test('areas of a grant are those the sandbox has, and nobody asks after those of a maintainer', async t => {
+t.test('a grant takes existing areas only, and a maintainer needs none', async t => {
   const { daemon, ada, ask } = await world(t, ['system', 'areas'])
   mkdirSync(join(daemon.workspace, 'docs'))
   const id = 'docs'
@@ -427,7 +427,7 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'a maintainer has none')
 })
 
-t.test('what happens to access is written down for maintainers, by whom, and no code or token with it', async t => {
+t.test('changes of access are recorded for maintainers, with the actor, and without codes or tokens', async t => {
   const { daemon, issuer, ada, ask, member } = await world(t, ['system', 'activity'])
   const bob = await member(BOB, 'maintainer')
   const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer', note: 'for Eve' })).body as unknown as {

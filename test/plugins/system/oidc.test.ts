@@ -122,7 +122,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
     ['two parts', (await good()).split('.').slice(0, 2).join('.'), /./],
   ]
   for (const [at, [why, token, words]] of cases.entries()) {
-    // Each from an address of its own, since one is heard only so often.
+    // Each from its own address, because requests per address are limited.
     const answer = await present(
       daemon.url,
       token,

@@ -17,7 +17,7 @@ t.test('who may read: no stranger, an editor token only the records of its own',
   t.match(messages, exactly({ role: 'user' }, { role: 'assistant', text: 'of the editor' }))
   t.match(await refusal(editor.call('GET /system/subagents/{id}/transcript', { id: idOf('other') })), {
     status: 404,
-    message: /no helper/,
+    message: /no subagent/,
   })
   t.match(
     await (await daemon.token('read')).client.call('GET /system/subagents/{id}/transcript', { id: idOf('other') }),
@@ -50,13 +50,13 @@ t.test('the list is paged, by conversation and by what is at work', async t => {
   t.match(await refusal(client.call('GET /system/subagents/{id}/transcript', { id: 'none' })), { status: 404 })
 })
 
-t.test('without the group that runs agents there are no helpers', async t => {
+t.test('without the group that runs agents there are no subagents', async t => {
   const { client } = await daemonWith(t, ['system'])
   t.same(await client.call('GET /system/subagents', {}), { sessions: [] })
   t.match(await refusal(client.call('GET /system/subagents/{id}/transcript', { id: 'x' })), { status: 404 })
 })
 
-t.test('somebody limited to areas sees no helpers of conversations outside them', async t => {
+t.test('a person limited to areas sees no subagents of conversations outside them', async t => {
   const daemon = await daemonWith(t, ['system', 'agent', 'agents'])
   await runTurn(daemon.client, 'root', 'helper one\n| say secret')
   const limited = {

@@ -171,7 +171,7 @@ t.test('what proves nothing is refused, each in its way', async t => {
   t.match(await openSession(daemon, { claim: 'x' }), { status: 409, body: { message: 'already has an owner' } })
 })
 
-t.test('wrong codes of every kind lock nobody out', async t => {
+t.test('wrong codes of every kind lock no caller out', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (let n = 0; n < 30; n++) {
     for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }])
@@ -246,7 +246,7 @@ t.test('a token is minted with a label as a person sees it, listed without its v
   t.notMatch(daemon.logged.join('\n'), token.split('.')[1])
 })
 
-t.test('a label nobody can see, no scope, a wrong one and an end in the past are refused', async t => {
+t.test('an invisible label, a missing or wrong scope and an end in the past are refused', async t => {
   const daemon = await daemonWith(t, ['system'])
   const bodies = [
     { label: ' \u200b\u2066 ', scope: 'read' },
@@ -266,7 +266,7 @@ t.test('a label nobody can see, no scope, a wrong one and an end in the past are
   t.strictSame(await daemon.client.call('GET /system/control/tokens'), { tokens: [] })
 })
 
-t.test("who is not the owner ends their own sessions and nobody else's", async t => {
+t.test('a person who is not the owner ends only their own sessions', async t => {
   const caller: Caller = { kind: 'session', actor: 'ada@b.c', role: 'maintainer', email: 'ada@b.c', sessionId: 's' }
   const asked: unknown[] = []
   const host = {
@@ -285,7 +285,7 @@ t.test("who is not the owner ends their own sessions and nobody else's", async t
   )
 })
 
-t.test('only a session of the owner mints, whoever the route let through', async t => {
+t.test('only a session of the owner mints tokens', async t => {
   const host = {
     call: () => t.fail('nothing is asked of the kernel'),
     emit: () => t.fail('nothing is told'),

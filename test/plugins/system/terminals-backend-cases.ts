@@ -20,7 +20,7 @@ import { captureIn, linesOf } from './terminals-support.js'
 const caller: Caller = { kind: 'session', actor: 'owner@sandbox.local', role: 'owner', sessionId: 's' }
 const context = (): Context => ({ caller, signal: new AbortController().signal, trusted: true })
 
-interface Seat {
+interface TestViewer {
   readonly text: () => string
   type(text: string): void
   say(frame: TerminalClientFrame): void
@@ -32,7 +32,7 @@ interface Seat {
 }
 
 /** A place before a terminal. */
-const seated = async (terminals: Terminals, session: string, cols = 80, rows = 24): Promise<Seat> => {
+const attached = async (terminals: Terminals, session: string, cols = 80, rows = 24): Promise<TestViewer> => {
   const left = new AbortController()
   const frames = new Inbox<TerminalClientFrame>({ full: 1e6, room: 1, pause: () => {}, resume: () => {} })
   const shown = await terminals.attach(
@@ -132,10 +132,10 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     })
     const opened = async (name = 'web-a', more: { cols?: number; rows?: number; command?: string } = {}) => {
       await terminals.open({ name, ...more }, context())
-      const seat = await seated(terminals, name, more.cols, more.rows)
-      seat.type('PS1="ready"; PS1=$PS1"> "; clear\r')
-      await seat.shows(/ready> $/)
-      return seat
+      const viewer = await attached(terminals, name, more.cols, more.rows)
+      viewer.type('PS1="ready"; PS1=$PS1"> "; clear\r')
+      await viewer.shows(/ready> $/)
+      return viewer
     }
     return { ...place, terminals, changed, opened }
   }
@@ -145,13 +145,13 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
   t.test(title('everyone who watches sees all of it, and the terminal is as large as the smallest window'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const one = await opened()
-    const two = await seated(terminals, 'web-a', 60, 40)
+    const two = await attached(terminals, 'web-a', 60, 40)
     t.equal((await terminals.list(caller))[0]!.attached, 2)
     // A size reaches the program a moment later.
     const sized = (size: string) =>
       `while [ "$(stty size)" != "${size}" ]; do sleep 0.05; done; echo now""-${size.replace(' ', 'x')}\r`
     two.type(sized('24 60'))
-    await Promise.all([one, two].map(seat => seat.shows(/now-24x60/)))
+    await Promise.all([one, two].map(viewer => viewer.shows(/now-24x60/)))
     one.say({ type: 'resize', cols: 100, rows: 30 })
     one.type(sized('30 60'))
     await two.shows(/now-30x60/)
@@ -165,13 +165,13 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     const { terminals, opened } = await withTerminals(t)
     const first = await opened()
     first.type('clear; for n in $(seq 1 4000); do echo $n; done; echo fin""ished\r')
-    const seats = [first]
+    const viewers = [first]
     for (const from of [200, 800, 1_500, 2_500]) {
       await first.shows(new RegExp(`[\r\n]${from}\r`))
-      seats.push(await seated(terminals, 'web-a'))
+      viewers.push(await attached(terminals, 'web-a'))
     }
-    await Promise.all(seats.map(seat => seat.shows(/[\r\n]finished\r/)))
-    for (const seat of seats) t.same(await numbers(seat.text()), upTo(4_000))
+    await Promise.all(viewers.map(viewer => viewer.shows(/[\r\n]finished\r/)))
+    for (const viewer of viewers) t.same(await numbers(viewer.text()), upTo(4_000))
   })
 
   t.test(title('each of many viewers one after another sees all of it while the program goes on'), async t => {
@@ -181,38 +181,38 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     for (let round = 0; round < 12; round++) {
       await before.shows(/\n\d+\r/)
       before.leave()
-      const seat = await seated(terminals, 'web-a')
-      await seat.shows(/\n\d+\r/)
-      const drawn = Math.max(...(await numbers(seat.text())))
-      await seat.shows(new RegExp(`\n${drawn + 10}\r`))
-      const seen = await numbers(seat.text())
+      const viewer = await attached(terminals, 'web-a')
+      await viewer.shows(/\n\d+\r/)
+      const drawn = Math.max(...(await numbers(viewer.text())))
+      await viewer.shows(new RegExp(`\n${drawn + 10}\r`))
+      const seen = await numbers(viewer.text())
       // The last line may not be whole yet.
       t.same(seen.slice(0, -1), upTo(seen.length - 1))
-      before = seat
+      before = viewer
     }
     before.leave()
   })
 
   t.test(title('what is typed arrives as it is, however long, and text of any script is whole'), async t => {
     const { workspace, opened } = await withTerminals(t)
-    const seat = await opened()
+    const viewer = await opened()
     const lines = Array.from({ length: 60 }, (_, n) => `${n} ${'grüße 日本語 😀 $x "y" \\n #{z} '.repeat(30)}`)
-    seat.type('echo rea""ding; cat > typed.txt; echo ta""ken\r')
-    await seat.shows(/reading\r/)
-    seat.type(`${lines.join('\r')}\r\x04`)
-    await seat.shows(/taken\r/)
+    viewer.type('echo rea""ding; cat > typed.txt; echo ta""ken\r')
+    await viewer.shows(/reading\r/)
+    viewer.type(`${lines.join('\r')}\r\x04`)
+    await viewer.shows(/taken\r/)
     t.equal(readFileSync(join(workspace, 'typed.txt'), 'utf8'), `${lines.join('\n')}\n`)
-    seat.type('clear; printf "\\346\\227"; sleep 0.2; printf "\\245 sp%s\\n" lit\r')
-    await seat.shows(/日 split\r/)
+    viewer.type('clear; printf "\\346\\227"; sleep 0.2; printf "\\245 sp%s\\n" lit\r')
+    await viewer.shows(/日 split\r/)
   })
 
   t.test(title('a slow reader holds up the program, and neither loses anything nor lets anything pile up'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
-    const seat = await opened()
-    const quick = await seated(terminals, 'web-a')
-    const go = seat.hold()
+    const viewer = await opened()
+    const quick = await attached(terminals, 'web-a')
+    const go = viewer.hold()
     const most = 1_500_000
-    seat.type(`clear; stty -onlcr; echo beg""un; { seq 1 ${most}; echo fin""ished; } | tee progress.txt\r`)
+    viewer.type(`clear; stty -onlcr; echo beg""un; { seq 1 ${most}; echo fin""ished; } | tee progress.txt\r`)
     const size = () =>
       existsSync(join(workspace, 'progress.txt')) ? statSync(join(workspace, 'progress.txt')).size : 0
     // It is held up when it writes nothing for a while.
@@ -222,10 +222,10 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
       await delay(1_000)
     }
     t.ok(held < 6_000_000, `${held} bytes were written by then`)
-    t.ok(seat.text().length < 100_000)
+    t.ok(viewer.text().length < 100_000)
     go()
-    await Promise.all([seat, quick].map(one => one.shows(/finished\n/)))
-    for (const one of [seat, quick]) {
+    await Promise.all([viewer, quick].map(one => one.shows(/finished\n/)))
+    for (const one of [viewer, quick]) {
       const text = one.text()
       const said = text.slice(text.indexOf('begun\n') + 6, text.indexOf('finished\n'))
       t.ok(said === `${upTo(most).join('\n')}\n`, `${said.length} characters`)
@@ -235,13 +235,13 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
   t.test(title('a terminal stays for 24 h after its program, with what it showed and the code'), async t => {
     const clock = { now: Date.now() }
     const { terminals, opened, changed } = await withTerminals(t, () => clock.now)
-    const seat = await opened()
+    const viewer = await opened()
     changed.length = 0
-    seat.type('sleep 0.2; kill -SEGV $$\r')
-    t.equal(await seat.exit, 139)
+    viewer.type('sleep 0.2; kill -SEGV $$\r')
+    t.equal(await viewer.exit, 139)
     while (!changed.length) await delay(20)
     t.match(await terminals.list(caller), exactly({ name: 'web-a', running: false, exitCode: 139 }))
-    const later = await seated(terminals, 'web-a')
+    const later = await attached(terminals, 'web-a')
     t.equal(await later.exit, 139)
     t.match(later.text(), /kill -SEGV/)
     clock.now += 24 * 60 * 60_000 - 60_000
@@ -251,7 +251,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.same(await terminals.list(caller), [])
   })
 
-  t.test(title('the end of every program is heard, also of those that end at once'), async t => {
+  t.test(title('the end of every program is noticed, also of those that end at once'), async t => {
     const { terminals } = await withTerminals(t)
     const names = Array.from({ length: 12 }, (_, n) => `web-${n}`)
     for (const name of names) await terminals.open({ name, command: 'sleep 0.3; exit 7' }, context())
@@ -265,34 +265,34 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
 
   t.test(title('a program that fills the screen is drawn for who comes later, with what lies behind it'), async t => {
     const { terminals, opened } = await withTerminals(t)
-    const seat = await opened()
-    seat.type(
+    const viewer = await opened()
+    viewer.type(
       'clear; echo beh""ind; printf "\\033[?1049h\\033[2J\\033[5;3Hin""front\\033[?25l\\033[?1002h\\033[?1006h"; cat\r',
     )
-    await seat.shows(/infront/)
-    const later = await seated(terminals, 'web-a')
+    await viewer.shows(/infront/)
+    const later = await attached(terminals, 'web-a')
     const text = await later.shows(/infront/)
     t.match(text, /behind[^]*\x1b\[\?1049h[^]*infront/)
     t.match(text, /\x1b\[\?1002h/)
   })
 
-  t.test(title('the program in front and its folder are told, and a prompt is none'), async t => {
+  t.test(title('the foreground program and its folder are reported, and a prompt is none'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
     mkdirSync(join(workspace, 'sub'))
-    const seat = await opened()
+    const viewer = await opened()
     t.notOk((await terminals.list(caller))[0]!.command)
-    seat.type('cd sub; sleep 3572\r')
+    viewer.type('cd sub; sleep 3572\r')
     for (;;) {
       const [row] = await terminals.list(caller)
       if (row!.command !== 'sleep') continue
       t.equal(row!.cwd, 'sub')
       break
     }
-    seat.type('\x03')
-    await seat.shows(/\^C[^]*ready> $/)
+    viewer.type('\x03')
+    await viewer.shows(/\^C[^]*ready> $/)
   })
 
-  t.test(title('what is ended is told first, and killed when it stays'), async t => {
+  t.test(title('ended programs get SIGHUP first, and are killed if they stay'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
     const polite = await opened('web-polite')
     polite.type('trap "echo told > told.txt; exit" HUP; clear; while :; do sleep 0.1; done\r')
@@ -315,7 +315,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     await terminals.kill('web-stubborn', context())
   })
 
-  t.test(title('what a terminal shows is in its log, without credentials, whoever watches'), async t => {
+  t.test(title('terminal output is in its log, without credentials, with and without viewers'), async t => {
     const { data, terminals } = await withTerminals(t)
     const path = join(data, 'logs', 'terminals', 'web-a.log')
     const shows = async (pattern: RegExp): Promise<string> => {
@@ -340,9 +340,9 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
         .map(Number),
       upTo(3_000),
     )
-    const seat = await seated(terminals, 'web-a', 40, 10)
-    seat.type(`echo ${'word '.repeat(30)}; exit 3\r`)
-    t.equal(await seat.exit, 3)
+    const viewer = await attached(terminals, 'web-a', 40, 10)
+    viewer.type(`echo ${'word '.repeat(30)}; exit 3\r`)
+    t.equal(await viewer.exit, 3)
     t.match(
       await shows(/the terminal has ended\]\n$/),
       new RegExp(`\\n${'word '.repeat(30).trim()} *\\n`),
@@ -379,9 +379,9 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
 
   t.test(title('scrollback is text without control sequences, wrapped lines whole, from the end'), async t => {
     const { terminals, opened } = await withTerminals(t)
-    const seat = await opened()
-    seat.type(`clear; printf "\\033[31mred\\033[0m\\n"; printf "%0200d\\n" 7; seq 1 500; echo fin""ished\r`)
-    await seat.shows(/finished\r\n[^]*ready> $/)
+    const viewer = await opened()
+    viewer.type(`clear; printf "\\033[31mred\\033[0m\\n"; printf "%0200d\\n" 7; seq 1 500; echo fin""ished\r`)
+    await viewer.shows(/finished\r\n[^]*ready> $/)
     const whole = await terminals.scrollback('web-a', undefined, caller)
     t.match(whole.text, /^red\n0{199}7\n1\n2\n[^]*\n500\nfinished\nready>/)
     t.notMatch(whole.text, '\x1b')

@@ -167,7 +167,7 @@ t.test('an endless line is shown in part, and takes no memory', async t => {
   t.equal(lines.at(-2), 'after')
 })
 
-t.test('a place where no log can be fails nobody', async t => {
+t.test('a folder where no log can be written fails no call', async t => {
   const folder = t.testdir({ terminals: 'no folder' })
   const capture = await Capture.open(join(folder, 'terminals', 'web-a.log'), SIZE)
   capture.said(Buffer.from('words\r\n'.repeat(1_000)))

@@ -7,12 +7,12 @@ import { TerminalFanout, type Viewer } from '../../../plugins/system/terminals/f
 const [FULL, ROOM] = [1 << 20, 256 << 10]
 const SIZE = { cols: 80, rows: 24 }
 
-/** A room on a session of the test, which says what it is told and knows whether it is held up. */
-const roomOf = () => {
+/** A fan-out of a session of the test, which sends given output and knows whether it is paused. */
+const fanoutOf = () => {
   const state = { paused: false, follows: 0, closed: 0, gone: 0 }
   const follow = async (): Promise<Feed> => {
     state.follows += 1
-    // One that is followed anew is not held up by anybody.
+    // A feed that is followed again is not paused.
     state.paused = false
     return {
       draw: drawn => drawn(''),
@@ -23,7 +23,7 @@ const roomOf = () => {
       resume: () => void (state.paused = false),
     }
   }
-  return { state, room: new TerminalFanout(follow, () => void (state.gone += 1)) }
+  return { state, fanout: new TerminalFanout(follow, () => void (state.gone += 1)) }
 }
 
 /** One who reads by the test's word only. */
@@ -69,49 +69,51 @@ const step = fc.oneof(
 )
 
 t.test(
-  'a session is held up exactly as long as somebody who watches has too much before them, whatever the others do',
+  'a session is paused exactly while a viewer has too much unread output, whatever the others do',
   { timeout: 60_000 },
   async t => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
-        const { state, room } = roomOf()
-        const seats = await Promise.all(
+        const { state, fanout } = fanoutOf()
+        const viewers = await Promise.all(
           Array.from({ length: 2 }, async () => ({
-            reader: readerOf((await room.enter(SIZE))!),
+            reader: readerOf((await fanout.enter(SIZE))!),
             waiting: 0,
             full: false,
             said: '',
             here: true,
           })),
         )
-        const all = () => seats.filter(({ here }) => here)
+        const all = () => viewers.filter(({ here }) => here)
         for (const each of steps) {
           if (each.does === 'say') {
             const text = 'x'.repeat(each.size)
-            room.data(text)
-            for (const seat of all()) Object.assign(seat, { waiting: seat.waiting + each.size, said: seat.said + text })
+            fanout.data(text)
+            for (const viewer of all())
+              Object.assign(viewer, { waiting: viewer.waiting + each.size, said: viewer.said + text })
           } else if (each.does === 'lose') {
             if (all().length === 0) continue
-            room.data('')
-            room.lost()
+            fanout.data('')
+            fanout.lost()
             await new Promise(setImmediate)
-            for (const seat of all()) Object.assign(seat, { waiting: seat.waiting + 2, said: `${seat.said}\x1bc` })
+            for (const viewer of all())
+              Object.assign(viewer, { waiting: viewer.waiting + 2, said: `${viewer.said}\x1bc` })
           } else {
-            const seat = seats[each.who]!
-            if (!seat.here) continue
+            const viewer = viewers[each.who]!
+            if (!viewer.here) continue
             if (each.does === 'leave') {
-              seat.here = false
-              seat.reader.viewer.leave()
-            } else seat.waiting = await seat.reader.take(seat.waiting, each.left)
+              viewer.here = false
+              viewer.reader.viewer.leave()
+            } else viewer.waiting = await viewer.reader.take(viewer.waiting, each.left)
           }
-          for (const seat of seats)
-            seat.full = seat.here && (seat.waiting > FULL || (seat.full && seat.waiting >= ROOM))
-          if (all().length > 0 && state.paused !== seats.some(({ full }) => full)) return false
+          for (const viewer of viewers)
+            viewer.full = viewer.here && (viewer.waiting > FULL || (viewer.full && viewer.waiting >= ROOM))
+          if (all().length > 0 && state.paused !== viewers.some(({ full }) => full)) return false
         }
-        for (const seat of all()) {
-          seat.waiting = await seat.reader.take(seat.waiting, 0)
-          if (seat.reader.text() !== seat.said) return false
-          seat.reader.viewer.leave()
+        for (const viewer of all()) {
+          viewer.waiting = await viewer.reader.take(viewer.waiting, 0)
+          if (viewer.reader.text() !== viewer.said) return false
+          viewer.reader.viewer.leave()
         }
         await new Promise(setImmediate)
         return state.gone === 1 && state.closed === 1

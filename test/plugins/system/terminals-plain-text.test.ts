@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PlainText } from '../../../plugins/system/terminals/plain-text.js'
 
-/** The lines that are told of these pieces, and those that are told of at the end. */
+/** The lines reported for these pieces, and those reported at the end. */
 const shown = async (
   pieces: readonly (string | { cols: number; rows: number })[],
   cols = 20,
@@ -19,7 +19,7 @@ const shown = async (
 }
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => `line ${n}`)
 
-t.test('lines are told of when they are whole, without colours, and the last one at the end', async t => {
+t.test('lines are reported when they are complete, without colours, and the last one at the end', async t => {
   t.same(await shown(['\x1b[31mred\x1b[0m\r\n', 'half', ' of it\r\n\x1b]0;title\x07pro', 'mpt> ']), {
     told: ['red', 'half of it'],
     rest: ['prompt> '],
@@ -28,7 +28,7 @@ t.test('lines are told of when they are whole, without colours, and the last one
   t.same((await shown(['a\tb\b\bcd\r\n日本\r\n'])).told, ['a      cd', '日本'])
 })
 
-t.test('a line that is written over is told of as it was in the end', async t => {
+t.test('an overwritten line is reported in its final form', async t => {
   t.same((await shown(['10%\r50%\r100%\r\nls -xx\b\b\x1b[Kla\r\n'])).told, ['100%', 'ls -la'])
   t.same(
     (await shown([`${'#'.repeat(20)}\r${'='.repeat(20)}\r\nnext\r\n`])).told,
@@ -47,7 +47,7 @@ t.test('a line that goes over many rows is one line, also as shells write it and
   ])
 })
 
-t.test('many more lines than the screen has are each told of once, in whatever pieces they come', async t => {
+t.test('many more lines than the screen has are each reported once, in any pieces', async t => {
   const text = numbers(5_000)
     .map(line => `${line}\r\n`)
     .join('')
@@ -96,7 +96,7 @@ t.test('what a program shows that fills the screen is no line, and lines go on a
   t.same(await shown(['a\r\n\x1b[?1049h', 'hidden']), { told: ['a'], rest: [] })
 })
 
-t.test('lines are told of before the screen is cleared, and those after it too', async t => {
+t.test('lines are reported before the screen is cleared, and those after it too', async t => {
   for (const clear of [
     '\x1b[H\x1b[2J',
     '\x1b[2J\x1b[H',
@@ -110,20 +110,20 @@ t.test('lines are told of before the screen is cleared, and those after it too',
   }
 })
 
-t.test('of a line without an end the beginning is told of, and what follows it', async t => {
+t.test('of an endless line the beginning is reported, and what follows it', async t => {
   const { told } = await shown([...Array.from({ length: 100 }, () => 'x'.repeat(1_000)), '\r\nafter\r\nlast\r\n'])
   t.same(told.map(line => line.length).slice(1), [5, 4])
   t.match(told[0], /^x{5000,8000}$/)
   t.same(told.slice(1), ['after', 'last'])
 })
 
-t.test('a sequence that does not end is over when it is forgotten', async t => {
+t.test('an unfinished control sequence ends at a reset', async t => {
   const told: string[] = []
   const text = await PlainText.open({ cols: 20, rows: 5 }, { lines: lines => told.push(...lines) })
   await text.write('a\r\nhalf\x1bPq swallowed\r\n')
-  await text.forget(false)
+  await text.reset(false)
   await text.write('b\r\n')
-  await text.forget(true)
+  await text.reset(true)
   await text.write('full\r\n\x1b[?1049lc\r\n')
   t.same(told, ['a', 'b', 'c'])
 })

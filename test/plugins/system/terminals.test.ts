@@ -63,7 +63,7 @@ t.test('terminals are out of reach of tokens and strangers, and bad input is ref
   t.equal((await daemon.fetch('/system/terminals/web-gone/scrollback')).status, 404)
 })
 
-t.test('a terminal is opened, answered again as it is, attached to, told of, and ended', async t => {
+t.test('a terminal is opened, returned unchanged, attached to, announced, and ended', async t => {
   const daemon = await withTerminals(t, {}, ['system', 'activity'])
   mkdirSync(join(daemon.workspace, 'sub dir'))
   const events = await openEvents(t, daemon)
@@ -164,7 +164,7 @@ t.test('at most 32 sockets are open, and at most 32 shells run', { timeout: 90_0
   t.match(await turnedAway(t, await socketOf(daemon, 'web-a')), { status: 429, body: { message: /32 sockets/ } })
   talks[0]!.ws.close()
   await talks[0]!.closed
-  // The daemon hears of the end a moment after the client.
+  // The daemon notices the end a moment after the client.
   for (
     let found = await openSocket(t, await socketOf(daemon, 'web-a'));
     'status' in found;

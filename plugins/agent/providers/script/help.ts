@@ -11,11 +11,14 @@ const LINES = [
 ]
 
 /** What `/help` answers: the language. */
-export const HELP = `This provider runs scripts, offline and without an account. A prompt is a script when its first line begins with one of these verbs in lower case; any other prompt is only repeated to you.
-
-${LINES.join('\n')}
-
-# begins a comment; a line --- or one that begins with ## ends the script, and the rest is a brief that is not run. $answer $exit $out $words $n $run $conversation are replaced, $$ is a dollar sign. /demo shows a script at work.`
+export const HELP = [
+  'This provider runs scripts, offline and without an account. A prompt is a script when its first line begins with '
+    + 'one of these verbs in lower case; any other prompt is only repeated to you.',
+  LINES.join('\n'),
+  '# begins a comment; a line --- or one that begins with ## ends the script, and the rest is a brief that is not run. '
+    + '$answer $exit $out $words $n $run $conversation are replaced, $$ is a dollar sign. '
+    + '/demo shows a script at work.',
+].join('\n\n')
 
 /** What `/demo` runs. */
 export const DEMO = `think A short demonstration: a list, a file, a command, a question and an answer.

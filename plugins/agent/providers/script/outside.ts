@@ -54,6 +54,7 @@ export const outline = (commands: readonly ScriptCommand[]): string =>
     'This is what I would do:',
     ...commands.map(({ name, input, times }, at) => {
       const what = Object.values(input).find(value => typeof value === 'string') ?? ''
-      return `${at + 1}. ${times === undefined ? '' : `${times} times: `}${name} ${what.split('\n', 1)[0]!.slice(0, 120)}`.trimEnd()
+      const often = times === undefined ? '' : `${times} times: `
+      return `${at + 1}. ${often}${name} ${what.split('\n', 1)[0]!.slice(0, 120)}`.trimEnd()
     }),
   ].join('\n')

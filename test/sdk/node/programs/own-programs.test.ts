@@ -76,8 +76,11 @@ t.test('no program is taken from where a turn can write, could once, or others c
   }
   await t.rejects(needProgram('only-here'), {
     reason: 'missing-program',
-    message:
-      /^expected the program only-here and found \S+\/only-here, where (turns|others than the superuser) can write: install it \(Debian: apt-get install only-here\)$/,
+    message: new RegExp(
+      '^expected the program only-here and found '
+        + String.raw`\S+/only-here, where (turns|others than the superuser) can write: `
+        + String.raw`install it \(Debian: apt-get install only-here\)$`,
+    ),
   })
   const { PATH } = await ownEnv()
   for (const place of places.filter(place => !/programs|links$/.test(place)))
