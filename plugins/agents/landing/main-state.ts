@@ -22,8 +22,8 @@ export const isAttributes = (path: string): boolean => path === '.gitattributes'
 /**
  * The person's working tree and its HEAD, as far as some changes touch them.
  *
- * The touched files are copied to the scratch repository first, so that what is compared is what was read; their form in
- * git is made there with the attributes of HEAD alone.
+ * The touched files are copied to the scratch repository first, so that what is compared is what was read; their form
+ * in git is made there with the attributes of HEAD alone.
  */
 export class MainState {
   readonly #found: ReadonlyMap<string, Found>
