@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { oas31 } from 'openapi3-ts'
 import { isRoute } from '../sdk/contract.js'
-import type { CallSchema, Contract } from '../sdk/contract.js'
-import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
+import type { CallSchema } from '../sdk/contract.js'
+import type { DocumentAccess, PublishedGroup } from './group.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
@@ -10,16 +10,6 @@ import type { JsonSchema, Schemas } from './schemas.js'
 import { streamEventsOf } from './events.js'
 import { withExample } from './examples.js'
 import type { Example } from './examples.js'
-
-type Access = RouteAccess | (OpenAccess & { etag?: true })
-
-/** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface PublishedGroup {
-  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
-    readonly routes: { readonly [call: string]: Access }
-  }
-  readonly contract: Pick<Contract, 'schema'> & { readonly examples?: () => object }
-}
 
 /** Where a document says the daemon is; left out: where the document came from. */
 export interface DocumentOptions {
@@ -93,7 +83,7 @@ interface Operation {
 
 /** The group of an operation id, which may differ from the plugin that owns the state and serves the route. */
 const shownIn = (
-  { id }: Access,
+  { id }: DocumentAccess,
   groups: readonly PublishedGroup['manifest'][],
   serving: PublishedGroup['manifest'],
 ): PublishedGroup['manifest'] => groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
@@ -159,7 +149,13 @@ interface Described {
   readonly made: Schemas
 }
 
-const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): Described => {
+const describe = (
+  group: string,
+  tag: string,
+  call: CallSchema,
+  access: DocumentAccess,
+  schemas: Schemas,
+): Described => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
@@ -206,7 +202,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   return { operation, made: success.made ?? {} }
 }
 
-const contentOf = (body: JsonSchema, { forms = [] }: Access): oas31.ContentObject => ({
+const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => ({
   'application/json': { schema: body },
   ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
   ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),

@@ -9,8 +9,8 @@ import type { QueueCalls } from './queue/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
 import type { TurnCalls } from './turn/contract.js'
 import type { ConversationId, RunEnd, RunId } from './turn/frames.js'
-import { examples } from './examples.js'
 
+export type * from './board/card.js'
 export type * from './board/contract.js'
 export type * from './cards/contract.js'
 export type * from './conversations/contract.js'
@@ -45,5 +45,4 @@ export const agent: Contract<Agent> = {
   schema: () => typia.json.application<Agent>(),
   request: typia.misc.createValidatePrune<Requests<Agent>>(),
   reply: () => typia.createValidate<Replies<Agent>>(),
-  examples,
 }

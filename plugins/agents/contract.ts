@@ -1,8 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Millis, Ok, Text } from '../../sdk/types.js'
-import type { ConversationId, ConversationState, Moved } from '../agent/contract.js'
-import type { AgentCard, Roster, Cards } from './roster/contract.js'
+import type { AgentCard, Cards, ConversationId, ConversationState, Moved, Roster } from '../agent/contract.js'
 import type {
   AgentChanges,
   Conflicts,
@@ -14,9 +13,18 @@ import type {
   Synced,
   TwoSides,
 } from './work/contract.js'
-import { examples } from './examples.js'
 
-export type * from './roster/contract.js'
+export type {
+  AgentActivity,
+  AgentAttention,
+  AgentCard,
+  AgentStatus,
+  Cards,
+  DiffTotals,
+  HeldWake,
+  LandedPresence,
+  Roster,
+} from '../agent/contract.js'
 export type * from './work/contract.js'
 
 export interface Agents {
@@ -172,5 +180,4 @@ export const agents: Contract<Agents> = {
   schema: () => typia.json.application<Agents>(),
   request: typia.misc.createValidatePrune<Requests<Agents>>(),
   reply: () => typia.createValidate<Replies<Agents>>(),
-  examples,
 }

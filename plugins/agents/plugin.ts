@@ -1,4 +1,4 @@
-import { covers, refuse, type Host, type Ok } from '../../sdk/index.js'
+import { covers, refuse, type Contract, type Host, type Ok } from '../../sdk/index.js'
 import { requireBranch } from '../../sdk/node/access/conversation-branch.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import type { AccessView } from '../../sdk/node/access/access-view.js'
@@ -9,6 +9,7 @@ import { ScratchRepos } from './work/scratch-repos.js'
 import { changesOf } from './work/changes.js'
 import { conflictsOf } from './landing/conflicts.js'
 import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
+import { examples } from './examples.js'
 import { fileSides } from './work/file-sides.js'
 import { asRefusal, Fleet } from './roster/fleet.js'
 import { Refs } from './work/git-folders.js'
@@ -22,7 +23,7 @@ import { changesFor, withAccessView, reportsFor, seesFile, type ViewingHandlers 
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
 
-export const contract = agents
+export const contract: Contract<Agents> = { ...agents, examples }
 
 const subjectOf = (conversationId: string, title: string | undefined) => ({
   conversationId,

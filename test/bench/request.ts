@@ -157,7 +157,7 @@ const hono = (): RequestListener => {
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
 
-/** The same framework doing what the daemon does for a request: 400 routes, host, origin, a hashed token, a rate limit. */
+/** The same framework doing what the daemon does: 400 routes, host, origin, a hashed token, a rate limit. */
 const honoSame = (token: string): RequestListener => {
   const app = new Hono()
   const tokens = new Map([[hashOf(token), { role: 'drive' }]])

@@ -1,5 +1,5 @@
-// What a start costs, and a daemon with nothing to do: `node dist/test/bench/start.js [warm|cold|idle|groups|growth]`. Against bare node:http and Koa
-// alone.
+// What a start costs, and a daemon with nothing to do, against bare node:http and Koa alone: `node
+// dist/test/bench/start.js [warm|cold|idle|groups|growth]`.
 import { build } from 'esbuild'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -140,7 +140,7 @@ export class Board {
       const { archivedAt } = conversations.get(id)
       if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge`)
       await eraser.erase(id, true)
-      // Last: the index takes up nothing of a conversation that is gone.
+      // Last: the index adds nothing of a conversation that is gone.
       search.forget(id)
     })
   }

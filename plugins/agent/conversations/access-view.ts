@@ -2,7 +2,6 @@ import type { Caller } from '../../../sdk/index.js'
 import { limitsOf, type AccessView } from '../../../sdk/node/access/access-view.js'
 import { assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import type { Conversation } from '../contract.js'
-import type { Conversations } from './conversations.js'
 
 /** Whose areas bound what a turn reaches: those it had when it said its words, as far as it still holds them. */
 export interface AccessLimits {
@@ -22,7 +21,7 @@ export const limitsOfTurn = (caller: Caller): AccessLimits | undefined => {
 
 /** Gives the conversation of an id, refused where a caller may not see it, and with `works` not work on it. */
 export const assertVisibleIn =
-  (conversations: Pick<Conversations, 'get'>, look: ViewOf) =>
+  (conversations: { get(id: string): Conversation }, look: ViewOf) =>
   async (id: string, caller: Caller, works = true): Promise<Conversation> => {
     const conversation = conversations.get(id)
     await assertVisible(await look(caller), conversation, works)

@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
-import type { ScratchRepos } from './scratch-repos.js'
 import type { GitFolders } from './git-folders.js'
 import { linkObjects } from './own-objects.js'
 
@@ -16,8 +15,17 @@ export interface ScratchRepoOptions {
   readonly settings?: readonly string[]
 }
 
-/** What scratch repositories share. */
-type Kept = Pick<ScratchRepos, 'answer' | 'keep' | 'takeIndex' | 'keepIndex'>
+/** What scratch repositories share: answers of git and indexes of commits, neither of which changes. */
+export interface ScratchCache {
+  /** What git said of this before. */
+  answer(question: string): GitAnswer | undefined
+  /** Keeps what git said. */
+  keep(question: string, answer: GitAnswer): void
+  /** Lays the index of a commit at a path, if one is kept. */
+  takeIndex(commit: string, path: string): Promise<boolean>
+  /** Keeps the index of a commit. */
+  keepIndex(commit: string, path: string): Promise<void>
+}
 
 const MAX_BYTES = 512 * 1024 * 1024
 
@@ -35,14 +43,14 @@ export class ScratchRepo {
   readonly #env: { readonly [name: string]: string }
   readonly #signal: AbortSignal | undefined
   readonly #empty: string
-  readonly #kept: Kept
+  readonly #kept: ScratchCache
   readonly #repository: string
   readonly #asked = new Map<string, Promise<GitAnswer>>()
 
   private constructor(
     folder: string,
     env: { readonly [name: string]: string },
-    kept: Kept,
+    kept: ScratchCache,
     repository: string,
     signal?: AbortSignal,
   ) {
@@ -65,7 +73,7 @@ export class ScratchRepo {
     parent: string,
     folders: GitFolders,
     commit: string,
-    kept: Kept,
+    kept: ScratchCache,
     repository: string,
     copy?: string,
     signal?: AbortSignal,

@@ -2,7 +2,7 @@ import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/prom
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GitAnswer } from '../../../sdk/node/programs/git.js'
-import { ScratchRepo } from './scratch-repo.js'
+import { ScratchRepo, type ScratchCache } from './scratch-repo.js'
 import type { Repository } from './repository.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
@@ -16,7 +16,7 @@ const MOST_INDEXES = 4
  * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes,
  * and so are the indexes of the commits that were needed last.
  */
-export class ScratchRepos {
+export class ScratchRepos implements ScratchCache {
   readonly #folder: string
   readonly #indexes: string
   readonly #answers = new Map<string, GitAnswer>()
