@@ -51,7 +51,7 @@ for (const file of glob('manifests/*.json')) {
   for (const call of Object.keys(routes)) owners.set(segmentOf(call), `group ${group}`)
 }
 if (owners.has(name))
-  refuse(`/${name} belongs to ${owners.get(name)}, and each first part of a path to one group: choose another name`)
+  refuse(`/${name} is a path of ${owners.get(name)} already: choose another name, or add calls to that group`)
 
 /** The written contract may name the call already: then the group has it as written. */
 const lines = JSON.parse(read(ACCESS_LINES))
@@ -72,7 +72,6 @@ if (taken.length) refuse(`its types would have the names of ${taken.join(' and '
 
 const contract = `import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import { examples } from './examples.js'
 
 /** One of the entries. */
 export interface ${types.entry} {
@@ -93,7 +92,6 @@ export const ${types.contract}: Contract<${types.calls}> = {
   schema: () => typia.json.application<${types.calls}>(),
   request: typia.misc.createValidatePrune<Requests<${types.calls}>>(),
   reply: () => typia.createValidate<Replies<${types.calls}>>(),
-  examples,
 }
 `
 
@@ -106,10 +104,11 @@ export const examples = (): Examples<${types.calls}> => ({
 })
 `
 
-const plugin = `import type { Host } from '../../sdk/index.js'
-import { ${types.contract}, type ${types.entry} } from './contract.js'
+const plugin = `import type { Contract, Host } from '../../sdk/index.js'
+import { ${types.contract}, type ${types.calls}, type ${types.entry} } from './contract.js'
+import { examples } from './examples.js'
 
-export const contract = ${types.contract}
+export const contract: Contract<${types.calls}> = { ...${types.contract}, examples }
 
 /** Lists what the group keeps. */
 export const activate = async (host: Host): Promise<void> => {

@@ -1,9 +1,9 @@
 import { oas31 } from 'openapi3-ts'
 import { isRoute } from '../sdk/contract.js'
-import type { CallSchema, Contract } from '../sdk/contract.js'
-import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
+import type { CallSchema } from '../sdk/contract.js'
 import { EVERY_GROUP, withNames } from './components.js'
 import type { GroupTypes } from './components.js'
+import type { DocumentAccess, PublishedGroup } from './group.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
@@ -11,16 +11,6 @@ import type { JsonSchema, Schemas } from './schemas.js'
 import { streamEventsOf } from './events.js'
 import { withExample } from './examples.js'
 import type { Example } from './examples.js'
-
-type Access = RouteAccess | (OpenAccess & { etag?: true })
-
-/** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface PublishedGroup {
-  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
-    readonly routes: { readonly [call: string]: Access }
-  }
-  readonly contract: Pick<Contract, 'schema'> & { readonly examples?: () => object }
-}
 
 /** Where a document says the daemon is; left out: where the document came from. */
 export interface DocumentOptions {
@@ -52,13 +42,14 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
     .addOpenApiVersion('3.1.0')
     .addInfo({ title: 'Sandbox daemon', version: '1', description: ABOUT, license: { name: 'MIT', identifier: 'MIT' } })
     .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
-  const { operations, schemas } = withNames([
+  const sorted = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
+  const shown = sorted.map(({ manifest }) => manifest)
+  const { operations: all, schemas } = withNames([
     { group: EVERY_GROUP, operations: [], schemas: refusalSchemas },
-    ...[...groups]
-      .sort((a, b) => order(a.manifest.name, b.manifest.name))
-      .concat(kernelGroup)
-      .map(operationsOf),
+    ...sorted.map(group => operationsOf(group, shown)),
   ])
+  const names = shown.map(({ name }) => name)
+  const operations = all.sort((a, b) => names.indexOf(a.shownIn) - names.indexOf(b.shownIn))
   const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
   tags.delete(OPEN_TAG.name)
   for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
@@ -82,14 +73,27 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
 }
 
 interface Operation {
+  /** The plugin that serves it. */
   readonly group: string
+  /** The group that the document shows it in. */
+  readonly shownIn: string
   readonly method: (typeof METHODS)[number]
   readonly path: string
   readonly tag: { name: string; description: string }
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: PublishedGroup): GroupTypes<Operation> => {
+/** The group of an operation id, which may differ from the plugin that owns the state and serves the route. */
+const shownIn = (
+  { id }: DocumentAccess,
+  groups: readonly PublishedGroup['manifest'][],
+  serving: PublishedGroup['manifest'],
+): PublishedGroup['manifest'] => groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
+
+const operationsOf = (
+  { manifest, contract }: PublishedGroup,
+  groups: readonly PublishedGroup['manifest'][],
+): GroupTypes<Operation> => {
   const {
     components: { schemas: named = {} },
     functions,
@@ -108,15 +112,16 @@ const operationsOf = ({ manifest, contract }: PublishedGroup): GroupTypes<Operat
       const access = manifest.routes[call.name]
       if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
       if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
-      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-      const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+      const group = shownIn(access, groups, manifest)
+      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: group.label, description: group.summary }
+      const { operation: bare, made } = describe(group.name, tag.name, call, access, schemas)
       const operation = withExample(bare, examples[call.name])
       const taken = Object.keys(made).find(name => schemas[name])
       if (taken !== undefined)
         throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
       const all = { ...refusalSchemas, ...schemas, ...made }
       for (const name of reached(operation, all)) types[name] = all[name]!
-      return { group: manifest.name, method, path, tag, operation }
+      return { group: manifest.name, shownIn: group.name, method, path, tag, operation }
     })
   return { group: manifest.name, operations, schemas: types }
 }
@@ -147,7 +152,13 @@ interface Described {
   readonly made: Schemas
 }
 
-const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): Described => {
+const describe = (
+  group: string,
+  tag: string,
+  call: CallSchema,
+  access: DocumentAccess,
+  schemas: Schemas,
+): Described => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
@@ -194,7 +205,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   return { operation, made: success.made ?? {} }
 }
 
-const contentOf = (body: JsonSchema, { forms = [] }: Access): oas31.ContentObject => ({
+const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => ({
   'application/json': { schema: body },
   ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
   ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),

@@ -125,8 +125,8 @@ t.test('a name that cannot be a group is refused, and nothing is written', async
     ['a'.repeat(41), /at most 40 characters/],
     ['schema', /^schema is a word of the project itself: choose another name/],
     ['areas', /^there is a group areas already: choose another name, or add calls to it/],
-    ['members', /^\/members belongs to group system, .*: choose another name/],
-    ['health', /^\/health belongs to the kernel, /],
+    ['members', /^\/members is a path of group system already: choose another name/],
+    ['health', /^\/health is a path of the kernel already/],
     ['area', /^its types would have the names of .*AreaList of plugins\/areas\/contract\.ts.*: choose another name/],
   ]
   for (const [name, sentence] of names) t.match(made(folder, name), { code: 1, out: /^$/, err: sentence }, name)
