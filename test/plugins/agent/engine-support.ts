@@ -52,6 +52,13 @@ export const engineOn = (
     state = true,
     others = [] as ProviderAdapter[],
     outages = undefined as OutageTimes | undefined,
+    prepare = (async () => ({
+      root: '/',
+      cwd: '/',
+      preamble: '',
+      attachments: [],
+      mentions: [],
+    })) as TurnEnvironment['prepare'],
   } = {},
 ) => {
   const adapter: ProviderAdapter = {
@@ -82,7 +89,7 @@ export const engineOn = (
   const providers = new Providers(memoryStore(), log, [adapter, ...others])
   const [decisions, locks, cards] = [new KeyedMutex(), new KeyedMutex(), new OpenCards()]
   const environment: TurnEnvironment = {
-    prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
+    prepare,
     refresh: nothing,
     settle: nothing,
     io: (turn, prepared, adapterRun) =>
