@@ -300,7 +300,7 @@ export const activate = async (host: Host): Promise<void> => {
         look,
         resumes,
       }),
-      ...cardCalls({ host, cards, conversations, journal, look }),
+      ...cardCalls({ host, engine, cards, conversations, journal, look, reach: areas => askReach(host, areas) }),
       ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
       ...providerCalls(providers),
       ...subagentCalls(archive),

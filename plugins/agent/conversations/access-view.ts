@@ -1,5 +1,5 @@
-import { refuse, type Caller } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
+import { refuse, type Caller, type Reach } from '../../../sdk/index.js'
+import { accessToConversation, worksEverywhere } from '../../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import type { Conversation } from '../contract.js'
 import type { Conversations } from './conversations.js'
@@ -23,6 +23,12 @@ export const limitsOfTurn = (caller: Caller): AccessLimits | undefined => {
 /** Refuses a conversation that does not exist for a caller, in the words for one that nobody has. */
 export const refuseUnknown = (id: string): never =>
   refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+
+/** Refuses somebody who may only read where this would change files; `folders`: all that it may change. */
+export const assertWorksEverywhere = (seen: AccessView, folders: Reach, what: string): void => {
+  if (worksEverywhere(seen, folders)) return
+  refuse('forbidden', `${what} in folders you may only read: it takes an area held for work there, or a maintainer`)
+}
 
 type Seen = Pick<Conversation, 'id' | 'startIn' | 'folders'>
 

@@ -3,7 +3,7 @@ import { accessToConversation } from '../../../sdk/node/access/conversation-reac
 import { ok } from '../ok.js'
 import type { Engine } from '../turn/engine.js'
 import { senderOf } from './access.js'
-import { assertVisibleIn, type ViewOf } from './access-view.js'
+import { assertVisible, assertWorksEverywhere, type ViewOf } from './access-view.js'
 import { withCheckpoints } from './anchors.js'
 import type { Board } from './board.js'
 import type { ConversationCalls } from './contract.js'
@@ -25,10 +25,12 @@ export interface ConversationCallsDeps extends RewindDeps {
 /** Serves conversations and their records. */
 export const conversationCalls = (deps: ConversationCallsDeps): Handlers<ConversationCalls> => {
   const { host, engine, conversations, transcripts, anchors, board, eraser, search, locks, look } = deps
-  const see = assertVisibleIn(conversations, look)
   return {
     'POST /agent/rewind': async (input, context) => {
-      await see(input.conversationId, context.caller)
+      const conversation = conversations.get(input.conversationId)
+      const seen = await look(context.caller)
+      await assertVisible(seen, conversation, true)
+      assertWorksEverywhere(seen, conversation.folders, 'going back changes files')
       return rewind(deps, input, await senderOf(host, context), context.signal)
     },
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
