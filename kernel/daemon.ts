@@ -12,7 +12,7 @@ import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
 import { liveCalls } from './streams/live-calls.js'
 import { EventBus } from './events.js'
-import { grantsOf } from './grants.js'
+import { grantsOf } from './storage/grants.js'
 import { App } from './http/app.js'
 import { serveOwn } from './http/own.js'
 import { OpenStreams } from './streams/open-streams.js'
@@ -160,15 +160,18 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
   const stop = async () => {
-    server.close()
-    streams.endSockets()
-    await stopGroups(groups)
-    await live.stop()
-    streams.endAll()
-    await socket?.close()
-    server.closeAllConnections()
-    await Promise.allSettled([auth.close(), journals.shutdown(), store.close()])
-    rmSync(note, { force: true })
+    try {
+      server.close()
+      streams.endSockets()
+      await stopGroups(groups)
+      await live.stop()
+      streams.endAll()
+      await socket?.close()
+    } finally {
+      server.closeAllConnections()
+      await Promise.allSettled([auth.close(), journals.shutdown(), store.close()])
+      rmSync(note, { force: true })
+    }
   }
   try {
     url = await listen(server, config)

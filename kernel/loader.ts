@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LimitSettings, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
@@ -36,7 +36,7 @@ const LAST_WORK = 8_000
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
   const { root, only, apart = [], workspace, data, hidden, grants, limits } = options
-  const manifests = (await readManifests(options.manifests)).filter(({ name }) => !only || only.includes(name))
+  const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
@@ -44,11 +44,11 @@ export const loadGroups = async (kernel: KernelServices, options: LoadOptions): 
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {
-    const { name, routes, calls, domains, events = [], points = [] } = group.manifest
+    const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest
     const start = (by?: string) => group.start(by)
     kernel.calls.declare(name, [...Object.keys(routes), ...calls], start)
     kernel.events.declare(name, { events, points }, start)
-    kernel.live.declare(name, domains)
+    kernel.live.declare(name, domains, slowDomains)
   }
   for (const { name, permissions } of manifests) {
     const missing = permissions.daemon.find(call => !kernel.calls.has(call))
@@ -72,7 +72,7 @@ export const stopGroups = async (groups: readonly Group[]): Promise<void> => {
 }
 
 /** Every manifest of a folder, by name. */
-export const readManifests = async (folder: string): Promise<PluginManifest[]> => {
-  const files = (await readdir(folder)).filter(file => file.endsWith('.json') && file !== 'schema.json').sort()
-  return Promise.all(files.map(async file => parseManifest(await readFile(join(folder, file), 'utf8'), file)))
+export const readManifests = (folder: string): PluginManifest[] => {
+  const files = readdirSync(folder).filter(file => file.endsWith('.json') && file !== 'schema.json')
+  return files.sort().map(file => parseManifest(readFileSync(join(folder, file), 'utf8'), file))
 }

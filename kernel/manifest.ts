@@ -1,6 +1,7 @@
 import typia, { type tags } from 'typia'
-import type { Domain, TicketPurpose } from '../sdk/kernel.js'
 import type { Role, Scope } from '../sdk/types.js'
+
+type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
 /**
  * How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a
@@ -18,11 +19,13 @@ export interface BodyAccess {
 
 /** The ticket a route takes. */
 export interface TicketAccess {
-  for: TicketPurpose
+  for: Slug
   /** The query field whose value the ticket may be bound to. */
   name?: string
   /** The least role the person has when the ticket is shown. */
   role: Role
+  /** How long it is good, any number of times; left out: 30 s and once. */
+  lastsSeconds?: number & tags.Type<'uint32'>
 }
 
 /** A route that asks for no general credential; the call checks what it needs itself. */
@@ -54,8 +57,6 @@ export interface RouteAccess extends BodyAccess {
 
 export type CallAccess = OpenAccess | RouteAccess
 
-type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
-
 /** The calls a plugin makes: `daemon` must be served at start, `late` may be absent when used. */
 export interface Permissions {
   daemon: string[]
@@ -82,7 +83,9 @@ export interface PluginManifest {
   /** Packages the group's own code imports. */
   libraries: string[]
   /** Domains of `runtimeChanged` it announces. */
-  domains: Domain[]
+  domains: Slug[]
+  /** Those of them that change all the time: announced at most every 2 s, the others every 250 ms. */
+  slowDomains?: Slug[]
   /** Programs of the machine it needs or can use. */
   programs: string[]
   permissions: Permissions

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { oas31 } from 'openapi3-ts'
 import { isRoute } from '../sdk/contract.js'
-import type { CallSchema, Contract } from '../sdk/contract.js'
-import type { OpenAccess, PluginManifest, RouteAccess } from '../kernel/manifest.js'
+import type { CallSchema } from '../sdk/contract.js'
+import type { DocumentAccess, PublishedGroup } from './group.js'
 import { kernelGroup, OPEN_TAG } from './kernel.js'
 import { declaredIn, refusals, refusalSchemas, refusalsOf, UPGRADE_REQUIRED } from './refusals.js'
 import { order, published, reached, resolve } from './schemas.js'
@@ -10,16 +10,6 @@ import type { JsonSchema, Schemas } from './schemas.js'
 import { streamEventsOf } from './events.js'
 import { withExample } from './examples.js'
 import type { Example } from './examples.js'
-
-type Access = RouteAccess | (OpenAccess & { etag?: true })
-
-/** One group as the document needs it: its name, who may use its routes, and what they take and give. */
-export interface PublishedGroup {
-  readonly manifest: Pick<PluginManifest, 'name' | 'label' | 'summary'> & {
-    readonly routes: { readonly [call: string]: Access }
-  }
-  readonly contract: Pick<Contract, 'schema'> & { readonly examples?: () => object }
-}
 
 /** Where a document says the daemon is; left out: where the document came from. */
 export interface DocumentOptions {
@@ -53,10 +43,11 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
     .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
   const components = new Components()
   components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
-  const operations = [...groups]
-    .sort((a, b) => order(a.manifest.name, b.manifest.name))
-    .concat(kernelGroup)
-    .flatMap(group => operationsOf(group, components))
+  const sorted = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
+  const shown = sorted.map(({ manifest }) => manifest)
+  const operations = sorted
+    .flatMap(group => operationsOf(group, shown, components))
+    .sort((a, b) => shown.indexOf(a.shownIn) - shown.indexOf(b.shownIn))
   const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
   tags.delete(OPEN_TAG.name)
   for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
@@ -80,14 +71,28 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
 }
 
 interface Operation {
+  /** The plugin that serves it. */
   readonly group: string
+  /** The group that the document shows it in. */
+  readonly shownIn: PublishedGroup['manifest']
   readonly method: (typeof METHODS)[number]
   readonly path: string
   readonly tag: { name: string; description: string }
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: PublishedGroup, components: Components): Operation[] => {
+/** The group of an operation id, which may differ from the plugin that owns the state and serves the route. */
+const shownIn = (
+  { id }: DocumentAccess,
+  groups: readonly PublishedGroup['manifest'][],
+  serving: PublishedGroup['manifest'],
+): PublishedGroup['manifest'] => groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
+
+const operationsOf = (
+  { manifest, contract }: PublishedGroup,
+  groups: readonly PublishedGroup['manifest'][],
+  components: Components,
+): Operation[] => {
   const {
     components: { schemas: named = {} },
     functions,
@@ -105,15 +110,16 @@ const operationsOf = ({ manifest, contract }: PublishedGroup, components: Compon
       const access = manifest.routes[call.name]
       if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
       if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
-      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-      const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+      const group = shownIn(access, groups, manifest)
+      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: group.label, description: group.summary }
+      const { operation: bare, made } = describe(group.name, tag.name, call, access, schemas)
       const operation = withExample(bare, examples[call.name])
       const taken = Object.keys(made).find(name => schemas[name])
       if (taken !== undefined)
         throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
       const all = { ...refusalSchemas, ...schemas, ...made }
       components.add(manifest.name, all, reached(operation, all))
-      return { group: manifest.name, method, path, tag, operation }
+      return { group: manifest.name, shownIn: group, method, path, tag, operation }
     })
 }
 
@@ -143,7 +149,13 @@ interface Described {
   readonly made: Schemas
 }
 
-const describe = (group: string, tag: string, call: CallSchema, access: Access, schemas: Schemas): Described => {
+const describe = (
+  group: string,
+  tag: string,
+  call: CallSchema,
+  access: DocumentAccess,
+  schemas: Schemas,
+): Described => {
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
@@ -190,7 +202,7 @@ const describe = (group: string, tag: string, call: CallSchema, access: Access, 
   return { operation, made: success.made ?? {} }
 }
 
-const contentOf = (body: JsonSchema, { forms = [] }: Access): oas31.ContentObject => ({
+const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => ({
   'application/json': { schema: body },
   ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
   ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),

@@ -6,7 +6,7 @@ import type { Contract } from '../sdk/contract.js'
 import { parseManifest } from '../kernel/manifest.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
-import type { PublishedGroup } from './document.js'
+import type { PublishedGroup } from './group.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
 

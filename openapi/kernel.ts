@@ -1,4 +1,4 @@
-import type { PublishedGroup } from './document.js'
+import type { PublishedGroup } from './group.js'
 
 /** The tag of every address that asks for no general credential. */
 export const OPEN_TAG = { name: 'Open routes', description: 'Every address that asks for no general credential.' }

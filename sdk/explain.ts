@@ -7,7 +7,8 @@ interface Found {
   value?: unknown
 }
 
-const TAG = /(Type|Minimum|Maximum|MinLength|MaxLength|MinItems|MaxItems|Pattern)<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>/g
+const TAG =
+  /(Type|Minimum|Maximum|(?:Min|Max)(?:Length|Items)|Pattern|WellFormed)(?:<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>|\b)/g
 
 const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Type: type => (type.startsWith('u') ? 'whole, from 0' : type.startsWith('int') ? 'whole' : ''),
@@ -17,6 +18,7 @@ const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   MaxLength: most => `at most ${most} characters`,
   MinItems: least => `at least ${least} items`,
   MaxItems: most => `at most ${most} items`,
+  WellFormed: () => 'well-formed Unicode',
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
 
@@ -36,7 +38,7 @@ export const explainInput = (
 /**
  * typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain.
  */
-const explain = (found: readonly Found[], root: string): FieldError[] =>
+export const explain = (found: readonly Found[], root: string): FieldError[] =>
   found.map(({ path, expected, value }) => ({
     path: path
       .replace(root, '')
@@ -97,11 +99,11 @@ const shown = (value: unknown): string | undefined =>
 
 const inWords = (expected: string): string => {
   const limits = [...expected.matchAll(TAG)]
-    .map(([, tag, quoted, plain]) => WORDS[tag!]!(quoted ?? plain!))
+    .map(([, tag, quoted, plain]) => WORDS[tag!]!(quoted ?? plain ?? ''))
     .filter(Boolean)
   const bare = expected
     .replace(/\((.*)\)/s, '$1')
-    .replace(/ & [A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>/g, '')
+    .replace(/ & (?:[A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>|WellFormed\b)/g, '')
     .replaceAll(' | undefined', '')
   const options = bare.split(' | ')
   const literals = options.filter(option => option.startsWith('"')).map(option => option.slice(1, -1))

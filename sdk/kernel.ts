@@ -119,9 +119,6 @@ export interface TokenRow {
   lastUsedFrom?: string
 }
 
-/** What a ticket lets in to: one of the sockets, the download of a bundle, or the sandbox's events. */
-export type TicketPurpose = 'terminal' | 'browser' | 'bundle' | 'events'
-
 /** What this daemon is, as far as the kernel knows. */
 export interface KernelInfo {
   sandboxId: string
@@ -132,56 +129,6 @@ export interface KernelInfo {
   shapes: { [id: string]: string }
   boot: BootProgress
 }
-
-/** What can be read again when `runtimeChanged` names it; closed: a group adds its domains here first. */
-export type Domain =
-  | 'terminals'
-  | 'browsers'
-  | 'subagents'
-  | 'panels'
-  | 'ports'
-  | 'index'
-  | 'sessions'
-  | 'members'
-  | 'bundles'
-  | 'machine'
-  | 'needs'
-  | 'approvals'
-  | 'drafts'
-  | 'automations'
-  | 'workflows'
-  | 'loops'
-  | 'ci'
-  | 'prepush'
-  | 'offload'
-  | 'issues'
-  | 'settings'
-  | 'personas'
-  | 'skills'
-  | 'extensions'
-  | 'capabilities'
-  | 'accounts'
-  | 'providers'
-  | 'routed'
-  | 'endpoints'
-  | 'secrets'
-  | 'areas'
-  | 'safety'
-  | 'privacy'
-  | 'vpn'
-  | 'disks'
-  | 'exit'
-  | 'inventory'
-  | 'cli'
-  | 'outbox'
-  | 'share'
-  | 'chores'
-  | 'history'
-  | 'landings'
-  | 'usage'
-  | 'activity'
-  | 'logs'
-  | 'push'
 
 /** One form of something, for those who reach all of these places. */
 export interface PlacedForm {
@@ -289,12 +236,12 @@ export interface Kernel {
    * for one name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and
    * often; the ticket is in this answer only.
    */
-  'kernel.ticket.mint'(input: { purpose?: TicketPurpose; name?: string }): { ticket: string; expiresAt: Millis }
+  'kernel.ticket.mint'(input: { purpose?: string; name?: string }): { ticket: string; expiresAt: Millis }
   /**
    * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the
    * first time. A route whose manifest names a ticket is given that caller without asking.
    */
-  'kernel.ticket.redeem'(input: { ticket: string; purpose: TicketPurpose; name: string; address: string }): {
+  'kernel.ticket.redeem'(input: { ticket: string; purpose: string; name: string; address: string }): {
     caller: Caller
     first: boolean
   }
@@ -307,7 +254,7 @@ export interface Kernel {
    * `within` are the real locations of what the key names: people limited to areas get the keys whose locations they
    * reach completely; without locations, only that something changed.
    */
-  'kernel.events.publish'(input: { domain: Domain; key?: string; within?: string[] }): Ok
+  'kernel.events.publish'(input: { domain: string; key?: string; within?: string[] }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }

@@ -30,12 +30,14 @@ export interface Auth {
   authenticate(credential: Credential, address: string): Caller
   /** Who a ticket stands for, as they are now; refuses as `authenticate` does. */
   redeem(shown: Shown, address: string): Caller
+  /** Makes tickets for a purpose good for so many ms, any number of times. */
+  ticketsLast(purpose: string, ms: number): void
   /** What each credential may ask at a time, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
   /** The code that claims the sandbox, while nobody owns it and somebody could: for the terminal, never for a log. */
   readonly claim?: string
-  /** A one-time code that signs in as the owner, for whoever holds the machine. */
+  /** A one-time code that signs in as the owner, for the machine's user. */
   mintLogin(): Promise<string>
   /** A session of the user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
   openLocal(device: string): OpenedSession
@@ -230,6 +232,7 @@ export const createAuth = async ({
   return {
     authenticate,
     redeem: (shown, address) => redeem(shown, address).caller,
+    ticketsLast: (purpose, ms) => tickets.lasts(purpose, ms),
     limits,
     handlers,
     ...(code !== undefined && { claim: code }),

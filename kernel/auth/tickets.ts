@@ -1,26 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { hashOf } from '../../sdk/node/access/secret.js'
 import { refuse } from '../../sdk/refusal.js'
-import type { TicketPurpose } from '../../sdk/kernel.js'
 import type { Caller } from '../../sdk/types.js'
 
-const SECOND = 1000
 const UNREDEEMED = 32
 const HELD = 2_000
 
-/**
- * How long a ticket is good that may be shown often: a download asks for many ranges, and a browser connects to events
- * again.
- */
-const OFTEN: { readonly [purpose in TicketPurpose]?: number } = { bundle: 3600 * SECOND, events: 12 * 3600 * SECOND }
-const ONCE = 30 * SECOND
+const ONCE = 30_000
 
 /** What a ticket is good for. */
 interface Held {
   readonly person: string
   readonly sessionId: string
   /** Absent: whatever is a socket. */
-  readonly purpose?: TicketPurpose
+  readonly purpose?: string
   /** Absent: any of that purpose. */
   readonly name?: string
   readonly expiresAt: number
@@ -30,7 +23,7 @@ interface Held {
 /** A ticket as it is shown, and what for. */
 export interface Shown {
   readonly ticket: string
-  readonly purpose: TicketPurpose
+  readonly purpose: string
   readonly name: string
 }
 
@@ -39,9 +32,16 @@ export class Tickets {
   readonly #now: () => number
   /** By hash, the oldest first. */
   readonly #held = new Map<string, Held>()
+  /** How many ms a ticket for a purpose is good, any number of times; of those left out 30 s and once. */
+  readonly #lasting = new Map<string, number>()
 
   constructor(now: () => number) {
     this.#now = now
+  }
+
+  /** Makes tickets for a purpose good for so many ms, any number of times. */
+  lasts(purpose: string, ms: number): void {
+    this.#lasting.set(purpose, ms)
   }
 
   mint(
@@ -63,13 +63,13 @@ export class Tickets {
     }
     if (own.length >= HELD) this.#held.delete(own[0]![0])
     const ticket = randomBytes(32).toString('base64url')
-    const expiresAt = now + ((purpose && OFTEN[purpose]) ?? ONCE)
+    const expiresAt = now + ((purpose !== undefined && this.#lasting.get(purpose)) || ONCE)
     this.#held.set(hashOf(ticket), {
       person,
       sessionId,
       expiresAt,
       shown: false,
-      ...(purpose && { purpose }),
+      ...(purpose !== undefined && { purpose }),
       ...(name !== undefined && { name }),
     })
     return { ticket, expiresAt }
@@ -80,9 +80,9 @@ export class Tickets {
     const hash = hashOf(ticket)
     const held = this.#held.get(hash)
     if (!held || held.expiresAt <= this.#now()) return undefined
-    const fits = held.purpose === undefined ? OFTEN[purpose] === undefined : held.purpose === purpose
+    const fits = held.purpose === undefined ? !this.#lasting.has(purpose) : held.purpose === purpose
     if (!fits || (held.name !== undefined && held.name !== name)) return undefined
-    if (OFTEN[purpose] !== undefined) this.#held.set(hash, { ...held, shown: true })
+    if (this.#lasting.has(purpose)) this.#held.set(hash, { ...held, shown: true })
     else this.#held.delete(hash)
     return { sessionId: held.sessionId, first: !held.shown }
   }

@@ -44,15 +44,17 @@ export class App {
   add(group: Pick<Group, 'manifest' | 'contract'>): void {
     const { name, routes } = group.manifest
     const contract = readContract(group)
+    const deps = { ...this.#options, upgrades: this.upgrades }
+    const gate = this.#gate(name)
     for (const [call, access] of Object.entries(routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
-      const deps = { ...this.#options, upgrades: this.upgrades }
+      if (access.ticket?.lastsSeconds) deps.auth.ticketsLast(access.ticket.for, access.ticket.lastsSeconds * 1000)
       this.#routes.add(method, path, [
         contract,
         ...(method === 'GET' ? [serveSocket(deps, { group: name, call, access })] : []),
         admitCaller(deps, access),
-        ...(access.early ? [] : [this.#gate(name)]),
+        ...(access.early ? [] : [gate]),
         readInput(call, access, deps.uploads),
         sendAnswer(deps, call, 'etag' in access && access.etag === true),
       ])

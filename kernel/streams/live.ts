@@ -23,8 +23,7 @@ const WAITING_BYTES = 4 << 20
 const TICK = 1_000
 const HEARTBEAT = 5_000
 const BURST = 250
-/** Domains that move all the time. */
-const SLOW: { readonly [domain: string]: number } = { subagents: 2_000, machine: 2_000 }
+const SLOW_BURST = 2_000
 const LAST_WORDS = 1_000
 const RETRY_MS = 1_000
 
@@ -39,6 +38,7 @@ export class Live implements LiveSource {
   readonly #epoch: string
   readonly #versions = new Map<string, number>()
   readonly #declared = new Map<string, ReadonlySet<string>>()
+  readonly #slow = new Set<string>()
   readonly #bursts = new Map<number, Burst>()
   /** Frames in order, without the snapshots. */
   #kept: Entry[] = []
@@ -47,9 +47,9 @@ export class Live implements LiveSource {
   readonly #watchers = new Set<LiveWatcher>()
   readonly #fan: Fan<LiveWatcher>
   #head = 0
-  /** The newest frame that is no longer kept. */
+  /** The newest frame that was dropped. */
   #lost = 0
-  /** Where the newest kind of snapshot was first seen: whoever is from before has never got one. */
+  /** Where the newest kind of snapshot was first seen: watchers from before have not received one. */
   #floor = 1
   #merged?: { name: string; bytes: Buffer }
   /** What was last found to wait: most watchers stand where the one before them did. */
@@ -74,8 +74,9 @@ export class Live implements LiveSource {
     return this.#clock.now()
   }
 
-  /** Makes the domains of a group known; from then on it may bump them. */
-  declare(plugin: string, domains: readonly string[]): void {
+  /** Makes the domains of a group known; from then on it may bump them. Slow ones are announced less often. */
+  declare(plugin: string, domains: readonly string[], slow: readonly string[] = []): void {
+    for (const domain of slow) this.#slow.add(domain)
     this.#declared.set(plugin, new Set(domains))
     for (const domain of domains) if (!this.#versions.has(domain)) this.#versions.set(domain, 0)
   }
@@ -86,7 +87,7 @@ export class Live implements LiveSource {
       refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
     }
     this.#versions.set(domain, this.#versions.get(domain)! + 1)
-    const ms = SLOW[domain] ?? BURST
+    const ms = this.#slow.has(domain) ? SLOW_BURST : BURST
     const burst = this.#bursts.get(ms) ?? new Burst(this.#clock, ms, changed => this.#changed(changed))
     this.#bursts.set(ms, burst)
     burst.add(domain, key, within)
@@ -109,7 +110,7 @@ export class Live implements LiveSource {
     }
   }
 
-  /** Tells how far the start has come; whoever connects later hears it only while it goes on. */
+  /** Publishes how far the start has come; later watchers receive it only until the start is done. */
   booted(): void {
     const progress = this.#boot()
     this.show([{ data: { kind: 'boot', ...progress }, limited: {}, snapshot: true }])
@@ -348,7 +349,7 @@ export const SHRUNK = Symbol('access shrank')
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
 /**
- * A change as it is told; to somebody limited to areas with the keys inside, or where one has no places without any.
+ * A change as it is sent; to somebody limited to areas with the keys inside, or where one has no places without any.
  */
 const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
   const told = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)

@@ -1,7 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Positive } from '../../sdk/types.js'
-import { examples } from './examples.js'
 
 /** Whether something left the sandbox, came in, or happened in it. */
 export type ActivityDirection = 'in' | 'out' | 'system'
@@ -172,5 +171,4 @@ export const activity: Contract<ActivityCalls> = {
   schema: () => typia.json.application<ActivityCalls>(),
   request: typia.misc.createValidatePrune<Requests<ActivityCalls>>(),
   reply: () => typia.createValidate<Replies<ActivityCalls>>(),
-  examples,
 }

@@ -1,6 +1,7 @@
-import { type Context, type Host, refuse } from '../../sdk/index.js'
+import { type Contract, type Context, type Host, refuse } from '../../sdk/index.js'
 import { Caps } from './caps.js'
-import { activity, type ActivityInput } from './contract.js'
+import { activity, type ActivityInput, type ActivityCalls } from './contract.js'
+import { examples } from './examples.js'
 import { factsOf } from './entry.js'
 import { exported } from './export.js'
 import { listed } from './listing.js'
@@ -9,7 +10,7 @@ import { retain, sizeOf } from './retention.js'
 import { Segments } from './segments.js'
 import { MarkFile, Verification } from './verification.js'
 
-export const contract = activity
+export const contract: Contract<ActivityCalls> = { ...activity, examples }
 
 const MERGE = 2000
 const DAILY = 24 * 60 * 60_000

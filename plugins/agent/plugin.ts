@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Host } from '../../sdk/index.js'
+import type { Contract, Host } from '../../sdk/index.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
@@ -9,14 +9,17 @@ import { wallLimits } from '../../sdk/node/limits/settings.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
+import { ConversationArchive } from './board/archive.js'
+import { Board } from './board/board.js'
+import { boardCalls } from './board/calls.js'
 import { cardCalls } from './cards/calls.js'
 import { OpenCards } from './cards/cards.js'
-import { agent, type Conversation } from './contract.js'
+import { agent, type Conversation, type Agent } from './contract.js'
+import { examples } from './examples.js'
 import type { ViewOf } from './conversations/access-view.js'
 import { Remembered } from './conversations/allowed-tools.js'
 import { Anchors } from './conversations/anchors.js'
 import { AutoLand } from './conversations/auto-land.js'
-import { Board } from './conversations/board.js'
 import { exportConversations, importConversations } from './conversations/bundle-part.js'
 import { conversationCalls } from './conversations/calls.js'
 import { Changes } from './conversations/changes.js'
@@ -37,6 +40,7 @@ import { Providers } from './providers/providers.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
+import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
@@ -44,7 +48,7 @@ import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
 import { turnCalls } from './turn/calls.js'
 import { CommandLogs } from './turn/command-logs.js'
 import { Engine } from './turn/engine.js'
-import { LocalTurnEnvironment, messageChecks } from './turn/environment.js'
+import { LocalTurnEnvironment } from './turn/local-environment.js'
 import { ConversationNetworks } from './turn/networks.js'
 import { PlannedResumes } from './turn/planned-resumes.js'
 import { programs } from './turn/programs.js'
@@ -54,7 +58,7 @@ import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
 
-export const contract = agent
+export const contract: Contract<Agent> = { ...agent, examples }
 
 /** Runs turns of agents and shows, feeds and stops them. */
 export const activate = async (host: Host): Promise<void> => {
@@ -71,7 +75,7 @@ export const activate = async (host: Host): Promise<void> => {
       : Promise.resolve(undefined)
     at.then(within =>
       host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }),
-    ).catch(error => host.signal.aborted || log.warn('a change of helpers could not be told', { error: String(error) }))
+    ).catch(error => host.signal.aborted || log.warn('publishing a subagent update failed', { error: String(error) }))
   })
   const conversations = new Conversations(store, log, changed)
   const queue = new Queue(journal, () => conversations.stored())
@@ -156,7 +160,7 @@ export const activate = async (host: Host): Promise<void> => {
   const keep = (turn: Turn) =>
     archive
       .keep(turn)
-      .catch(error => log.warn('what helpers did could not be kept', { run: turn.run, error: String(error) }))
+      .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,
@@ -205,7 +209,7 @@ export const activate = async (host: Host): Promise<void> => {
     log,
     clear,
     withdrawn: run => engine.withdrawn(run),
-    completed: ({ conversation: { id }, purged }) =>
+    gone: ({ conversation: { id }, purged }) =>
       host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
   })
   const index = new SearchIndex(place.folder)
@@ -221,6 +225,8 @@ export const activate = async (host: Host): Promise<void> => {
     locks,
     changed,
     eraser,
+    archived: ({ id, branch, lastRun }) =>
+      host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) }),
   })
 
   const left = await endLeftWalls(place.data)
@@ -286,7 +292,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(
     contract,
     recorded(host, {
-      ...queueCalls({ host, delivery, board }),
+      ...queueCalls({ host, delivery, board, conversations, look }),
       ...turnCalls({
         host,
         engine,
@@ -301,7 +307,19 @@ export const activate = async (host: Host): Promise<void> => {
         resumes,
       }),
       ...cardCalls({ host, engine, cards, conversations, journal, look, reach: areas => askReach(host, areas) }),
-      ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
+      ...conversationCalls({ ...rewinding, engine, host, eraser, look }),
+      ...boardCalls({
+        host,
+        board,
+        archive: new ConversationArchive({ board, conversations, engine, log, signal: host.signal }),
+        conversations,
+        engine,
+        transcripts,
+        anchors,
+        search,
+        resumes,
+        look,
+      }),
       ...providerCalls(providers),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),

@@ -2,7 +2,6 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Access, ReachFolder } from '../../sdk/reach.js'
 import type { Count, Millis, Ok, Role, Text } from '../../sdk/types.js'
-import { examples } from './examples.js'
 
 /** The name of an area in addresses and grants. */
 export type AreaId = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
@@ -52,11 +51,23 @@ export interface CoveredFolder {
   files?: Count
 }
 /** An area with what it covers now. */
-export interface AreaDetail extends Omit<Area, 'folders'> {
+export interface AreaDetail {
   folders: CoveredFolder[]
   repos: CoveredRepo[]
   /** Conversations that start in it. */
   conversations: Count
+  id: string
+  label: string
+  note?: string
+  /** `read`: inside it the holder is a viewer, whatever the role. */
+  access: Access
+  createdAt: Millis
+  updatedAt: Millis
+  updatedBy: string
+  /** For maintainers and the owner alone. */
+  holders?: Holder[]
+  /** Absent: every folder is there. */
+  problems?: FolderProblem[]
 }
 /** The areas of a caller. */
 export interface AreaList {
@@ -178,5 +189,4 @@ export const areas: Contract<Areas> = {
   schema: () => typia.json.application<Areas>(),
   request: typia.misc.createValidatePrune<Requests<Areas>>(),
   reply: () => typia.createValidate<Replies<Areas>>(),
-  examples,
 }

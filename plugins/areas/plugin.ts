@@ -1,9 +1,10 @@
-import { reachOf, refuse, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
+import { reachOf, refuse, type Contract, type Caller, type Host, type ReachFolder } from '../../sdk/index.js'
 import { resolvePath } from '../../sdk/node/files/workspace-paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import { limitsOf } from '../../sdk/node/access/access-view.js'
 import { AreaFile, type StoredArea } from './area-file.js'
-import { areas, type Area, type Holder } from './contract.js'
+import { areas, type Area, type Holder, type Areas } from './contract.js'
+import { examples } from './examples.js'
 import { coverageOf } from './coverage.js'
 import { foldersOf, grantedFolders, problemOf } from './folders.js'
 import { foldersReached, given, holdersOf, people, reachAt, type Person } from './roster.js'
@@ -11,7 +12,7 @@ import { AreaFolders } from './area-folders.js'
 
 const RESERVED = new Set(['reach'])
 
-export const contract = areas
+export const contract: Contract<Areas> = { ...areas, examples }
 
 /** Stores named sets of folders, and resolves what their holders reach. */
 export const activate = async (host: Host): Promise<void> => {

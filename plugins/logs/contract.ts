@@ -1,7 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Count, Millis } from '../../sdk/types.js'
-import { examples } from './examples.js'
 
 export type LogKind = 'daemon' | 'plugin' | 'terminal' | 'run' | 'crash'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -92,5 +91,4 @@ export const logs: Contract<LogsCalls> = {
   schema: () => typia.json.application<LogsCalls>(),
   request: typia.misc.createValidatePrune<Requests<LogsCalls>>(),
   reply: () => typia.createValidate<Replies<LogsCalls>>(),
-  examples,
 }

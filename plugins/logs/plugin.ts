@@ -1,13 +1,14 @@
 import { join } from 'node:path'
-import { type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import { type Contract, type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
+import { examples } from './examples.js'
 import { follow } from './follow.js'
 import { ResumePositions } from './resume-positions.js'
 import { sweepLogs } from './upkeep.js'
 import { windowOf } from './window.js'
 
-export const contract = logs
+export const contract: Contract<LogsCalls> = { ...logs, examples }
 
 const HOUR = 60 * 60_000
 const LOOK = 10_000

@@ -1,7 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
-import { examples } from './examples.js'
 
 /** The settings of this sandbox's agents. */
 export interface Settings {
@@ -94,5 +93,4 @@ export const settings: Contract<SettingsCalls> = {
   schema: () => typia.json.application<SettingsCalls>(),
   request: typia.createValidateEquals<Read | Write>(),
   reply: () => typia.createValidate<Replies<SettingsCalls>>(),
-  examples,
 }

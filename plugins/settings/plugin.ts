@@ -1,11 +1,12 @@
-import { type Host, refuse } from '../../sdk/index.js'
+import { type Contract, type Host, refuse } from '../../sdk/index.js'
 import { record } from '../../sdk/node/record/record.js'
-import { settings, type SettingsGiven, type SettingKey } from './contract.js'
+import { settings, type SettingsGiven, type SettingKey, type SettingsCalls } from './contract.js'
+import { examples } from './examples.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
 import { checkAllowed } from './network-allow.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
-export const contract = settings
+export const contract: Contract<SettingsCalls> = { ...settings, examples }
 
 /** Stores the settings of this sandbox's agents, for the groups that apply them. */
 export const activate = async (host: Host): Promise<void> => {

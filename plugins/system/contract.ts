@@ -11,7 +11,6 @@ import type { InfoCalls } from './info/contract.js'
 import type { MachineCalls } from './machine/contract.js'
 import type { StreamCalls } from './stream/contract.js'
 import type { TerminalCalls } from './terminals/contract.js'
-import { examples } from './examples.js'
 
 export type * from './access/contract.js'
 export type * from './access/members-contract.js'
@@ -49,5 +48,4 @@ export const system: Contract<System> = {
   schema: () => typia.json.application<System>(),
   request: typia.misc.createValidatePrune<Requests<System>>(),
   reply: () => typia.createValidate<Replies<System>>(),
-  examples,
 }

@@ -1,9 +1,10 @@
-import type { Host } from '../../sdk/index.js'
+import type { Contract, Host } from '../../sdk/index.js'
 import { accessCalls } from './access/calls.js'
 import { browserCalls } from './browsers/calls.js'
 import { chromiumProgram } from './browsers/chromium.js'
 import { bundleCalls } from './bundles/calls.js'
-import { system } from './contract.js'
+import { system, type System } from './contract.js'
+import { examples } from './examples.js'
 import { helperCalls } from './helpers/calls.js'
 import { infoCalls } from './info/calls.js'
 import { machineCalls } from './machine/calls.js'
@@ -11,7 +12,7 @@ import { streamCalls } from './stream/calls.js'
 import { terminals } from './terminals/calls.js'
 import { terminalPrograms } from './terminals/programs.js'
 
-export const contract = system
+export const contract: Contract<System> = { ...system, examples }
 
 /** Serves what the sandbox is, who may reach it, and everything that belongs to no other group. */
 export const activate = async (host: Host): Promise<void> => {

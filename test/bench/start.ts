@@ -1,5 +1,5 @@
-// What a start costs, and a daemon with nothing to do: `node dist/test/bench/start.js`. Against bare node:http and Koa
-// alone.
+// What a start costs, and a daemon with nothing to do, against bare node:http and Koa alone: `node
+// dist/test/bench/start.js [warm|cold|idle|groups|growth]`.
 import { build } from 'esbuild'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,9 +20,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { readManifests } from '../../kernel/loader.js'
+import type { PluginManifest } from '../../kernel/manifest.js'
 import { inOrder } from '../../kernel/permissions.js'
 import { root, makeWorkspace } from '../support/daemon.js'
-import { inTurns, median, mib, ms, print, quick, ratio, verdict, x } from './measure.js'
+import { asked, inTurns, median, mib, ms, print, quick, ratio, verdict, x } from './measure.js'
 
 const ROUNDS = quick ? 1 : 15
 const COLD_ROUNDS = quick ? 1 : 7
@@ -125,6 +126,48 @@ const withGroups = (name: string, keep: (manifest: string) => boolean): Program 
   for (const manifest of readdirSync(join(PACKAGE, 'manifests')).filter(keep))
     cpSync(join(PACKAGE, 'manifests', manifest), join(folder, 'manifests', manifest))
   return daemon(join(folder, 'dist', 'bundle', 'kernel', 'main.js'))
+}
+
+/** The real program with 36 more groups of ten calls each, every one as large as a real one. */
+const grown = (): Program => {
+  const program = withGroups('grown', () => true)
+  const folder = join(top, 'grown')
+  const areas = JSON.parse(readFileSync(join(PACKAGE, 'manifests', 'areas.json'), 'utf8')) as PluginManifest
+  for (let group = 0; group < 36; group++) {
+    const name = `group-${group}`
+    const routes = Array.from({ length: 10 }, (_, call) => [
+      `POST /${name}/{id}/part-${call}`,
+      { id: `${name}.part${call}`, role: 'collaborator', tokens: ['drive', 'land'] },
+    ])
+    const manifest = {
+      ...areas,
+      name,
+      entry: `plugins/${name}/plugin.js`,
+      routes: Object.fromEntries(routes),
+      calls: [],
+    }
+    writeFileSync(join(folder, 'manifests', `${name}.json`), JSON.stringify(manifest))
+    cpSync(join(root, 'bundle', 'plugins', 'areas'), join(folder, 'dist', 'bundle', 'plugins', name), {
+      recursive: true,
+    })
+  }
+  return program
+}
+
+/** What 36 groups that nobody asks for add to a start and to a daemon with nothing to do. */
+const growth = async (): Promise<void> => {
+  const programs = { real: withGroups('real', () => true), grown: grown() }
+  await keepCompiled(Object.values(programs))
+  const { of } = await compare(programs, ROUNDS)
+  const later = (part: 'wall' | 'cpu') =>
+    median(of('grown', part).map((time, round) => time - of('real', part)[round]!))
+  verdict('start: 36 groups more that nobody asks for, ready later', later('wall'), { most: 15, as: ms })
+  print('start: the same by the processor', ms(later('cpu')))
+  const still = await compare(programs, quick ? 1 : 5, () => {}, IDLE_MS)
+  verdict('idle memory: 36 groups more', median(still.of('grown', 'rss')) - median(still.of('real', 'rss')), {
+    most: 8 * 1024 * 1024,
+    as: mib,
+  })
 }
 
 /** Takes files out of the page cache, but for what another process has mapped. */
@@ -267,7 +310,7 @@ const idle = async (main: string): Promise<void> => {
 
 /** What each group adds to a start, in the order in which they start: each needs those before it. */
 const groups = async (): Promise<void> => {
-  const names = inOrder(await readManifests(join(PACKAGE, 'manifests'))).map(({ name }) => name)
+  const names = inOrder(readManifests(join(PACKAGE, 'manifests'))).map(({ name }) => name)
   const upTo = (count: number) =>
     withGroups(`groups-${count}`, file => names.slice(0, count).some(name => file === `${name}.json`))
   const programs = Object.fromEntries(['', ...names].map((name, count) => [name, upTo(count)]))
@@ -295,10 +338,14 @@ try {
   writeFileSync(join(top, 'package.json'), '{}')
   const main = join(root, 'bundle', 'kernel', 'main.js')
   const file = await bundled()
-  await warm(main, file)
-  await cold(main, file)
-  await idle(main)
-  await groups()
+  const parts = {
+    warm: () => warm(main, file),
+    cold: () => cold(main, file),
+    idle: () => idle(main),
+    groups,
+    growth,
+  }
+  for (const [name, part] of Object.entries(parts)) if (asked.length === 0 || asked.includes(name)) await part()
 } finally {
   rmSync(top, { recursive: true, force: true })
 }

@@ -70,9 +70,11 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
   })),
 )
 
-/** The schema a reference stands for. */
-export const resolved = (schema: Schema): Schema =>
-  schema.$ref ? resolved(document.components.schemas[schema.$ref.split('/').at(-1)!]!) : schema
+type Named = { readonly [name: string]: Schema }
+
+/** The schema a reference stands for, of the published document or of these. */
+export const resolved = (schema: Schema, named: Named = document.components.schemas): Schema =>
+  schema.$ref ? resolved(named[schema.$ref.split('/').at(-1)!]!, named) : schema
 
 const TYPES: { readonly [type: string]: (value: unknown) => boolean } = {
   object: value => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -85,10 +87,10 @@ const TYPES: { readonly [type: string]: (value: unknown) => boolean } = {
 }
 
 /** Where a value is not what a published schema says; empty: it fits. */
-export const misfits = (schema: Schema, value: unknown, at = 'answer'): string[] => {
-  const shape = resolved(schema)
+export const misfits = (schema: Schema, value: unknown, at = 'answer', named?: Named): string[] => {
+  const shape = resolved(schema, named)
   if (shape.oneOf) {
-    const tries = shape.oneOf.map(one => misfits(one, value, at))
+    const tries = shape.oneOf.map(one => misfits(one, value, at, named))
     return tries.some(found => found.length === 0) ? [] : [`${at} fits none: ${tries.flat().slice(0, 5).join('; ')}`]
   }
   if (shape.const !== undefined && value !== shape.const) return [`${at} is not ${JSON.stringify(shape.const)}`]
@@ -101,9 +103,11 @@ export const misfits = (schema: Schema, value: unknown, at = 'answer'): string[]
   if (Array.isArray(value)) {
     if (value.length < (shape.minItems ?? 0) || value.length > (shape.maxItems ?? Infinity))
       return [`${at} has ${value.length} items`]
-    return value.flatMap((item, index) => (shape.items ? misfits(shape.items, item, `${at}[${index}]`) : []))
+    return value.flatMap((item, index) => (shape.items ? misfits(shape.items, item, `${at}[${index}]`, named) : []))
   }
-  return typeof value === 'object' && value !== null ? inObject(shape, value as { [key: string]: unknown }, at) : []
+  return typeof value === 'object' && value !== null
+    ? inObject(shape, value as { [key: string]: unknown }, at, named)
+    : []
 }
 
 const inText = ({ pattern, minLength = 0, maxLength = Infinity }: Schema, text: string): boolean =>
@@ -113,6 +117,7 @@ const inObject = (
   { properties = {}, required = [], additionalProperties = true }: Schema,
   value: { [key: string]: unknown },
   at: string,
+  named?: Named,
 ): string[] => [
   ...required.filter(name => !Object.hasOwn(value, name)).map(name => `${at}.${name} is missing`),
   ...Object.entries(value).flatMap(([name, inner]) => {
@@ -121,6 +126,6 @@ const inObject = (
       ? []
       : schema === false
         ? [`${at}.${name} is not published`]
-        : misfits(schema, inner, `${at}.${name}`)
+        : misfits(schema, inner, `${at}.${name}`, named)
   }),
 ]

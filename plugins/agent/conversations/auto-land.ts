@@ -16,7 +16,7 @@ export interface AutoLandDeps {
   readonly ready: Promise<unknown>
 }
 
-/** Lands what turns did that were told to land it, once they have ended well. */
+/** Lands the work of turns whose message asks for it, once they have ended well. */
 export class AutoLand {
   readonly #deps: AutoLandDeps
 

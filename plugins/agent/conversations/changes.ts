@@ -3,7 +3,7 @@ const REST_MS = 50
 /** Tells of each conversation that something of it changed: at once, and then at most so often. */
 export class Changes {
   readonly #tell: (id: string) => void
-  /** Conversations told of lately, and whether they changed again since. */
+  /** Conversations reported lately, and whether they changed again since. */
   readonly #resting = new Map<string, boolean>()
 
   constructor(tell: (id: string) => void) {

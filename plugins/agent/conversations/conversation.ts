@@ -128,7 +128,7 @@ export interface OpenCard {
   title: string
   raisedAt: Millis
 }
-/** How many helpers are at work, and how many there were. */
+/** How many subagents are at work, and how many there were. */
 export interface HelperCount {
   running: Count
   total: Count

@@ -1,7 +1,7 @@
 import type { Log, ReachFolder, Store } from '../../../sdk/index.js'
+import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation } from '../contract.js'
-import { refuseUnknown } from './access-view.js'
 
 /** What is left of a conversation taken off the board: who may bring it back. */
 interface Gone {
@@ -34,7 +34,7 @@ export class Conversations {
   readonly #queued = new Map<string, Promise<void>>()
   readonly #unsaved = new Set<string>()
 
-  /** @param changed Hears of every conversation that is another than before. */
+  /** @param changed Called with the id of each changed conversation. */
   constructor(store: Store, log: Log, changed: (id: string) => void = () => {}) {
     this.#store = store
     this.#log = log
@@ -54,7 +54,7 @@ export class Conversations {
     return this.#live.get(id)
   }
 
-  /** The conversation, or the refusal of one that is not on the board. */
+  /** The conversation, or a refusal when it is not on the board. */
   get(id: string): Conversation {
     return this.#live.get(id) ?? refuseUnknown(id)
   }

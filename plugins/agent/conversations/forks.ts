@@ -106,7 +106,7 @@ export class Forks {
     await journal.remove(forkOf(fork))
   }
 
-  /** Begins the forks that were accepted when a crash came, and forgets those that were not. */
+  /** Begins the forks that were accepted when a crash came, and deletes those that were not. */
   async recover(): Promise<void> {
     const { conversations, journal } = this.#deps
     for (const name of await journal.list(forkOf(''))) {

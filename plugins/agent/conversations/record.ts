@@ -1,5 +1,5 @@
 import type { Count, Millis } from '../../../sdk/types.js'
-import type { MessageId } from '../contract.js'
+import type { MessageId } from '../turn/input.js'
 import type {
   Card,
   CardReply,
@@ -19,7 +19,7 @@ export interface ToolCard {
   target?: string
   locations?: Location[]
   content?: ToolContent[]
-  /** A helper's own calls. */
+  /** A subagent's own calls. */
   children?: ToolCard[]
   thinking?: string
 }

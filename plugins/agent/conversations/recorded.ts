@@ -21,7 +21,7 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
     return true
   }
 
-  /** A call that is told of once it is done. */
+  /** A call that is recorded once it is done. */
   const after =
     <
       C extends

@@ -125,7 +125,7 @@ const anchorAt = async (
   return mine
 }
 
-/** Does what a rewind that began is to do, also one that a crash cut off; answers how many rows went. */
+/** Completes a rewind that has begun, also after a crash; answers how many rows went. */
 const complete = async (
   deps: RewindDeps,
   { id, repos }: Conversation,
@@ -168,7 +168,7 @@ const complete = async (
   return dropped
 }
 
-/** What git refuses is told in its own words. */
+/** Gives git's own words for what it refuses. */
 const asked = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work

@@ -80,7 +80,7 @@ export class Search {
     return { matches, scanned: all.length, indexing }
   }
 
-  /** Takes a conversation's words out of the index; one that cannot be read is built anew. */
+  /** Removes a conversation's words from the index; rebuilds an index that cannot be read. */
   forget(id: string): void {
     const { index } = this.#deps
     try {
@@ -150,7 +150,7 @@ export class Search {
     }
   }
 
-  /** Takes up what follows in a record; one whose known end is another now is taken up from its beginning. */
+  /** Indexes what follows in a record; re-indexes from the start when the known end changed. */
   async #take(id: string, known: IndexMark | undefined): Promise<void> {
     const { conversations, index, transcripts } = this.#deps
     let [at, lines]: [number, SettledLine[]] = [0, []]

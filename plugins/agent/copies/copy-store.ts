@@ -86,7 +86,7 @@ export class CopyStore {
     failpoint('agent.copy.made')
   }
 
-  /** From here on a copy counts as half-made: a crash leaves one that is made anew. */
+  /** From here on a copy counts as half-made: after a crash it is made anew. */
   async unfinish(id: string): Promise<void> {
     await rm(this.#note(id), { force: true })
   }

@@ -12,13 +12,13 @@ interface Dependency {
 
 /** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
 export const dependenciesOf = async (
-  look: RepositoryScan,
+  scan: RepositoryScan,
   sources: readonly MainRepository[],
   seen: FoundRepositories,
 ): Promise<Dependency[]> => {
   const each = await Promise.all(
     sources.map(async source => {
-      const paths = await look.dependencies(source, seen)
+      const paths = await scan.dependencies(source, seen)
       return paths.map(path => ({ from: join(source.dir, path), path: join(pathOf(source.repo), path) }))
     }),
   )

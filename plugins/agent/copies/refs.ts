@@ -69,7 +69,7 @@ const locked = async (
 ): Promise<boolean> => {
   const path = join(common, ref)
   const lock = lockOf(common, ref)
-  // Only within a repository: one that is gone is not made up again.
+  // Only within a repository: a branch that is gone is not made again.
   const file = isThere(common)
     ? await mkdir(dirname(path), { recursive: true })
         .then(() => open(lock, 'wx', 0o644))
@@ -142,7 +142,7 @@ export const moveBranch = async (common: string, branch: string, { from, to, log
 }
 
 const appendLog = async (path: string, log: string): Promise<void> => {
-  // What a kill left told already is not told again.
+  // What a kill left is reported once.
   if (isThere(path) && (readPlain(path, MOST_PACKED) ?? '').endsWith(log)) return
   await mkdir(dirname(path), { recursive: true })
   await appendFile(path, log)
@@ -185,7 +185,7 @@ export const parkBranch = async (common: string, branch: string): Promise<void> 
   await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
 }
 
-/** Puts a parked branch back; one that was never parked, or is back already, stays as it is. */
+/** Puts a parked branch back; a branch that was never parked, or is back already, stays as it is. */
 export const unparkBranch = async (common: string, branch: string): Promise<void> => {
   const ref = `refs/heads/${branch}`
   await clearPlaces(common, branch)

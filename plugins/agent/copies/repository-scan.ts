@@ -76,7 +76,7 @@ const readFolder = (path: string, stamp: string): Folder => {
   return found
 }
 
-/** A repository as git told of it, and what its files said then. */
+/** A repository as git reported it, and what its files held then. */
 interface Asked {
   /** Undefined: it has to be asked again. */
   readonly mark: string | undefined

@@ -33,3 +33,9 @@ export interface Opened {
   /** The state it is in, when it was made anew: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
 }
+
+/** The state that can be gone back to, from the commits of its repositories. */
+export const checkpointOf = (commits: Tip[]): Checkpoint => {
+  const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
+  return { id: `branch:${root?.tip ?? ''}`, commits }
+}

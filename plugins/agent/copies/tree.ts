@@ -168,7 +168,7 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
 }
 
 /**
- * Forgets a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes
+ * Deletes a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes
  * on with nor undoes.
  */
 export const dropRebase = async (gitdir: string): Promise<void> => {

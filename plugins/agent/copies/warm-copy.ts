@@ -14,7 +14,7 @@ import { moveTree } from './tree.js'
 /** What the warm copy is made with. */
 export interface WarmCopyDeps {
   readonly store: CopyStore
-  readonly look: RepositoryScan
+  readonly scan: RepositoryScan
   readonly trash: Trash
   readonly locks: KeyedMutex
   /** Called with the error when the warm copy could not follow the main line. */
@@ -45,13 +45,13 @@ export class WarmCopy {
 
   /** Makes the warm copy, or moves it to where the main line is now. */
   async warm(): Promise<void> {
-    const { locks, look } = this.#deps
+    const { locks, scan } = this.#deps
     await locks.with(WARM, async () => {
-      const { repositories } = await look.now()
+      const { repositories } = await scan.now()
       if (!this.#closed) this.#watch(repositories)
       if (await this.#follow(repositories)) return
       await this.#make(repositories)
-      for (const repository of repositories) await look.study(repository)
+      for (const repository of repositories) await scan.study(repository)
     })
   }
 
@@ -171,9 +171,9 @@ export class WarmCopy {
   #touched(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      const { failed, locks, look } = this.#deps
+      const { failed, locks, scan } = this.#deps
       this.#following = locks
-        .with(WARM, async () => void (this.#closed || (await this.#follow((await look.now()).repositories))))
+        .with(WARM, async () => void (this.#closed || (await this.#follow((await scan.now()).repositories))))
         .catch(failed)
     }, QUIET_MS).unref()
   }

@@ -39,7 +39,7 @@ export interface TurnRequest {
   readonly run: RunId
   /** 1, and one more after a restart and after an outage. */
   readonly attempt: number
-  /** 0: not a helper. */
+  /** 0: not a subagent. */
   readonly depth: number
   /** The notes in front, then the words. */
   readonly prompt: string
@@ -75,14 +75,14 @@ export interface TurnRequest {
   readonly helpers: SubagentLimits
 }
 
-/** How many helpers a turn may have at work, how many in all, and how deep they may start helpers themselves. */
+/** How many subagents a turn may have at work, how many in all, and how deep they may start subagents themselves. */
 export interface SubagentLimits {
   readonly atOnce: number
   readonly perTurn: number
   readonly depth: number
 }
 
-/** What a helper is asked to do. */
+/** What a subagent is asked to do. */
 export interface SubagentSpec {
   readonly description: string
   readonly prompt: string
@@ -93,7 +93,7 @@ export interface SubagentSpec {
   readonly background?: boolean
 }
 
-/** What became of a helper, in its last words or in the sentence it failed on. */
+/** What became of a subagent, in its last words or in the sentence it failed on. */
 export interface SubagentOutcome {
   readonly status: HelperStatus
   readonly summary: string
@@ -172,7 +172,7 @@ export interface TurnIo {
    */
   walled(program: TreeProgram): Promise<TreeCommand>
   /**
-   * Runs a helper that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun
+   * Runs a subagent that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun
    * when it works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
    */
   helper(spec: SubagentSpec, callId: string): Promise<SubagentOutcome>

@@ -1,11 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
 import type { Caller } from '../../../sdk/index.js'
-import { accessToConversation, reachesAll, worksEverywhere } from '../../../sdk/node/access/conversation-reach.js'
+import {
+  accessToConversation,
+  assertVisible,
+  reachesAll,
+  refuseUnknown,
+  worksEverywhere,
+} from '../../../sdk/node/access/conversation-reach.js'
 import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
 import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
-import type { Conversation, CopyStart, Started, TurnInput } from '../contract.js'
+import type { Conversation, Started, TurnInput } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Beginning, Forks } from '../conversations/forks.js'
@@ -13,28 +18,15 @@ import type { QueuedWhy } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { notesOf, preambleOf } from '../turn/preamble.js'
 import type { Providers } from '../providers/providers.js'
-import { MOST_WAITING, answerOf, shownMessages, type LedgerRow, type Queue } from './queue.js'
+import { minted } from '../minted.js'
+import type { LedgerRow } from './lines.js'
+import type { MessageChecks } from './message-checks.js'
+import { MOST_WAITING, answerOf, shownMessages, type Queue } from './queue.js'
 import type { RunMessage } from '../turn/run-entry.js'
-import { limitsOfTurn, refuseUnknown, assertVisible, type ViewOf } from '../conversations/access-view.js'
+import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
 import { differs, optionsOf } from '../turn/options.js'
-
-/** What a message must pass that takes a look at the disk. */
-export interface MessageChecks {
-  /** Refuses attachments that escape or name no file there for the caller. */
-  attachments(paths: readonly string[], seen: AccessView): Promise<void>
-  /** Those of the paths that name something there for the caller. */
-  mentions(paths: readonly string[], seen: AccessView): Promise<string[]>
-  /** Refuses a folder to start in that escapes or is none. */
-  startIn(path: string): Promise<void>
-  /** Refuses where nothing lands. */
-  landing(): Promise<void>
-  /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
-  isolation(input: Pick<TurnInput, 'worktreeBase'>, seen: AccessView): Promise<CopyStart[]>
-  /** Refuses where no turn can be kept to some folders. */
-  masking(): Promise<void>
-}
 
 /** What deciding about a message needs. */
 export interface DeliveryDeps {
@@ -54,9 +46,6 @@ const RESERVED = new Set(['archived', 'search', 'designs'])
 const SAID_BYTES = 128 * 1024
 const TITLE = 80
 const TITLE_FROM_PROMPT = 60
-
-/** A new id: a letter for its kind, then what nobody can guess. */
-export const minted = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
 
 /** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
 export class MessageDelivery {
@@ -145,7 +134,7 @@ export class MessageDelivery {
     const known = conversation ?? conversations.gone(conversationId)
     if (known) assertReaches(caller, known)
     if (conversation) await assertVisible(seen, conversation, true)
-    // The words of one that is gone come back with its id.
+    // The words of a deleted conversation come back with its id.
     else if (known && !reachesAll(seen, known.folders)) refuseUnknown(conversationId)
   }
 
@@ -308,7 +297,7 @@ export class MessageDelivery {
 const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
   isolated === true || worktreeBase !== undefined || forkOf?.files === 'then'
 
-/** What can be told from the message alone. */
+/** Checks that need nothing but the message. */
 const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
   const invalid = (path: string, expected: string, found: string) =>
     refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })

@@ -1,5 +1,41 @@
-import type { Resumable } from '../turn/outage.js'
-import type { Acceptance, LedgerRow } from './queue.js'
+import type { Conversation, Started } from '../contract.js'
+import type { QueuedWhy } from '../turn/frames.js'
+import type { Resumable, RunMessage } from '../turn/run-entry.js'
+
+/** What became of a message, kept so that the same message sent again gets the same answer. */
+export interface LedgerRow extends Started {
+  readonly at: number
+  /** Taken back while it waited: its run never starts. */
+  readonly withdrawn?: true
+}
+
+/** A message in the queue and why it waits. */
+export interface WaitingMessage extends RunMessage {
+  readonly why: QueuedWhy
+}
+
+/** Words said into a running turn. */
+export interface SaidWords {
+  readonly run: string
+  readonly messageId: string
+  readonly text: string
+  readonly attachments: readonly string[]
+  /** What the sandbox puts in front of the words for the provider. */
+  readonly note?: string
+  readonly by: string
+  readonly at: number
+  /** Their sender may land. */
+  readonly lands?: boolean
+}
+
+/** Everything that accepting one message makes durable, in one line. */
+export interface Acceptance {
+  readonly row: LedgerRow
+  /** The conversation this message opens. */
+  readonly opened?: Conversation
+  readonly message?: WaitingMessage | RunMessage
+  readonly said?: SaidWords
+}
 
 interface AcceptLine extends Acceptance {
   readonly line: 'accept'

@@ -8,7 +8,7 @@ import type { HelperSession } from './session.js'
 import { RunRecord, type Row } from '../turn/run-record.js'
 import type { Turn } from '../turn/turn.js'
 
-/** Which helpers to list. */
+/** Which subagents to list. */
 export interface SubagentQuery {
   readonly conversationId?: string
   readonly status?: 'live' | 'all'
@@ -33,7 +33,7 @@ const KEPT_MS = 7 * 24 * 3_600_000
 const MOST_PROMPT = 64 * 1024
 const rowsOf = (run: string) => `helpers/${run}`
 
-/** The helpers of turns under way, and of turns that ended within a week. */
+/** The subagents of turns under way, and of turns that ended within a week. */
 export class SubagentArchive {
   readonly #deps: SubagentArchiveDeps
   readonly #kept = new Map<string, readonly HelperSession[]>()
@@ -46,7 +46,7 @@ export class SubagentArchive {
     for (const { run, sessions } of await this.#deps.journal.read<Kept>(SESSIONS)) this.#kept.set(run, sessions)
   }
 
-  /** Keeps the helpers of a turn whose every frame is written; the same turn again changes nothing. */
+  /** Keeps the subagents of a turn whose every frame is written; the same turn again changes nothing. */
   async keep(turn: Turn): Promise<void> {
     const { journal } = this.#deps
     const { run } = turn
@@ -62,7 +62,7 @@ export class SubagentArchive {
     await journal.append(SESSIONS, [{ run, sessions } satisfies Kept])
   }
 
-  /** Helpers, newest first; `next` begins the page after this one. */
+  /** Subagents, newest first; `next` begins the page after this one. */
   list({ conversationId, status = 'all', limit = 100, before = Infinity }: SubagentQuery): {
     sessions: HelperSession[]
     next?: number
@@ -87,7 +87,7 @@ export class SubagentArchive {
     return { sessions: structuredClone(sessions), ...(end !== -1 && { next: sessions.at(-1)!.startedAt }) }
   }
 
-  /** What one helper was asked, did and said: from the frames while its turn lives, then as it was kept. */
+  /** What one subagent was asked, did and said: from the frames while its turn lives, then as it was kept. */
   async transcript(id: string): Promise<{ conversationId: string; messages: TranscriptMessage[] }> {
     const { journal, live } = this.#deps
     const turn = live().find(({ run }) => isUnder(run, id) && !this.#kept.has(run))
@@ -103,11 +103,14 @@ export class SubagentArchive {
     const lines = run === undefined ? [] : await journal.read<{ id: string; rows: Row[] }>(rowsOf(run))
     const line =
       lines.find(line => line.id === id)
-      ?? refuse('not-found', `there is no helper ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
+      ?? refuse(
+        'not-found',
+        `there is no subagent ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`,
+      )
     return { conversationId: sessions![0]!.conversationId, messages: numbered(line.rows) }
   }
 
-  /** Removes the helpers of a conversation that is gone. */
+  /** Removes the subagents of a conversation that is gone. */
   async forget(conversationId: string): Promise<void> {
     await this.#drop(sessions => sessions[0]?.conversationId === conversationId)
   }
@@ -155,7 +158,7 @@ const sessionsOf = (turn: Turn): HelperSession[] => {
   }))
 }
 
-/** The rows one helper leaves behind, as a turn's own would be; helpers below it hang on their calls. */
+/** The rows one subagent leaves behind, as a turn's own would be; subagents below it hang on their calls. */
 const helperRows = (turn: Turn, helper: string, frames: readonly Frame[]): readonly Row[] => {
   const {
     record: { helpers },

@@ -5,12 +5,12 @@ import type { HelperSession } from './session.js'
 
 /** Agents that a turn started. */
 export interface SubagentCalls {
-  /** Helpers of turns under way and of those that ended within a week, newest first; `before` pages by `startedAt`. */
+  /** Subagents of turns under way, and of turns of the last week, newest first; `before` pages by `startedAt`. */
   'agent.helpers'(input: { conversationId?: string; status?: 'live' | 'all'; limit?: Positive; before?: Millis }): {
     sessions: HelperSession[]
     next?: Millis
   }
 
-  /** One helper's record, live while its turn is under way. */
+  /** One subagent's record, live while its turn is under way. */
   'agent.helperTranscript'(input: { id: string }): { conversationId: ConversationId; messages: TranscriptMessage[] }
 }

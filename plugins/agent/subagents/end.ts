@@ -3,7 +3,7 @@ import type { Frame, HelperStatus } from '../turn/frames.js'
 import { isUnder } from './frames.js'
 import type { Turn } from '../turn/turn.js'
 
-/** How a helper ends. */
+/** How a subagent ends. */
 export interface SubagentEnd {
   readonly status: Extract<HelperStatus, 'completed' | 'failed' | 'killed'>
   readonly summary?: string
@@ -12,25 +12,25 @@ export interface SubagentEnd {
 
 const LOST = 'interrupted by a restart'
 
-/** Writes down that a helper has ended: before it the helpers below it, its cards, and the calls it left open. */
+/** Writes down that a subagent has ended: before it the subagents below it, its cards, and the calls it left open. */
 export const endSubagent = (turn: Turn, id: string, end: SubagentEnd): void => {
   const { helpers, openTools } = turn.record
   if (!helpers.isOpen(id)) return
   const below = helpers.open.filter(other => isUnder(id, other.id)).reverse()
   for (const helper of below) endSubagent(turn, helper.id, end.status === 'completed' ? { status: 'killed' } : end)
   turn.withdrawCards(asker => asker === id)
-  const text = end.error ?? (end.status === 'killed' ? 'stopped' : 'the helper ended before this call')
+  const text = end.error ?? (end.status === 'killed' ? 'stopped' : 'the subagent ended before this call')
   for (const call of openTools) if (isUnder(id, call.id)) turn.closeTool(call.id, text)
   turn.log.push({ kind: 'subagent_update', id, ...end } satisfies Frame)
 }
 
-/** Ends every helper of a turn that is over. */
+/** Ends every subagent of a turn that is over. */
 export const endSubagents = (turn: Turn, lost: boolean): void => {
   const end: SubagentEnd = lost ? { status: 'failed', error: LOST } : { status: 'killed' }
   for (const { id } of [...turn.record.helpers.open].reverse()) endSubagent(turn, id, end)
 }
 
-/** After a restart no helper is there any more: what it asked is taken back, and it has failed. */
+/** After a restart no subagent is there any more: what it asked is taken back, and it has failed. */
 export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>): Promise<void> => {
   const asked = turn.entry.fields.parked.filter(({ helper }) => helper !== undefined)
   if (!asked.length && !turn.record.helpers.open.length) return
@@ -45,7 +45,7 @@ export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>
     turn.log.push({
       kind: 'notice',
       level: 'warning',
-      text: 'a helper asked something before the restart: it is gone, and so is what it asked',
+      text: 'a subagent asked something before the restart: it is gone, and so is what it asked',
       source: 'helpers',
     })
   }

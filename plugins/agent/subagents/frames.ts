@@ -1,16 +1,16 @@
 import type { Frame } from '../turn/frames.js'
 
-/** The id of a helper's own call in its run: no other agent of the run has one like it. */
+/** The id of a subagent's own call in its run: no other agent of the run has one like it. */
 export const callOf = (helper: string, id: string): string => `${helper}:${id}`
 
-/** Whether a call or a helper was started by this helper, or by one that it started. */
+/** Whether a call or a subagent was started by this subagent, or by one that it started. */
 export const isUnder = (helper: string, id: string): boolean => id.startsWith(`${helper}:`)
 
-/** A card of a helper, by its id. */
+/** A card of a subagent, by its id. */
 export const isSubagentCard = (requestId: string): boolean => /\.h\d+$/.test(requestId)
 
 /**
- * A frame of a helper's provider as it stands in the log of the run.
+ * A frame of a subagent's provider as it stands in the log of the run.
  *
  * What says how the whole turn stands (its session, model, list, mode, error) is the turn's own to say, and left out.
  */
@@ -31,7 +31,7 @@ export const underSubagent = (frame: Frame, helper: string): Frame | undefined =
   }
 }
 
-/** The frames of a run that its own agent caused: what its helpers said, did, asked and used is left out. */
+/** The frames of a run that its own agent caused: what its subagents said, did, asked and used is left out. */
 export const ownFrames = (frames: readonly Frame[]): Frame[] => {
   const foreign = new Set<string>()
   return frames.filter((frame, at) => {
@@ -40,7 +40,7 @@ export const ownFrames = (frames: readonly Frame[]): Frame[] => {
     if ('requestId' in frame) return !isSubagentCard(frame.requestId)
     if (frame.kind === 'tool_call_update') return !foreign.has(frame.id)
     if (frame.kind !== 'usage') return true
-    // What a helper used is written right behind the update that counts its tokens.
+    // What a subagent used is written right behind the update that counts its tokens.
     const before = frames[at - 1]
     return !(before?.kind === 'subagent_update' && before.tokens !== undefined)
   })

@@ -1,7 +1,7 @@
 import type { HelperStatus, SubagentFrame, SubagentUpdateFrame } from '../turn/frames.js'
 import { isUnder } from './frames.js'
 
-/** A helper as the frames of its run tell of it, and when they came. */
+/** A subagent as the frames of its run tell of it, and when they came. */
 export interface SubagentState extends Omit<SubagentFrame, 'kind'>, Omit<SubagentUpdateFrame, 'kind'> {
   status: HelperStatus
   startedAt: number
@@ -11,7 +11,7 @@ export interface SubagentState extends Omit<SubagentFrame, 'kind'>, Omit<Subagen
 
 const OVER = new Set<HelperStatus>(['completed', 'failed', 'killed'])
 
-/** The helpers of one run. */
+/** The subagents of one run. */
 export class SubagentRecord {
   readonly #helpers = new Map<string, SubagentState>()
   readonly #asked = new Map<string, string>()
@@ -28,7 +28,7 @@ export class SubagentRecord {
     this.#helpers.set(frame.id, { ...before, ...moved, activityAt: at, ...(over && { endedAt: at }) })
   }
 
-  /** Keeps what a helper was asked, which no frame tells. */
+  /** Keeps what a subagent was asked, which no frame tells. */
   ask(id: string, prompt: string): void {
     this.#asked.set(id, prompt)
   }
@@ -55,7 +55,7 @@ export class SubagentRecord {
     return helper !== undefined && !OVER.has(helper.status)
   }
 
-  /** The helpers above one, the nearest last. */
+  /** The subagents above one, the nearest last. */
   above(id: string): readonly string[] {
     return [...this.#helpers.keys()].filter(other => isUnder(other, id)).sort((one, other) => one.length - other.length)
   }

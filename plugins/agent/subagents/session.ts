@@ -1,7 +1,7 @@
 import type { Count, Millis } from '../../../sdk/types.js'
 import type { ConversationId, HelperStatus, ProviderId } from '../turn/frames.js'
 
-/** One helper, from its start until a week after its end. */
+/** One subagent, from its start until a week after its end. */
 export interface HelperSession {
   /** `<run>:<tool call>`: the call that started it, by an id that no other run has. */
   id: string

@@ -14,12 +14,12 @@ import { timeoutAfter } from '../turn/timeout-after.js'
 import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
 import type { Turn } from '../turn/turn.js'
-import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/io.js'
+import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment.js'
 
 /** What holds where the sandbox has no settings. */
 export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 200, depth: 3 }
 
-/** Who can be a helper, and who hears of its bugs. */
+/** The providers that subagents run on, and the log for their bugs. */
 export interface SubagentDeps {
   readonly providers: Pick<Providers, 'get' | 'serving' | 'heard'>
   readonly log: Pick<Log, 'error'>
@@ -41,7 +41,7 @@ const PATIENCE_MS = 5_000
 const MOST_SUMMARY = 4_000
 
 /**
- * The helpers of one turn: started within its limits, run like turns, waited for, and ended with whoever started them.
+ * The subagents of one turn: started within its limits, run like turns, waited for, and ended with their starter.
  */
 export class Subagents {
   readonly #deps: SubagentsDeps
@@ -52,7 +52,7 @@ export class Subagents {
     this.#deps = deps
   }
 
-  /** Runs a helper for a call; one in the background has only begun when this returns. */
+  /** Runs a subagent for a call; one in the background has only begun when this returns. */
   async delegate(spec: SubagentSpec, id: string, by: ToolCaller): Promise<SubagentOutcome> {
     const { turn } = this.#deps
     const known = this.#working.get(id)?.ended ?? this.#past(id)
@@ -81,20 +81,22 @@ export class Subagents {
     }
     const ended = this.#run(adapter, this.#request(spec, adapter, model, worker), worker, stop)
     this.#working.set(id, { stop, ended, ...(by.helper !== undefined && { by: by.helper }) })
-    return background ? { status: 'running', summary: `helper ${id} is at work; Join waits for it` } : ended
+    return background ? { status: 'running', summary: `subagent ${id} is at work; Join waits for it` } : ended
   }
 
-  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  /** Waits for subagents in the background: those named, or all that were not waited for yet. */
   async join(by: ToolCaller, ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]> {
     const mine = this.#deps.turn.record.helpers.all
       .filter(({ id, background }) => background && this.#starter(id) === by.helper)
       .map(({ id }) => id)
     const unknown = ids?.find(id => !mine.includes(id))
     if (unknown !== undefined) {
-      const names = mine.length ? `one of ${mine.slice(-20).join(', ')}` : 'none, as no helper works in the background'
+      const names = mine.length
+        ? `one of ${mine.slice(-20).join(', ')}`
+        : 'none, as no subagent works in the background'
       refuse(
         'unprocessable',
-        `Join takes ids of helpers you started in the background: expected ${names}, `
+        `Join takes ids of subagents you started in the background: expected ${names}, `
           + `found ${JSON.stringify(unknown.slice(0, 80))}`,
       )
     }
@@ -103,7 +105,7 @@ export class Subagents {
     return wanted.map(id => this.#standing(id))
   }
 
-  /** Ends the helpers that somebody started and that are still at work; resolves when they are gone. */
+  /** Ends the subagents that somebody started and that are still at work; resolves when they are gone. */
   async end(by: string | undefined): Promise<void> {
     const { helpers } = this.#deps.turn.record
     const left = [...this.#working].filter(([id, working]) => working.by === by && helpers.isOpen(id))
@@ -122,36 +124,36 @@ export class Subagents {
     return { id, ...outcomeOf(state), ...(description !== undefined && { description }) }
   }
 
-  /** How a helper of this call ended earlier, before a restart too. */
+  /** How a subagent of this call ended earlier, before a restart too. */
   #past(id: string): SubagentOutcome | undefined {
     const state = this.#deps.turn.record.helpers.get(id)
     return state && outcomeOf(state)
   }
 
-  /** The helper that started this one; undefined: the turn's own agent. */
+  /** The subagent that started this one; undefined: the turn's own agent. */
   #starter(id: string): string | undefined {
     return this.#deps.turn.record.helpers.above(id).at(-1)
   }
 
-  /** The limit that stands in the way of one more helper. */
+  /** The limit that stands in the way of one more subagent. */
   #beyond({ depth }: ToolCaller): string | undefined {
     const { turn, prepared } = this.#deps
     const limits = prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS
     const { all, open } = turn.record.helpers
     if (depth >= limits.depth)
       return (
-        `helpers may go ${limits.depth} deep (subagentDepth), and this agent is at depth ${depth}: do the `
-        + 'work without a helper'
+        `subagents may go ${limits.depth} deep (subagentDepth), and this agent is at depth ${depth}: do the `
+        + 'work without a subagent'
       )
     if (all.length >= limits.perTurn)
       return (
-        `a turn may have ${limits.perTurn} helpers (subagentsPerTurn), and this one had them: do the work `
-        + 'without a helper'
+        `a turn may have ${limits.perTurn} subagents (subagentsPerTurn), and this one had them: do the work `
+        + 'without a subagent'
       )
     if (open.length >= limits.atOnce)
       return (
-        `${limits.atOnce} helpers may be at work at once (subagentsAtOnce), and they are: wait for one with `
-        + 'Join, or do the work without a helper'
+        `${limits.atOnce} subagents may be at work at once (subagentsAtOnce), and they are: wait for one with `
+        + 'Join, or do the work without a subagent'
       )
     return undefined
   }
@@ -246,15 +248,15 @@ export class Subagents {
 
   #sentence(error: unknown): string {
     if (error instanceof Refusal && error.reason !== 'failed') return error.message
-    this.#deps.log.error('a helper died of a bug', {
+    this.#deps.log.error('a subagent died of a bug', {
       run: this.#deps.turn.run,
       error: error instanceof Error ? error.stack : String(error),
     })
-    return 'the helper failed unexpectedly; the log of the sandbox says why'
+    return 'the subagent failed unexpectedly; the log of the sandbox says why'
   }
 }
 
-/** The frame that tells of one more call of a helper. */
+/** The frame that tells of one more call of a subagent. */
 export const moved = (turn: Turn, id: string, lastTool: string): SubagentUpdateFrame => ({
   kind: 'subagent_update',
   id,
@@ -283,7 +285,7 @@ const within = async (work: Promise<unknown>, signal: AbortSignal, ms: number | 
   over.removeEventListener('abort', leave)
 }
 
-/** What a helper's provider said of how it went. */
+/** What a subagent's provider said of how it went. */
 class Heard {
   failure: string | undefined
   usage: UsageFrame | undefined
@@ -309,7 +311,7 @@ class Heard {
     return (this.usage?.inputTokens ?? 0) + (this.usage?.outputTokens ?? 0)
   }
 
-  /** How the helper ended, with its last block of prose for a summary. */
+  /** How the subagent ended, with its last block of prose for a summary. */
   end(killed: boolean): SubagentEnd {
     this.#close()
     const summary = this.#last && { summary: this.#last }

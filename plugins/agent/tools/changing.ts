@@ -2,27 +2,14 @@ import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent, textOf } from './content.js'
-import { done, Fields, tool } from './tool.js'
+import { done, tool } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'
-
-interface ContentInput {
-  readonly path: string
-  readonly content: string
-}
-
-const contentOf =
-  (name: string) =>
-  (input: unknown): ContentInput => {
-    const fields = new Fields(name, input)
-    return { path: fields.path('path'), content: fields.text('content') }
-  }
 
 const onPath = ({ path }: { readonly path: string }) => ({ target: path, path, locations: [{ path }] })
 
 /** Writes a whole file, making its folders. */
-export const writeFile = tool<ContentInput>({
+export const writeFile = tool('Write', {
   category: 'edit',
-  check: contentOf('Write'),
   describe: onPath,
   run: async ({ path, content }, tree) => {
     const { before, after } = await replace(tree, path, () => Buffer.from(content))
@@ -31,9 +18,8 @@ export const writeFile = tool<ContentInput>({
 })
 
 /** Adds to the end of a file, or makes it. */
-export const appendFile = tool<ContentInput>({
+export const appendFile = tool('Append', {
   category: 'edit',
-  check: contentOf('Append'),
   describe: onPath,
   run: async ({ path, content }, tree) => {
     const added = Buffer.from(content)
@@ -42,21 +28,9 @@ export const appendFile = tool<ContentInput>({
   },
 })
 
-interface EditInput {
-  readonly path: string
-  readonly old: string
-  readonly new: string
-  readonly all: boolean
-}
-
 /** Replaces a piece of a file that occurs exactly once, or with `all` everywhere. */
-export const editFile = tool<EditInput>({
+export const editFile = tool('Edit', {
   category: 'edit',
-  check: input => {
-    const fields = new Fields('Edit', input)
-    const [path, old] = [fields.path('path'), fields.text('old', { least: 1 })]
-    return { path, old, new: fields.text('new'), all: fields.flag('all') }
-  },
   describe: onPath,
   run: async ({ path, old, new: next, all }, tree) => {
     const { before, after } = await replace(tree, path, bytes => {
@@ -74,9 +48,8 @@ export const editFile = tool<EditInput>({
 })
 
 /** Removes a file, a link or an empty folder. */
-export const deleteFile = tool<{ readonly path: string }>({
+export const deleteFile = tool('Delete', {
   category: 'delete',
-  check: input => ({ path: new Fields('Delete', input).path('path') }),
   describe: onPath,
   run: ({ path }, tree) =>
     at(tree, path, { link: true }, async spot => {
@@ -100,12 +73,8 @@ export const deleteFile = tool<{ readonly path: string }>({
 })
 
 /** Gives a file, link or folder another name; what has that name already stays. */
-export const moveFile = tool<{ readonly from: string; readonly to: string }>({
+export const moveFile = tool('Move', {
   category: 'move',
-  check: input => {
-    const fields = new Fields('Move', input)
-    return { from: fields.path('from'), to: fields.path('to') }
-  },
   describe: ({ from, to }) => ({ target: `${from} -> ${to}`, path: to, locations: [{ path: from }, { path: to }] }),
   run: ({ from, to }, tree) =>
     at(tree, from, { link: true }, async source => {

@@ -49,7 +49,7 @@ const firstChange = (one: string, other: string): number => {
   return at + 1
 }
 
-/** One file before and after, each side within bounds; no `before`: a new file. What is no text is only named. */
+/** One file before and after, each side within bounds; no `before`: a new file. A binary file is only named. */
 export const change = (path: string, before: Uint8Array | undefined, after: Uint8Array): ToolContent[] => {
   const [oldText, newText] = [before && textOf(before), textOf(after)]
   if (newText === undefined || (before && oldText === undefined)) {

@@ -1,10 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { askOutside, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
 import { cut, textContent, textOf } from './content.js'
-import { failed, Fields, tool } from './tool.js'
+import { failed, tool, type Misfit } from './tool.js'
 
-const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const MOST_BODY = 1024 * 1024
 const MOST_ANSWER = 4 * 1024 * 1024
 const MOST_RESULT = 256 * 1024
 const MOST_HEADERS = 50
@@ -14,58 +12,46 @@ const TRAVEL = /^(?:host|connection|content-length|transfer-encoding|te|trailer|
 const TEXTUAL =
   /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|javascript|yaml)|x-www-form-urlencoded|graphql))|\+(?:json|xml)/i
 
-interface FetchInput {
-  readonly url: string
-  readonly method: string
-  readonly headers: { readonly [name: string]: string }
-  readonly body?: string
-}
-
 /** Asks a server of the web; its answer as text. */
-export const fetchPage = tool<FetchInput>({
+export const fetchPage = tool('Fetch', {
   category: 'fetch',
-  check: input => {
-    const fields = new Fields('Fetch', input)
-    const { href } = webAddress(fields.text('url', { least: 1, most: 8192 }))
-    const method = fields.value('method') === undefined ? 'GET' : fields.text('method')
-    if (!METHODS.includes(method)) fields.wrong('method', `one of ${METHODS.join(', ')}`, method)
-    const body = fields.value('body') === undefined ? undefined : fields.text('body', { most: MOST_BODY })
-    if (body !== undefined && (method === 'GET' || method === 'HEAD')) fields.wrong('body', `none with ${method}`, body)
-    return { url: href, method, headers: headersOf(fields), ...(body !== undefined && { body }) }
+  refine: ({ url, method = 'GET', headers = {}, body }, misfit) => {
+    webAddress(url)
+    if (body !== undefined && (method === 'GET' || method === 'HEAD')) misfit('body', `none with ${method}`, body)
+    refineHeaders(headers, misfit)
   },
-  describe: ({ url, method }) => ({ target: method === 'GET' ? url : `${method} ${url}`, url }),
-  run: async (input, { reach, signal }) => {
+  describe: ({ url, method = 'GET' }) => {
+    const { href } = webAddress(url)
+    return { target: method === 'GET' ? href : `${method} ${href}`, url: href }
+  },
+  run: async ({ url, method = 'GET', headers = {}, body }, { reach, signal }) => {
     const answer = await askOutside({
-      ...input,
+      url: webAddress(url).href,
+      method,
+      headers,
+      ...(body !== undefined && { body }),
       reach: await reach(),
       signal,
       timeoutMs: TIMEOUT_MS,
       maxBytes: MOST_ANSWER,
     })
     const text = readable(answer)
-    const { status, statusText, url } = answer
-    if (status >= 400) return failed(cut(`${status} ${statusText} from ${url}${text === '' ? '' : `\n${text}`}`))
+    const { status, statusText, url: from } = answer
+    if (status >= 400) return failed(cut(`${status} ${statusText} from ${from}${text === '' ? '' : `\n${text}`}`))
     return { ok: true, text: cut(text, MOST_RESULT), content: textContent(text) }
   },
 })
 
-const headersOf = (fields: Fields): { readonly [name: string]: string } => {
-  const given = fields.value('headers')
-  if (given === undefined) return {}
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return fields.wrong('headers', 'an object', given)
-  const entries = Object.entries(given)
-  if (entries.length > MOST_HEADERS) fields.wrong('headers', `at most ${MOST_HEADERS}`, entries.length)
+const refineHeaders = (headers: { readonly [name: string]: string }, misfit: Misfit): void => {
+  const entries = Object.entries(headers)
+  if (entries.length > MOST_HEADERS) misfit('headers', `at most ${MOST_HEADERS}`, entries.length)
   for (const [name, value] of entries) {
-    if (!fits(name, value)) fields.wrong(`headers.${name.slice(0, 80)}`, 'a header of the request as text', value)
-    if (TRAVEL.test(name))
-      fields.wrong(`headers.${name}`, 'a header other than those that say how a request travels', value)
+    if (!isHeader(name, value)) misfit(`headers.${name.slice(0, 80)}`, 'a header of the request as text', value)
+    if (TRAVEL.test(name)) misfit(`headers.${name}`, 'a header other than those that say how a request travels', value)
   }
-  return Object.fromEntries(entries) as { [name: string]: string }
 }
 
-const fits = (name: string, value: unknown): value is string => {
-  if (typeof value !== 'string' || value.length > 16_384) return false
+const isHeader = (name: string, value: string): boolean => {
   try {
     validateHeaderName(name)
     validateHeaderValue(name, value)

@@ -36,7 +36,7 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   other: 'reaches out',
 }
 
-/** Whatever a helper does passes the gate by itself, so that starting it and waiting for it need no yes. */
+/** Whatever a subagent does passes the gate by itself, so that starting it and waiting for it need no yes. */
 const HARMLESS = new Set(['Delegate', 'Join'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {

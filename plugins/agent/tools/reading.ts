@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { cut, textContent, textOf } from './content.js'
-import { done, failed, Fields, tool } from './tool.js'
+import { done, failed, tool } from './tool.js'
 import { inTreeFolder, readFileAt } from './tree.js'
 
 const MOST_RESULT = 256 * 1024
@@ -17,20 +17,9 @@ const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[
   ['WebP', 8, 'WEBP'],
 ]
 
-interface ReadInput {
-  readonly path: string
-  readonly offset?: number
-  readonly limit?: number
-}
-
 /** Reads a file, or some lines of it; a picture is shown, other bytes are only named. */
-export const readFile = tool<ReadInput>({
+export const readFile = tool('Read', {
   category: 'read',
-  check: input => {
-    const fields = new Fields('Read', input)
-    const [offset, limit] = [fields.whole('offset', { least: 1 }), fields.whole('limit', { least: 1 })]
-    return { path: fields.path('path'), ...(offset !== undefined && { offset }), ...(limit !== undefined && { limit }) }
-  },
   describe: ({ path, offset }) => ({
     target: path,
     path,
@@ -51,21 +40,11 @@ export const readFile = tool<ReadInput>({
   },
 })
 
-interface ListInput {
-  readonly path: string
-  readonly depth: number
-}
-
 /** Lists a folder: folders end with `/`, links with `@`, and neither links nor installed packages are opened. */
-export const listFolder = tool<ListInput>({
+export const listFolder = tool('List', {
   category: 'search',
-  check: input => {
-    const fields = new Fields('List', input)
-    const path = fields.value('path') === undefined ? '.' : fields.path('path')
-    return { path, depth: fields.whole('depth', { least: 1, most: 8 }) ?? 1 }
-  },
-  describe: ({ path }) => ({ target: path, path }),
-  run: async ({ path, depth }, tree) => {
+  describe: ({ path = '.' }) => ({ target: path, path }),
+  run: async ({ path = '.', depth = 1 }, tree) => {
     const rows: string[] = []
     const list = async (folder: string, shown: string, left: number): Promise<void> => {
       const entries = await inTreeFolder(tree, folder, async (at, shows) =>

@@ -1,8 +1,10 @@
-import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
+import { explain, Refusal, refuse } from '../../../sdk/index.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
+import { toolInputs, type ToolCalls } from './contract.js'
+import { schemaOf, type ToolSchema } from './schema.js'
 import type { Rooted } from './tree.js'
 
 /** What became of a command of the agent's shell. */
@@ -14,7 +16,7 @@ export interface ShellResult {
   readonly timedOut: boolean
 }
 
-/** How long a command may take, and who hears its output as it comes. */
+/** How long a command may take, and what is called with its output as it comes. */
 export interface ShellOptions {
   readonly timeoutMs: number
   readonly onOutput?: (text: string) => void
@@ -30,21 +32,21 @@ export interface TurnWatcher {
   approved(): void
 }
 
-/** A helper that was waited for, as it stands. */
+/** A subagent that was waited for, as it stands. */
 export interface JoinedSubagent extends SubagentOutcome {
   readonly id: string
   readonly description?: string
 }
 
-/** The helpers of whoever makes a call. */
+/** The subagents of whoever makes a call. */
 export interface SubagentTools {
-  /** Runs a helper for this call; one in the background has only begun when it answers. */
+  /** Runs a subagent for this call; one in the background has only begun when it answers. */
   delegate(spec: SubagentSpec): Promise<SubagentOutcome>
-  /** Waits for helpers in the background: those named, or all that were not waited for yet. */
+  /** Waits for subagents in the background: those named, or all that were not waited for yet. */
   join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
-/** Who else is there for a call: whoever watches, and the helpers. */
+/** Who else is there for a call: whoever watches, and the subagents. */
 export interface CallContext {
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
@@ -59,7 +61,7 @@ export interface ToolContext extends CallContext, Rooted {
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
   /** Which addresses of the network the turn may ask. */
   readonly reach: () => Promise<NetworkReach>
-  /** Hears a command's output as it comes. */
+  /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
 
@@ -74,14 +76,31 @@ export interface Description {
   readonly url?: string
 }
 
-/** A tool of the sandbox. Every method but `check` is given what `check` returned. */
+/** Names of the tools. */
+export type ToolName = keyof ToolCalls & string
+
+/** The input of a tool as a model gives it. */
+export type ToolInput<Name extends ToolName> = Parameters<ToolCalls[Name]>[0]
+
+/** Refuses a field of an input: where, what was expected and what was found. */
+export type Misfit = (path: string, expected: string, found: unknown) => never
+
+/** A tool of the sandbox. `describe` and `run` are given what `check` returned. */
 export interface Tool<Input extends object = object> {
   readonly category: ToolCategory
-  /** The input as the tool takes it; a refusal names the field, what was expected and what was found. */
+  /** The description of the tool for a model. It costs time to build, so it is built on request. */
+  schema(): ToolSchema
+  /** The input without undeclared fields; a refusal names the field, what was expected and what was found. */
   check(input: unknown): Input
   describe(input: Input): Description
   /** What the tool refuses is a failed result with its sentence; a throw is a bug. */
   run(input: Input, context: ToolContext): Promise<ToolResult>
+}
+
+/** What a tool says of itself; its name and its input are declared in `contract.ts`. */
+export interface ToolDefinition<Input extends object> extends Pick<Tool<Input>, 'category' | 'describe' | 'run'> {
+  /** Refuses what the type of the input cannot exclude. */
+  readonly refine?: (input: Input, misfit: Misfit) => void
 }
 
 const SENTENCES: { readonly [code: string]: string } = {
@@ -102,18 +121,41 @@ const SENTENCES: { readonly [code: string]: string } = {
   EBUSY: 'it is in use',
 }
 
-/** A tool whose refusals, and the refusals of the file system, are failed results. */
-export const tool = <Input extends object>(plain: Tool<Input>): Tool<Input> => ({
-  ...plain,
+/** A declared tool: its input is checked, and its refusals, and those of the file system, are failed results. */
+export const tool = <Name extends ToolName>(
+  name: Name,
+  { category, describe, run, refine }: ToolDefinition<ToolInput<Name>>,
+): Tool<ToolInput<Name>> => ({
+  category,
+  describe,
+  schema: () => schemaOf(name),
+  check: input => {
+    const misfit: Misfit = (path, expected, found) => {
+      const value = shown(found)
+      return refuse('invalid', `${name} takes ${path}: expected ${expected}, found ${value}`, {
+        errors: [{ path, expected, value }],
+      })
+    }
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return misfit('input', 'an object', input)
+    const result = toolInputs.request({ call: name, input })
+    if (!result.success) {
+      const [error] = explain(result.errors, '$input.input')
+      return misfit(error!.path.replace(/\[(\d+)\]/g, '.$1'), error!.expected, result.errors[0]!.value)
+    }
+    // The validator has checked the input against the type of this name.
+    const checked = result.data.input as ToolInput<Name>
+    refine?.(checked, misfit)
+    return checked
+  },
   run: async (input, context) => {
     try {
-      return await plain.run(input, context)
+      return await run(input, context)
     } catch (error) {
       if (error instanceof Refusal) return failed(error.message)
       const code = codeOf(error)
       if (code === undefined || !(error as { syscall?: string }).syscall) throw error
       const sentence = SENTENCES[code] ?? `the file system failed with ${code}`
-      return failed(`${plain.describe(input).target ?? 'the call'}: ${sentence}`)
+      return failed(`${describe(input).target ?? 'the call'}: ${sentence}`)
     }
   },
 })
@@ -131,56 +173,6 @@ export const done = (text: string, content: ToolContent[] = [{ type: 'text', tex
   text,
   content,
 })
-
-interface Limits {
-  readonly least?: number
-  readonly most?: number
-}
-
-/** Reads the fields of a tool's input one by one. */
-export class Fields {
-  readonly #tool: string
-  readonly #input: { readonly [name: string]: unknown }
-
-  constructor(tool: string, input: unknown) {
-    this.#tool = tool
-    const fits = typeof input === 'object' && input !== null && !Array.isArray(input)
-    this.#input = fits ? (input as { [name: string]: unknown }) : this.wrong('input', 'an object', input)
-  }
-
-  /** Refuses a field. */
-  wrong(path: string, expected: string, found: unknown): never {
-    const value = shown(found)
-    const message = `${this.#tool} takes ${path}: expected ${expected}, found ${value}`
-    return refuse('invalid', message, { errors: [{ path, expected, value }] })
-  }
-
-  value(name: string): unknown {
-    return Object.hasOwn(this.#input, name) ? this.#input[name] : undefined
-  }
-
-  text(name: string, { least = 0, most = 4 * 1024 * 1024 }: Limits = {}): string {
-    const value = this.value(name)
-    const fits = typeof value === 'string' && value.length >= least && value.length <= most && value.isWellFormed()
-    return fits ? value : this.wrong(name, `text${least > 0 ? ', not empty' : ''}, at most ${most} characters`, value)
-  }
-
-  path(name: string): string {
-    return this.text(name, { least: 1, most: 4096 })
-  }
-
-  whole(name: string, { least = 0, most = Number.MAX_SAFE_INTEGER }: Limits = {}): number | undefined {
-    const value = this.value(name)
-    if (value === undefined) return undefined
-    const fits = typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most
-    return fits ? value : this.wrong(name, `a whole number from ${least} to ${most}`, value)
-  }
-
-  flag(name: string): boolean {
-    const value = this.value(name)
-    return value === undefined || typeof value === 'boolean' ? value === true : this.wrong(name, 'true or false', value)
-  }
-}
 
 const shown = (value: unknown): string => {
   if (value === undefined) return 'nothing'

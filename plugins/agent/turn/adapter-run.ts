@@ -3,9 +3,9 @@ import { endSubagents } from '../subagents/end.js'
 import type { ProviderChoice } from './run-entry.js'
 import type { Turn } from './turn.js'
 
-/** How a adapterRun ends when its turn goes on elsewhere. */
+/** How an adapter run ends when its turn goes on elsewhere. */
 export interface AdapterRunOptions {
-  /** Its adapter asks for gaps; one that does not is left as soon as no call of it is open. */
+  /** Its adapter asks for gaps; otherwise it is left as soon as no call of it is open. */
   readonly asks: boolean
   /** How long a call in hand may keep the turn from going on elsewhere. */
   readonly holdMs: number
@@ -106,7 +106,7 @@ export class AdapterRun {
 const cutShort = ({ provider, model }: Pick<ProviderChoice, 'provider' | 'model'>): string =>
   `cut short: it kept the turn from going on with model ${model} of ${provider}`
 
-/** Puts the turn where it was told to go on: the frame is in the log, then the entry says so. */
+/** Moves the turn to its next provider choice: the frame is in the log, then the entry says so. */
 export const applySwitch = async (turn: Turn): Promise<void> => {
   const { entry, log, record, words } = turn
   if (!entry.fields.moving) return
@@ -115,7 +115,7 @@ export const applySwitch = async (turn: Turn): Promise<void> => {
     const { nth, kept, ...to } = moving
     // With its session kept, an adapter goes on with a call that a restart left open.
     if (kept === 'record') for (const { id } of record.openTools) turn.closeTool(id, cutShort(to))
-    // A restart may find the frame written and the turn not yet seated.
+    // A restart may find the frame written and the provider choice not yet changed.
     if (record.switches < nth) {
       if (kept === 'record' && record.speaking) log.push({ kind: 'text_end' })
       log.push({ kind: 'switched', provider: to.provider, harness: to.harness, model: to.model, kept })

@@ -1,6 +1,16 @@
 import type { Conversations } from '../conversations/conversations.js'
 import type { RunEnd } from './frames.js'
+import { endSubagents } from '../subagents/end.js'
 import type { Turn } from './turn.js'
+
+/** Closes what must not stay open behind a run that ends so. */
+export const closeRun = (turn: Turn, end: RunEnd): void => {
+  turn.withdrawCards()
+  endSubagents(turn, end === 'interrupted')
+  const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
+  for (const { id } of turn.record.openTools)
+    turn.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
+}
 
 /** Resolves when every frame of a turn is on the disk; throws when that cannot be. */
 export const writtenDown = async ({ log }: Turn): Promise<void> => {

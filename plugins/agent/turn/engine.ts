@@ -9,15 +9,14 @@ import type { Frame, RunEnd } from './frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { timeoutAfter } from './timeout-after.js'
 import { AdapterRun, applySwitch } from './adapter-run.js'
-import { resumableOf } from './outage.js'
-import type { PlannedResumes } from './planned-resumes.js'
+import { resumableOf, type OutagePlans } from './outage.js'
 import type { Providers } from '../providers/providers.js'
 import { shownMessages, type Queue } from '../queue/queue.js'
 import type { EntryFields, RunMessage } from './run-entry.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import { Turn, type TurnHooks, type TurnHost } from './turn.js'
-import type { PreparedTurn, TurnEnvironment } from './io.js'
-import { account, writtenDown } from './end.js'
+import type { PreparedTurn, TurnEnvironment } from './environment.js'
+import { account, closeRun, writtenDown } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
 import { requestOf, type Resume } from './request.js'
 
@@ -33,11 +32,11 @@ export interface EngineDeps {
   readonly decisions: KeyedMutex
   /** The turn locks, which landings hold too. */
   readonly locks: KeyedMutex
-  /** Lands the work of a turn that ended well, when it was told to. */
+  /** Lands the work of a turn that ended well, when its message asks for that. */
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes what an outage ended. */
-  readonly resumes?: Pick<PlannedResumes, 'told' | 'settled'>
-  /** Keeps what the helpers of a turn did, once every frame of it is written. */
+  readonly resumes?: OutagePlans
+  /** Keeps what the subagents of a turn did, once every frame of it is written. */
   readonly keep?: (turn: Turn) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
@@ -256,12 +255,12 @@ export class Engine {
   }
 
   /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
-  async finish(turn: Turn, as?: RunEnd, { next = true } = {}): Promise<void> {
+  async finish(turn: Turn, { next = true } = {}): Promise<void> {
     const { decisions, host, conversations } = this.#deps
     const { conversationId, run } = turn
     for (const pause of [...ENDING_RETRIES, undefined]) {
       try {
-        const end = await decisions.with(conversationId, () => this.#settle(turn, as, next))
+        const end = await decisions.with(conversationId, () => this.#settle(turn, next))
         if (!end) return
         const branch = conversations.find(conversationId)?.branch
         host.emit('turn.settled', {
@@ -285,7 +284,7 @@ export class Engine {
         await new Promise(resolve => setTimeout(resolve, pause))
       }
     }
-    turn.end()
+    turn.close()
   }
 
   /** Its entry stays, and the next start of the daemon ends it by the same rules. */
@@ -297,20 +296,16 @@ export class Engine {
       .catch(() => {})
   }
 
-  async #settle(turn: Turn, as: RunEnd | undefined, goesOn: boolean): Promise<RunEnd | undefined> {
+  async #settle(turn: Turn, goesOn: boolean): Promise<RunEnd | undefined> {
     if (turn.frozen) return undefined
     turn.settle()
     const { conversations, queue, transcripts, providers, environment, host } = this.#deps
     const { conversationId, run, record, entry, log } = turn
-    const end =
-      record.done
-      ?? entry.fields.ending
-      ?? as
-      ?? (turn.stopping ? 'stopped' : record.failure || log.broken ? 'failed' : 'completed')
+    const end = record.done ?? entry.fields.ending ?? turn.end
     if (!record.done) {
       if (log.broken)
         log.push({ kind: 'error', message: 'the log of this turn could not be written: its disk is full or failing' })
-      turn.close(end)
+      closeRun(turn, end)
     }
     await writtenDown(turn)
     await entry.change({ ending: end })
@@ -326,7 +321,7 @@ export class Engine {
     if (end === 'completed') providers.answered(entry.fields.provider)
     await account(conversations, turn, end)
     failpoint('agent.turn.counted')
-    turn.leave()
+    const plans = turn.leave().includes('plan-resume') && end === 'failed'
     const waiting = queue.waiting(conversationId)
     const paused = (end !== 'completed' || turn.stopping) && waiting.length > 0
     if (!record.done) {
@@ -335,7 +330,7 @@ export class Engine {
     }
     await writtenDown(turn)
     failpoint('agent.turn.done')
-    await queue.ended(conversationId, run, paused, resumableOf(turn, end, Date.now()))
+    await queue.ended(conversationId, run, paused, plans ? resumableOf(turn, Date.now()) : undefined)
     await entry.remove()
     failpoint('agent.turn.removed')
     if (turn.stopping) await queue.pause(conversationId)

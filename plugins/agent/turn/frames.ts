@@ -155,7 +155,7 @@ export interface ToolCallUpdateFrame {
   content?: ToolContent[]
   locations?: Location[]
 }
-/** A helper was started; `id` is the tool call that started it, which its own frames name as their parent. */
+/** A subagent was started; `id` is the tool call that started it, which its own frames name as their parent. */
 export interface SubagentFrame {
   kind: 'subagent'
   id: string
@@ -167,7 +167,7 @@ export interface SubagentFrame {
   terminal?: string
 }
 export type HelperStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
-/** How a helper moved; what is left out is as before. */
+/** How a subagent moved; what is left out is as before. */
 export interface SubagentUpdateFrame {
   kind: 'subagent_update'
   id: string
@@ -197,7 +197,7 @@ export interface UsageFrame {
   durationMs?: Count
   numTurns?: Count
 }
-/** How far a limit of the provider's is used up, as it told with its last answer; `utilization` is percent. */
+/** How far a limit of the provider's is used up, as its last answer said; `utilization` is percent. */
 export interface RateLimitFrame {
   kind: 'rate_limit_info'
   account?: string

@@ -1,81 +1,18 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { refuse, type ReachFolder } from '../../../sdk/index.js'
+import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import type {
-  CardDraft,
-  GatedCall,
-  SubagentLimits,
-  ToolResult,
-  TreeCommand,
-  TreeProgram,
-  TurnIo,
-  TurnRequest,
-  UserMessage,
-} from '../providers/adapter.js'
-import type { CardReply, Conversation } from '../contract.js'
-import type { Frame, Location, PermissionMode, ToolCategory } from './frames.js'
+import type { CardDraft, GatedCall, ToolResult, UserMessage } from '../providers/adapter.js'
+import type { CardReply } from '../contract.js'
+import type { PreparedTurn, ToolCaller, WorkingIo } from './environment.js'
+import type { Frame, PermissionMode } from './frames.js'
 import { decide } from '../tools/gate.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
 import type { AdapterRun } from './adapter-run.js'
-import type { CallContext, SubagentTools, TurnWatcher } from '../tools/tool.js'
+import type { SubagentTools, TurnWatcher } from '../tools/tool.js'
+import type { CallSummary, Toolbox } from '../tools/toolbox.js'
 import type { Turn } from './turn.js'
-
-/** Where a turn stands: its tree, and what is said to the provider before the words. */
-export interface PreparedTurn {
-  /** The folder the turn's tools work in: the private copy, or the workspace. */
-  readonly root: string
-  /** The folder the turn starts in. */
-  readonly cwd: string
-  /** What of `root` the turn reaches; left out: all. */
-  readonly folders?: readonly ReachFolder[]
-  /** The notes in front of the words, as the model is given them. */
-  readonly preamble: string
-  readonly attachments: TurnRequest['attachments']
-  readonly mentions: readonly string[]
-  readonly allowedTools?: readonly string[]
-  /** Left out: the usual ones. */
-  readonly helpers?: SubagentLimits
-}
-
-/** What a call shows before it runs. */
-export interface CallSummary {
-  readonly category: ToolCategory
-  readonly target?: string
-  readonly locations?: Location[]
-  readonly command?: string
-  readonly code?: string
-  readonly path?: string
-  readonly url?: string
-}
-
-/** The sandbox tools, bound to one turn's tree. */
-export interface Toolbox {
-  /** How a call shows; undefined: there is no such tool, or its input does not fit. */
-  face(name: string, input: object): CallSummary | { refused: string }
-  run(name: string, input: object, signal: AbortSignal, callContext: CallContext): Promise<ToolResult>
-  stamp(path: string): Promise<string | undefined>
-  walled(program: TreeProgram): Promise<TreeCommand>
-}
-
-/** The adapter's side of a turn, and when nothing it began is under way any more. */
-export interface WorkingIo extends TurnIo {
-  idle(): Promise<void>
-}
-
-/** Makes a turn's tree ready and gives its adapter something to work with. */
-export interface TurnEnvironment {
-  prepare(turn: Turn, conversation: Conversation): Promise<PreparedTurn>
-  /** Brings the tree up to date after a plan or a question was answered. */
-  refresh(turn: Turn, conversation: Conversation): Promise<void>
-  /**
-   * Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is
-   * told in the run.
-   */
-  settle(turn: Turn, conversation: Conversation): Promise<void>
-  io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun): WorkingIo
-}
 
 /** What an adapter may do through a turn. */
 export interface TurnIoDeps {
@@ -83,14 +20,6 @@ export interface TurnIoDeps {
   /** Tools a person allowed for the rest of the conversation. */
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
   readonly subagentDeps: SubagentDeps
-}
-
-/** Who works through an io: the turn's own agent, or the helper that a call started. */
-export interface ToolCaller {
-  readonly signal: AbortSignal
-  readonly mode: PermissionMode
-  readonly depth: number
-  readonly helper?: string
 }
 
 const MOST_STATE = 4 * 1024 * 1024
@@ -123,10 +52,10 @@ const workerIo = (
 ): WorkingIo => {
   const { signal, helper } = worker
   let { mode } = worker
-  /** A helper of an adapter that is over ends by its signal, and says how. */
+  /** A subagent of an adapter that is over ends by its signal, and says how. */
   const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
   const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
-  /** What comes from a helper after its end was written is nobody's any more. */
+  /** What comes from a subagent after its end was written is nobody's any more. */
   const push = (frame: Frame): void => {
     if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
   }
@@ -237,7 +166,7 @@ const workerIo = (
     return result
   }
 
-  /** A call that has not ended, or a helper that works in the background. */
+  /** A call that has not ended, or a subagent that works in the background. */
   const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
 
   /** Waits for words; with nothing else in hand that is a gap too. */
@@ -282,7 +211,7 @@ const workerIo = (
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (over()) return never
-      // A helper is not taken up again after a restart.
+      // A subagent is not resumed after a restart.
       if (helper !== undefined) return undefined
       const json = JSON.stringify(value)
       if (json.length > MOST_STATE)

@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
-import type { Listener, NetworkReach } from '../../../sdk/node/network/addresses.js'
+import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
 import { Networks } from '../../../sdk/node/network/networks.js'
-import { written, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
+import { written, type NetworkReach, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { wallKind, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { Settings } from '../../settings/contract.js'
@@ -41,7 +41,7 @@ const NONE =
   + 'iproute2 and util-linux'
 
 /**
- * The networks of conversations: what they reach is settled for each connection anew, and what is refused is told once
+ * The networks of conversations: what they reach is settled for each connection anew, and each refusal is reported once
  * a turn.
  */
 export class ConversationNetworks {
@@ -151,7 +151,7 @@ export class ConversationNetworks {
     )
   }
 
-  /** Tells the live turn something once, and answers whether it was; without a turn nobody is told. */
+  /** Writes a notice into the live turn once and answers whether it did; without a turn it writes none. */
   #tell(id: string, what: string, text: string): boolean {
     const turn = this.#deps.live(id)
     if (!turn || turn.leaving) return false

@@ -1,7 +1,15 @@
-import { minted } from '../queue/delivery.js'
-import type { ErrorFrame, RunEnd } from './frames.js'
-import type { RunMessage } from './run-entry.js'
+import { minted } from '../minted.js'
+import type { ErrorFrame, Frame, RunEnd } from './frames.js'
+import type { Resumable, RunMessage } from './run-entry.js'
 import type { Turn } from './turn.js'
+
+/** Who decides what becomes of runs that an outage ends. */
+export interface OutagePlans {
+  /** A frame of a provider as watchers get it: an outage says what becomes of the turn. */
+  told(turn: Turn, frame: Frame): Promise<Frame>
+  /** Called when a turn is over and written down. */
+  settled(turn: Turn, end: RunEnd): void
+}
 
 /** How an outage of a provider is waited out. */
 export interface OutageTimes {
@@ -13,15 +21,6 @@ export interface OutageTimes {
   readonly probeMs: number
   /** A number from 0 up to 1. */
   readonly random: () => number
-}
-
-/** A run that an outage ended, as it can be resumed. */
-export interface Resumable {
-  /** The message of the run to come. */
-  readonly message: RunMessage
-  readonly failedAt: number
-  /** When it is resumed; absent: nobody wants that. */
-  readonly at?: number
 }
 
 /** The times that hold outside of tests. */
@@ -60,15 +59,15 @@ export const outageNotice = (
   }
 }
 
-/** The choices of a run that went on elsewhere, as its message would have made them. */
-const seatOf = ({ record, entry: { fields } }: Turn) =>
+/** The provider choice of a run that was switched, as its message would have made it. */
+const providerChoiceOf = ({ record, entry: { fields } }: Turn) =>
   record.switches ? { agent: fields.provider, harness: fields.harness, model: fields.model } : {}
 
 /**
- * What can be resumed of a run that has ended; its frames tell, so that a crash in the middle of its end changes
+ * What can be resumed of a run that an outage ended; its frames tell, so that a crash in the middle of its end changes
  * nothing.
  */
-export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | undefined => {
+export const resumableOf = (turn: Turn, now: number): Resumable => {
   const {
     message: { lands, ...message },
     run,
@@ -76,10 +75,8 @@ export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | u
     entry,
     words,
   } = turn
-  const { failure } = record
-  if (end !== 'failed' || failure?.code !== 'provider-outage' || !failure.autoResume) return undefined
   const { attempt, state, unheard = [], outsiders } = entry.fields
-  const at = failure.outage?.retryAt
+  const at = record.failure?.outage?.retryAt
   const failedAt = Math.min(now, at ?? now)
   const left = [
     ...unheard,
@@ -91,7 +88,7 @@ export const resumableOf = (turn: Turn, end: RunEnd, now: number): Resumable | u
     ...(at !== undefined && { at }),
     message: {
       ...message,
-      input: { ...message.input, ...seatOf(turn) },
+      input: { ...message.input, ...providerChoiceOf(turn) },
       ...(lands && !outsiders && { lands }),
       run: minted('r'),
       resumed: {

@@ -1,10 +1,13 @@
+import type { RunEnd } from './frames.js'
+
 /**
  * Where a turn is on its way from its message to its end:
  *
  * preparing → running ⇄ parked → switching → running … → worked → settling → leaving → done
  *
  * A stop or a failure leads from any of the first five to `stopping` or `failing`, and from there to `settling`. The
- * end of the daemon freezes a turn that is not settling yet: the next start goes on from what is written.
+ * end of the daemon freezes a turn that is not settling yet. The next start finds it as `found`, or as `cut-off` when
+ * its end was being written, and goes on from what is written.
  */
 export type Phase =
   | 'preparing'
@@ -18,12 +21,18 @@ export type Phase =
   | 'leaving'
   | 'done'
   | 'frozen'
+  | 'found'
+  | 'cut-off'
+
+/** How a turn ends when nobody stops it: the first error decides. */
+export type TurnOutcome = 'completed' | 'failed' | 'outage' | 'interrupted'
 
 /** All that decides what may happen to a turn next. */
 export interface TurnState {
   readonly phase: Phase
-  /** How many cards are up. */
+  /** How many cards are up, or of a turn that a restart found are to be put up again. */
   readonly cards: number
+  readonly outcome: TurnOutcome
   /** Somebody wanted the conversation free: what waits is not to follow by itself, however the turn ends. */
   readonly stopAsked: boolean
 }
@@ -40,6 +49,10 @@ export type TurnEvent =
   /** Its adapter is done: it goes on nowhere. */
   | 'worked'
   | 'stop'
+  /** Its log says that it failed, or that its provider is out and the message can be tried again later. */
+  | 'error'
+  | 'outage'
+  /** It ends as failed now. */
   | 'fail'
   /** Its log cannot be written. */
   | 'broken'
@@ -49,18 +62,34 @@ export type TurnEvent =
   | 'end'
   /** The daemon ends. */
   | 'freeze'
+  | RestartEvent
+
+/**
+ * What the next start does with a turn: `restart` goes on with it, `give-up` only where a card can still be answered,
+ * and `supersede` ends it, because a newer run of its conversation was found.
+ */
+export type RestartEvent = 'restart' | 'give-up' | 'supersede'
 
 /** What is to be done because of an event, in this order. */
-export type Effect = 'show' | 'note-stop' | 'lower-cards' | 'abort'
+export type Effect = 'show' | 'note-stop' | 'lower-cards' | 'abort' | 'plan-resume' | RestartEffect
+
+/** What a restart does with a turn that it found. */
+export type RestartEffect = 'fail-subagents' | 'cancel-offers' | 'restore-cards' | 'resume' | 'finish'
 
 const NONE: readonly Effect[] = []
 const WORKING: ReadonlySet<Phase> = new Set(['preparing', 'running', 'parked', 'switching', 'worked'])
 const ENDING: ReadonlySet<Phase> = new Set(['settling', 'leaving', 'done'])
 
-/** The state a turn begins in, or one that a restart found with a stop asked for. */
-export const beginning = (stopAsked: boolean): TurnState => ({
-  phase: stopAsked ? 'stopping' : 'preparing',
-  cards: 0,
+const AFTER_RESTART = ['fail-subagents', 'cancel-offers'] as const
+
+/** The state a new turn begins in. */
+export const NEW_TURN: TurnState = { phase: 'preparing', cards: 0, outcome: 'completed', stopAsked: false }
+
+/** The state in which a restart finds a turn. */
+export const foundAs = (cards: number, { stopAsked, ending }: { stopAsked: boolean; ending: boolean }): TurnState => ({
+  ...NEW_TURN,
+  phase: ending ? 'cut-off' : 'found',
+  cards,
   stopAsked,
 })
 
@@ -84,19 +113,48 @@ export const after = (state: TurnState, event: TurnEvent): [state: TurnState, ef
       return WORKING.has(phase) || phase === 'failing' ? to('worked') : stay
     case 'stop':
       return stopped(state)
+    case 'error':
+      return [ending(state, 'failed'), NONE]
+    case 'outage':
+      return [ending(state, 'outage'), NONE]
     case 'fail':
       return WORKING.has(phase) ? to('failing', ['lower-cards', 'abort']) : stay
     case 'broken':
-      return to(WORKING.has(phase) ? 'failing' : phase, ['abort'])
+      return [{ ...ending(state, 'failed'), phase: WORKING.has(phase) ? 'failing' : phase }, ['abort']]
     case 'settle':
       return phase === 'frozen' || ENDING.has(phase) ? stay : to('settling')
     case 'leave':
-      return phase === 'settling' ? to('leaving') : stay
+      // An end that could not be written is written again: what it plans is planned then.
+      return phase === 'settling' || phase === 'leaving'
+        ? to('leaving', state.outcome === 'outage' ? ['plan-resume'] : NONE)
+        : stay
     case 'end':
       return phase === 'frozen' ? stay : to('done')
     case 'freeze':
       return ENDING.has(phase) ? stay : to('frozen')
+    case 'restart':
+    case 'give-up':
+    case 'supersede':
+      return restarted(state, event)
   }
+}
+
+const ending = (state: TurnState, outcome: TurnOutcome): TurnState =>
+  state.outcome === 'completed' ? { ...state, outcome } : state
+
+/** A turn that the end of this daemon froze stays for the next start. */
+const restarted = (state: TurnState, event: RestartEvent): [TurnState, readonly Effect[]] => {
+  const { phase, cards, stopAsked } = state
+  if (phase === 'frozen' || ENDING.has(phase)) return [state, NONE]
+  if (phase === 'cut-off') return [{ ...state, phase: 'worked', cards: 0 }, ['finish']]
+  // A stop, or a log that cannot be written, came first.
+  if (phase !== 'found') return [state, ['finish']]
+  if (event === 'supersede') return [{ ...state, phase: 'worked', cards: 0, outcome: 'interrupted' }, ['finish']]
+  if (stopAsked) return [{ ...state, phase: 'stopping', cards: 0 }, ['finish']]
+  // Each card counts again as it is put up.
+  if (cards > 0) return [{ ...state, phase: 'preparing', cards: 0 }, [...AFTER_RESTART, 'restore-cards']]
+  if (event === 'restart') return [{ ...state, phase: 'preparing' }, [...AFTER_RESTART, 'resume']]
+  return [{ ...state, phase: 'worked', outcome: 'interrupted' }, [...AFTER_RESTART, 'finish']]
 }
 
 const awake = (cards: number): Phase => (cards > 0 ? 'parked' : 'running')
@@ -115,6 +173,13 @@ const stopped = (state: TurnState): [TurnState, readonly Effect[]] => {
     { ...state, stopAsked: true, phase: phase === 'settling' ? phase : 'stopping' },
     ['show', 'note-stop', 'lower-cards', 'abort'],
   ]
+}
+
+/** How the turn ends, unless its end is written down already. */
+export const endOf = ({ outcome, stopAsked }: TurnState): RunEnd => {
+  if (outcome === 'interrupted') return 'interrupted'
+  if (stopAsked) return 'stopped'
+  return outcome === 'completed' ? 'completed' : 'failed'
 }
 
 /** Its adapter is done, or the turn is ending. */

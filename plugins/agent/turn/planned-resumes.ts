@@ -4,8 +4,9 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
 import type { Frame, RunEnd } from './frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutageTimes, type Resumable } from './outage.js'
+import { OUTAGE_TIMES, mayResume, outageNotice, waitAfter, type OutagePlans, type OutageTimes } from './outage.js'
 import type { Queue } from '../queue/queue.js'
+import type { Resumable } from './run-entry.js'
 import type { Turn } from './turn.js'
 
 /** What resuming turns after an outage needs. */
@@ -15,7 +16,7 @@ export interface PlannedResumesDeps {
   readonly queue: Queue
   readonly decisions: KeyedMutex
   readonly log: Pick<Log, 'info' | 'error'>
-  /** Hears that a conversation shows something else. */
+  /** Called when a conversation has changed. */
   readonly changed: (conversationId: string) => void
   /** What holds for conversations that say nothing of their own (`resumeAfterOutage`). */
   readonly setting: () => Promise<boolean>
@@ -31,7 +32,7 @@ interface Probe {
 }
 
 /** Runs turns that died of an outage again: one at a time until their provider answers, then all that wait. */
-export class PlannedResumes {
+export class PlannedResumes implements OutagePlans {
   readonly #deps: PlannedResumesDeps
   readonly #times: OutageTimes
   readonly #timers = new Map<string, NodeJS.Timeout>()
@@ -44,7 +45,7 @@ export class PlannedResumes {
     deps.signal.addEventListener('abort', () => this.#timers.forEach(timer => clearTimeout(timer)), { once: true })
   }
 
-  /** Takes up what the last daemon had planned. */
+  /** Resumes what the last daemon had planned. */
   begin(): void {
     for (const [id] of this.#deps.queue.resumables) this.#schedule(id)
   }
@@ -56,7 +57,7 @@ export class PlannedResumes {
     return outageNotice(frame, turn.message, armed, this.#times, Date.now())
   }
 
-  /** Hears that a turn is over and written down. */
+  /** Called when a turn is over and written down. */
   settled({ conversationId, run, entry }: Turn, end: RunEnd): void {
     const { provider } = entry.fields
     if (this.#probes.get(provider)?.run === run) this.#probes.delete(provider)
@@ -84,7 +85,7 @@ export class PlannedResumes {
       await decisions
         .with(id, () => this.#weigh(id, false))
         .catch(error =>
-          log.error('a planned resume could not be weighed anew', { conversation: id, error: String(error) }),
+          log.error('a planned resume could not be checked again', { conversation: id, error: String(error) }),
         )
     }
   }

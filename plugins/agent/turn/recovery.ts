@@ -1,5 +1,5 @@
 import type { Journals, Log } from '../../../sdk/index.js'
-import { isOffer, titleOf } from '../cards/kinds.js'
+import { titleOf } from '../cards/kinds.js'
 import type { OpenCards } from '../cards/cards.js'
 import type { TurnInput } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
@@ -9,7 +9,7 @@ import type { Frame } from './frames.js'
 import { failSubagents } from '../subagents/end.js'
 import type { Queue } from '../queue/queue.js'
 import { entryFrom, entryOf, type EntryFields, type RunMessage } from './run-entry.js'
-import type { Turn } from './turn.js'
+import { isLostOffer, type Turn } from './turn.js'
 
 /** What the pass over the journals at the start of the daemon needs. */
 export interface RestartDeps {
@@ -36,7 +36,7 @@ const MOST_BOOTS = 1
 const OLDEST_MS = 6 * 3_600_000
 const FRAMES_KEPT_MS = 7 * 24 * 3_600_000
 
-/** Takes up what the last daemon left: ends, restores or goes on with every run in flight, then starts what waits. */
+/** Recovers what the last daemon left: ends, restores or resumes every run in flight, then starts what waits. */
 export const restart = async (deps: RestartDeps): Promise<void> => {
   const { engine, conversations, queue, log } = deps
   const found = await entries(deps)
@@ -45,9 +45,9 @@ export const restart = async (deps: RestartDeps): Promise<void> => {
   for (const entry of found) {
     const { run, conversationId } = entry.fields.message
     try {
-      await takeUp(deps, entry, newest.get(conversationId) === run)
+      await recoverRun(deps, entry, newest.get(conversationId) === run)
     } catch (error) {
-      log.error('a run could not be taken up after the start', {
+      log.error('a run could not be recovered after the start', {
         run,
         error: error instanceof Error ? error.stack : String(error),
       })
@@ -110,7 +110,7 @@ const lost = (message: RunMessage): EntryFields => ({
   outsiders: true,
 })
 
-const takeUp = async (deps: RestartDeps, { fields, lines }: Found, newest: boolean): Promise<void> => {
+const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: boolean): Promise<void> => {
   const { engine, conversations, queue, cards, journal, log } = deps
   const { run, conversationId } = fields.message
   if (!conversations.find(conversationId)) {
@@ -137,37 +137,41 @@ const takeUp = async (deps: RestartDeps, { fields, lines }: Found, newest: boole
       failure: undefined,
       archivedAt: undefined,
     })
-  if (!over) hearAgain(queue, turn)
-  if (!newest) return engine.finish(turn, over ?? 'interrupted', { next: false })
-  if (over || fields.stopping) {
-    const finished = engine.finish(turn, over ?? 'stopped')
-    // What is to land waits until everything has started.
-    return deps.lands(conversationId, fields.message.input) ? undefined : finished
-  }
-  await failSubagents(turn, cards)
-  await forsake(deps, turn)
-  if (turn.entry.fields.parked.length) return park(deps, turn)
+  if (!over) offerWords(queue, turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await deps.resumes())
-  if (!goesOn) return engine.finish(turn, 'interrupted')
-  const attempt = fields.attempt + 1
-  await turn.entry.change({ boots: fields.boots + 1, attempt })
-  await turn.log.write({ kind: 'resumed', reason: 'restart', attempt })
+  for (const effect of turn.restart(!newest ? 'supersede' : goesOn ? 'restart' : 'give-up')) {
+    if (effect === 'fail-subagents') await failSubagents(turn, cards)
+    else if (effect === 'cancel-offers') await cancelOffers(deps, turn)
+    else if (effect === 'restore-cards') await restoreCards(deps, turn)
+    else if (effect === 'resume') await resume(deps, turn)
+    else if (effect === 'finish') {
+      const finished = engine.finish(turn, { next: newest })
+      // What is to land waits until everything has started.
+      const lands = newest && (over || turn.stopping) && deps.lands(conversationId, fields.message.input)
+      if (!lands) await finished
+    }
+  }
+}
+
+/** Goes on with a turn where its adapter was. */
+const resume = async ({ engine }: RestartDeps, turn: Turn): Promise<void> => {
+  const { boots, attempt } = turn.entry.fields
+  await turn.entry.change({ boots: boots + 1, attempt: attempt + 1 })
+  await turn.log.write({ kind: 'resumed', reason: 'restart', attempt: attempt + 1 })
   void engine.drive(turn, { reason: 'restart' })
 }
 
 /** Words that were accepted and are not in the frames yet are said now; those no adapter took are offered again. */
-const hearAgain = (queue: Queue, turn: Turn): void => {
+const offerWords = (queue: Queue, turn: Turn): void => {
   for (const words of turn.entry.fields.unheard ?? []) turn.words.put(words)
   for (const words of queue.said(turn.conversationId, turn.run)) {
     if (!turn.record.said(words.messageId)) void turn.say(words)
   }
 }
 
-/** Takes down the offers: what stood behind them died with the last daemon. */
-const forsake = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
-  const dead = turn.entry.fields.parked.filter(
-    ({ card }) => isOffer(card) && !turn.record.card(card.requestId)?.resolved?.reply,
-  )
+/** Cancels the offers: what stood behind them died with the last daemon. */
+const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
+  const dead = turn.entry.fields.parked.filter(parked => isLostOffer(parked, turn.record))
   if (!dead.length) return
   for (const { card } of dead) {
     const { requestId } = card
@@ -186,7 +190,7 @@ const forsake = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
 }
 
 /** Puts the cards up again; the turn goes on when the last of them is answered. */
-const park = async ({ engine, cards }: RestartDeps, turn: Turn): Promise<void> => {
+const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise<void> => {
   const { attempt, parked } = turn.entry.fields
   const before = turn.entry.fields.answered ?? []
   const answered = [...before]

@@ -7,7 +7,7 @@ import { ownFrames } from '../subagents/frames.js'
 import { DEFAULT_SUBAGENT_LIMITS } from '../subagents/subagents.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from './turn.js'
-import type { PreparedTurn } from './io.js'
+import type { PreparedTurn } from './environment.js'
 
 /** Why a turn goes on after a restart, an outage or a move. */
 export interface Resume {

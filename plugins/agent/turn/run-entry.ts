@@ -35,6 +35,15 @@ export interface RunMessage {
   readonly resumed?: AfterOutage
 }
 
+/** A run that an outage ended, as it can be resumed. */
+export interface Resumable {
+  /** The message of the run to come. */
+  readonly message: RunMessage
+  readonly failedAt: number
+  /** When it is resumed; absent: nobody wants that. */
+  readonly at?: number
+}
+
 /** A card that is up; `helper`: who asks, when not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card

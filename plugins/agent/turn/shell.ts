@@ -15,7 +15,7 @@ const BOTH = 'exec /bin/sh -c "$1" 2>&1'
 /** The program text comes as input: an argument could be too long for it, and others see arguments. */
 const SOURCE = 'exec "$1" - 2>&1'
 
-/** Who hears of the programs of a turn. */
+/** Called for the programs of a turn. */
 export interface ProgramListeners {
   readonly onStart: NonNullable<RunOptions['onStart']>
   readonly begun: BeginCommand

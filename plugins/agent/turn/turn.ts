@@ -1,23 +1,25 @@
 import type { Host, Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft } from '../providers/adapter.js'
-import { CARD_KINDS, isCard, titleOf } from '../cards/kinds.js'
+import { CARD_KINDS, isCard, isOffer, titleOf } from '../cards/kinds.js'
 import type { Answerer, OpenCards } from '../cards/cards.js'
 import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
-import { endSubagents } from '../subagents/end.js'
-import type { AdapterRun } from './adapter-run.js'
 import { RunEntry, type EntryFields, type RunMessage, type Moving, type ParkedCard } from './run-entry.js'
-import type { SaidWords } from '../queue/queue.js'
+import type { SaidWords } from '../queue/lines.js'
 import {
   after,
-  beginning,
+  NEW_TURN,
+  endOf,
+  foundAs,
   isLeaving,
   isSettling,
   isWorked,
   mayAsk,
   shownAs,
+  type Effect,
+  type RestartEvent,
   type TurnEvent,
   type TurnState,
 } from './phase.js'
@@ -28,9 +30,9 @@ import { MessageInbox } from './message-inbox.js'
 export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly log: Log
   readonly cards: OpenCards
-  /** Hears that a conversation, its turn or its queue shows something else. */
+  /** Called when a conversation, its turn or its queue has changed. */
   readonly changed: (conversationId: string) => void
-  /** Hears that a helper of a run was started, moved or ended. */
+  /** Called when a subagent of a run has started, changed or ended. */
   readonly helped: (helper: string) => void
 }
 
@@ -59,6 +61,16 @@ const SHOWN = new Set<Frame['kind']>([
   'queue',
 ])
 
+/** Whether what stood behind a card died with the last daemon: an offer that nobody has answered. */
+export const isLostOffer = ({ card }: ParkedCard, record: RunRecord): boolean =>
+  isOffer(card) && !record.card(card.requestId)?.resolved?.reply
+
+/** The state in which a restart finds a turn; cards of subagents are not put up again. */
+const foundIn = ({ parked, ending, stopping = false }: EntryFields, record: RunRecord): TurnState => {
+  const cards = parked.filter(each => each.helper === undefined && !isLostOffer(each, record))
+  return foundAs(cards.length, { stopAsked: stopping, ending: (record.done ?? ending) !== undefined })
+}
+
 const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
 /** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
@@ -71,7 +83,7 @@ export class Turn {
   /** Where this turn's message will stand in the record. */
   index = 0
   /** What its adapter does now; undefined before and between. */
-  adapterRun: AdapterRun | undefined
+  adapterRun: { move(): void } | undefined
   readonly #host: TurnHost
   readonly #stop = new AbortController()
   readonly #up = new Map<string, UpCard>()
@@ -97,7 +109,6 @@ export class Turn {
     this.#host = host
     this.message = message
     this.#hooks = hooks
-    this.#state = beginning(fields.stopping ?? false)
     this.record = new RunRecord({
       run,
       text: input.prompt,
@@ -110,6 +121,8 @@ export class Turn {
     })
     const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame, fields.startedAt)
+    this.#state = past ? foundIn(fields, this.record) : NEW_TURN
+    for (const frame of before) this.#note(frame)
     this.#sequence = before.filter(isCard).length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
@@ -119,6 +132,7 @@ export class Turn {
       after: this.begun,
       onFrame: frame => {
         this.record.add(frame)
+        this.#note(frame)
         if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
         if (frame.kind === 'subagent' || frame.kind === 'subagent_update') host.helped(`${run}:${frame.id}`)
       },
@@ -160,6 +174,11 @@ export class Turn {
   get byOutsiders(): boolean {
     const { lands, input } = this.message
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
+  }
+
+  /** How it ends, unless its end is written down already. */
+  get end(): RunEnd {
+    return endOf(this.#state)
   }
 
   /** Its outcome is decided: it shows as free while the last writes finish. */
@@ -295,7 +314,7 @@ export class Turn {
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
     const { card, holds, helper } = up
-    // A helper is not taken up again after a restart, and an answer to it is nobody else's.
+    // A subagent is not resumed after a restart, and nobody else gets its answers.
     const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#takeDown(requestId)
@@ -333,7 +352,7 @@ export class Turn {
     up?.answered(undefined)
   }
 
-  /** Takes down every card without an answer, or those of a helper. */
+  /** Takes down every card without an answer, or those of a subagent. */
   withdrawCards(of?: (helper: string | undefined) => boolean): void {
     const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
     for (const [requestId] of down) this.#withdraw(requestId)
@@ -388,9 +407,7 @@ export class Turn {
    * returns.
    */
   async #enter(event: TurnEvent): Promise<void> {
-    const [state, effects] = after(this.#state, event)
-    this.#state = state
-    for (const effect of effects) {
+    for (const effect of this.#effectsOf(event)) {
       if (effect === 'show') this.#host.changed(this.conversationId)
       else if (effect === 'lower-cards') this.withdrawCards()
       else if (effect === 'abort') this.#stop.abort()
@@ -399,6 +416,23 @@ export class Turn {
         failpoint('agent.turn.stopping')
       }
     }
+  }
+
+  #effectsOf(event: TurnEvent): readonly Effect[] {
+    const [state, effects] = after(this.#state, event)
+    this.#state = state
+    return effects
+  }
+
+  /** What a frame of the log means for the end of the turn. */
+  #note(frame: Frame): void {
+    if (frame.kind !== 'error') return
+    void this.#enter(frame.code === 'provider-outage' && frame.autoResume ? 'outage' : 'error')
+  }
+
+  /** What a restart that found the turn is to do with it, in this order. */
+  restart(event: RestartEvent): readonly Effect[] {
+    return this.#effectsOf(event)
   }
 
   /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
@@ -413,13 +447,13 @@ export class Turn {
     void this.#enter('settle')
   }
 
-  /** Shows the turn as over while its end is written. */
-  leave(): void {
-    void this.#enter('leave')
+  /** Shows the turn as over while its end is written; answers what else is to be written down with it. */
+  leave(): readonly Effect[] {
+    return this.#effectsOf('leave')
   }
 
   /** The turn is over and the conversation free. */
-  end(): void {
+  close(): void {
     void this.#enter('end')
     this.#ended.resolve()
   }
@@ -429,15 +463,6 @@ export class Turn {
     void this.#enter('freeze')
     await this.log.freeze()
     this.#stop.abort()
-  }
-
-  /** Closes what must not stay open behind a run that ends so. */
-  close(end: RunEnd): void {
-    this.withdrawCards()
-    endSubagents(this, end === 'interrupted')
-    const text = end === 'stopped' ? 'stopped' : 'interrupted by a restart'
-    for (const { id } of this.record.openTools)
-      this.closeTool(id, end === 'stopped' || end === 'interrupted' ? text : 'the turn ended before this call')
   }
 
   /** Closes a call that will not finish. */

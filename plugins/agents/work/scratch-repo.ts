@@ -1,11 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
-import type { ScratchRepos } from './scratch-repos.js'
 import type { GitFolders } from './git-folders.js'
 import { linkObjects } from './own-objects.js'
 
-/** How one command on the bench runs. */
+/** How one command in the scratch repository runs. */
 export interface ScratchRepoOptions {
   /** The index it works on, by name. */
   readonly index?: string
@@ -16,8 +15,17 @@ export interface ScratchRepoOptions {
   readonly settings?: readonly string[]
 }
 
-/** What benches share. */
-type Kept = Pick<ScratchRepos, 'answer' | 'keep' | 'takeIndex' | 'keepIndex'>
+/** What scratch repositories share: answers of git and indexes of commits, neither of which changes. */
+export interface ScratchCache {
+  /** What git said of this before. */
+  answer(question: string): GitAnswer | undefined
+  /** Keeps what git said. */
+  keep(question: string, answer: GitAnswer): void
+  /** Lays the index of a commit at a path, if one is kept. */
+  takeIndex(commit: string, path: string): Promise<boolean>
+  /** Keeps the index of a commit. */
+  keepIndex(commit: string, path: string): Promise<void>
+}
 
 const MAX_BYTES = 512 * 1024 * 1024
 
@@ -35,14 +43,14 @@ export class ScratchRepo {
   readonly #env: { readonly [name: string]: string }
   readonly #signal: AbortSignal | undefined
   readonly #empty: string
-  readonly #kept: Kept
+  readonly #kept: ScratchCache
   readonly #repository: string
   readonly #asked = new Map<string, Promise<GitAnswer>>()
 
   private constructor(
     folder: string,
     env: { readonly [name: string]: string },
-    kept: Kept,
+    kept: ScratchCache,
     repository: string,
     signal?: AbortSignal,
   ) {
@@ -55,7 +63,7 @@ export class ScratchRepo {
   }
 
   /**
-   * Lays a bench beside others in a folder of the daemon's.
+   * Lays a scratch repository beside others in a folder of the daemon's.
    *
    * @param commit Tells the repository's kind of hash.
    * @param repository Tells the repository, as it is now, from any other.
@@ -65,7 +73,7 @@ export class ScratchRepo {
     parent: string,
     folders: GitFolders,
     commit: string,
-    kept: Kept,
+    kept: ScratchCache,
     repository: string,
     copy?: string,
     signal?: AbortSignal,
@@ -112,7 +120,7 @@ export class ScratchRepo {
     )
   }
 
-  /** Runs one git command on the bench. */
+  /** Runs one git command in the scratch repository. */
   async git(args: readonly string[], options: ScratchRepoOptions = {}): Promise<GitAnswer> {
     const tree = options.tree ?? this.#empty
     return git(tree, [...(options.settings ?? []).flatMap(setting => ['-c', setting]), ...args], {
@@ -153,7 +161,7 @@ export class ScratchRepo {
     return join(this.folder, `index-${name}`)
   }
 
-  /** A folder of its own on the bench. */
+  /** A folder of its own in the scratch repository. */
   async place(name: string): Promise<string> {
     const folder = join(this.folder, name)
     await mkdir(folder, { recursive: true })

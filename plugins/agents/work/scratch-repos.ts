@@ -2,7 +2,7 @@ import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/prom
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GitAnswer } from '../../../sdk/node/programs/git.js'
-import { ScratchRepo } from './scratch-repo.js'
+import { ScratchRepo, type ScratchCache } from './scratch-repo.js'
 import type { Repository } from './repository.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
@@ -11,12 +11,12 @@ const LARGEST = 1024 * 1024
 const MOST_INDEXES = 4
 
 /**
- * Where benches are laid, and what they share.
+ * Where scratch repositories are laid, and what they share.
  *
  * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes,
  * and so are the indexes of the commits that were needed last.
  */
-export class ScratchRepos {
+export class ScratchRepos implements ScratchCache {
   readonly #folder: string
   readonly #indexes: string
   readonly #answers = new Map<string, GitAnswer>()
@@ -28,10 +28,10 @@ export class ScratchRepos {
     this.#indexes = join(folder, 'indexes')
   }
 
-  /** Opens a bench for a repository and closes it when the work is done. */
+  /** Opens a scratch repository for a repository and closes it when the work is done. */
   async with<T>(
     { folders, own, tip }: Repository,
-    work: (bench: ScratchRepo) => Promise<T>,
+    work: (scratch: ScratchRepo) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T> {
     // Where history begins can move: it is part of every question.
@@ -39,7 +39,7 @@ export class ScratchRepos {
       ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
       () => '',
     )
-    await using bench = await ScratchRepo.open(
+    await using scratch = await ScratchRepo.open(
       this.#folder,
       folders,
       tip,
@@ -48,7 +48,7 @@ export class ScratchRepos {
       own,
       signal,
     )
-    return await work(bench)
+    return await work(scratch)
   }
 
   /** Removes what an earlier daemon left. */

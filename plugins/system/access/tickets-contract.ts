@@ -1,6 +1,8 @@
 import type { tags } from 'typia'
-import type { TicketPurpose } from '../../../sdk/kernel.js'
 import type { Millis } from '../../../sdk/types.js'
+
+/** What a ticket lets in to: one of the sockets, the download of a bundle, or the sandbox's events. */
+export type TicketPurpose = 'terminal' | 'browser' | 'bundle' | 'events'
 
 /** A ticket, and until when it is good. */
 export interface MintedTicket {

@@ -2,7 +2,7 @@ import { createServer, request as askServer, type IncomingMessage, type Server, 
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
 
 /** Why a server was not reached: forbidden, or no answer. */

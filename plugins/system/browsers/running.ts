@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/network/addresses.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from './contract.js'
 import { type Chromium, startChromium, type Surroundings } from './chromium.js'
 import { addressOf, Gate } from './gate.js'

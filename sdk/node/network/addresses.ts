@@ -1,6 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { OwnReach } from './policy.js'
 
 /** What an address of the network is, as far as asking it for somebody else goes. */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'unusable'
@@ -11,14 +10,12 @@ export interface Listener {
   readonly port: number
 }
 
-/** Which addresses a request made for somebody else may go to. */
-export interface NetworkReach {
+/** Which addresses of the machine's own network a request made for somebody else may go to. */
+export interface MachineReach {
   /** Loopback and private addresses too. */
   readonly near: boolean
   /** The daemon's own listeners: never asked. */
   readonly listeners: readonly Listener[]
-  /** It is made for a conversation with a network of its own; left out: from the machine's. */
-  readonly own?: OwnReach
 }
 
 /** The first kind whose ranges hold an address is its kind. */
@@ -97,7 +94,7 @@ export const ownAddresses = (): string[] =>
 export const isHere = (plain: string): boolean => addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
-export const barred = (address: string, port: number, { near, listeners }: NetworkReach): string | undefined => {
+export const barred = (address: string, port: number, { near, listeners }: MachineReach): string | undefined => {
   const plain = plainAddress(address)
   const kind = plain === undefined ? 'unusable' : addressKind(plain)
   const own = plain !== undefined && listeners.some(listener => listener.port === port) && isHere(plain)

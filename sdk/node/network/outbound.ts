@@ -4,8 +4,8 @@ import { request as secureRequest } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../../refusal.js'
-import { addressKind, barred, type NetworkReach } from './addresses.js'
-import { judge, sentenceOf } from './policy.js'
+import { addressKind, barred } from './addresses.js'
+import { judge, sentenceOf, type NetworkReach } from './policy.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {

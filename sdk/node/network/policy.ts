@@ -1,6 +1,6 @@
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
-import { addressKind, isHere, plainAddress, type Listener } from './addresses.js'
+import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
 import { plainName, type Allowed } from './allow.js'
 import { Names } from './names.js'
 
@@ -32,6 +32,15 @@ export interface OwnReach {
   /** Told of a target that was not reached. */
   refused(target: Target, sentence: string): void
 }
+
+/** Which addresses a request made for somebody else may go to. */
+export interface NetworkReach extends MachineReach {
+  /** It is made for a conversation with a network of its own; left out: from the machine's. */
+  readonly own?: OwnReach
+}
+
+/** Connects to where a program asks; what the rules do not let it is a refusal. */
+export type Dial = (target: Target) => Promise<Socket>
 
 /** Why an address is not reached. */
 export interface Barred {

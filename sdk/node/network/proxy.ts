@@ -11,12 +11,9 @@ import { pipeline, type Duplex } from 'node:stream'
 import { Refusal } from '../../refusal.js'
 import { SENTENCES } from './outbound.js'
 import { codeOf } from '../files/paths.js'
-import type { Target } from './policy.js'
+import type { Dial, Target } from './policy.js'
 import { serveSocks } from './socks.js'
 import { splice } from './splice.js'
-
-/** Connects to where a program asks; what the rules do not let it is a refusal. */
-export type Dial = (target: Target) => Promise<Socket>
 
 const SOCKS5 = 5
 const FIRST_BYTE_MS = 60_000

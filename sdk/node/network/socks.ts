@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { codeOf } from '../files/paths.js'
 import { Refusal } from '../../refusal.js'
 import { splice } from './splice.js'
-import type { Dial } from './proxy.js'
+import type { Dial } from './policy.js'
 
 const VERSION = 5
 const NO_AUTHENTICATION = 0

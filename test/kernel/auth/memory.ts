@@ -81,6 +81,7 @@ export const started = async (
     ...options,
     files,
   })
+  auth.ticketsLast('bundle', 60 * MINUTE)
   return { auth, files, clock, ended, said, signIn: (address = '10.0.0.1') => signInWith(auth, address) }
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ProviderAdapter, ToolResult, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
-import type { Toolbox } from '../../../plugins/agent/turn/io.js'
+import type { Toolbox } from '../../../plugins/agent/tools/toolbox.js'
 import { refuse, type Journals } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 import { asking, engineOn } from './engine-support.js'

@@ -19,7 +19,8 @@ import { Providers } from '../../../plugins/agent/providers/providers.js'
 import { Queue } from '../../../plugins/agent/queue/queue.js'
 import type { AfterOutage, RunMessage } from '../../../plugins/agent/turn/run-entry.js'
 import { Transcripts } from '../../../plugins/agent/conversations/transcripts.js'
-import { turnIo, type TurnEnvironment } from '../../../plugins/agent/turn/io.js'
+import type { TurnEnvironment } from '../../../plugins/agent/turn/environment.js'
+import { turnIo } from '../../../plugins/agent/turn/io.js'
 import { journalsIn, memoryStore } from '../../support/journals.js'
 
 const OUT: ErrorFrame = { kind: 'error', code: 'provider-outage', message: 'out of service' }

@@ -15,7 +15,9 @@ import { Providers } from '../../../plugins/agent/providers/providers.js'
 import type { ToolContext } from '../../../plugins/agent/tools/tool.js'
 import { tools } from '../../../plugins/agent/tools/tools.js'
 import { Turn } from '../../../plugins/agent/turn/turn.js'
-import { turnIo, type WorkingIo } from '../../../plugins/agent/turn/io.js'
+import { closeRun } from '../../../plugins/agent/turn/end.js'
+import type { WorkingIo } from '../../../plugins/agent/turn/environment.js'
+import { turnIo } from '../../../plugins/agent/turn/io.js'
 import { refuse } from '../../../sdk/index.js'
 import { journalsIn, memoryStore } from '../../support/journals.js'
 import { exactly } from '../../support/lists.js'
@@ -216,7 +218,7 @@ t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal 
     refuse('unprocessable', 'not like this')
   })
   t.match(await io.helper({ ...ask, prompt: 'bug' }, 'a'), { status: 'failed', summary: /failed unexpectedly/ })
-  t.match(logged, exactly('a helper died of a bug'))
+  t.match(logged, exactly('a subagent died of a bug'))
   t.match(await io.helper(ask, 'b'), { status: 'failed', summary: 'not like this' })
   t.equal(logged.length, 1)
 })
@@ -231,7 +233,7 @@ t.test(
       })()
     })
     await io.helper({ ...ask, prompt: 'bug', background: true }, 'a')
-    t.match(await io.tool('Join', {}, 'j'), { ok: false, text: /a \(d\): failed: the helper failed unexpectedly/ })
+    t.match(await io.tool('Join', {}, 'j'), { ok: false, text: /a \(d\): failed: the subagent failed unexpectedly/ })
     const { summary } = await io.helper(ask, 'b')
     t.match(summary, /^word word.*…$/)
     t.equal(summary.length, 4001)
@@ -258,10 +260,10 @@ t.test("Join waits for those named, for all, or for a time, and only for helpers
       return yield* says((await inner.tool('Join', { ids: ['a'] }, 'j')).text)(request, inner) as AsyncGenerator<Frame>
     yield* says(request.words)(request, inner) as AsyncGenerator<Frame>
   })
-  t.match(await textOf(io.tool('Join', {}, 'j0')), 'no helper works in the background')
+  t.match(await textOf(io.tool('Join', {}, 'j0')), 'no subagent works in the background')
   t.match(await io.tool('Delegate', { description: 'slow one', prompt: 'slow', background: true }, 'a'), {
     ok: true,
-    text: /helper a is at work/,
+    text: /subagent a is at work/,
   })
   await io.tool('Delegate', { description: 'quick one', prompt: 'quick', background: true }, 'b')
   t.match(await textOf(io.tool('Join', { ids: ['b'] }, 'j1')), 'b (quick one): completed: quick')
@@ -318,7 +320,7 @@ t.test('a helper that ignores its end is written off with the turn, and is not h
   })
   void io.helper(ask, 'a')
   await turn.stop()
-  turn.close('stopped')
+  closeRun(turn, 'stopped')
   late.resolve()
   await new Promise(resolve => setImmediate(resolve))
   t.match((await frames()).at(-1), { kind: 'subagent_update', id: 'a', status: 'killed' })

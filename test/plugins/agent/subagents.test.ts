@@ -146,7 +146,7 @@ t.test('helpers in the background work beside the script, and join waits for all
     of(frames, 'subagent').map(({ id, background }) => [id, background]),
     exactly(exactly('c1', true), exactly('c2', true)),
   )
-  t.match(result(frames, 'c1'), { status: 'completed', content: exactly({ text: /helper c1 is at work/ }) })
+  t.match(result(frames, 'c1'), { status: 'completed', content: exactly({ text: /subagent c1 is at work/ }) })
   const [joined, prose] = [
     frames.findIndex(frame => frame.kind === 'tool_call_update' && frame.id === 'c5' && frame.status === 'completed'),
     textOf(frames),
@@ -156,7 +156,7 @@ t.test('helpers in the background work beside the script, and join waits for all
   t.match(result(frames, 'c5'), {
     content: exactly({ text: 'c1 (one): completed: from one\nc2 (two): completed: from two' }),
   })
-  t.match(prose, /^beside.*from one.*from two.*no helper works in the background$/s)
+  t.match(prose, /^beside.*from one.*from two.*no subagent works in the background$/s)
   t.ok(existsSync(join(workspace, 'go')))
 })
 
@@ -204,12 +204,12 @@ t.test('helpers beyond the number at once, or beyond the number of the turn, are
   isWhole(t, frames)
   t.match(result(frames, 'c1.3'), {
     status: 'failed',
-    content: exactly({ text: /2 helpers may be at work at once \(subagentsAtOnce\).*Join/ }),
+    content: exactly({ text: /2 subagents may be at work at once \(subagentsAtOnce\).*Join/ }),
   })
   const more = await runTurn(daemon.client, 'l', 'repeat 4 helper quick\n| say done\nsay $out')
   isWhole(t, more)
   t.equal(of(more, 'subagent').length, 3)
-  t.match(result(more, 'c1.4'), { status: 'failed', content: exactly({ text: /3 helpers \(subagentsPerTurn\)/ }) })
+  t.match(result(more, 'c1.4'), { status: 'failed', content: exactly({ text: /3 subagents \(subagentsPerTurn\)/ }) })
 })
 
 t.test('a helper that fails or that nobody waits for is told so, and the turn goes on', async t => {

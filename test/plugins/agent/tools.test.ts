@@ -25,6 +25,7 @@ import { cut } from '../../../plugins/agent/tools/content.js'
 import { tools } from '../../../plugins/agent/tools/tools.js'
 import { stamp } from '../../../plugins/agent/tools/tree.js'
 import { exactly } from '../../support/lists.js'
+import { misfits, type Schema } from '../../support/schema.js'
 
 interface Place {
   root: string
@@ -75,7 +76,12 @@ const place = (t: Test): Place => {
   return {
     root,
     outside,
-    call: async (name, input, more = {}) => tools[name]!.run(tools[name]!.check(input), { ...context, ...more }),
+    call: async (name, input, more = {}) => {
+      const checked = tools[name]!.check(input)
+      const { input: schema } = tools[name]!.schema()
+      t.same(misfits(schema as Schema, input, name, schema.$defs as { [name: string]: Schema }), [])
+      return tools[name]!.run(checked, { ...context, ...more })
+    },
     read: path => readFileSync(join(root, path), 'utf8'),
   }
 }
@@ -327,7 +333,7 @@ t.test('a bad input is refused with its field, what was expected and what was fo
   const table: [string, unknown, RegExp][] = [
     ['Read', undefined, /Read takes input: expected an object, found nothing/],
     ['Read', [], /found a list/],
-    ['Read', {}, /path: expected text, not empty.*found nothing/],
+    ['Read', {}, /path: expected text,.* not empty, found nothing/],
     ['Read', { path: 3 }, /path.*found 3/],
     ['Read', { path: 'x', offset: 0 }, /offset.*from 1/],
     ['Read', { path: 'x', limit: 1.5 }, /limit.*1\.5/],
@@ -436,7 +442,7 @@ t.test('Ask and Plan give what the person said', async t => {
 t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the field', async t => {
   const bad: [string, unknown, RegExp][] = [
     ['Ask', {}, /questions/],
-    ['Ask', { questions: [] }, /at least one/],
+    ['Ask', { questions: [] }, /at least 1/],
     ['Ask', { questions: [{ question: 'a' }] }, /options/],
     ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/],
     ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],

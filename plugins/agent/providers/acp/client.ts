@@ -266,7 +266,7 @@ const part = (text: string, from: number, most: number): string => {
     .join('\n')
 }
 
-/** What the program is told of a failure; anything else is a bug of ours. */
+/** The message about a failure for the program; anything else is a bug of ours. */
 const declined = (error: unknown, path: string): Error => {
   if (error instanceof Declined) return error
   if (error instanceof Refusal) return new Declined(error.message, error.reason === 'not-found' ? ABSENT : undefined)

@@ -39,7 +39,7 @@ export interface PeerTurn extends PeerAbilities {
   update(params: unknown): void
   /** Resolves when there is room for more frames. */
   room(): Promise<void> | undefined
-  /** Hears that an ability failed as it must not. */
+  /** Called when an ability fails with a bug. */
   bug(error: unknown): void
 }
 
@@ -241,7 +241,7 @@ export class AgentPeer {
   /** The answer to a request, unless the program is lost first. */
   #ask<T>(request: Promise<T>): Promise<T> {
     const answer = request.catch(error => {
-      // A connection that broke is told by the loss of the program, which knows why.
+      // A connection that broke is reported by the loss of the program, which knows why.
       if (this.#connection?.signal.aborted) return this.#lost.promise
       throw error
     })
@@ -327,7 +327,7 @@ export class AgentPeer {
     let killer: NodeJS.Timeout | undefined
     const cancel = () => {
       void this.#agent.notify('session/cancel', { sessionId }).catch(() => {})
-      killer = setTimeout(() => this.#lose('did not stop when it was told to'), this.#patience.cancelMs)
+      killer = setTimeout(() => this.#lose('did not stop when it was asked to'), this.#patience.cancelMs)
     }
     this.#prompted = true
     this.#listen()

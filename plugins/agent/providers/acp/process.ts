@@ -24,7 +24,7 @@ export class AgentProcess {
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
     if (this.#child.pid !== undefined) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
-    // A program may end without reading what it is told: its end says so.
+    // A program may end without reading its input: its end says so.
     stdin.on('error', () => {})
     stderr
       .setEncoding('utf8')

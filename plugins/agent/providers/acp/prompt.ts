@@ -59,7 +59,7 @@ const RESUMED =
   'You were interrupted while you worked on this. What you did so far is in the files: look at them and go on '
   + 'from there. This is what was asked:'
 
-/** What a program is told at the beginning of a turn: notes, the words, and what is attached. */
+/** The prompt at the beginning of a turn: notes, the words, and what is attached. */
 export const opening = async (
   request: TurnRequest,
   knows: { readonly session: boolean; readonly images: boolean },
@@ -79,5 +79,5 @@ export const opening = async (
   ]
 }
 
-/** What a program is told once its plan was approved. */
+/** The prompt once a plan was approved. */
 export const approval = (): ContentBlock[] => [note('The plan was approved. Carry it out now.')]

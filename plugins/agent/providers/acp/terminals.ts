@@ -25,7 +25,7 @@ interface Terminal {
 /** The commands a program has running in the turn's tree, none of which outlives the turn. */
 export class AcpTerminals {
   readonly #terminals = new Map<string, Terminal>()
-  /** Hears that a command has ended. */
+  /** Called when a command has ended. */
   readonly #onEnd: (id: string) => void
 
   /** The turn is over: nothing starts any more. */

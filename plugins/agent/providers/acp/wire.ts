@@ -60,7 +60,7 @@ const parsed = (line: string): Parsed => {
     const value: unknown = JSON.parse(line)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
-    // What it wrote is told below, and nothing of the parser's words helps a reader.
+    // What it wrote is reported below; the parser's words would not help a reader.
   }
   const shown =
     JSON.stringify(line.slice(0, SHOWN).toWellFormed())

@@ -89,7 +89,7 @@ class Session {
     if ('message' in found) throw new RequestError(-32603, found.message, { code: found.code })
     const planning = this.mode === 'plan'
     const own = found.some(({ name }) => name === 'plan')
-    // A script that names no plan of its own is told first, and run when it is approved.
+    // A script without a plan of its own is shown as a plan first, and runs when that is approved.
     const commands = planning && !own ? [added('plan', outline(found)), ...found] : found
     const [waits, approval] = [Promise.withResolvers<void>(), Promise.withResolvers<CardReply>()]
     const io = agentIo({

@@ -6,7 +6,6 @@ import { type Saved, savedOf } from './saved.js'
 import { exitOf, kept, wordPieces } from './texts.js'
 import type { ToolUse } from './use.js'
 import { expand, type Variables } from './variables.js'
-import type { ScriptCommand } from './verb.js'
 
 /** What became of a tool call. */
 export interface Outcome {
@@ -32,17 +31,24 @@ export class End {
   }
 }
 
+/** What the context knows of a command: where it stands, how often it is repeated, and how it is saved. */
+export interface CommandPlace {
+  readonly line: number
+  readonly times?: number
+  readonly verb: { readonly quiet?: true }
+}
+
 /** What a command works with: the turn, what the script knows, and what was done before a restart. */
 export class ScriptContext {
   readonly request: TurnRequest
   readonly io: TurnIo
-  readonly #commands: readonly ScriptCommand[]
+  readonly #commands: readonly CommandPlace[]
   readonly #known = new Set<string>()
   #replay: Replay
   #replies: NonNullable<NonNullable<TurnRequest['resume']>['replies']>
   #saved: Saved
 
-  constructor(commands: readonly ScriptCommand[], request: TurnRequest, io: TurnIo) {
+  constructor(commands: readonly CommandPlace[], request: TurnRequest, io: TurnIo) {
     this.#commands = commands
     this.request = request
     this.io = io
@@ -62,9 +68,9 @@ export class ScriptContext {
     return this.#replay
   }
 
-  /** The command in hand; undefined behind the last one. */
-  get command(): ScriptCommand | undefined {
-    return this.#commands[this.#saved.at]
+  /** The index of the command in hand; behind the last one, their number. */
+  get at(): number {
+    return this.#saved.at
   }
 
   // What the script knows ---------------------------------------------------------------------------------------------
@@ -94,7 +100,7 @@ export class ScriptContext {
     }
     return (
       expand(text, variables)
-      ?? this.fail(`line ${this.command!.line}: the text is too long once its variables are replaced`)
+      ?? this.fail(`line ${this.#commands[this.at]!.line}: the text is too long once its variables are replaced`)
     )
   }
 
@@ -119,7 +125,7 @@ export class ScriptContext {
   }
 
   /** Counts the command as done; saved at once, but a quiet one only now and then. */
-  async settle({ verb, times = 1 }: ScriptCommand): Promise<void> {
+  async settle({ verb, times = 1 }: CommandPlace): Promise<void> {
     const { until, intent, ...known } = this.#saved
     const done = known.done + 1
     const over = done >= times

@@ -7,38 +7,38 @@ import type { ScriptCommand } from './verb.js'
  * Runs a script in the place of the model in the tool loop: its frames, from the first command that is not finished.
  */
 export async function* interpret(commands: readonly ScriptCommand[], request: TurnRequest, io: TurnIo): ScriptFrames {
-  const hand = new ScriptContext(commands, request, io)
+  const script = new ScriptContext(commands, request, io)
   let end = new End()
   try {
-    if (hand.saved.mode !== request.permissionMode) io.mode(hand.saved.mode)
-    yield* commandsLeft(hand)
+    if (script.saved.mode !== request.permissionMode) io.mode(script.saved.mode)
+    yield* commandsLeft(commands, script)
   } catch (error) {
     if (error === MOVED) return
     if (error instanceof End) end = error
     else if (error !== STOPPED && !io.signal.aborted) throw error
   }
-  yield* hand.once(usage(hand))
-  if (end.failure) yield* hand.once({ kind: 'error', ...end.failure })
+  yield* script.once(usage(script))
+  if (end.failure) yield* script.once({ kind: 'error', ...end.failure })
 }
 
-async function* commandsLeft(hand: ScriptContext): ScriptFrames {
-  for (let command = hand.command; command; command = hand.command) {
-    if (hand.saved.done < (command.times ?? 1)) {
-      await hand.gap()
-      hand.hear(hand.io.takeWords())
-      yield* done(command, hand)
+async function* commandsLeft(commands: readonly ScriptCommand[], script: ScriptContext): ScriptFrames {
+  for (let command = commands[script.at]; command; command = commands[script.at]) {
+    if (script.saved.done < (command.times ?? 1)) {
+      await script.gap()
+      script.hear(script.io.takeWords())
+      yield* done(command, script)
     }
-    await hand.settle(command)
+    await script.settle(command)
   }
 }
 
-async function* done({ name, verb, input }: ScriptCommand, hand: ScriptContext): ScriptFrames {
-  if (verb.native && hand.request.harness !== 'native') {
-    return yield* hand.say(
+async function* done({ name, verb, input }: ScriptCommand, script: ScriptContext): ScriptFrames {
+  if (verb.native && script.request.harness !== 'native') {
+    return yield* script.say(
       `${name} is not available here: it speaks as a model's server would, and this is a program of its own.`,
     )
   }
-  const steps = verb.run(input, hand)
+  const steps = verb.run(input, script)
   if (steps && Symbol.asyncIterator in steps) yield* steps
   else await steps
 }

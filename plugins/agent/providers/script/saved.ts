@@ -25,7 +25,7 @@ export interface Saved {
   readonly intent?: { readonly id: string; readonly stamps: readonly string[] }
 }
 
-/** Whether a state is one that this interpreter saved. */
+/** Whether this interpreter saved a state. */
 export const isSaved = (state: unknown): state is Saved =>
   typeof state === 'object' && state !== null && (state as Partial<Saved>).version === 1
 

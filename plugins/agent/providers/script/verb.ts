@@ -24,7 +24,7 @@ export interface ScriptVerb<Input extends object = object> {
   readonly native?: true
   /** What the line says; throws `Malformed`. */
   read(argument: Argument): Input
-  run(input: Input, hand: ScriptContext): Steps
+  run(input: Input, script: ScriptContext): Steps
 }
 
 /** One command of a script: where it stands, what it does, and how often when it says so. */

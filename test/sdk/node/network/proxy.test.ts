@@ -3,7 +3,8 @@ import { createServer, request } from 'node:http'
 import { connect, createServer as createSocketServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { refuse } from '../../../../sdk/refusal.js'
-import { EgressProxy, type Dial } from '../../../../sdk/node/network/proxy.js'
+import type { Dial } from '../../../../sdk/node/network/policy.js'
+import { EgressProxy } from '../../../../sdk/node/network/proxy.js'
 import type { Target } from '../../../../sdk/node/network/policy.js'
 
 /**

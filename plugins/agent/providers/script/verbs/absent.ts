@@ -20,9 +20,9 @@ const without = (name: string, { form, fits, lines, tool, category, needs }: Abs
     help: `not available yet: it needs ${needs}`,
     ...(!lines && { lineless: true }),
     read: ({ text }) => (fits.test(text) ? { text } : malformed(form, text)),
-    run: ({ text }, hand) => {
+    run: ({ text }, script) => {
       const lack = `${name} is not available in this sandbox yet: it needs ${needs}; the script goes on`
-      return hand.without({ name: tool, category, target: hand.text(text), input: {} }, lack)
+      return script.without({ name: tool, category, target: script.text(text), input: {} }, lack)
     },
   })
 

@@ -42,7 +42,7 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
       const tokens = { input: whole(form, input, MOST_TOKENS), output: whole(form, output, MOST_TOKENS) }
       return { ...tokens, ...(usd !== undefined && { costUsd: Number(usd) }) }
     },
-    run: (usage, hand) => hand.note({ usage }),
+    run: (usage, script) => script.note({ usage }),
   }),
   context: verb<Context>({
     form: 'context TOKENS WINDOW',
@@ -54,9 +54,9 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
       const read = { tokens: whole(form, tokens, MOST_TOKENS), window: whole(form, window, MOST_TOKENS) }
       return read.window > 0 ? read : malformed(form, text)
     },
-    run: async function* ({ tokens, window }, hand): ScriptFrames {
-      hand.note({ context: tokens })
-      yield* hand.once({ kind: 'context_usage', tokens, contextWindow: window })
+    run: async function* ({ tokens, window }, script): ScriptFrames {
+      script.note({ context: tokens })
+      yield* script.once({ kind: 'context_usage', tokens, contextWindow: window })
     },
   }),
   compact: verb({
@@ -64,9 +64,9 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
     help: 'the context is made shorter',
     lineless: true,
     read: ({ text }) => (text === '' ? {} : malformed('compact alone on its line', `compact ${text}`)),
-    run: async function* (_, hand): ScriptFrames {
-      const { context } = hand.saved
-      yield* hand.once({ kind: 'compact', trigger: 'script', ...(context !== undefined && { preTokens: context }) })
+    run: async function* (_, script): ScriptFrames {
+      const { context } = script.saved
+      yield* script.once({ kind: 'compact', trigger: 'script', ...(context !== undefined && { preTokens: context }) })
     },
   }),
   limit: verb<Limit>({
@@ -82,11 +82,11 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
         ...(reset !== undefined && { resetMs: whole(form, reset, MOST_MS) }),
       }
     },
-    run: async function* ({ percent, resetMs }, hand): ScriptFrames {
+    run: async function* ({ percent, resetMs }, script): ScriptFrames {
       const measuredAt = Date.now()
       const status = percent >= 100 ? 'rejected' : percent >= WARNS_AT ? 'allowed_warning' : 'allowed'
       const renews = resetMs !== undefined && { resetsAt: measuredAt + resetMs }
-      yield* hand.once(
+      yield* script.once(
         { kind: 'rate_limit_info', status, rateLimitType: 'script', utilization: percent, ...renews },
         { kind: 'account_usage', windows: [{ kind: 'script', utilization: percent, measuredAt, ...renews }] },
       )
@@ -98,8 +98,8 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
     lineless: true,
     native: true,
     read: ({ text }) => ({ state: oneOf('fast on, fast off or fast cooldown', text, ['on', 'off', 'cooldown']) }),
-    run: async function* ({ state }, hand): ScriptFrames {
-      yield* hand.once({ kind: 'fast_mode', state })
+    run: async function* ({ state }, script): ScriptFrames {
+      yield* script.once({ kind: 'fast_mode', state })
     },
   }),
   retry: verb<Retry>({
@@ -113,14 +113,14 @@ export const accounting: { readonly [name: string]: ScriptVerb } = {
       const read = { times: whole(form, times, MOST_RETRIES), ms: whole(form, ms, MOST_RETRY_MS) }
       return read.times > 0 && read.times * read.ms <= MOST_RETRY_MS ? read : malformed(form, text)
     },
-    run: async function* ({ times, ms }, hand): ScriptFrames {
-      const end = Date.now() + (await hand.left(times * ms))
+    run: async function* ({ times, ms }, script): ScriptFrames {
+      const end = Date.now() + (await script.left(times * ms))
       for (let attempt = 1; attempt <= times; attempt++) {
         const nextAttemptAt = end - (times - attempt) * ms
-        if (hand.replay.count('provider_retry') < attempt) {
+        if (script.replay.count('provider_retry') < attempt) {
           yield { kind: 'provider_retry', attempt, maxAttempts: times, nextAttemptAt, status: BUSY }
         }
-        await hand.sleep(Math.min(ms, nextAttemptAt - Date.now()))
+        await script.sleep(Math.min(ms, nextAttemptAt - Date.now()))
       }
     },
   }),

@@ -11,10 +11,10 @@ interface Asked {
 }
 
 /** Says by a failed call that there is nobody to ask. */
-export const unasked = (hand: ScriptContext, name: string): ScriptFrames => {
-  hand.note({ answer: '' })
+export const unasked = (script: ScriptContext, name: string): ScriptFrames => {
+  script.note({ answer: '' })
   const sentence = 'nobody watches this turn, so no question can be put to anybody'
-  return hand.without({ name, category: 'think', target: '', input: {} }, sentence)
+  return script.without({ name, category: 'think', target: '', input: {} }, sentence)
 }
 
 const option = (line: string): QuestionOption => {
@@ -35,19 +35,19 @@ const question =
     return { question: needed(`${name} QUESTION`, text), several, options }
   }
 
-async function* ask({ question, several, options }: Asked, hand: ScriptContext): ScriptFrames {
-  if (!hand.request.attended) return yield* unasked(hand, 'Ask')
-  const text = hand.text(question)
+async function* ask({ question, several, options }: Asked, script: ScriptContext): ScriptFrames {
+  if (!script.request.attended) return yield* unasked(script, 'Ask')
+  const text = script.text(question)
   const shown = options.map(({ label, description }) => ({
-    label: hand.text(label),
-    description: hand.text(description),
+    label: script.text(label),
+    description: script.text(description),
   }))
-  const reply = await hand.raise({
+  const reply = await script.raise({
     kind: 'question',
     questions: [{ question: text, header: 'Question', multiSelect: several, options: shown }],
   })
   if (reply?.kind === 'question' && reply.cancelled) throw new End()
-  hand.note({ answer: kept(answerOf(reply, text)) })
+  script.note({ answer: kept(answerOf(reply, text)) })
 }
 
 const answerOf = (reply: CardReply | undefined, question: string): string => {
@@ -74,13 +74,13 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
     form: 'plan TEXT',
     help: 'puts up a plan (also: lines below); a no ends the turn',
     read: argument => ({ text: needed('plan TEXT, or lines that begin with |', joined(argument)) }),
-    run: async function* ({ text }, hand): ScriptFrames {
-      if (!hand.request.attended) return yield* unasked(hand, 'Plan')
-      const reply = await hand.raise({ kind: 'plan', text: hand.text(text) })
-      const { mode } = hand.saved
+    run: async function* ({ text }, script): ScriptFrames {
+      if (!script.request.attended) return yield* unasked(script, 'Plan')
+      const reply = await script.raise({ kind: 'plan', text: script.text(text) })
+      const { mode } = script.saved
       const plan = reply?.kind === 'plan' ? reply : undefined
-      if (plan?.approve) return hand.mode(mode === 'plan' ? 'bypassPermissions' : mode)
-      yield* hand.say(plan?.feedback || 'The plan was not approved, so nothing more is done.')
+      if (plan?.approve) return script.mode(mode === 'plan' ? 'bypassPermissions' : mode)
+      yield* script.say(plan?.feedback || 'The plan was not approved, so nothing more is done.')
       throw new End()
     },
   }),
@@ -93,14 +93,14 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       const [tool, sentence] = [text.slice(0, Math.max(colon, 0)).trim(), text.slice(colon + 1).trim()]
       return tool && sentence ? { tool, sentence } : malformed('permit TOOL: SENTENCE', text)
     },
-    run: async function* ({ tool, sentence }, hand): ScriptFrames {
-      if (!hand.request.attended) return yield* unasked(hand, 'Permit')
-      const reply = await hand.raise({
+    run: async function* ({ tool, sentence }, script): ScriptFrames {
+      if (!script.request.attended) return yield* unasked(script, 'Permit')
+      const reply = await script.raise({
         kind: 'permission',
-        toolName: hand.text(tool),
-        description: hand.text(sentence),
+        toolName: script.text(tool),
+        description: script.text(sentence),
       })
-      hand.note({ answer: reply?.kind === 'permission' ? reply.decision : 'deny' })
+      script.note({ answer: reply?.kind === 'permission' ? reply.decision : 'deny' })
     },
   }),
 }

@@ -38,7 +38,7 @@ export const failing: { readonly [name: string]: ScriptVerb } = {
       }
       return { code: code as ErrorCode, text: message }
     },
-    run: ({ code, text }, hand) => hand.fail(hand.text(text), code),
+    run: ({ code, text }, script) => script.fail(script.text(text), code),
   }),
   outage: verb<{ readonly times: number }>({
     form: 'outage [TIMES]',
@@ -46,9 +46,9 @@ export const failing: { readonly [name: string]: ScriptVerb } = {
     lineless: true,
     native: true,
     read: ({ text }) => ({ times: text === '' ? 1 : whole('outage [TIMES]', text, 1000) }),
-    run: ({ times }, hand) => {
-      if (hand.request.attempt > times) return
-      return hand.fail('the provider is out of service, as the script asked', 'provider-outage')
+    run: ({ times }, script) => {
+      if (script.request.attempt > times) return
+      return script.fail('the provider is out of service, as the script asked', 'provider-outage')
     },
   }),
 }

@@ -8,14 +8,14 @@ import { type ScriptVerb, verb } from '../verb.js'
 const MARKS: { readonly [mark: string]: TodoItem['status'] } = { ' ': 'pending', '~': 'in_progress', x: 'completed' }
 
 /** Makes the call; what it tells, or why it failed, goes to `$out`. */
-async function* used(hand: ScriptContext, use: ToolUse, tells = false): AsyncGenerator<Frame, boolean> {
-  const { ok, text } = yield* hand.call(use)
-  if (tells || !ok) hand.note({ out: kept(chomp(text)) })
+async function* used(script: ScriptContext, use: ToolUse, tells = false): AsyncGenerator<Frame, boolean> {
+  const { ok, text } = yield* script.call(use)
+  if (tells || !ok) script.note({ out: kept(chomp(text)) })
   return ok
 }
 
-async function* done(hand: ScriptContext, use: ToolUse, tells = false): ScriptFrames {
-  yield* used(hand, use, tells)
+async function* done(script: ScriptContext, use: ToolUse, tells = false): ScriptFrames {
+  yield* used(script, use, tells)
 }
 
 const at = (name: string, category: ToolCategory, path: string, input: object = {}): ToolUse => ({
@@ -53,10 +53,10 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     help: 'shows a list of what is to do, in hand and done',
     lineless: true,
     read: ({ text }) => ({ items: text.split('|').map(todoItem) }),
-    run: async function* (input, hand): ScriptFrames {
-      const items = input.items.map(item => ({ ...item, content: hand.text(item.content) }))
+    run: async function* (input, script): ScriptFrames {
+      const items = input.items.map(item => ({ ...item, content: script.text(item.content) }))
       const use: ToolUse = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
-      if (yield* used(hand, use)) yield* hand.once({ kind: 'todos', items })
+      if (yield* used(script, use)) yield* script.once({ kind: 'todos', items })
     },
   }),
   read: verb<Span>({
@@ -70,9 +70,9 @@ export const files: { readonly [name: string]: ScriptVerb } = {
       if (from < 1 || to < from) malformed('lines counted from 1, the first before the last', range[0].trim())
       return { path: text.slice(0, -range[0].length).trim(), from, to }
     },
-    run: ({ path, from, to }, hand) => {
+    run: ({ path, from, to }, script) => {
       const range = from !== undefined && to !== undefined && { offset: from, limit: to - from + 1 }
-      return done(hand, at('Read', 'read', hand.text(path), { ...range }), true)
+      return done(script, at('Read', 'read', script.text(path), { ...range }), true)
     },
   }),
   list: verb<Place>({
@@ -80,21 +80,22 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     help: 'lists a folder into $out',
     lineless: true,
     read: ({ text }) => ({ path: text === '' ? '.' : text }),
-    run: ({ path }, hand) => done(hand, at('List', 'search', hand.text(path)), true),
+    run: ({ path }, script) => done(script, at('List', 'search', script.text(path)), true),
   }),
   write: verb<Whole>({
     form: 'write PATH',
     help: 'writes the | lines below into a file',
     read: ({ text, lines }) => ({ path: needed('write PATH', text), content: content(lines) }),
-    run: (input, hand) => done(hand, at('Write', 'edit', hand.text(input.path), { content: hand.text(input.content) })),
+    run: (input, script) =>
+      done(script, at('Write', 'edit', script.text(input.path), { content: script.text(input.content) })),
   }),
   append: verb<Whole>({
     form: 'append PATH',
     help: 'writes the | lines below behind what the file holds',
     read: ({ text, lines }) => ({ path: needed('append PATH', text), content: content(lines) }),
-    run: (input, hand) => {
-      const path = hand.text(input.path)
-      return done(hand, { ...at('Append', 'edit', path, { content: hand.text(input.content) }), changes: [path] })
+    run: (input, script) => {
+      const path = script.text(input.path)
+      return done(script, { ...at('Append', 'edit', path, { content: script.text(input.content) }), changes: [path] })
     },
   }),
   edit: verb<Part>({
@@ -107,10 +108,10 @@ export const files: { readonly [name: string]: ScriptVerb } = {
       if (old.length === 0) malformed('at least one line of the form - old', '')
       return { path: needed('edit PATH', text), old: old.join('\n'), new: sided(lines, '+').join('\n') }
     },
-    run: (input, hand) => {
-      const path = hand.text(input.path)
-      const use = at('Edit', 'edit', path, { old: hand.text(input.old), new: hand.text(input.new) })
-      return done(hand, { ...use, changes: [path] })
+    run: (input, script) => {
+      const path = script.text(input.path)
+      const use = at('Edit', 'edit', path, { old: script.text(input.old), new: script.text(input.new) })
+      return done(script, { ...use, changes: [path] })
     },
   }),
   delete: verb<Place>({
@@ -118,9 +119,9 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     help: 'deletes a file or an empty folder',
     lineless: true,
     read: place('delete PATH'),
-    run: (input, hand) => {
-      const path = hand.text(input.path)
-      return done(hand, { ...at('Delete', 'delete', path), changes: [path] })
+    run: (input, script) => {
+      const path = script.text(input.path)
+      return done(script, { ...at('Delete', 'delete', path), changes: [path] })
     },
   }),
   move: verb<{ readonly from: string; readonly to: string }>({
@@ -131,9 +132,9 @@ export const files: { readonly [name: string]: ScriptVerb } = {
       const [from, to, more] = text.split(' -> ', 3).map(part => part.trim())
       return from && to && more === undefined ? { from, to } : malformed('move FROM -> TO', text)
     },
-    run: (input, hand) => {
-      const [from, to] = [hand.text(input.from), hand.text(input.to)]
-      return done(hand, { name: 'Move', category: 'move', target: from, input: { from, to }, changes: [from, to] })
+    run: (input, script) => {
+      const [from, to] = [script.text(input.from), script.text(input.to)]
+      return done(script, { name: 'Move', category: 'move', target: from, input: { from, to }, changes: [from, to] })
     },
   }),
   image: verb<Place>({
@@ -141,6 +142,6 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     help: 'shows a picture of the tree',
     lineless: true,
     read: place('image PATH'),
-    run: ({ path }, hand) => done(hand, at('Read', 'read', hand.text(path))),
+    run: ({ path }, script) => done(script, at('Read', 'read', script.text(path))),
   }),
 }

@@ -25,10 +25,10 @@ const read = ({ text }: Argument): Offer => {
   return malformed(FORM, text)
 }
 
-const draftOf = (offer: Offer, hand: ScriptContext): CardDraft => {
+const draftOf = (offer: Offer, script: ScriptContext): CardDraft => {
   switch (offer.offer) {
     case 'service': {
-      const slug = hand.text(offer.slug)
+      const slug = script.text(offer.slug)
       return {
         kind: 'service_offer',
         offer: {
@@ -43,14 +43,14 @@ const draftOf = (offer: Offer, hand: ScriptContext): CardDraft => {
       }
     }
     case 'capability': {
-      const card = hand.text(offer.card)
+      const card = script.text(offer.card)
       return { kind: 'capability_offer', offer: { card, name: card, why: WHY } }
     }
     case 'payment':
       return {
         kind: 'payment_offer',
         offer: {
-          url: hand.text(offer.url),
+          url: script.text(offer.url),
           payTo: 'script',
           network: 'simulated',
           asset: 'simulated',
@@ -70,7 +70,7 @@ const agreed = (reply: CardReply): boolean =>
     : (reply.kind === 'service_offer' || reply.kind === 'payment_offer') && reply.approve
 
 /** What a yes leads to. */
-const outcomeOf = (offer: Offer, hand: ScriptContext, requestId: string): Frame[] => {
+const outcomeOf = (offer: Offer, script: ScriptContext, requestId: string): Frame[] => {
   switch (offer.offer) {
     case 'service':
       return [
@@ -78,12 +78,12 @@ const outcomeOf = (offer: Offer, hand: ScriptContext, requestId: string): Frame[
         {
           kind: 'service_event',
           requestId,
-          event: { event: 'result', data: { service: hand.text(offer.slug), simulated: true } },
+          event: { event: 'result', data: { service: script.text(offer.slug), simulated: true } },
         },
         { kind: 'service_receipt', requestId, outcome: 'ok', credits: offer.credits, simulated: true },
       ]
     case 'capability':
-      return [{ kind: 'capability_outcome', requestId, outcome: 'connected', id: hand.text(offer.card) }]
+      return [{ kind: 'capability_outcome', requestId, outcome: 'connected', id: script.text(offer.card) }]
     case 'payment':
       return [
         {
@@ -106,12 +106,12 @@ export const offers: { readonly [name: string]: ScriptVerb } = {
     lineless: true,
     native: true,
     read,
-    run: async function* (offer, hand): ScriptFrames {
-      if (!hand.request.attended) return yield* unasked(hand, 'Offer')
-      const reply = await hand.raise(draftOf(offer, hand))
+    run: async function* (offer, script): ScriptFrames {
+      if (!script.request.attended) return yield* unasked(script, 'Offer')
+      const reply = await script.raise(draftOf(offer, script))
       const yes = reply !== undefined && agreed(reply)
-      hand.note({ answer: yes ? 'yes' : 'no' })
-      if (yes) yield* hand.once(...outcomeOf(offer, hand, reply.requestId))
+      script.note({ answer: yes ? 'yes' : 'no' })
+      if (yes) yield* script.once(...outcomeOf(offer, script, reply.requestId))
     },
   }),
 }

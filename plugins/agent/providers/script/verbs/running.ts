@@ -5,9 +5,9 @@ import type { ToolUse } from '../use.js'
 import { type ScriptVerb, verb } from '../verb.js'
 
 /** Does something once, whatever restarts: `$out` and `$exit` tell what became of it. */
-async function* ran(hand: ScriptContext, use: ToolUse): ScriptFrames {
-  const { ok, text, exit } = yield* hand.call({ ...use, once: true })
-  hand.note({ out: kept(chomp(text)), exit: String(exit ?? (ok ? 0 : 1)) })
+async function* ran(script: ScriptContext, use: ToolUse): ScriptFrames {
+  const { ok, text, exit } = yield* script.call({ ...use, once: true })
+  script.note({ out: kept(chomp(text)), exit: String(exit ?? (ok ? 0 : 1)) })
 }
 
 /** Programs and the network. */
@@ -17,9 +17,9 @@ export const running: { readonly [name: string]: ScriptVerb } = {
     help: 'runs it in the shell; $exit and $out',
     lineless: true,
     read: ({ text }) => ({ command: needed('run COMMAND', text) }),
-    run: (input, hand) => {
-      const command = hand.text(input.command)
-      return ran(hand, { name: 'Shell', category: 'execute', target: command, input: { command } })
+    run: (input, script) => {
+      const command = script.text(input.command)
+      return ran(script, { name: 'Shell', category: 'execute', target: command, input: { command } })
     },
   }),
   code: verb<{ readonly source: string }>({
@@ -29,9 +29,9 @@ export const running: { readonly [name: string]: ScriptVerb } = {
       if (text !== '') malformed('code alone on its line, and below it lines that begin with |', `code ${text}`)
       return { source: needed('code, and below it lines that begin with |', lines.join('\n')) }
     },
-    run: (input, hand) => {
-      const source = hand.text(input.source)
-      return ran(hand, { name: 'Code', category: 'execute', target: source, input: { source } })
+    run: (input, script) => {
+      const source = script.text(input.source)
+      return ran(script, { name: 'Code', category: 'execute', target: source, input: { source } })
     },
   }),
   fetch: verb<{ readonly url: string }>({
@@ -39,9 +39,9 @@ export const running: { readonly [name: string]: ScriptVerb } = {
     help: 'gets a page of the web; $out is its text, $exit is 0 or 1',
     lineless: true,
     read: ({ text }) => ({ url: needed('fetch URL', text) }),
-    run: (input, hand) => {
-      const url = hand.text(input.url)
-      return ran(hand, { name: 'Fetch', category: 'fetch', target: url, input: { url } })
+    run: (input, script) => {
+      const url = script.text(input.url)
+      return ran(script, { name: 'Fetch', category: 'fetch', target: url, input: { url } })
     },
   }),
 }

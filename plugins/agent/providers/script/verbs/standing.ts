@@ -22,7 +22,7 @@ export const standing: { readonly [name: string]: ScriptVerb } = {
       if (!/^words\s/.test(text)) return { words: false, ms: whole(form, text, MOST_WAIT_MS) }
       return { words: true, ms: whole(form, text.slice(5).trim(), MOST_WAIT_MS) }
     },
-    run: ({ words, ms }, hand) => (words ? hand.words(ms) : hand.wait(ms!)),
+    run: ({ words, ms }, script) => (words ? script.words(ms) : script.wait(ms!)),
   }),
   mode: verb<{ readonly mode: PermissionMode }>({
     form: 'mode MODE',
@@ -30,6 +30,6 @@ export const standing: { readonly [name: string]: ScriptVerb } = {
     lineless: true,
     read: ({ text }) =>
       MODES.includes(text) ? { mode: text as PermissionMode } : malformed(`a mode (${MODES.join(', ')})`, text),
-    run: ({ mode }, hand) => hand.mode(mode),
+    run: ({ mode }, script) => script.mode(mode),
   }),
 }

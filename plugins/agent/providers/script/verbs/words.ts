@@ -18,34 +18,34 @@ export const sayingVerbs: { readonly [name: string]: ScriptVerb } = {
     help: 'says it, word by word (also: lines below that begin with |)',
     quiet: true,
     read: prose('say'),
-    run: ({ text }, hand) => hand.say(hand.text(text)),
+    run: ({ text }, script) => script.say(script.text(text)),
   }),
   think: verb<Prose>({
     form: 'think TEXT',
     help: 'thinks it',
     quiet: true,
     read: prose('think'),
-    run: async function* ({ text }, hand): ScriptFrames {
-      const thought = hand.text(text)
-      hand.note({ spoken: hand.saved.spoken + thought.length })
-      if (!hand.replay.thought()) yield { kind: 'thinking', text: kept(thought) }
+    run: async function* ({ text }, script): ScriptFrames {
+      const thought = script.text(text)
+      script.note({ spoken: script.saved.spoken + thought.length })
+      if (!script.replay.thought()) yield { kind: 'thinking', text: kept(thought) }
     },
   }),
   expect: verb<Prose>({
     form: 'expect TEXT',
     help: 'fails the turn unless $out contains it',
     read: argument => ({ text: needed('expect TEXT', joined(argument)) }),
-    run: (input, hand) => {
-      const [text, { out }] = [hand.text(input.text), hand.saved]
+    run: (input, script) => {
+      const [text, { out }] = [script.text(input.text), script.saved]
       if (out.includes(text)) return
-      return hand.fail(`expected "${text.slice(0, 200)}" in the output, found "${out.slice(0, 200)}"`)
+      return script.fail(`expected "${text.slice(0, 200)}" in the output, found "${out.slice(0, 200)}"`)
     },
   }),
   fail: verb<Prose>({
     form: 'fail MESSAGE',
     help: 'ends the turn as failed',
     read: prose('fail'),
-    run: ({ text }, hand) => hand.fail(hand.text(text)),
+    run: ({ text }, script) => script.fail(script.text(text)),
   }),
   stop: verb({
     form: 'stop',

@@ -1,10 +1,10 @@
 import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { WallGrants } from '../sdk/host.js'
-import { contains } from '../sdk/node/files/paths.js'
-import { isOfSystem } from '../sdk/node/wall/system.js'
-import { StartError } from './config.js'
+import type { WallGrants } from '../../sdk/host.js'
+import { contains } from '../../sdk/node/files/paths.js'
+import { isOfSystem } from '../../sdk/node/wall/system.js'
+import { StartError } from '../config.js'
 
 const realOf = (named: string): string | undefined => {
   try {

@@ -1,0 +1,290 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { refuse, type Log } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
+import { writeAtomic } from '../../../sdk/node/files/files.js'
+import { git, GitFailure } from '../../../sdk/node/programs/git.js'
+import { tooLarge } from '../../../sdk/node/files/large-files.js'
+import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
+import type { Branches } from './branches.js'
+import { keeping, type CopyRecord, type CopyStore } from './copy-store.js'
+import { isEarlierCopy, renewEarlierCopy } from './earlier.js'
+import { clearOwn, followRefs, ownTip } from './gitdir.js'
+import { branchTip } from './refs.js'
+import { exists, isWhole, workBegins, type MainRepository, type TreeEntry } from './repositories.js'
+import type { RepositoryScan } from './repository-scan.js'
+import { checkpointOf, type SyncedCopy, type Tip } from './states.js'
+import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, type Tree } from './tree.js'
+
+/** What working in copies needs. */
+export interface CopyWorkDeps {
+  /** The plugin's own folder. */
+  readonly folder: string
+  readonly branches: Branches
+  readonly scan: RepositoryScan
+  readonly store: CopyStore
+  readonly log?: Pick<Log, 'warn'> | undefined
+}
+
+const MESSAGE = 'Keep uncommitted work'
+
+/**
+ * Commits, moves and puts back the work in the trees of private copies, and takes it into the repositories. Callers
+ * hold the lock of the copy.
+ */
+export class CopyWork {
+  readonly #deps: CopyWorkDeps
+
+  constructor(deps: CopyWorkDeps) {
+    this.#deps = deps
+  }
+
+  /** The folder of the notes about rebases under way. */
+  get marks(): string {
+    return join(this.#deps.folder, 'rebasing')
+  }
+
+  /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
+  async sync(id: string, repos: readonly CopyRepo[]): Promise<SyncedCopy> {
+    const made = await this.#usable(id)
+    const reports: CheckoutSync[] = []
+    const now: CopyRepo[] = []
+    const tips: Tip[] = []
+    for (const repo of repos) {
+      if (!standsIn(made)(repo)) {
+        now.push({ ...repo })
+        continue
+      }
+      const main = await this.#deps.scan.at(repo.repo)
+      const tree = this.#deps.store.tree(id, made, repo.repo)
+      const { common, gitdir } = made.repos.find(standsFor(repo))!
+      await followRefs(gitdir, common, tree.branch)
+      const { attached, tip, large } = await commitTree(tree, MESSAGE)
+      tips.push(tipOf(repo.repo, tip, large))
+      const behind = main !== undefined && main.head !== repo.base && !repo.pinned
+      if (!behind) {
+        now.push({ ...repo })
+        continue
+      }
+      // No rebase begins over changes of a file that no commit can hold.
+      const stuck = large.flatMap(({ path, tracked }) => (tracked ? [path] : []))
+      const stopped = attached && stuck.length === 0 ? await this.#rebase(id, tree, main, repo, tip) : stuck
+      const blocked = stopped !== undefined
+      // Counting reads commits only: nothing of the repository can run.
+      const commits = blocked
+        ? 0
+        : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
+      reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
+      now.push(blocked ? { ...repo } : { ...repo, base: main.head })
+    }
+    // What cannot be taken over now is reported when the turn ends.
+    for (const { repo } of now.filter(standsIn(made))) await this.#take(id, made, repo)
+    const commits = reports.reduce((sum, report) => sum + report.commits, 0)
+    const blocked = reports.filter(report => report.blocked).map(({ repo }) => repo)
+    return {
+      repos: now,
+      commits,
+      blocked,
+      reports,
+      ...(blocked.length === reports.length && { checkpoint: checkpointOf(tips) }),
+    }
+  }
+
+  /**
+   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is
+   * gone has none. What git's strict checks refuse stays out, and its tip says so.
+   */
+  async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
+    const made = await this.#usable(id)
+    const tips: Tip[] = []
+    for (const { repo } of repos.filter(standsIn(made))) {
+      const { tip, large, out } = await this.#commit(id, made, repo, message)
+      tips.push({ ...tipOf(repo, tip, large), ...(out !== undefined && { out }) })
+    }
+    return tips
+  }
+
+  /** Puts the trees back to these commits, whatever stands there now; ignored files stay. */
+  async restore(id: string, tips: readonly Tip[]): Promise<void> {
+    const made = await this.#usable(id)
+    for (const { repo, tip } of tips) {
+      await resetTree(this.#deps.store.tree(id, made, repo), tip)
+      await this.#take(id, made, repo)
+    }
+  }
+
+  /** Commits everything in a tree that is to go; what no branch would keep is never given up. */
+  async commitAll(id: string, made: CopyRecord, repo: string): Promise<void> {
+    const { branch } = this.#deps.store.tree(id, made, repo)
+    const { attached, clean, large, out } = await this.#commit(id, made, repo, MESSAGE)
+    if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be put away: ${out}`)
+    if (attached && clean) return
+    const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
+    const found = !attached
+      ? `it does not stand on its branch ${branch}`
+      : sizes || 'it holds work that cannot be committed'
+    refuse(
+      'conflict',
+      `the private copy of ${repo} cannot be put away: ${found}; have the agent put that right, or discard the work`,
+    )
+  }
+
+  /** Commits what the trees of a damaged copy hold that are whole themselves: it is made again from its branches. */
+  async save(id: string): Promise<void> {
+    const made = await this.record(id)
+    if (!made) return
+    const sound = await keeping(made, entry => isWhole(this.#deps.store.place(id), [entry]))
+    await this.recover(id, sound)
+    for (const { repo } of sound.repos) {
+      await commitTree(this.#deps.store.tree(id, sound, repo), MESSAGE)
+      await this.#take(id, sound, repo)
+    }
+  }
+
+  /** What is written down of a finished copy; a copy of an earlier version gets git dirs of its own first. */
+  async record(id: string): Promise<CopyRecord | undefined> {
+    const made = await this.#deps.store.made(id)
+    if (!made || !isEarlierCopy(made) || !(await exists(this.#deps.store.place(id)))) return made
+    const next = await renewEarlierCopy(this.#deps.store, id, made)
+    await this.#deps.branches.begin(id, await branchHeads(next, id))
+    return next
+  }
+
+  /** As `record`; refuses when there is no copy. */
+  async need(id: string): Promise<CopyRecord> {
+    const made = (await exists(this.#deps.store.place(id))) ? await this.record(id) : undefined
+    return (
+      made
+      ?? refuse('conflict', 'expected a private copy, found none: it was cleaned up, and its work is on its branch')
+    )
+  }
+
+  /** Undoes what a killed daemon left half-way in a copy that is whole. */
+  async recover(id: string, made: CopyRecord): Promise<void> {
+    for (const { gitdir } of made.repos) {
+      await clearOwn(gitdir, `agent/${id}`)
+      await dropLocks(gitdir, `agent/${id}`)
+    }
+    await this.#undoRebases(id, made)
+  }
+
+  /** A tree that is made anew is not put back by what was begun in the one before. */
+  async dropMarks(id: string): Promise<void> {
+    const names = await readdir(this.marks).catch(() => [] as string[])
+    await Promise.all(
+      names.filter(name => name.startsWith(`${id}:`)).map(name => rm(join(this.marks, name), { force: true })),
+    )
+  }
+
+  /**
+   * Commits the rest of a tree and takes its branch over; where git cannot read what a turn wrote, it is that which
+   * stays out.
+   */
+  async #commit(id: string, made: CopyRecord, repo: string, message: string) {
+    const tree = this.#deps.store.tree(id, made, repo)
+    try {
+      const standing = await commitTree(tree, message)
+      return { ...standing, out: await this.#take(id, made, repo) }
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error
+      const tip = ownTip(made.repos.find(each => each.repo === repo)!.gitdir, tree.branch)
+      const out = await this.#take(id, made, repo)
+      if (tip === undefined || out === undefined) throw error
+      return { tip, large: [], attached: true, clean: false, out }
+    }
+  }
+
+  /** Takes what a copy's branch holds into its repository; answers why it stays out. */
+  async #take(id: string, made: CopyRecord, repo: string): Promise<string | undefined> {
+    const out = await this.#deps.branches.take(
+      id,
+      made.repos.find(each => each.repo === repo)!,
+      this.#deps.store.tree(id, made, repo),
+      await this.#deps.scan.at(repo),
+    )
+    if (out !== undefined)
+      this.#deps.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
+    return out
+  }
+
+  /**
+   * What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its
+   * own is cleared away.
+   */
+  async #usable(id: string): Promise<CopyRecord> {
+    const made = await keeping(await this.need(id), ({ common }) => exists(common))
+    for (const { gitdir } of made.repos) await clearOwn(gitdir, `agent/${id}`)
+    if (!(await isWhole(this.#deps.store.place(id), made.repos))) {
+      return refuse(
+        'conflict',
+        'the private copy is damaged: say something to its agent, and it is made again from its branch',
+      )
+    }
+    await this.#undoRebases(id, made)
+    return made
+  }
+
+  /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
+  async #rebase(
+    id: string,
+    tree: Tree,
+    main: MainRepository,
+    copy: CopyRepo,
+    tip: string,
+  ): Promise<string[] | undefined> {
+    const holds = async (commit: string) =>
+      (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
+    const from = await workBegins(main, copy, holds)
+    const mark = this.#mark(id, copy.repo)
+    await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
+    await writeAtomic(mark, tip)
+    failpoint('agent.copy.marked')
+    const stopped = await rebaseTree(tree, main.head, from, tip)
+    failpoint('agent.copy.rebased')
+    await rm(mark, { force: true })
+    return stopped
+  }
+
+  /**
+   * Puts trees whose rebase was cut off, or done and not reported, back to where they stood: all work was committed by
+   * then.
+   */
+  async #undoRebases(id: string, made: CopyRecord): Promise<void> {
+    for (const { repo, gitdir } of made.repos) {
+      const mark = this.#mark(id, repo)
+      const tip = await readFile(mark, 'utf8').catch(() => undefined)
+      if (tip === undefined) continue
+      await Promise.all([dropLocks(gitdir, `agent/${id}`), dropRebase(gitdir)])
+      await resetTree(this.#deps.store.tree(id, made, repo), tip)
+      await rm(mark, { force: true })
+    }
+  }
+
+  #mark(id: string, repo: string): string {
+    return join(this.marks, `${id}:${encodeURIComponent(repo)}`)
+  }
+}
+
+const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => ({
+  repo,
+  tip,
+  ...(large.length > 0 && { large: [...large] }),
+})
+
+/** Tells the tree of a repository. */
+const standsFor =
+  ({ repo }: Pick<CopyRepo, 'repo'>) =>
+  (each: TreeEntry): boolean =>
+    each.repo === repo
+
+/** Where the branches of a copy stand in their repositories. */
+export const branchHeads = async ({ repos }: CopyRecord, id: string): Promise<{ repo: string; head: string }[]> =>
+  Promise.all(
+    repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })),
+  )
+
+/** Whether a repository has a tree in a copy. */
+const standsIn =
+  ({ repos }: CopyRecord) =>
+  ({ repo }: Pick<CopyRepo, 'repo'>): boolean =>
+    repos.some(each => each.repo === repo)

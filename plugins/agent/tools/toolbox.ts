@@ -1,0 +1,65 @@
+import { Refusal } from '../../../sdk/index.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
+import type { WallSpec } from '../../../sdk/node/wall/wall.js'
+import type { ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
+import type { PreparedTurn } from '../turn/environment.js'
+import type { ToolCategory } from '../turn/frames.js'
+import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/shell.js'
+import type { CallContext, Description } from './tool.js'
+import { tools } from './tools.js'
+import { stamp, type Rooted } from './tree.js'
+
+/** What a call shows before it runs. */
+export interface CallSummary extends Description {
+  readonly category: ToolCategory
+}
+
+/** The sandbox tools, bound to one turn's tree. */
+export interface Toolbox {
+  /** How a call shows; undefined: there is no such tool, or its input does not fit. */
+  face(name: string, input: object): CallSummary | { refused: string }
+  run(name: string, input: object, signal: AbortSignal, callContext: CallContext): Promise<ToolResult>
+  stamp(path: string): Promise<string | undefined>
+  walled(program: TreeProgram): Promise<TreeCommand>
+}
+
+/** The sandbox tools in one tree. */
+export const toolbox = (
+  { root, cwd, folders }: PreparedTurn,
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  reach: () => Promise<NetworkReach>,
+  listeners: ProgramListeners,
+): Toolbox => {
+  const around = aroundOf(wall)
+  const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }
+  return {
+    face: (name, input) => {
+      const tool = tools[name]
+      if (!tool || !Object.hasOwn(tools, name))
+        return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
+      try {
+        return { category: tool.category, ...tool.describe(tool.check(input)) }
+      } catch (error) {
+        if (error instanceof Refusal) return { refused: error.message }
+        throw error
+      }
+    },
+    run: async (name, input, signal, callContext) => {
+      const tool = tools[name]!
+      try {
+        return await tool.run(tool.check(input), {
+          ...tree,
+          signal,
+          reach,
+          ...callContext,
+          ...turnPrograms(wall, { root, cwd }, signal, listeners),
+        })
+      } catch (error) {
+        if (!signal.aborted) throw error
+        return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
+      }
+    },
+    stamp: path => stamp(tree, path),
+    walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
+  }
+}
