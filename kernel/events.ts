@@ -18,7 +18,7 @@ export class EventBus {
     events: new Map<string, Map<string, StartGroup>>(),
     points: new Map<string, Map<string, StartGroup>>(),
   }
-  /** What happened once and is told to each group that starts later. */
+  /** What happened once and is sent to each group that starts later. */
   readonly #lasting = new Map<string, unknown>()
 
   /** @param failed Receives a listener or contributor that threw; the others are not held up. */

@@ -19,7 +19,7 @@ const STOP_WITHIN = 10_000
 /** After an answer that says so: it is on its way by then. */
 const RESTART_AFTER = 200
 
-/** Runs a daemon until it is told to stop; a start that cannot happen is one sentence and exit 1. */
+/** Runs a daemon until a signal stops it; a start that cannot happen is one sentence and exit 1. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)

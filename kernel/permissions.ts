@@ -1,7 +1,7 @@
 import type { PluginManifest } from './manifest.js'
 import type { Principal } from './calls.js'
 
-/** A group as a caller: it acts as `sandbox:<group>` unless it passes on whom it serves. */
+/** A group as a caller: it acts as `sandbox:<group>` unless it passes on the caller it serves. */
 export const principalOf = ({ name, permissions }: PluginManifest): Principal => ({
   plugin: name,
   caller: { kind: 'plugin', actor: `sandbox:${name}`, role: 'owner' },

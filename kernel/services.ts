@@ -79,7 +79,7 @@ export class PluginLink implements Link {
     return isStream(value) ? this.#whole(value, signal) : value
   }
 
-  /** Calls into the plugin, remembering whom it serves until the answer, or the stream it answers with, is over. */
+  /** Calls into the plugin, keeping the caller's context until the answer, or the stream it answers with, ends. */
   readonly serve: Answer = async (call, input, context) => {
     this.#serving.add(context)
     let streaming = false

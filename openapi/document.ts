@@ -43,10 +43,11 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
     .addServer({ url: options.url ?? '/', description: 'This sandbox.' })
   const components = new Components()
   components.add('the kernel', refusalSchemas, Object.keys(refusalSchemas))
-  const operations = [...groups]
-    .sort((a, b) => order(a.manifest.name, b.manifest.name))
-    .concat(kernelGroup)
-    .flatMap(group => operationsOf(group, components))
+  const sorted = [...groups].sort((a, b) => order(a.manifest.name, b.manifest.name)).concat(kernelGroup)
+  const shown = sorted.map(({ manifest }) => manifest)
+  const operations = sorted
+    .flatMap(group => operationsOf(group, shown, components))
+    .sort((a, b) => shown.indexOf(a.shownIn) - shown.indexOf(b.shownIn))
   const tags = new Map(operations.map(({ tag }) => [tag.name, tag]))
   tags.delete(OPEN_TAG.name)
   for (const tag of [...tags.values(), OPEN_TAG]) builder.addTag(tag)
@@ -70,14 +71,28 @@ export const openapi = (groups: readonly PublishedGroup[], options: DocumentOpti
 }
 
 interface Operation {
+  /** The plugin that serves it. */
   readonly group: string
+  /** The group that the document shows it in. */
+  readonly shownIn: PublishedGroup['manifest']
   readonly method: (typeof METHODS)[number]
   readonly path: string
   readonly tag: { name: string; description: string }
   readonly operation: oas31.OperationObject
 }
 
-const operationsOf = ({ manifest, contract }: PublishedGroup, components: Components): Operation[] => {
+/** The group of an operation id, which may differ from the plugin that owns the state and serves the route. */
+const shownIn = (
+  { id }: DocumentAccess,
+  groups: readonly PublishedGroup['manifest'][],
+  serving: PublishedGroup['manifest'],
+): PublishedGroup['manifest'] => groups.find(({ name }) => name === id.split('.', 1)[0]) ?? serving
+
+const operationsOf = (
+  { manifest, contract }: PublishedGroup,
+  groups: readonly PublishedGroup['manifest'][],
+  components: Components,
+): Operation[] => {
   const {
     components: { schemas: named = {} },
     functions,
@@ -95,15 +110,16 @@ const operationsOf = ({ manifest, contract }: PublishedGroup, components: Compon
       const access = manifest.routes[call.name]
       if (!access) throw new Error(`${manifest.name}: ${call.name} has no access in the manifest`)
       if (!METHODS.includes(method)) throw new Error(`${manifest.name}: ${call.name} has no method the document knows`)
-      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: manifest.label, description: manifest.summary }
-      const { operation: bare, made } = describe(manifest.name, tag.name, call, access, schemas)
+      const group = shownIn(access, groups, manifest)
+      const tag = access.id.startsWith('open.') ? OPEN_TAG : { name: group.label, description: group.summary }
+      const { operation: bare, made } = describe(group.name, tag.name, call, access, schemas)
       const operation = withExample(bare, examples[call.name])
       const taken = Object.keys(made).find(name => schemas[name])
       if (taken !== undefined)
         throw new Error(`${manifest.name}: ${call.name} publishes events as ${taken}: rename the type of that name`)
       const all = { ...refusalSchemas, ...schemas, ...made }
       components.add(manifest.name, all, reached(operation, all))
-      return { group: manifest.name, method, path, tag, operation }
+      return { group: manifest.name, shownIn: group, method, path, tag, operation }
     })
 }
 

@@ -288,6 +288,19 @@ const routeBreaches = (
   ]
 }
 
+/** Routes that two groups declare, whatever they call the parameters: one path segment may have several owners. */
+const ownerBreaches = (groups: readonly Pick<PluginManifest, 'name' | 'routes'>[]): string[] => {
+  const owners = new Map<string, string>()
+  return groups.flatMap(({ name, routes }) =>
+    Object.keys(routes).flatMap(route => {
+      const shape = route.replace(/\{\w+\}/g, '{}')
+      const owner = owners.get(shape)
+      owners.set(shape, name)
+      return owner === undefined ? [] : [`${owner} and ${name} both declare ${route}`]
+    }),
+  )
+}
+
 const partBreaches = (groups: readonly string[], files: readonly string[]): string[] =>
   groups.flatMap(group =>
     [
@@ -495,6 +508,7 @@ obeyed(
   'contract and manifest name the same routes, and every call says what it gives',
   contracts.flatMap(({ manifest, schema }) => routeBreaches(manifest, schema)),
 )
+obeyed('a route belongs to one group', ownerBreaches(manifests))
 obeyed(
   'every group has contract, plugin, manifest and test',
   partBreaches(
@@ -576,6 +590,19 @@ t.test('an import that is not allowed is found in every form it can take', t => 
     ['openapi/document.ts', "import type { PluginManifest } from '../kernel/manifest.js'", 0],
   ]
   for (const [file, line, found] of rules) t.equal(breaches(file, line), found, `${file}: ${line}`)
+  t.end()
+})
+
+t.test('a route of two groups is found', t => {
+  const owned = (name: string, route: string) => ({
+    name,
+    routes: { [route]: { id: `${name}.name`, role: 'viewer' as const, tokens: [] } },
+  })
+  const cards = owned('cards', 'POST /cards/{id}/name')
+  t.same(ownerBreaches([cards, owned('work', 'POST /cards/{card}/name')]), [
+    'cards and work both declare POST /cards/{card}/name',
+  ])
+  t.same(ownerBreaches([cards, owned('work', 'POST /cards/{id}')]), [])
   t.end()
 })
 

@@ -60,7 +60,7 @@ export const admitProof = (book: Book, proof: Proof, rules: Rules): Admitted => 
   return byInvitation(book, proof.invite ?? unknown(), proof.name ?? '', rules)
 }
 
-/** Whoever holds the machine holds the sandbox: a login code signs in as its owner, whoever that is. */
+/** The machine's user owns the sandbox: a login code signs in as its owner, also after a claim. */
 const byLogin = (book: Book, login: string, { now }: Rules): Admitted => {
   const code = findCode(book.codes, hashOf(login), now) ?? unknown()
   const owner = findOwner(book)
@@ -140,7 +140,7 @@ const unknown = (): never => {
   throw new BadCode()
 }
 
-/** Puts a person's row into the book as they are now; the sessions of whoever had their place before go. */
+/** Puts a person's row into the book as they are now; the sessions of the person who had their place before end. */
 const seated = (
   book: Book,
   row: PersonRecord,

@@ -37,7 +37,7 @@ export interface Auth {
   readonly handlers: AuthHandlers
   /** The code that claims the sandbox, while nobody owns it and somebody could: for the terminal, never for a log. */
   readonly claim?: string
-  /** A one-time code that signs in as the owner, for whoever holds the machine. */
+  /** A one-time code that signs in as the owner, for the machine's user. */
   mintLogin(): Promise<string>
   /** A session of the user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
   openLocal(device: string): OpenedSession

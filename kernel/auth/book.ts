@@ -3,7 +3,7 @@ import type { Role } from '../../sdk/types.js'
 import { Kept, type KeptFiles } from '../../sdk/node/files/kept.js'
 import { holds } from '../../sdk/node/access/secret.js'
 
-/** The identity of whoever holds the machine. */
+/** The identity of the machine's user. */
 export const LOCAL = { issuer: 'local', subject: 'owner', email: 'owner@sandbox.local' } as const
 
 /** What each role reaches, least first. */

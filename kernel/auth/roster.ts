@@ -11,7 +11,7 @@ const INVITED = 7 * DAY
 const LONGEST = 30 * DAY
 const OPEN = 50
 
-/** A role given to a person, or to whoever holds an invitation. */
+/** A role given to a person, or to the holder of an invitation. */
 export interface Grant {
   readonly role: Role
   readonly areas?: readonly string[]

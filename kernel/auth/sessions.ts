@@ -58,7 +58,7 @@ export class Sessions {
     return person && { session, person }
   }
 
-  /** Opens a session for whom `decide` lets in, in the one write that uses up what was presented. */
+  /** Opens a session for the person `decide` admits, in the write that uses up what they presented. */
   async open(
     from: From,
     decide: (book: Book) => Admitted,
@@ -78,7 +78,7 @@ export class Sessions {
     return made!
   }
 
-  /** Opens a session of whoever holds the machine, which ends with the daemon; `dropped` made room for it. */
+  /** Opens a session of the machine's user, which ends with the daemon; `dropped` made room for it. */
   openSocket(device: string): { session: OpenedSession; dropped?: string } {
     const person = this.#owner()
     const { record, token } = this.#make({ device }, { ...LOCAL, ...person }, 'socket')

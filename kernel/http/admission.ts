@@ -14,7 +14,7 @@ export interface AdmissionDeps {
   readonly connections: Pick<Connections, 'keep'>
 }
 
-/** Lets in whom the route's access admits, by credential or ticket, and counts the call among theirs while it runs. */
+/** Admits callers by credential or ticket, as the route's access says, and counts the call while it runs. */
 export const admitCaller =
   (deps: AdmissionDeps, access: CallAccess): RequestStep =>
   async (ctx, next) => {

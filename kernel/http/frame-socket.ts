@@ -86,7 +86,7 @@ export class FrameSocket {
     this.#ws.resume()
   }
 
-  /** Sends each frame when the one before it has left: a client that does not read holds up whoever makes them. */
+  /** Sends each frame when the one before it has left: a client that does not read pauses the producer. */
   async send(frames: AsyncIterable<unknown>): Promise<void> {
     try {
       for await (const frame of frames) {

@@ -53,7 +53,7 @@ export const readQuery = (query: string, call: string, schema: ContractSchema): 
 export const named = (given: URLSearchParams): Map<string, string[]> =>
   new Map([...given.keys()].map(key => [key, given.getAll(key)]))
 
-/** Named texts in the types their call declares; what is no text stays as it is. */
+/** Coerces named texts to the types their call declares; leaves other values alone. */
 export const readFields = (
   fields: ReadonlyMap<string, readonly unknown[]>,
   from: 'query' | 'body',

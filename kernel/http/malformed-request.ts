@@ -9,8 +9,7 @@ const KNOWN: { readonly [code: string]: readonly [status: number, message: strin
 }
 
 /**
- * Answers what is no request that could be served in a sentence as well: by itself Node answers such with a status
- * alone, or not at all.
+ * Gives malformed requests a JSON error body; by default Node answers them with a status alone, or not at all.
  *
  * @param head The head of an answer with a JSON body of so many bytes.
  */

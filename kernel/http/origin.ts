@@ -88,7 +88,7 @@ const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: bo
   return {}
 }
 
-/** The last address of `x-forwarded-for` that is no trusted proxy. */
+/** The last address of `x-forwarded-for` that is not a trusted proxy. */
 const clientOf = (req: IncomingMessage, proxies: ReadonlySet<string>): string | undefined =>
   String(req.headers['x-forwarded-for'] ?? '')
     .split(',')

@@ -72,7 +72,7 @@ export const sendBytes = async (
   }
   lines.write(res, status)
   if (head) return void res.end()
-  // Whoever left needs no more of it.
+  // A client that left needs no more of it.
   await pipeline(data, res).catch(error =>
     codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error),
   )

@@ -23,7 +23,7 @@ export interface SocketRoute {
   readonly access: CallAccess
 }
 
-/** Serves a call that is a WebSocket; every other goes on, but for a HEAD of what is no value. */
+/** Serves a call that is a WebSocket, refuses HEAD of streams and bytes, and passes every other request on. */
 export const serveSocket = (deps: SocketRouteDeps, route: SocketRoute): RequestStep => {
   let kind: ReturnType<typeof answerKind> | undefined
   return (ctx, next) => {

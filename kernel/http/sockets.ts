@@ -69,7 +69,7 @@ export class Upgrades {
         const server = await (this.#server ??= openServer())
         res.detachSocket(asked.socket)
         if (!asked.socket.destroyed) {
-          // Whoever has gone since is not told of, but for the connection.
+          // Of a client that left meanwhile only the connection tells.
           await new Promise<void>(resolve => {
             asked.socket.once('close', resolve)
             server.handleUpgrade(req, asked.socket, asked.head, ws =>

@@ -41,7 +41,7 @@ export class RunLogs {
     process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
   }
 
-  /** Writes down what the run before left untold of its end. */
+  /** Logs how the run before ended, when that run could not. */
   tellOfLast(): void {
     this.#crashes.tellOfLast()
   }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 
 interface Holder {
   pid: number
-  /** When the process started, as the kernel counts: a later process with the same number is another one. */
+  /** When the process started, as the kernel counts: a later process may have the same number. */
   started?: string
 }
 
@@ -57,7 +57,7 @@ const readHolder = (lock: string): Holder | undefined => {
   }
 }
 
-/** Whether a process goes on; a zombie has ended, and whoever started it has only not asked how. */
+/** Whether a process is running; a zombie has ended and only waits for its parent. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)

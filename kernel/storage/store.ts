@@ -140,7 +140,7 @@ const openTable = async (file: string, name: string): Promise<Table> => {
   // Made here, since the driver would let everyone read it.
   if (file !== MEMORY) closeSync(openSync(file, 'a', 0o600))
   const sqlite = new KeyvSqlite({ uri: `sqlite://${file}`, table: name, busyTimeout: BUSY_MS, iterationLimit: PAGE })
-  // Whoever asks gets the error; without a listener it would end the process.
+  // Callers get the error; without a listener it would end the process.
   sqlite.on('error', () => {})
   await sqlite.query('pragma journal_mode=wal')
   await sqlite.query('pragma synchronous=normal')

@@ -12,7 +12,7 @@ const LONGEST_PAUSE = 25
 /**
  * Tells everybody that there is more, in rounds, so that many readers hold up nothing else for long.
  *
- * Nobody misses a round: who is told late is told of all that came until then.
+ * Nobody misses a round: a watcher notified late is notified of everything until then.
  */
 export class Fan<Reader> {
   readonly #readers: ReadonlySet<Reader>

@@ -47,9 +47,9 @@ export class Live implements LiveSource {
   readonly #watchers = new Set<LiveWatcher>()
   readonly #fan: Fan<LiveWatcher>
   #head = 0
-  /** The newest frame that is no longer kept. */
+  /** The newest frame that was dropped. */
   #lost = 0
-  /** Where the newest kind of snapshot was first seen: whoever is from before has never got one. */
+  /** Where the newest kind of snapshot was first seen: watchers from before have not received one. */
   #floor = 1
   #merged?: { name: string; bytes: Buffer }
   /** What was last found to wait: most watchers stand where the one before them did. */
@@ -110,7 +110,7 @@ export class Live implements LiveSource {
     }
   }
 
-  /** Tells how far the start has come; whoever connects later hears it only while it goes on. */
+  /** Publishes how far the start has come; later watchers receive it only until the start is done. */
   booted(): void {
     const progress = this.#boot()
     this.show([{ data: { kind: 'boot', ...progress }, limited: {}, snapshot: true }])
@@ -349,7 +349,7 @@ export const SHRUNK = Symbol('access shrank')
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
 /**
- * A change as it is told; to somebody limited to areas with the keys inside, or where one has no places without any.
+ * A change as it is sent; to somebody limited to areas with the keys inside, or where one has no places without any.
  */
 const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
   const told = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)

@@ -6,7 +6,7 @@ import type { FrameForms } from '../../sdk/kernel.js'
 export interface Wire {
   /** With its id. */
   readonly whole: Buffer
-  /** Its data line alone, for whoever gets it under another id. */
+  /** Its data line alone, for watchers that receive it under another id. */
   readonly data: Buffer
 }
 
@@ -108,7 +108,7 @@ export class LiveWatcher {
     return this.#busy || this.#over ? undefined : this.#source.now() - this.#since
   }
 
-  /** Sends a frame that is no part of the order. */
+  /** Sends a frame that has no position in the order. */
   beat(bytes: Buffer): void {
     this.#first.push(bytes)
     this.push()

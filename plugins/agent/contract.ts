@@ -1,5 +1,6 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { BoardCalls } from './board/contract.js'
 import type { CardCalls } from './cards/contract.js'
 import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
@@ -9,6 +10,8 @@ import type { SubagentCalls } from './subagents/contract.js'
 import type { TurnCalls } from './turn/contract.js'
 import type { ConversationId, RunEnd, RunId } from './turn/frames.js'
 
+export type * from './board/card.js'
+export type * from './board/contract.js'
 export type * from './cards/contract.js'
 export type * from './conversations/contract.js'
 export type * from './conversations/conversation.js'
@@ -23,7 +26,7 @@ export type * from './turn/frames.js'
 export type * from './turn/input.js'
 
 export interface Agent
-  extends QueueCalls, TurnCalls, CardCalls, ConversationCalls, ProviderCalls, SubagentCalls, CopyCalls {}
+  extends QueueCalls, TurnCalls, CardCalls, ConversationCalls, BoardCalls, ProviderCalls, SubagentCalls, CopyCalls {}
 
 export interface AgentEvents {
   /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */
@@ -32,7 +35,9 @@ export interface AgentEvents {
   'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string; taken?: boolean }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
-  /** A conversation is gone whose discard or purge the end of the last daemon had cut off. */
+  /** `run`: all of this newest run is on the branch, and in the repository. */
+  'conversation.archived': { conversationId: ConversationId; run?: RunId }
+  /** Also for a discard or purge that a crash cut off and this start completed. */
   'conversation.gone': { conversationId: ConversationId; how: 'discarded' | 'purged' }
 }
 

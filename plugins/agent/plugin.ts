@@ -9,6 +9,9 @@ import { wallLimits } from '../../sdk/node/limits/settings.js'
 import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
+import { ConversationArchive } from './board/archive.js'
+import { Board } from './board/board.js'
+import { boardCalls } from './board/calls.js'
 import { cardCalls } from './cards/calls.js'
 import { OpenCards } from './cards/cards.js'
 import { agent, type Conversation, type Agent } from './contract.js'
@@ -17,7 +20,6 @@ import type { ViewOf } from './conversations/access-view.js'
 import { Remembered } from './conversations/allowed-tools.js'
 import { Anchors } from './conversations/anchors.js'
 import { AutoLand } from './conversations/auto-land.js'
-import { Board } from './conversations/board.js'
 import { exportConversations, importConversations } from './conversations/bundle-part.js'
 import { conversationCalls } from './conversations/calls.js'
 import { Changes } from './conversations/changes.js'
@@ -207,7 +209,7 @@ export const activate = async (host: Host): Promise<void> => {
     log,
     clear,
     withdrawn: run => engine.withdrawn(run),
-    completed: ({ conversation: { id }, purged }) =>
+    gone: ({ conversation: { id }, purged }) =>
       host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
   })
   const index = new SearchIndex(place.folder)
@@ -223,6 +225,8 @@ export const activate = async (host: Host): Promise<void> => {
     locks,
     changed,
     eraser,
+    archived: ({ id, branch, lastRun }) =>
+      host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) }),
   })
 
   const left = await endLeftWalls(place.data)
@@ -288,7 +292,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(
     contract,
     recorded(host, {
-      ...queueCalls({ host, delivery, board }),
+      ...queueCalls({ host, delivery, board, conversations, look }),
       ...turnCalls({
         host,
         engine,
@@ -303,7 +307,19 @@ export const activate = async (host: Host): Promise<void> => {
         resumes,
       }),
       ...cardCalls({ host, cards, conversations, journal, look }),
-      ...conversationCalls({ ...rewinding, engine, host, board, eraser, search, look }),
+      ...conversationCalls({ ...rewinding, engine, host, eraser, look }),
+      ...boardCalls({
+        host,
+        board,
+        archive: new ConversationArchive({ board, conversations, engine, log, signal: host.signal }),
+        conversations,
+        engine,
+        transcripts,
+        anchors,
+        search,
+        resumes,
+        look,
+      }),
       ...providerCalls(providers),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),

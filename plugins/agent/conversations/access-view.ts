@@ -1,6 +1,6 @@
-import { refuse, type Caller } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
-import { limitsOf, refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
+import type { Caller } from '../../../sdk/index.js'
+import { limitsOf, type AccessView } from '../../../sdk/node/access/access-view.js'
+import { assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import type { Conversation } from '../contract.js'
 
 /** Whose areas bound what a turn reaches: those it had when it said its words, as far as it still holds them. */
@@ -19,21 +19,7 @@ export const limitsOfTurn = (caller: Caller): AccessLimits | undefined => {
   return areas && { areas, ...(email !== undefined && { email }) }
 }
 
-/** Refuses a conversation that does not exist for a caller, in the words for an unknown conversation. */
-export const refuseUnknown = (id: string): never =>
-  refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
-
-type Seen = Pick<Conversation, 'id' | 'startIn' | 'folders'>
-
-/** Refuses a conversation that is not there for a caller, and with `works` one in an area held for reading. */
-export const assertVisible = async (seen: AccessView, conversation: Seen, works: boolean): Promise<void> => {
-  const { id } = conversation
-  const access = await accessToConversation(seen, conversation)
-  if (access === undefined) refuseUnknown(id)
-  if (works && access === 'read') refuseReading(id)
-}
-
-/** The same for the conversation of an id. */
+/** Gives the conversation of an id, refused where a caller may not see it, and with `works` not work on it. */
 export const assertVisibleIn =
   (conversations: { get(id: string): Conversation }, look: ViewOf) =>
   async (id: string, caller: Caller, works = true): Promise<Conversation> => {

@@ -19,6 +19,15 @@ export const assertReaches = (caller: Caller, conversation: Pick<Conversation, '
   )
 }
 
+/** Refuses an `editor` token the record of a conversation it did not open. */
+export const assertReads = (caller: Caller, conversation: Pick<Conversation, 'openedByToken'>): void => {
+  if (caller.kind !== 'token' || mayReach(caller, conversation)) return
+  refuse(
+    'forbidden',
+    'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land',
+  )
+}
+
 /** Refuses who may not decide about an offer: it takes a maintainer, and where it moves money a person. */
 export const assertMayDecide = ({ kind, role }: Caller, card: CardReply['kind']): void => {
   if (role !== 'maintainer' && role !== 'owner')

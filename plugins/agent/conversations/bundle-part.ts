@@ -90,7 +90,7 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
       ID.test(id)
       && name === `${id}.json`
       && agent.reply()({ call: 'agent.conversation', output: { conversation, waiting: 0, queuePaused: false } }).success
-      && agent.reply()({ call: 'agent.transcript', output: { messages, total: messages.length } }).success
+      && agent.reply()({ call: 'GET /agents/{id}/transcript', output: { messages, total: messages.length } }).success
       && settled.every(({ run, placed }) => typeof (run ?? placed) === 'string')
     if (!fits) return undefined
     // Who may land elsewhere may not land here.

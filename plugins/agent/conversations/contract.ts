@@ -1,7 +1,7 @@
 import type { Stream } from '../../../sdk/contract.js'
-import type { Count, Ok, Positive, Text } from '../../../sdk/types.js'
-import type { CopyRepo, ConversationState, LandRequest } from './conversation.js'
-import type { TranscriptPage } from './record.js'
+import type { Count, Ok, Text } from '../../../sdk/types.js'
+import type { ConversationState, CopyRepo } from './conversation.js'
+import type { CheckoutRepo } from '../copies/contract.js'
 import type { ConversationId, Frame, LandConflict, RunId } from '../turn/frames.js'
 
 /** Where words were found: the line they stand in, and who said it. */
@@ -20,6 +20,13 @@ export interface Matches {
   scanned: Count
   /** The index is still being built: the answer can grow. */
   indexing: boolean
+}
+
+/** A conversation whose turn lock is held, with the repositories of its copy. */
+export interface HeldConversation {
+  held: true
+  state: ConversationState
+  repos: CheckoutRepo[]
 }
 
 /** Conversations and their records. */
@@ -47,16 +54,16 @@ export interface ConversationCalls {
   /** One conversation with its live turn. */
   'agent.conversation'(input: { id: string }): ConversationState
 
-  /** The record in order; with `limit` the last rows before index `before`. */
-  'agent.transcript'(input: { id: string; limit?: Positive; before?: Count }): TranscriptPage
-
-  /** Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. */
-  'agent.lock'(input: { id: string }): Stream<{ held: true }>
+  /**
+   * Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. Its one event
+   * is the conversation as it is under the lock.
+   */
+  'agent.lock'(input: { id: string }): Stream<HeldConversation>
 
   /**
-   * Writes down what a landing did: tips per repository, conflicts (absent: none left); adds the frame `landed` to a
-   * live run. `settled` is the newest run, where that had ended before the landing began and every repository was
-   * reached.
+   * Writes down what a landing did: tips per repository, conflicts; adds the frame `landed` to a live run. Without
+   * conflicts none are left, and the request for a landing is answered. `settled` is the newest run, where that had
+   * ended before the landing began and every repository was reached.
    */
   'agent.landed'(input: {
     id: string
@@ -68,31 +75,4 @@ export interface ConversationCalls {
 
   /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */
   'agent.discard'(input: { id: string }): Ok
-
-  /** Gives a conversation the title a person chose. */
-  'agent.rename'(input: { id: string; title: string }): Ok
-
-  /** Stamps the read marks of conversations; one that is unknown refuses all. */
-  'agent.seen'(input: { ids: string[] }): Ok
-
-  /** Writes down that somebody asked for a landing; without a request nobody does any more. */
-  'agent.requestLand'(input: { id: string; request?: LandRequest }): Ok
-
-  /** Writes down whether clean turns land by themselves; without a word the rules decide again. */
-  'agent.autoLand'(input: { id: string; autoLand?: boolean }): Ok
-
-  /** Puts a conversation away: what its copy holds is committed, the checkout goes, the branch is parked. */
-  'agent.archive'(input: { id: string }): Ok
-
-  /** Brings a conversation back; its next turn rebuilds the copy. */
-  'agent.unarchive'(input: { id: string }): Ok
-
-  /** Deletes an archived conversation for good: copy, branch, queue, frames and transcript. */
-  'agent.purge'(input: { id: string }): Ok
-
-  /** Finds conversations by their title or by anything either side said. */
-  'agent.search'(input: { query: string; caseSensitive?: boolean }): Matches
-
-  /** Adds a line in the agent's voice with no turn behind it; the provider's memory is cleared. */
-  'agent.place'(input: { id: string; text: string; by: string }): Ok
 }

@@ -1,7 +1,7 @@
 import type { Log, ReachFolder, Store } from '../../../sdk/index.js'
+import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation } from '../contract.js'
-import { refuseUnknown } from './access-view.js'
 
 /** What is left of a conversation taken off the board: who may bring it back. */
 interface Gone {

@@ -18,10 +18,10 @@ export interface EraserDeps {
    * purged one its logs too.
    */
   readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
-  /** Called for a run that waited and never starts. */
+  /** Called with each run that waited and never starts. */
   readonly withdrawn: (run: string) => void
-  /** Called for what was completed after a restart: nobody waits for an answer to it any more. */
-  readonly completed: (leaving: Leaving) => void
+  /** Called with each conversation that is gone, also when a restart completed it. */
+  readonly gone: (leaving: Leaving) => void
 }
 
 /**
@@ -41,7 +41,7 @@ export class Eraser {
    * lives.
    */
   async erase(id: string, purged: boolean): Promise<void> {
-    const { conversations, log } = this.#deps
+    const { conversations, gone, log } = this.#deps
     const leaving: Leaving = { conversation: conversations.get(id), purged }
     await conversations.leave(leaving)
     failpoint('agent.erase.meant')
@@ -53,14 +53,15 @@ export class Eraser {
         .catch(lost => log.error('a conversation could not be kept', { conversation: id, error: String(lost) }))
       throw error
     }
+    gone(leaving)
   }
 
   /** Completes what the last daemon had begun; what cannot be is tried again by the next start. */
   async recover(): Promise<void> {
-    const { completed, conversations, log } = this.#deps
+    const { conversations, gone, log } = this.#deps
     for (const leaving of conversations.leaving) {
       await this.#complete(leaving)
-        .then(() => completed(leaving))
+        .then(() => gone(leaving))
         .catch(error =>
           log.error('a conversation could not be taken away whole', {
             conversation: leaving.conversation.id,

@@ -1,26 +1,37 @@
 import { once } from 'node:events'
-import type { CopyRepo, LandConflict } from '../contract.js'
+import type { CopyRepo, HeldConversation, LandConflict } from '../contract.js'
+import type { Copies } from '../copies/copies.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { LandedFrame } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 
-/** Holds a conversation's turn lock until whoever asked for it goes. */
+/** What holding a conversation needs. */
+export interface LockDeps {
+  readonly locks: KeyedMutex
+  readonly conversations: Pick<Conversations, 'get'>
+  readonly copies: Pick<Copies, 'resolve'>
+  readonly engine: Pick<Engine, 'state'>
+}
+
+/** Holds a conversation's turn lock until the signal aborts; yields the conversation as it is under the lock. */
 export async function* locked(
-  locks: KeyedMutex,
-  conversationId: string,
+  { locks, conversations, copies, engine }: LockDeps,
+  id: string,
   signal: AbortSignal,
-): AsyncGenerator<{ held: true }, void> {
-  const release = await locks.hold(conversationId, signal)
+): AsyncGenerator<HeldConversation, void> {
+  const release = await locks.hold(id, signal)
   try {
-    yield { held: true }
+    const conversation = conversations.get(id)
+    const repos = conversation.branch ? await copies.resolve(id, conversation.repos) : []
+    yield { held: true, state: engine.state(conversations.get(id)), repos }
     if (!signal.aborted) await once(signal, 'abort')
   } finally {
     release()
   }
 }
 
-/** What a landing did, as its group tells it. */
+/** What a landing did. */
 export interface Landing {
   readonly id: string
   readonly repos: CopyRepo[]
@@ -37,19 +48,19 @@ export const landed = async (
   const { engine, conversations } = deps
   const { id, repos, conflicts, frame, settled } = landing
   const { repos: known, lastRun } = conversations.get(id)
-  // A turn may have moved a base meanwhile: what it wrote about a repository stays, what the landing wrote is added.
+  // A turn may have moved a base meanwhile: its base stays, what the landing wrote is added.
   const merged = known.map(repo => {
     const told = repos.find(other => other.repo === repo.repo)
     return told ? { ...told, base: repo.base, ...(repo.pinned && { pinned: repo.pinned }) } : repo
   })
   const turn = engine.live(id)
-  // Of what a turn did meanwhile, and of paths that were left behind, nobody has decided.
+  // Nobody has decided about what a turn did meanwhile, or about paths that were left behind.
   const decided = frame?.landed && settled !== undefined && settled === lastRun && !turn
   const whole = decided && merged.every(({ left = [] }) => left.length === 0)
   await conversations.update(id, {
     repos: merged,
     conflicts: conflicts?.length ? conflicts : undefined,
-    updatedAt: Date.now(),
+    ...((frame || conflicts || repos.length > 0) && { updatedAt: Date.now() }),
     ...(!conflicts?.length && { landRequested: undefined }),
     ...(whole && { landsAlone: true }),
   })

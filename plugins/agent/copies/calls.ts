@@ -12,13 +12,15 @@ export const copyCalls = (copies: Copies, conversations: Conversations): Handler
   },
   'checkouts.commitRest': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
-    return { tips: branch ? await copies.commitRest(id, repos) : [] }
+    if (!branch) return { tips: [], repos: [] }
+    const tips = await copies.commitRest(id, repos)
+    return { tips, repos: await copies.resolve(id, conversations.get(id).repos) }
   },
   'checkouts.sync': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
-    if (!branch) return { repos: [] }
+    if (!branch) return { reports: [], repos: [] }
     const { repos: moved, reports } = await copies.sync(id, repos)
     await conversations.update(id, { repos: moved })
-    return { repos: reports }
+    return { reports, repos: await copies.resolve(id, moved) }
   },
 })

@@ -46,12 +46,17 @@ export interface CopyCalls {
 
   /**
    * Commits what the copy holds uncommitted, per repository, takes it into the repository, and answers the tips and the
-   * files that are too large for that. `out` says in a sentence why the repository does not have a tip.
+   * files that are too large for that. `out` says in a sentence why the repository does not have a tip. `repos` are the
+   * repositories afterwards.
    */
   'checkouts.commitRest'(input: { id: string }): {
     tips: { repo: string; tip: string; large?: LargeFile[]; out?: string }[]
+    repos: CheckoutRepo[]
   }
 
-  /** Commits the rest and moves the branch onto the main line; answers the repositories that were behind. */
-  'checkouts.sync'(input: { id: string }): { repos: CheckoutSync[] }
+  /**
+   * Commits the rest and moves the branch onto the main line; answers the repositories that were behind as `reports`,
+   * and all of them as they are afterwards.
+   */
+  'checkouts.sync'(input: { id: string }): { reports: CheckoutSync[]; repos: CheckoutRepo[] }
 }

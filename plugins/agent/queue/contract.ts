@@ -1,10 +1,21 @@
+import type { tags } from 'typia'
+import type { Text } from '../../../sdk/types.js'
 import type { QueuedMessage, RunId } from '../turn/frames.js'
-import type { Started, TurnInput } from '../turn/input.js'
+import type { MessageId, Started, TurnInput } from '../turn/input.js'
 
 /** The messages that wait, in the order they will start. */
 export interface WaitingMessages {
   messages: QueuedMessage[]
   paused: boolean
+}
+
+/** The messages that wait, and the live run. */
+export interface ConversationQueue extends WaitingMessages {
+  running?: RunId
+}
+/** The messages that wait in their new order, and the run that the first of them started. */
+export interface OrderedQueue extends WaitingMessages {
+  run?: RunId
 }
 
 /** Messages: said, kept in order, and started when the conversation is free. */
@@ -33,12 +44,36 @@ export interface QueueCalls {
    */
   'POST /agent'(input: TurnInput): Started
 
-  /** The messages that wait, and the live run. */
-  'agent.queue'(input: { id: string }): WaitingMessages & { running?: RunId }
+  /**
+   * List the messages that wait, in the order they will start, and the live run.
+   *
+   * - 404: no such conversation
+   */
+  'GET /agents/{id}/queue'(input: { id: Text }): ConversationQueue
 
-  /** Takes a waiting message back: its run never starts. */
-  'agent.unqueue'(input: { id: string; messageId: string }): { removed: QueuedMessage; messages: QueuedMessage[] }
+  /**
+   * Take a waiting message back, for the composer; its `messageId` stays used and its run never starts.
+   *
+   * - 404: no such conversation, or no such message waits
+   * - 409: the message was delivered meanwhile
+   */
+  'DELETE /agents/{id}/queue/{messageId}'(input: { id: Text; messageId: Text }): {
+    removed: QueuedMessage
+    messages: QueuedMessage[]
+  }
 
-  /** Puts all that waits in this order; `start` lifts the pause and starts the first when the conversation is free. */
-  'agent.orderQueue'(input: { id: string; messageIds: string[]; start?: boolean }): WaitingMessages & { run?: RunId }
+  /**
+   * Put the queue in this order in one step: all ids that wait, each once.
+   *
+   * `start` lifts the pause and, when the conversation is free, starts the first, whose `run` is answered.
+   *
+   * - 404: no such conversation
+   * - 409: the list is not exactly what waits
+   * - 422: `start` with an empty queue
+   */
+  'POST /agents/{id}/queue/order'(input: {
+    id: Text
+    messageIds: MessageId[] & tags.MaxItems<50>
+    start?: boolean
+  }): OrderedQueue
 }

@@ -1,6 +1,12 @@
 import { refuse } from '../../../sdk/index.js'
 import type { Caller } from '../../../sdk/index.js'
-import { accessToConversation, reachesAll, worksEverywhere } from '../../../sdk/node/access/conversation-reach.js'
+import {
+  accessToConversation,
+  assertVisible,
+  reachesAll,
+  refuseUnknown,
+  worksEverywhere,
+} from '../../../sdk/node/access/conversation-reach.js'
 import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
 import { canAnswerCards, assertReaches, mayReach, type Sender } from '../conversations/access.js'
@@ -17,7 +23,7 @@ import type { LedgerRow } from './lines.js'
 import type { MessageChecks } from './message-checks.js'
 import { MOST_WAITING, answerOf, shownMessages, type Queue } from './queue.js'
 import type { RunMessage } from '../turn/run-entry.js'
-import { limitsOfTurn, refuseUnknown, assertVisible, type ViewOf } from '../conversations/access-view.js'
+import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
 import { differs, optionsOf } from '../turn/options.js'

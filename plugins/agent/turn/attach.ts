@@ -6,7 +6,8 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
 import { framesOf } from './frame-log.js'
 import type { Queue } from '../queue/queue.js'
-import { assertVisible, type ViewOf } from '../conversations/access-view.js'
+import { assertVisible } from '../../../sdk/node/access/conversation-reach.js'
+import type { ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 
 /** What showing a run needs. */

@@ -29,6 +29,5 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
       await see(input.conversationId, caller)
       return switchAccount(deps, input)
     },
-    'agent.resumeAfterOutage': ({ id, resumeAfterOutage }) => ok(resumes.choose(id, resumeAfterOutage)),
   }
 }

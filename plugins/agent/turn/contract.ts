@@ -85,9 +85,4 @@ export interface TurnCalls {
    * - 501: the harness needs a program that is not installed; the message names it
    */
   'POST /agent/switch-account'(input: SwitchInput): Switched
-
-  /**
-   * Writes down whether an outage is waited out; turned on, a turn that died of one within the last hour is picked up.
-   */
-  'agent.resumeAfterOutage'(input: { id: string; resumeAfterOutage?: boolean }): Ok
 }

@@ -1,14 +1,25 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, copyFile, constants, lstat, mkdir, open, readlink, rename, symlink, unlink } from 'node:fs/promises'
+import { constants, copyFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'
 import type { LandingRecord, LandingRecords, LandingMove } from './record.js'
 import { copyOf, isAttributes } from './main-state.js'
+import {
+  flushNames,
+  folderOf,
+  inParent,
+  makeFolder,
+  makeFolders,
+  perFolder,
+  placeFile,
+  refuseMoved,
+  removeFile,
+  segmentsIn,
+  stampAt,
+} from './tree-writes.js'
 import { WaitingFolders, waitingName } from './waiting-files.js'
 
 /** What a landing is about, beside its steps. */
@@ -16,68 +27,11 @@ export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outc
 
 const LINK = '120000'
 const PROGRAM = '100755'
-const PARALLEL = 8
-
-/**
- * Does some work for every item; after a failure no more is begun, and it is told once all that had begun has ended.
- */
-const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
-  const left = items.values()
-  const failures: unknown[] = []
-  await Promise.all(
-    Array.from({ length: PARALLEL }, async () => {
-      for (const item of left) {
-        if (failures.length > 0) return
-        await work(item).catch(error => failures.push(error))
-      }
-    }),
-  )
-  if (failures.length > 0) throw failures[0]
-}
-
-/** Runs work in the folder of a path; refuses when it cannot be entered. */
-const inFolder = async <T>(
-  main: string,
-  path: string,
-  work: (folder: Folder, name: string) => Promise<T>,
-): Promise<T> => {
-  const { segments, name } = splitPath(path)
-  const { folder } = await Folder.reach(main, segments)
-  if (!folder) return moved(path)
-  try {
-    return await work(folder, name)
-  } finally {
-    await folder.close()
-  }
-}
-
-/**
- * Runs work for every folder that holds some of the paths, each opened once; no folder: it is not there to be entered.
- */
-const perFolder = <T extends { readonly path: string }>(
-  main: string,
-  items: readonly T[],
-  work: (folder: Folder | undefined, items: readonly T[], dir: string) => Promise<void>,
-): Promise<void> =>
-  each([...Map.groupBy(items, ({ path }) => folderOf(path))], async ([dir, some]) => {
-    const { folder } = await Folder.reach(main, segmentsIn(dir))
-    try {
-      await work(folder, some, dir)
-    } finally {
-      await folder?.close()
-    }
-  })
-
-const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
-const segmentsIn = (dir: string): string[] => (dir === '' ? [] : dir.split('/'))
-
-const moved = (path: string): never =>
-  refuse('conflict', `${path} changed while the work was landing, so nothing was written: land again`)
 
 /** The new files in the form the working tree has them, with the attributes of HEAD alone. */
-const checkOut = async (bench: ScratchRepo, steps: readonly Step[], zero: string): Promise<string> => {
-  const out = await bench.place('out')
-  await copyFile(bench.index('head'), bench.index('out'))
+const checkOut = async (scratch: ScratchRepo, steps: readonly Step[], zero: string): Promise<string> => {
+  const out = await scratch.place('out')
+  await copyFile(scratch.index('head'), scratch.index('out'))
   // What says how others are written comes last, so that it is as HEAD has it until then.
   for (const pass of [
     steps.filter(({ path }) => !isAttributes(path)),
@@ -91,9 +45,9 @@ const checkOut = async (bench: ScratchRepo, steps: readonly Step[], zero: string
       .map(({ path }) => `0 ${zero}\t${path}\0`)
       .join('')
     const entries = some.map(({ path, after }) => `${after!.mode} ${after!.id}\t${path}\0`).join('')
-    await bench.git(['update-index', '--replace', '-z', '--index-info'], { index: 'out', input: gone + entries })
+    await scratch.git(['update-index', '--replace', '-z', '--index-info'], { index: 'out', input: gone + entries })
     const paths = some.map(({ path }) => `${path}\0`).join('')
-    await bench.git(['checkout-index', '-f', '-q', '-z', '--stdin'], { index: 'out', tree: out, input: paths })
+    await scratch.git(['checkout-index', '-f', '-q', '-z', '--stdin'], { index: 'out', tree: out, input: paths })
   }
   return out
 }
@@ -137,34 +91,6 @@ const noteMissing = async (main: string, segments: readonly string[], made: Set<
   }
 }
 
-/** Makes a folder and those above it. */
-const makeFolders = async (main: string, dir: string): Promise<void> => {
-  const { folder } = await Folder.reach(main, segmentsIn(dir))
-  if (folder) return folder.close()
-  await makeFolders(main, folderOf(dir))
-  await makeFolder(main, dir)
-}
-
-const makeFolder = (main: string, path: string): Promise<void> =>
-  inFolder(main, path, async (folder, name) => {
-    await mkdir(folder.at(name)).catch(error => {
-      if (codeOf(error) !== 'EEXIST') throw error
-    })
-    // A folder that would not survive a power cut would take along what is moved into it.
-    await folder.flush()
-  })
-
-/** Puts a file or link under a new name, with its bytes on the disk. */
-const place = async (folder: Folder, name: string, source: string, permissions: number | undefined): Promise<void> => {
-  const target = folder.at(name)
-  const stat = await lstat(source)
-  if (stat.isSymbolicLink()) return symlink(await readlink(source, { encoding: 'buffer' }), target)
-  await copyFile(source, target, constants.COPYFILE_EXCL)
-  await chmod(target, permissions ?? stat.mode & 0o777)
-  const handle = await open(target, 'r')
-  await handle.datasync().finally(() => handle.close())
-}
-
 /** The bits a file keeps when its content is replaced: only whether it is a program follows the work. */
 const permissionsOf = (stamp: string, mode: string): number | undefined => {
   const before = Number(stamp.split(' ')[0])
@@ -174,17 +100,6 @@ const permissionsOf = (stamp: string, mode: string): number | undefined => {
 }
 
 const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constants.S_IFREG
-
-/** Makes the names of paths, and of the folders on the way to them, survive a power cut. */
-const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
-  const names = new Set<string>()
-  for (const path of paths) for (let at = path; at !== ''; at = folderOf(at)) names.add(at)
-  return perFolder(
-    main,
-    [...names].map(path => ({ path })),
-    async folder => folder?.flush(),
-  )
-}
 
 const pathsOf = (moves: readonly LandingMove[]): string[] => moves.map(({ path }) => path)
 const waitingOf = (moves: readonly LandingMove[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
@@ -204,9 +119,9 @@ const stage = (
       : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, after.mode) }]
   })
   return perFolder(main, waiting, async (folder, some) => {
-    await folders.hold(folder ?? moved(some[0]!.path))
+    await folders.hold(folder ?? refuseMoved(some[0]!.path))
     for (const { path, source, permissions } of some) {
-      await place(folder ?? moved(path), splitPath(path).name, source, permissions)
+      await placeFile(folder ?? refuseMoved(path), splitPath(path).name, source, permissions)
       failpoint('agents.landing.waiting')
     }
   })
@@ -216,22 +131,9 @@ const stage = (
 const verify = (main: string, moves: readonly LandingMove[]): Promise<void> =>
   perFolder(main, moves, async (folder, some) => {
     for (const { path, stamp } of some) {
-      if ((folder ? stampOf(await folder.stat(splitPath(path).name)) : 'absent') !== stamp) moved(path)
+      if ((folder ? stampOf(await folder.stat(splitPath(path).name)) : 'absent') !== stamp) refuseMoved(path)
     }
   })
-
-const stampAt = async (main: string, path: string): Promise<string> => {
-  const { segments, name } = splitPath(path)
-  const { folder } = await Folder.reach(main, segments)
-  if (!folder) return 'absent'
-  return folder
-    .stat(name)
-    .then(stampOf)
-    .finally(() => folder.close())
-}
-
-const removeFile = (main: string, path: string): Promise<void> =>
-  inFolder(main, path, (folder, name) => unlink(folder.at(name)))
 
 const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord, 'moves' | 'made'>): Promise<void> => {
   for (const { temporary } of moves) {
@@ -246,8 +148,8 @@ const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord
 const putInPlace = async (main: string, { path, temporary, stamp }: LandingMove): Promise<void> => {
   await makeFolders(main, folderOf(path))
   if (stamp === 'folder') await removeEmpty(main, path)
-  await inFolder(main, temporary!, (from, waiting) =>
-    inFolder(main, path, (to, name) => rename(from.at(waiting), to.at(name))),
+  await inParent(main, temporary!, (from, waiting) =>
+    inParent(main, path, (to, name) => rename(from.at(waiting), to.at(name))),
   )
 }
 
@@ -263,7 +165,7 @@ const removeAll = async (main: string, moves: readonly LandingMove[], done: Done
   await perFolder(main, going, async (folder, some) => {
     for (const move of some) {
       const { name } = splitPath(move.path)
-      if (!folder || stampOf(await folder.stat(name)) !== move.stamp) moved(move.path)
+      if (!folder || stampOf(await folder.stat(name)) !== move.stamp) refuseMoved(move.path)
       else await unlink(folder.at(name))
       failpoint('agents.landing.unlinked')
       done.moves.push(move)
@@ -284,7 +186,7 @@ const putAllInPlace = async (main: string, moves: readonly LandingMove[], done: 
       const waited = await stampAt(main, temporary!)
       const now = folder ? stampOf(await folder.stat(name)) : 'absent'
       // A folder of its own that this landing emptied is gone by now.
-      if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) moved(path)
+      if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) refuseMoved(path)
       else if (stamp === 'folder' || folderOf(temporary!) !== dir) await putInPlace(main, move)
       else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
       failpoint('agents.landing.renamed')
@@ -297,10 +199,10 @@ const putAllInPlace = async (main: string, moves: readonly LandingMove[], done: 
 }
 
 /** Gives back what was there before, from the copies the plan was made with. */
-const undo = async (bench: ScratchRepo, record: LandingRecord, { moves, written }: Done): Promise<void> => {
+const undo = async (scratch: ScratchRepo, record: LandingRecord, { moves, written }: Done): Promise<void> => {
   const { main, id } = record
   for (const { path, stamp, temporary } of moves.toReversed()) {
-    // Folders made where a file was give its place back.
+    // A folder made where a file was is removed first.
     for (const below of record.moves) {
       if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, folderOf(below.path))
     }
@@ -311,7 +213,7 @@ const undo = async (bench: ScratchRepo, record: LandingRecord, { moves, written 
     }
     const permissions = Number(stamp.split(' ')[0]) & 0o777
     const move = { path, stamp: 'absent', temporary: `${waitingName(id)}undo` }
-    await inFolder(main, move.temporary, (folder, name) => place(folder, name, copyOf(bench, path), permissions))
+    await inParent(main, move.temporary, (folder, name) => placeFile(folder, name, copyOf(scratch, path), permissions))
     await putInPlace(main, move)
   }
   await dropTemporaries(main, record)
@@ -325,28 +227,28 @@ const undo = async (bench: ScratchRepo, record: LandingRecord, { moves, written 
  * written down, so that after a crash the landing is found and ended.
  */
 export const applyLanding = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   records: LandingRecords,
   subject: LandingSubject,
   steps: readonly Step[],
 ): Promise<LandingRecord> => {
   const { main } = subject
   const id = randomBytes(9).toString('hex')
-  const out = await checkOut(bench, steps, '0'.repeat(steps.find(({ after }) => after)?.after?.id.length ?? 40))
+  const out = await checkOut(scratch, steps, '0'.repeat(steps.find(({ after }) => after)?.after?.id.length ?? 40))
   const { moves, made } = await stagingOf(main, id, steps)
   const staging: LandingRecord = { id, ...subject, state: 'staging', moves, made }
   await records.write(staging)
   failpoint('agents.landing.staging')
   const folders = new WaitingFolders(main, id)
   try {
-    return await carryOut({ bench, records, steps, out, folders }, staging)
+    return await carryOut({ scratch, records, steps, out, folders }, staging)
   } finally {
     await folders.close()
   }
 }
 
 interface Work {
-  readonly bench: ScratchRepo
+  readonly scratch: ScratchRepo
   readonly records: LandingRecords
   readonly steps: readonly Step[]
   /** Where the new files lie in the form the working tree has them. */
@@ -355,7 +257,7 @@ interface Work {
 }
 
 const carryOut = async (
-  { bench, records, steps, out, folders }: Work,
+  { scratch, records, steps, out, folders }: Work,
   staging: LandingRecord,
 ): Promise<LandingRecord> => {
   const { main, moves, made, id } = staging
@@ -390,7 +292,7 @@ const carryOut = async (
   } catch (error) {
     // A disk too full to write this down must not keep the tree from being put back.
     await records.write({ ...moving, state: 'undoing' }).catch(() => {})
-    await undo(bench, moving, done).finally(() => folders.clear())
+    await undo(scratch, moving, done).finally(() => folders.clear())
     await records.remove(moving)
     throw error
   }

@@ -15,12 +15,12 @@ import type { TreeFile } from '../work/tree-diff.js'
 
 /** Where conflicts are computed, and of which conversation. */
 export interface ConflictsRequest {
-  readonly benches: ScratchRepos
+  readonly scratchRepos: ScratchRepos
   readonly workspace: string
   readonly branch: string
   readonly repositories: readonly Repository[]
   readonly file?: { readonly repo: string; readonly path: string }
-  /** Whether a file is there for the asker. */
+  /** Whether the caller may see a file. */
   readonly inside: (repo: string, path: string) => boolean
   readonly signal: AbortSignal
 }
@@ -29,12 +29,14 @@ const MOST_BYTES = 256 * 1024
 
 /** What does not fit now, in all repositories or of one file. */
 export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
-  const { benches, repositories, file, signal } = request
+  const { scratchRepos, repositories, file, signal } = request
   const wanted = file && { repo: file.repo, path: segmentsOf(file.path).join('/') }
   const files: ConflictFile[] = []
   for (const repository of repositories) {
     if (wanted && wanted.repo !== repository.checkout.repo) continue
-    files.push(...(await benches.with(repository, bench => filesOf(bench, repository, request, wanted?.path), signal)))
+    files.push(
+      ...(await scratchRepos.with(repository, scratch => filesOf(scratch, repository, request, wanted?.path), signal)),
+    )
   }
   if (file && files.length === 0) {
     refuse(
@@ -53,48 +55,50 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
 }
 
 const filesOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repository: Repository,
   { workspace, branch, inside }: ConflictsRequest,
   path: string | undefined,
 ): Promise<ConflictFile[]> => {
-  const { to, unread } = await spanOf(bench, repository)
-  const { plan } = await planOf(bench, workspace, repository, { branch, span: 'outstanding' }, to)
+  const { to, unread } = await spanOf(scratch, repository)
+  const { plan } = await planOf(scratch, workspace, repository, { branch, span: 'outstanding' }, to)
   const files: ConflictFile[] = []
   for (const stuck of plan.stuck) {
     const { repo } = repository.checkout
     const { from } = stuck.change
     if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
-    const merged = stuck.sides && (await threeWay(bench, stuck.sides, branch))
+    const merged = stuck.sides && (await threeWay(scratch, stuck.sides, branch))
     files.push({
       repo,
       path: stuck.change.path,
       reason: stuck.reason,
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && inside(repo, from ?? path) && (await sidesOf(bench, stuck, unread, merged))),
+      ...(path !== undefined && inside(repo, from ?? path) && (await sidesOf(scratch, stuck, unread, merged))),
     })
   }
   return files
 }
 
 const sidesOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   { change, present }: Stuck,
   unread: CopyTree['unread'],
   merged: Merged | undefined,
 ): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
-  base: await sideOf(bench, change.before),
-  agent: unread.has(change.path) ? { size: unread.get(change.path)!, binary: true } : await sideOf(bench, change.after),
-  workspace: await sideOf(bench, present),
+  base: await sideOf(scratch, change.before),
+  agent: unread.has(change.path)
+    ? { size: unread.get(change.path)!, binary: true }
+    : await sideOf(scratch, change.after),
+  workspace: await sideOf(scratch, present),
   ...(merged && { merged: shown(merged.content) }),
 })
 
-const sideOf = async (bench: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
+const sideOf = async (scratch: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
   if (!entry) return { missing: true }
-  const size = Number((await bench.git(['cat-file', '-s', entry.id])).text)
+  const size = Number((await scratch.git(['cat-file', '-s', entry.id])).text)
   if (size > LARGEST_SHOWN) return { size, binary: true }
-  return shown((await bench.git(['cat-file', 'blob', entry.id])).stdout)
+  return shown((await scratch.git(['cat-file', 'blob', entry.id])).stdout)
 }
 
 const shown = (bytes: Buffer): Side => {

@@ -104,7 +104,7 @@ export const splitPath = (path: string): { segments: string[]; name: string } =>
   return { name: segments.pop()!, segments }
 }
 
-/** What tells one state of a file from another without reading it. */
+/** Identifies the state of a file without reading it. */
 export const stampOf = (stat: BigIntStats | undefined): string => {
   if (!stat) return 'absent'
   return stat.isDirectory() ? 'folder' : `${stat.mode} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`

@@ -45,17 +45,17 @@ const descendants = (lines: readonly string[], heads: readonly string[]): Set<st
 
 /**
  * Compares two heads for any number of branches at once, with a handful of processes; `commits` are those that will be
- * asked about. Undefined where that does not tell: every branch is to be looked at again.
+ * asked about. Undefined where that is not known: every branch has to be compared again.
  */
 export const headMove = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   from: string,
   to: string,
   commits: Iterable<string>,
 ): Promise<HeadMove | undefined> => {
-  const shared = await bench.git(['merge-base', '--all', from, to], { ok: [0, 1, 128] })
+  const shared = await scratch.git(['merge-base', '--all', from, to], { ok: [0, 1, 128] })
   if (shared.code !== 0) return undefined
-  const { text } = await bench.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
+  const { text } = await scratch.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
   const paths = text.split('\0').filter(path => path !== '')
   if (paths.some(isAttributes)) return undefined
   const input = [
@@ -68,7 +68,7 @@ export const headMove = async (
       .map(commit => `^${commit}`),
     '',
   ].join('\n')
-  const listed = await bench.git(
+  const listed = await scratch.git(
     ['rev-list', '--parents', '--ignore-missing', `--max-count=${MOST_COMMITS}`, '--stdin'],
     { input },
   )

@@ -17,8 +17,8 @@ import { outstandingSpan, wholeSpan, type Span } from '../work/span.js'
 export interface LandingDeps {
   /** The workspace's real path. */
   readonly workspace: string
-  /** The folder in which benches are laid. */
-  readonly benches: ScratchRepos
+  /** The folder in which scratch repositories are laid. */
+  readonly scratchRepos: ScratchRepos
   readonly refs: Refs
   readonly locks: KeyedMutex
   readonly records: LandingRecords
@@ -58,7 +58,7 @@ const kept = ({ main: _main, copy: _copy, gitdir: _gitdir, tip: _tip, left: _lef
 
 /** What a landing would do in a repository, and since when each path is part of it. */
 export const planOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   workspace: string,
   here: Repository,
   { span, mode, choose, branch }: Omit<LandingSpan, 'conversation'>,
@@ -70,8 +70,8 @@ export const planOf = async (
     head: { commit: head },
   } = here
   const work = branchOf(here)
-  const measured = span === 'outstanding' ? await outstandingSpan(bench, work) : await wholeSpan(bench, work)
-  const plan = await planLanding(bench, {
+  const measured = span === 'outstanding' ? await outstandingSpan(scratch, work) : await wholeSpan(scratch, work)
+  const plan = await planLanding(scratch, {
     repo,
     main,
     workspace,
@@ -133,7 +133,7 @@ export const landRepo = async (
       checkFree(checkout, here.folders)
       if (tip === base && landedTip === undefined) return undefined
       if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
-      return deps.benches.with(here, bench => land(deps, order, bench, here), signal)
+      return deps.scratchRepos.with(here, scratch => land(deps, order, scratch, here), signal)
     },
     signal,
   )
@@ -142,7 +142,7 @@ export const landRepo = async (
 const land = async (
   deps: LandingDeps,
   order: LandingSpan,
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   here: Repository,
 ): Promise<RepoLanding> => {
   const {
@@ -158,9 +158,9 @@ const land = async (
     ...(head && { landedHead: head }),
     landedAt: deps.now(),
   }
-  if (order.span === 'outstanding' && head !== undefined && (await bench.contains(head, tip)))
+  if (order.span === 'outstanding' && head !== undefined && (await scratch.contains(head, tip)))
     return { repo, from: tip, outcome }
-  const { plan, span } = await planOf(bench, deps.workspace, here, order)
+  const { plan, span } = await planOf(scratch, deps.workspace, here, order)
   const { from } = span
   const conflict = plan.blocked.length > 0 ? conflictOf(repo, plan, mainBranch) : undefined
   if (order.mode === 'measure' && plan.changes.some(({ path }) => !plan.there.has(path))) {
@@ -169,14 +169,14 @@ const land = async (
   if (conflict) return { repo, from, conflict }
   const left = leftPaths(plan, span)
   const done = { repo, from, left: plan.left.map(({ path }) => path), resolving: plan.resolving }
-  const told: CopyRepo = { ...outcome, ...(left.length > 0 && { left }) }
-  if (plan.steps.length === 0) return { ...done, outcome: told }
+  const written: CopyRepo = { ...outcome, ...(left.length > 0 && { left }) }
+  if (plan.steps.length === 0) return { ...done, outcome: written }
   order.signal?.throwIfAborted()
   const record = await applyLanding(
-    bench,
+    scratch,
     deps.records,
-    { conversation: order.conversation, main, outcome: told },
+    { conversation: order.conversation, main, outcome: written },
     plan.steps,
   )
-  return { ...done, outcome: told, record }
+  return { ...done, outcome: written, record }
 }

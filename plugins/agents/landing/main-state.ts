@@ -22,8 +22,8 @@ export const isAttributes = (path: string): boolean => path === '.gitattributes'
 /**
  * The person's working tree and its HEAD, as far as some changes touch them.
  *
- * The touched files are copied to the bench first, so that what is compared is what was read; their form in git is made
- * there with the attributes of HEAD alone.
+ * The touched files are copied to the scratch repository first, so that what is compared is what was read; their form
+ * in git is made there with the attributes of HEAD alone.
  */
 export class MainState {
   readonly #found: ReadonlyMap<string, Found>
@@ -43,9 +43,9 @@ export class MainState {
     this.#edited = edited
   }
 
-  /** Reads what the changes since `from` touch. The bench holds the indexes `head` and `main` afterwards. */
+  /** Reads what the changes since `from` touch; afterwards the scratch repository has the indexes `head` and `main`. */
   static async read(
-    bench: ScratchRepo,
+    scratch: ScratchRepo,
     main: string,
     head: string | undefined,
     from: string,
@@ -58,10 +58,10 @@ export class MainState {
       changes.flatMap(({ path, from: source, before }) => (before ? [[source ?? path, before] as const] : [])),
     )
     const base = head ?? emptyTree(from)
-    const found = await copyTouched(bench, main, touched)
-    await fillIndexes(bench, base, found)
-    const committed = base === from ? new Map<string, Pair>() : await pairsBetween(bench, from, { tree: base })
-    return new MainState(found, start, committed, await pairsBetween(bench, base, { index: 'main' }))
+    const found = await copyTouched(scratch, main, touched)
+    await fillIndexes(scratch, base, found)
+    const committed = base === from ? new Map<string, Pair>() : await pairsBetween(scratch, from, { tree: base })
+    return new MainState(found, start, committed, await pairsBetween(scratch, base, { index: 'main' }))
   }
 
   /** What HEAD has at a path. */
@@ -86,35 +86,35 @@ export class MainState {
     return this.#found.get(path)?.kind ?? 'absent'
   }
 
-  /** What tells whether a path changed since it was read. */
+  /** The stamp by which a change of a path since it was read shows. */
   stamp(path: string): string {
     return this.#found.get(path)?.stamp ?? 'absent'
   }
 }
 
-/** The copy of a touched file on the bench, as it was read. */
-export const copyOf = (bench: ScratchRepo, path: string): string =>
-  join(bench.folder, isAttributes(path) ? 'attributes' : 'tree', path)
+/** The copy of a touched file in the scratch repository, as it was read. */
+export const copyOf = (scratch: ScratchRepo, path: string): string =>
+  join(scratch.folder, isAttributes(path) ? 'attributes' : 'tree', path)
 
 const copyTouched = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   main: string,
   touched: readonly string[],
 ): Promise<Map<string, Found>> => {
-  await bench.place('tree')
-  await bench.place('attributes')
+  await scratch.place('tree')
+  await scratch.place('attributes')
   const byFolder = Map.groupBy(touched, path => splitPath(path).segments.join('/'))
   const found = new Map<string, Found>()
   for (const [dir, paths] of byFolder) {
     const { folder, obstacle } = await Folder.reach(main, dir === '' ? [] : dir.split('/'))
     for (const path of paths)
-      found.set(path, obstacle ? { ...ABSENT, obstacle } : folder ? await copyOne(bench, folder, path) : ABSENT)
+      found.set(path, obstacle ? { ...ABSENT, obstacle } : folder ? await copyOne(scratch, folder, path) : ABSENT)
     await folder?.close()
   }
   return found
 }
 
-const copyOne = async (bench: ScratchRepo, folder: Folder, path: string): Promise<Found> => {
+const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Promise<Found> => {
   const { name } = splitPath(path)
   const stat = await folder.stat(name).catch(error => {
     if (codeOf(error) === 'ENAMETOOLONG') return undefined
@@ -122,10 +122,10 @@ const copyOne = async (bench: ScratchRepo, folder: Folder, path: string): Promis
   })
   if (!stat) return ABSENT
   const stamp = stampOf(stat)
-  const target = copyOf(bench, path)
+  const target = copyOf(scratch, path)
   if (stat.isDirectory()) return { kind: 'folder', stamp }
   if (!stat.isFile() && !stat.isSymbolicLink()) return { kind: 'special', stamp }
-  // Reading it would hold up every look at the work: what no commit of the work holds is nothing to be merged with.
+  // Reading it would delay every comparison, and what no commit of the work holds cannot be merged.
   if (stat.isFile() && stat.size > LARGEST_FILE) return { kind: 'special', stamp }
   await mkdir(dirname(target), { recursive: true })
   if (stat.isSymbolicLink()) {
@@ -150,15 +150,15 @@ const copyOne = async (bench: ScratchRepo, folder: Folder, path: string): Promis
   }
 }
 
-const fillIndexes = async (bench: ScratchRepo, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
-  await bench.readTree(base, 'head')
-  await copyFile(bench.index('head'), bench.index('main'))
+const fillIndexes = async (scratch: ScratchRepo, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
+  await scratch.readTree(base, 'head')
+  await copyFile(scratch.index('head'), scratch.index('main'))
   const paths = [...found.keys()]
   const held = paths.filter(path => ['file', 'link'].includes(found.get(path)!.kind))
   const gone = paths.filter(path => !['file', 'link'].includes(found.get(path)!.kind))
   const zero = '0'.repeat(base.length)
   if (gone.length > 0) {
-    await bench.git(['update-index', '-z', '--index-info'], {
+    await scratch.git(['update-index', '-z', '--index-info'], {
       index: 'main',
       input: gone.map(path => `0 ${zero}\t${path}\0`).join(''),
     })
@@ -171,9 +171,9 @@ const fillIndexes = async (bench: ScratchRepo, base: string, found: ReadonlyMap<
   for (const [tree, some] of passes) {
     if (some.length === 0) continue
     const input = some.map(path => `${path}\0`).join('')
-    await bench.git(['update-index', '--add', '--replace', '-z', '--stdin'], {
+    await scratch.git(['update-index', '--add', '--replace', '-z', '--stdin'], {
       index: 'main',
-      tree: join(bench.folder, tree),
+      tree: join(scratch.folder, tree),
       input,
     })
   }

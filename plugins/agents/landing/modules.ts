@@ -36,12 +36,12 @@ const LONGEST_NAME = 200
 
 /** The packages that hold a changed path, by the nearest manifest above it. */
 export const modulesOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repo: string,
   tree: string,
   changes: readonly TreeChange[],
 ): Promise<ModuleFolder[]> => {
-  const { text } = await bench.once(['ls-tree', '-r', '-z', '--name-only', tree])
+  const { text } = await scratch.once(['ls-tree', '-r', '-z', '--name-only', tree])
   const manifests = new Map<string, string>()
   for (const path of text.split('\0')) {
     const cut = path.lastIndexOf('/')
@@ -60,18 +60,18 @@ export const modulesOf = async (
   }
   const modules: ModuleFolder[] = []
   for (const dir of [...dirs].sort())
-    modules.push({ dir, name: await nameOf(bench, repo, tree, dir, manifests.get(dir)!) })
+    modules.push({ dir, name: await nameOf(scratch, repo, tree, dir, manifests.get(dir)!) })
   return modules
 }
 
 const nameOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repo: string,
   tree: string,
   dir: string,
   manifest: string,
 ): Promise<string> => {
   const read = MANIFESTS[manifest.slice(dir === '' ? 0 : dir.length + 1)]!
-  const { code, text } = await bench.once(['cat-file', 'blob', `${tree}:${manifest}`], { ok: [0, 128] })
+  const { code, text } = await scratch.once(['cat-file', 'blob', `${tree}:${manifest}`], { ok: [0, 128] })
   return ((code === 0 ? read(text) : undefined) ?? (dir.split('/').at(-1) || repo)).slice(0, LONGEST_NAME)
 }

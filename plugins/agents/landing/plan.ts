@@ -98,22 +98,22 @@ const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; bef
       ]
 
 /** Judges every change against the person's working tree, without writing anything there. */
-export const planLanding = async (bench: ScratchRepo, request: PlanRequest): Promise<Plan> => {
+export const planLanding = async (scratch: ScratchRepo, request: PlanRequest): Promise<Plan> => {
   const { repo, main, head, from, to } = request
-  const changes = await changesBetween(bench, repo, from, to)
+  const changes = await changesBetween(scratch, repo, from, to)
   if (changes.length === 0) return NO_CHANGE
   const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
-  const state = await MainState.read(bench, main, head, from, addressable)
+  const state = await MainState.read(scratch, main, head, from, addressable)
   const verdicts = new Map<TreeChange, Verdict>(changes.map(change => [change, judge(change, state, request)]))
-  await tryPatches(bench, request, verdicts)
+  await tryPatches(scratch, request, verdicts)
   if (request.choose) takeChoices(request.choose, verdicts)
-  await blockLinks(bench, request, verdicts)
+  await blockLinks(scratch, request, verdicts)
   await blockObstructed(request, state, verdicts)
   for (const [change, verdict] of verdicts) {
     if (verdict.kind === 'open')
-      verdicts.set(change, { kind: 'blocked', reason: await reasonOf(bench, request, state, change) })
+      verdicts.set(change, { kind: 'blocked', reason: await reasonOf(scratch, request, state, change) })
   }
-  if (request.merge !== undefined) await mergeBlocked(bench, request.merge, state, verdicts)
+  if (request.merge !== undefined) await mergeBlocked(scratch, request.merge, state, verdicts)
   return resultOf(changes, verdicts, state)
 }
 
@@ -132,7 +132,7 @@ const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts:
 
 /** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
 const mergeBlocked = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   branch: string,
   state: MainState,
   verdicts: Map<TreeChange, Verdict>,
@@ -144,16 +144,16 @@ const mergeBlocked = async (
   const merged = new Map<TreeChange, Verdict>()
   for (const { change } of blocked) {
     const sides = mergeable(state, change)!
-    const result = await threeWay(bench, sides, branch)
+    const result = await threeWay(scratch, sides, branch)
     if (!result) return
     const writes: Writes = new Map(change.from === undefined ? [] : [[change.from, undefined]])
-    writes.set(change.path, await keepMerged(bench, sides, result))
+    writes.set(change.path, await keepMerged(scratch, sides, result))
     merged.set(change, { kind: 'clean', writes, marked: result.hunks > 0 })
   }
   for (const [change, verdict] of merged) verdicts.set(change, verdict)
 }
 
-/** What content alone tells: there, clean where the tree has what the agent started from, else open. */
+/** The verdict from content alone: there, clean where the tree has what the agent started from, else open. */
 const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest): Verdict => {
   if (unaddressable(change.path + (change.from ?? ''))) return IN_THE_WAY
   const writes: Writes = new Map()
@@ -170,16 +170,16 @@ const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest
 /** A change git can carry over line by line. */
 const patchable = ({ binary, status }: TreeChange): boolean => !binary && status !== 'type-changed'
 
-const patchOf = async (bench: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
+const patchOf = async (scratch: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
   const paths = change.from === undefined ? [change.path] : [change.from, change.path]
   return (
-    await bench.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])
+    await scratch.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])
   ).stdout
 }
 
-const applies = async (bench: ScratchRepo, index: string, patch: Uint8Array, ...flags: string[]): Promise<boolean> =>
+const applies = async (scratch: ScratchRepo, index: string, patch: Uint8Array, ...flags: string[]): Promise<boolean> =>
   (
-    await bench.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], {
+    await scratch.git(['apply', '--cached', '--whitespace=nowarn', ...flags, '-'], {
       index,
       input: patch,
       ok: [0, 1, 128],
@@ -188,7 +188,7 @@ const applies = async (bench: ScratchRepo, index: string, patch: Uint8Array, ...
 
 /** Tries what is open as patches: all at once, else each alone, forwards and then backwards. */
 const tryPatches = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   request: PlanRequest,
   verdicts: Map<TreeChange, Verdict>,
 ): Promise<void> => {
@@ -196,19 +196,19 @@ const tryPatches = async (
     .filter(([change, verdict]) => verdict.kind === 'open' && patchable(change))
     .map(([change]) => change)
   if (open.length === 0) return
-  await copyFile(bench.index('main'), bench.index('result'))
+  await copyFile(scratch.index('main'), scratch.index('result'))
   const patches: Buffer[] = []
-  for (const change of open) patches.push(await patchOf(bench, request, change))
+  for (const change of open) patches.push(await patchOf(scratch, request, change))
   const carried = new Set<TreeChange>()
-  if (await applies(bench, 'result', Buffer.concat(patches))) open.forEach(change => carried.add(change))
+  if (await applies(scratch, 'result', Buffer.concat(patches))) open.forEach(change => carried.add(change))
   else {
     for (const [at, change] of open.entries()) {
-      if (await applies(bench, 'result', patches[at]!)) carried.add(change)
-      else if (await applies(bench, 'result', patches[at]!, '--check', '-R')) verdicts.set(change, THERE)
+      if (await applies(scratch, 'result', patches[at]!)) carried.add(change)
+      else if (await applies(scratch, 'result', patches[at]!, '--check', '-R')) verdicts.set(change, THERE)
     }
   }
   const wanted = new Set([...carried].flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])))
-  const entries = await treeEntriesOf(bench, 'result', wanted)
+  const entries = await treeEntriesOf(scratch, 'result', wanted)
   for (const change of carried) {
     verdicts.set(change, {
       kind: 'clean',
@@ -219,7 +219,7 @@ const tryPatches = async (
 
 /** Blocks every link that would lead out of the workspace. */
 const blockLinks = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   { main, workspace }: PlanRequest,
   verdicts: Map<TreeChange, Verdict>,
 ): Promise<void> => {
@@ -229,7 +229,7 @@ const blockLinks = async (
     if (verdict.kind !== 'clean') continue
     for (const [path, after] of verdict.writes) {
       if (after?.mode !== LINK) continue
-      const target = (await bench.git(['cat-file', 'blob', after.id])).text
+      const target = (await scratch.git(['cat-file', 'blob', after.id])).text
       planned[join(main, path)] = target
       links.push({ change, path, target })
     }
@@ -295,7 +295,7 @@ const obstructed = async (
 
 /** Why an open change does not land: would it fit without the person's uncommitted copy? */
 const reasonOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   request: PlanRequest,
   state: MainState,
   change: TreeChange,
@@ -314,7 +314,7 @@ const reasonOf = async (
     if (
       committed
       && !(await committedInTheWay(
-        bench,
+        scratch,
         sides.map(({ path }) => path),
         state,
       ))
@@ -323,19 +323,23 @@ const reasonOf = async (
     const carried =
       !committed
       && patchable(change)
-      && (await applies(bench, 'head', await patchOf(bench, request, change), '--check'))
+      && (await applies(scratch, 'head', await patchOf(scratch, request, change), '--check'))
     if (carried) return 'workspace'
   }
   return change.binary ? 'binary' : 'diverged'
 }
 
 /** Whether HEAD itself has a file where a folder would be needed, or a folder where a file would be. */
-const committedInTheWay = async (bench: ScratchRepo, paths: readonly string[], state: MainState): Promise<boolean> => {
+const committedInTheWay = async (
+  scratch: ScratchRepo,
+  paths: readonly string[],
+  state: MainState,
+): Promise<boolean> => {
   for (const path of paths) {
     const above = state.obstacle(path)?.at
     const asked = above ?? (state.kind(path) === 'folder' ? path : undefined)
     if (asked === undefined) continue
-    const { text } = await bench.git(['ls-files', '-z', '--', asked], { index: 'head' })
+    const { text } = await scratch.git(['ls-files', '-z', '--', asked], { index: 'head' })
     if (text !== '') return true
   }
   return false

@@ -13,7 +13,7 @@ export interface LandingMove {
  *
  * `staging`: temporary names may be there, nothing of the person's has been touched. `moving`: every new file waits
  * under its temporary name, and some may have taken their place. `applied`: all have, and the conversation has yet to
- * be told. `undoing`: a write failed, and some paths may have been put back already.
+ * be updated. `undoing`: a write failed, and some paths may have been put back already.
  */
 export interface LandingRecord {
   readonly id: string
@@ -25,7 +25,7 @@ export interface LandingRecord {
   readonly made: readonly string[]
   /** Paths that were left alone when the landing was ended after a crash. */
   readonly left?: readonly string[]
-  /** What the conversation is told once all is in place. */
+  /** What is written into the conversation once all is in place. */
   readonly outcome: CopyRepo
 }
 

@@ -1,9 +1,10 @@
 import { refuse, type Host } from '../../../sdk/index.js'
+import { requireBranch } from '../../../sdk/node/access/conversation-branch.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import type { CheckoutRepo, CheckoutSync } from '../../agent/contract.js'
+import type { CheckoutRepo, CheckoutSync, ConversationState } from '../../agent/contract.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import type { SyncReport } from '../contract.js'
-import { asRefusal, withBranch } from '../roster/fleet.js'
+import { asRefusal } from '../roster/fleet.js'
 import type { Refs } from '../work/git-folders.js'
 import { branchOf, lookAt } from '../work/repository.js'
 import { holding } from '../work/run-notes.js'
@@ -15,13 +16,17 @@ import { changesBetween, type TreeChange } from '../work/tree-diff.js'
 export interface SyncDeps {
   readonly host: Pick<Host, 'call'>
   readonly turns: KeyedMutex
-  readonly benches: ScratchRepos
+  readonly scratchRepos: ScratchRepos
   readonly refs: Refs
-  readonly standings: BranchStatuses
+  readonly statuses: BranchStatuses
 }
 
 const namesOf = (changes: readonly TreeChange[]): Set<string> =>
   new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
+
+const assertNoTurn = ({ conversation: { id }, live }: ConversationState): void => {
+  if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
+}
 
 /** Brings branches onto today's main line while no turn runs. */
 export class Syncing {
@@ -33,25 +38,20 @@ export class Syncing {
 
   /** Brings a conversation's branch up to date; answers the repositories that were behind. */
   async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
-    const { host, standings, turns } = this.#deps
-    const branch = withBranch(await host.call('agent.conversation', { id }), 'it sees the main line as it is')
-    const check = async () => {
-      const { live } = await host.call('agent.conversation', { id })
-      if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
-    }
-    await check()
+    const { host, statuses, turns } = this.#deps
+    const before = await host.call('agent.conversation', { id })
+    const branch = requireBranch(before.conversation, 'it sees the main line as it is')
+    assertNoTurn(before)
     return turns.with(
       id,
       () =>
-        holding(host, id, signal, async () => {
-          await check()
-          const { repos } = await host.call('checkouts.sync', { id })
-          standings.forget(id)
-          const now = new Map(
-            (await host.call('checkouts.repos', { id })).repos.map(checkout => [checkout.repo, checkout]),
-          )
+        holding(host, id, signal, async ({ state }) => {
+          assertNoTurn(state)
+          const { reports: synced, repos } = await host.call('checkouts.sync', { id })
+          statuses.forget(id)
+          const now = new Map(repos.map(checkout => [checkout.repo, checkout]))
           const reports: SyncReport[] = []
-          for (const done of repos) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
+          for (const done of synced) reports.push(await this.#report(done, now.get(done.repo), branch, signal))
           return reports
         }),
       signal,
@@ -66,18 +66,18 @@ export class Syncing {
   ): Promise<SyncReport> {
     const { repo, onto, from, commits, blocked, paths } = done
     const here = checkout && lookAt(this.#deps.refs, checkout, branch)
-    const told = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
-    if (!here) return { ...told, moved: [], overlap: [] }
-    const { moved, mine } = await this.#deps.benches
+    const report = { repo, onto, commits, ...(blocked && { blocked, ...(paths.length > 0 && { paths }) }) }
+    if (!here) return { ...report, moved: [], overlap: [] }
+    const { moved, mine } = await this.#deps.scratchRepos
       .with(
         here,
-        async bench => ({
-          moved: namesOf(await changesBetween(bench, repo, from, onto)),
-          mine: namesOf(await changesBetween(bench, repo, await forkPoint(bench, branchOf(here)), here.tip)),
+        async scratch => ({
+          moved: namesOf(await changesBetween(scratch, repo, from, onto)),
+          mine: namesOf(await changesBetween(scratch, repo, await forkPoint(scratch, branchOf(here)), here.tip)),
         }),
         signal,
       )
       .catch(error => Promise.reject(asRefusal(error)))
-    return { ...told, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
+    return { ...report, moved: [...moved], overlap: [...moved].filter(path => mine.has(path)) }
   }
 }

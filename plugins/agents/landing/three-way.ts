@@ -45,11 +45,11 @@ export const mergeable = (state: MainState, change: TreeChange): Sides | undefin
  * text.
  */
 export const threeWay = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   { base, workspace, agent }: Sides,
   branch: string,
 ): Promise<Merged | undefined> => {
-  const folder = await bench.place('merge')
+  const folder = await scratch.place('merge')
   const files: string[] = []
   for (const [name, entry] of [
     ['workspace', workspace],
@@ -57,21 +57,21 @@ export const threeWay = async (
     ['agent', agent],
   ] as const) {
     const file = join(folder, name)
-    if (entry && Number((await bench.git(['cat-file', '-s', entry.id])).text) > MOST_BYTES) return undefined
-    await writeFile(file, entry ? (await bench.git(['cat-file', 'blob', entry.id])).stdout : '')
+    if (entry && Number((await scratch.git(['cat-file', '-s', entry.id])).text) > MOST_BYTES) return undefined
+    await writeFile(file, entry ? (await scratch.git(['cat-file', 'blob', entry.id])).stdout : '')
     files.push(file)
   }
   const labels = ['workspace', 'base', branch].flatMap(label => ['-L', label])
-  const { code, stdout } = await bench.git(['merge-file', '-p', '-q', ...labels, ...files], { ok: ANSWERS })
+  const { code, stdout } = await scratch.git(['merge-file', '-p', '-q', ...labels, ...files], { ok: ANSWERS })
   return code === CANNOT ? undefined : { content: stdout, hunks: code }
 }
 
-/** The merged file as git knows it, kept on the bench: whether it is a program follows whoever changed that. */
+/** Keeps the merged file in the scratch repository; whether it is a program follows the side that changed that. */
 export const keepMerged = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   { base, workspace, agent }: Sides,
   { content }: Merged,
 ): Promise<TreeFile> => {
-  const { text } = await bench.git(['hash-object', '-w', '--stdin'], { input: content })
+  const { text } = await scratch.git(['hash-object', '-w', '--stdin'], { input: content })
   return { mode: base && base.mode !== agent.mode ? agent.mode : workspace.mode, id: text.trim() }
 }

@@ -19,7 +19,7 @@ export class WaitingFolders {
   readonly #held: Folder[] = []
   #all = true
 
-  /** @param root The folder to look through for files in folders that were not held, because they are too many. */
+  /** @param root The folder to search for files in folders that were not held, because they are too many. */
   constructor(root: string, id: string) {
     this.#root = root
     this.#id = id

@@ -1,36 +1,34 @@
 import { posix } from 'node:path'
-import { accessTo, covers, pathOfRepo, refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { accessTo, covers, pathOfRepo, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
-import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
-import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
+import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import type { ConversationState, LandConflict } from '../../agent/contract.js'
-import type { AgentCard, AgentChanges, Agents, SyncReport } from '../contract.js'
+import type { AgentChanges, Agents, SyncReport } from '../contract.js'
 
-type SightHost = Pick<Host, 'call' | 'serves' | 'place'>
+type ViewHost = Pick<Host, 'call' | 'serves' | 'place'>
 
 /**
  * The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not
  * worked on.
  */
-const checkOne = async (host: SightHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
+const checkOne = async (host: ViewHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
-  const access = await accessToConversation(seen, conversation)
-  if (access === undefined) refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
-  if (works && access === 'read') refuseReading(id)
+  await assertVisible(seen, conversation, works)
 }
 
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
 type Run = (input: never, context: Context, seen: AccessView) => unknown
 
-/** Handlers that are also told what their caller sees. */
+/** Handlers that also get their caller's access view. */
 export type ViewingHandlers<Api> = {
   [C in keyof Handlers<Api>]: (
     ...given: [...Parameters<Handlers<Api>[C]>, seen: AccessView]
   ) => ReturnType<Handlers<Api>[C]>
 }
 
-/** The same calls, each after a look whether the conversations that its input names are there for its caller. */
-export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
+/** The same calls, each refused unless its caller may see the conversations that its input names. */
+export const withAccessView = (host: ViewHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
     const seen = await accessViewFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
@@ -39,13 +37,13 @@ export const withAccessView = (host: SightHost, handlers: ViewingHandlers<Agents
         await checkOne(host, seen, each, !call.startsWith('GET '))
     return run(input as never, context, seen)
   }
-  // Each keeps the type it had: only the look that comes before it is taken away.
+  // Each keeps the type it had, without the access view.
   return Object.fromEntries(
     Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)]),
   ) as unknown as Handlers<Agents>
 }
 
-/** Those of the conversations that are there for whoever sees this, and with `works` that may be worked on. */
+/** The conversations that a caller may see, and with `works` work on. */
 export const within = async (
   seen: AccessView,
   states: readonly ConversationState[],
@@ -54,20 +52,6 @@ export const within = async (
   if (!seen.reach) return [...states]
   const found = await Promise.all(states.map(({ conversation }) => accessToConversation(seen, conversation)))
   return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
-}
-
-/** A card as somebody with this sight is shown it: figures over whole repositories tell of what lies outside. */
-export const cardFor = (seen: AccessView, card: AgentCard): AgentCard => {
-  if (accessTo(seen.reach, '.') !== undefined) return card
-  const { diff: _diff, landedPresence: _presence, ...rest } = card
-  return rest
-}
-
-/** The cards that are there for whoever sees this. */
-export const cardsFor = async (seen: AccessView, cards: readonly AgentCard[]): Promise<AgentCard[]> => {
-  if (!seen.reach) return [...cards]
-  const found = await Promise.all(cards.map(card => accessToConversation(seen, card)))
-  return cards.filter((_, at) => found[at] !== undefined).map(card => cardFor(seen, card))
 }
 
 /** Whether a file of a repository lies inside. */

@@ -17,26 +17,26 @@ const SHORT = 10
 
 /** What is known of a conversation beside its record. */
 export interface CardFacts {
-  readonly standing: BranchStatus
+  readonly branchStatus: BranchStatus
   /** The run whose work landed after it had ended: how it ended no longer counts. */
   readonly landedRun?: string
 }
 
 /**
  * The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until
- * its work lands, else the standing of the work.
+ * its work lands, else the branch status of the work.
  */
 export const statusOf = (
   { conversation, live, resumesAt }: ConversationState,
-  { standing, landedRun }: CardFacts,
+  { branchStatus, landedRun }: CardFacts,
 ): AgentStatus => {
   if (live) return LIVE[live.state]
   if (resumesAt !== undefined) return 'resuming'
   const { lastEnd, lastRun, conflicts } = conversation
   const ended = lastEnd && ENDED[lastEnd]
   if (ended && !(landedRun !== undefined && landedRun === lastRun)) return ended
-  if (standing.work === 'outstanding') return conflicts?.length ? 'conflict' : 'ready'
-  return standing.work === 'landed' ? 'landed' : 'idle'
+  if (branchStatus.work === 'outstanding') return conflicts?.length ? 'conflict' : 'ready'
+  return branchStatus.work === 'landed' ? 'landed' : 'idle'
 }
 
 const attentionOf = (live: LiveTurn | undefined, status: AgentStatus): AgentAttention => {
@@ -122,8 +122,8 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       resumeAfterOutage: conversation.resumeAfterOutage,
       landRequested: conversation.landRequested,
       subagents: subagentsOf(state),
-      diff: facts.standing.diff,
-      landedPresence: facts.standing.presence,
+      diff: facts.branchStatus.diff,
+      landedPresence: facts.branchStatus.presence,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,
       archivedAt: conversation.archivedAt,

@@ -1,4 +1,5 @@
-import { Refusal, refuse, type Caller, type Host, type Ok } from '../../../sdk/index.js'
+import { Refusal, refuse, type Host } from '../../../sdk/index.js'
+import { requireBranch } from '../../../sdk/node/access/conversation-branch.js'
 import { isClosed, isFull } from '../../../sdk/node/files/disk.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
@@ -7,7 +8,7 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
-import type { CheckoutRepo, ConversationState, CopyRepo, LandConflict } from '../../agent/contract.js'
+import type { CheckoutRepo, ConversationState, CopyRepo, HeldConversation, LandConflict } from '../../agent/contract.js'
 import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
 import { gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
@@ -40,11 +41,11 @@ export interface LandOrder {
 export interface FleetDeps extends LandingDeps {
   readonly host: Pick<Host, 'call' | 'emit' | 'log'>
   readonly notes: RunNotes
-  readonly standings: BranchStatuses
+  readonly statuses: BranchStatuses
   readonly turns: KeyedMutex
 }
 
-/** What a failed landing is to its caller: a full disk and a closed folder are no bugs, and git's words are told. */
+/** What a failed landing is to its caller: a full disk and a closed folder are refusals, and so is what git reports. */
 export const asRefusal = (error: unknown): unknown => {
   if (error instanceof Refusal) return error
   if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
@@ -61,23 +62,25 @@ export const asRefusal = (error: unknown): unknown => {
   return error
 }
 
-/** A conversation with a branch; one that works in the shared tree has nothing to compare or land. */
-export const withBranch = ({ conversation }: ConversationState, instead: string): string =>
-  conversation.branch
-  ?? refuse('unprocessable', `${conversation.id} works in the shared tree and has no branch of its own: ${instead}`)
-
-/** Refuses an editor token a conversation it did not open. */
-export const checkReader = ({ conversation }: ConversationState, caller: Caller): void => {
-  if (caller.kind !== 'token' || caller.scope !== 'editor') return
-  if (caller.tokenId !== undefined && conversation.openedByToken === caller.tokenId) return
-  refuse(
-    'forbidden',
-    'a token of scope editor reads only conversations it opened itself: use a token of scope read, drive or land',
-  )
+/** A landing that was carried out, and the title the conversation had. */
+export interface Landed {
+  readonly id: string
+  readonly result: LandResult
+  readonly title?: string
 }
 
-/** What is known of a conversation whose landing is told. */
-interface Told {
+/** The same for one of several, or why it refused. */
+export type LandedOrNot = LandOutcome & Pick<Landed, 'title'>
+
+/** A parked turn stays parked during a landing; a writing one needs `force`. */
+const assertNotWriting = ({ conversation: { id }, live }: ConversationState, force: boolean): void => {
+  if (!live || live.state === 'parked' || force) return
+  const doing = live.state === 'stopping' ? 'stopping' : 'writing'
+  refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
+}
+
+/** What a report on a landing needs to know of the conversation. */
+interface Reported {
   readonly id: string
   readonly branch: string
   readonly title: string | undefined
@@ -87,6 +90,8 @@ interface Told {
   readonly settled: string | undefined
   /** What did not fit the last time. */
   readonly had: readonly LandConflict[]
+  /** Somebody asked for the landing. */
+  readonly requested: boolean
   readonly mode: LandMode
 }
 
@@ -102,26 +107,35 @@ export class Fleet {
   }
 
   /** Brings a conversation's work into the shared tree, repository by repository. */
-  async land(order: LandOrder, signal: AbortSignal): Promise<LandResult> {
+  async land(order: LandOrder, signal: AbortSignal): Promise<Landed> {
     const { host, turns } = this.#deps
+    const { id, force } = order
     const wishes = wishesOf(order.only, order.choices)
-    withBranch(await host.call('agent.conversation', { id: order.id }), 'what it did is in the tree already')
-    return turns
-      .with(order.id, () => this.#withoutTurns(order, signal, () => this.#land(order, wishes, signal)), signal)
-      .catch(error => Promise.reject(asRefusal(error)))
+    const work = async (): Promise<Landed> => {
+      const before = await host.call('agent.conversation', { id })
+      requireBranch(before.conversation, 'what it did is in the tree already')
+      assertNotWriting(before, force)
+      return holding(host, id, signal, async held => {
+        assertNotWriting(held.state, force)
+        const { title } = held.state.conversation
+        const result = await this.#land(order, wishes, held, signal)
+        return { id, result, ...(title !== undefined && { title }) }
+      })
+    }
+    return turns.with(id, work, signal).catch(error => Promise.reject(asRefusal(error)))
   }
 
   /** Lands conversations one after another; one that refuses does not stop the rest. */
-  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandOutcome[]> {
+  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandedOrNot[]> {
     const { host } = this.#deps
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
     if (twice !== undefined) refuse('invalid', `ids name ${twice} twice: expected each conversation once`)
     for (const id of ids) await host.call('agent.conversation', { id })
-    const outcomes: LandOutcome[] = []
+    const outcomes: LandedOrNot[] = []
     for (const id of ids) {
       signal.throwIfAborted()
       try {
-        outcomes.push({ id, result: await this.land({ id, span: 'outstanding', force: false, mode }, signal) })
+        outcomes.push(await this.land({ id, span: 'outstanding', force: false, mode }, signal))
       } catch (error) {
         signal.throwIfAborted()
         const refusal = Refusal.from(error)
@@ -133,27 +147,24 @@ export class Fleet {
     return outcomes
   }
 
-  /** Throws a conversation's work away. */
-  async discard(id: string, signal: AbortSignal): Promise<Ok> {
-    const { host, notes, standings, turns } = this.#deps
-    withBranch(await host.call('agent.conversation', { id }), 'archive it instead')
+  /** Throws a conversation's work away; answers the title it had. */
+  async discard(id: string, signal: AbortSignal): Promise<string | undefined> {
+    const { host, turns } = this.#deps
     return turns.with(
       id,
       async () => {
-        const { live } = await host.call('agent.conversation', { id })
+        const { conversation, live } = await host.call('agent.conversation', { id })
+        requireBranch(conversation, 'archive it instead')
         if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
         await host.call('agent.discard', { id })
         failpoint('agents.discard.told')
-        standings.forget(id)
-        await notes.forget(id)
-        host.emit('agent.removed', { agentId: id, how: 'discarded' })
-        return { ok: true }
+        return conversation.title
       },
       signal,
     )
   }
 
-  /** Ends what a crash cut off: a landing that had begun to write is completed and told, any other is undone. */
+  /** Ends what a crash cut off: a landing that had begun to write is completed and reported, any other is undone. */
   async recover(): Promise<void> {
     const { records, host, workspace } = this.#deps
     const ended: string[] = []
@@ -168,10 +179,10 @@ export class Fleet {
         }
         const paths = left.map(path => ({ path, reason: 'workspace' as const }))
         // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
-        const told =
+        const ending =
           paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
         await host
-          .call('agent.landed', { id: conversation, ...told })
+          .call('agent.landed', { id: conversation, ...ending })
           .catch(error => (Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error)))
         await records.remove(record)
         host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
@@ -186,34 +197,22 @@ export class Fleet {
     if (ended.length > 0) await sweepWaiting(workspace, ended)
   }
 
-  /** Runs work while no turn of the conversation can start. A parked turn stays parked; a writing one needs `force`. */
-  async #withoutTurns<T>({ id, force }: LandOrder, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async #land(
+    { id, span, mode }: LandOrder,
+    wishes: Wishes | undefined,
+    { state: { conversation, live }, repos: before }: HeldConversation,
+    signal: AbortSignal,
+  ): Promise<LandResult> {
     const { host } = this.#deps
-    const check = async () => {
-      const { live } = await host.call('agent.conversation', { id })
-      if (live && live.state !== 'parked' && !force) {
-        const doing = live.state === 'stopping' ? 'stopping' : 'writing'
-        refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
-      }
-    }
-    await check()
-    return holding(host, id, signal, async () => {
-      await check()
-      return work()
-    })
-  }
-
-  async #land({ id, span, mode }: LandOrder, wishes: Wishes | undefined, signal: AbortSignal): Promise<LandResult> {
-    const { host } = this.#deps
-    const { conversation, live } = await host.call('agent.conversation', { id })
-    const branch = withBranch({ conversation, waiting: 0, queuePaused: false }, 'what it did is in the tree already')
-    const { repos: before } = await host.call('checkouts.repos', { id })
+    const branch = requireBranch(conversation, 'what it did is in the tree already')
     for (const repo of before) this.#checkFree(repo)
     const attached = before.some(({ copy }) => copy !== undefined)
-    const { tips } = attached ? await host.call('checkouts.commitRest', { id }) : { tips: [] }
+    const { tips, repos: now } = attached
+      ? await host.call('checkouts.commitRest', { id })
+      : { tips: [], repos: before }
     const out = tips.find(tip => tip.out !== undefined)?.out
     if (out !== undefined) refuse('conflict', `${out}, then land again`)
-    const repos = (await host.call('checkouts.repos', { id })).repos.map(takenOver)
+    const repos = now.map(takenOver)
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
     const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
@@ -238,9 +237,10 @@ export class Fleet {
       place: conversation,
       settled,
       had: conversation.conflicts ?? [],
+      requested: conversation.landRequested !== undefined,
       mode,
     }
-    const result = await this.#tell(landing, repos, done, failure)
+    const result = await this.#report(landing, repos, done, failure)
     if (failure !== undefined) throw failure
     const large = tips.flatMap(({ repo, large = [] }) =>
       large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })),
@@ -254,20 +254,20 @@ export class Fleet {
     repos: readonly CheckoutRepo[],
     named: readonly string[],
   ): Promise<Map<string, Plan>> {
-    const { refs, benches, workspace } = this.#deps
+    const { refs, scratchRepos, workspace } = this.#deps
     const plans = new Map<string, Plan>()
     for (const checkout of repos) {
       const here = named.includes(checkout.repo) ? lookAt(refs, checkout, order.branch) : undefined
       if (!here) continue
-      const { plan } = await benches
-        .with(here, bench => planOf(bench, workspace, here, { ...order, mode: 'check' }), order.signal)
+      const { plan } = await scratchRepos
+        .with(here, scratch => planOf(scratch, workspace, here, { ...order, mode: 'check' }), order.signal)
         .catch(error => Promise.reject(asRefusal(error)))
       plans.set(checkout.repo, plan)
     }
     return plans
   }
 
-  /** The tip the call begins with; a copy that stands on another branch has its work where no landing looks. */
+  /** The tip the call begins with; a copy on another branch has its work where no landing finds it. */
   #startTip(
     { repo, main, base, tip: left }: CheckoutRepo,
     branch: string,
@@ -297,18 +297,18 @@ export class Fleet {
   }
 
   /** Writes down and announces what became of the repositories that were reached. */
-  async #tell(
-    { id, branch, title, place, settled, had, mode }: Told,
+  async #report(
+    { id, branch, title, place, settled, had, requested, mode }: Reported,
     repos: readonly CheckoutRepo[],
     done: readonly RepoLanding[],
     failure: unknown,
   ): Promise<LandResult> {
-    const { host, notes, records, standings } = this.#deps
+    const { host, notes, records, statuses } = this.#deps
     const outcomes: CopyRepo[] = done.flatMap(({ outcome }) => (outcome ? [outcome] : []))
     const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
     const held = done.some(landing => landing.held)
     const known = new Set(had.map(({ repo }) => repo))
-    // Measuring fails nothing: what had refused before is told anew, nothing else.
+    // Measuring fails nothing: only what was a conflict before is reported again.
     const refused = done.flatMap(({ conflict, repo }) =>
       conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : [],
     )
@@ -320,13 +320,16 @@ export class Fleet {
       const frame = { kind: 'landed' as const, landed, ...listed, ...(held && { held }) }
       const whole = failure === undefined && settled !== undefined && { settled }
       await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
+    } else if (requested && landed && failure === undefined) {
+      // All of it is in the tree already: the request for a landing is answered.
+      await host.call('agent.landed', { id, repos: [] })
     }
     failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
     failpoint('agents.landing.over')
     const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
     if (outcomes.length > 0) {
-      standings.forget(id)
+      statuses.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
       const within = await placesOfConversation(new WorkspacePaths(this.#deps.workspace), place)
       await host.call('kernel.events.publish', { domain: 'landings', key: id, ...(within && { within }) })

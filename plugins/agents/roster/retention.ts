@@ -11,7 +11,7 @@ export interface RetentionDeps {
   readonly now: () => number
 }
 
-/** Puts away what has been finished for as many days as the settings keep it on the board. */
+/** Archives conversations that have been finished for as many days as the settings keep them on the board. */
 export class Retention {
   readonly #deps: RetentionDeps
   #sweeping: Promise<void> | undefined
@@ -29,13 +29,13 @@ export class Retention {
   }
 
   /**
-   * One sweep at a time: whoever asks during one waits for it. What goes wrong is logged, and tried again by the next.
+   * One sweep at a time: a caller during one waits for it. Failures are logged, and the next sweep tries again.
    */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
       .catch(error => {
         const { log, signal } = this.#deps.host
-        if (!signal.aborted) log.warn('finished conversations could not be put away', { error: String(error) })
+        if (!signal.aborted) log.warn('archiving finished conversations failed', { error: String(error) })
       })
       .finally(() => (this.#sweeping = undefined))
     return this.#sweeping

@@ -16,7 +16,7 @@ const READING = 'reading'
 /** What a roster is made from. */
 export interface RosterDeps {
   readonly files: Pick<Files, 'read' | 'write'>
-  readonly standings: BranchStatuses
+  readonly statuses: BranchStatuses
   readonly conversations: () => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
@@ -29,8 +29,8 @@ export class RosterBook {
   #ceiling = 0
   /** What every card on the board was when it was read last. */
   readonly #signatures = new Map<string, string>()
-  #told = false
-  /** One reading at a time: what was read earlier must not be told as what is newer. */
+  #known = false
+  /** One reading at a time: an earlier reading must not be answered after a newer one. */
   readonly #readings = new KeyedMutex()
   #running: Promise<Roster> | undefined
   #next: Promise<Roster> | undefined
@@ -39,7 +39,7 @@ export class RosterBook {
     this.#deps = deps
   }
 
-  /** Takes up the revisions where an earlier start left them. */
+  /** Continues the revisions where an earlier start ended. */
   async open(): Promise<void> {
     const stored = await this.#deps.files.read<{ ceiling: number }>(FILE)
     this.#rev = this.#ceiling = stored?.ceiling ?? 0
@@ -53,7 +53,7 @@ export class RosterBook {
 
   /** The cards of these conversations as they are now, in their order. */
   async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
-    const round = this.#deps.standings.round()
+    const round = this.#deps.statuses.round()
     const agents = new Array<AgentCard>(states.length)
     const left = states.entries()
     await Promise.all(
@@ -66,11 +66,11 @@ export class RosterBook {
 
   /** One conversation's card as it is now. */
   async card(state: ConversationState, round?: Round): Promise<AgentCard> {
-    const { notes, standings } = this.#deps
+    const { notes, statuses } = this.#deps
     await notes.commit(state)
-    const standing = await standings.of(state.conversation, round)
+    const branchStatus = await statuses.of(state.conversation, round)
     const landedRun = notes.landed(state.conversation.id)
-    return cardOf(state, { standing, ...(landedRun !== undefined && { landedRun }) })
+    return cardOf(state, { branchStatus, ...(landedRun !== undefined && { landedRun }) })
   }
 
   /** The roster as it is now or became since; callers that ask while one is made share the one after it. */
@@ -135,10 +135,10 @@ export class RosterBook {
       .map(card => [card.id, hash('sha256', JSON.stringify(card))] as const)
       .filter(([id, signature]) => this.#signatures.get(id) !== signature)
     const left = gone.filter(id => this.#signatures.has(id))
-    // What was told before a restart is not known.
-    if (this.#told && moved.length === 0 && left.length === 0) return this.#rev
+    // What was answered before a restart is not known.
+    if (this.#known && moved.length === 0 && left.length === 0) return this.#rev
     if (this.#rev + AHEAD / 2 >= this.#ceiling) await this.#reserve()
-    this.#told = true
+    this.#known = true
     for (const [id, signature] of moved) this.#signatures.set(id, signature)
     for (const id of left) this.#signatures.delete(id)
     return ++this.#rev

@@ -24,15 +24,15 @@ export interface BranchStatus {
   readonly presence?: LandedPresence
 }
 
-/** What standings need of the daemon. */
+/** What branch statuses need of the daemon. */
 export interface BranchStatusDeps {
   readonly workspace: string
-  readonly benches: ScratchRepos
+  readonly scratchRepos: ScratchRepos
   readonly refs: Refs
   readonly signal: AbortSignal
   /** Where answers outlive a restart; left out: nowhere. */
   readonly files?: Pick<Files, 'read' | 'write'>
-  /** Hears of a repository that could not be read. */
+  /** Called with each repository that could not be read. */
   readonly failed: (message: string, fields: object) => void
 }
 
@@ -62,22 +62,22 @@ export const folderOfRepository = (workspace: string, repo: string): string =>
  * How the work of every conversation stands against main.
  *
  * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
- * moves, no process is started. Where main's HEAD moved, one comparison of both heads tells which answers it leaves as
- * they are.
+ * moves, no process is started. Where main's HEAD moved, one comparison of both heads decides which answers
+ * still hold.
  */
 export class BranchStatuses {
   readonly #deps: BranchStatusDeps
   readonly #known: KnownStatuses
   /** The moves of main that are being followed. */
   readonly #following = new Map<string, Promise<void>>()
-  #looks = 0
+  #compared = 0
 
   constructor(deps: BranchStatusDeps) {
     this.#deps = deps
     this.#known = new KnownStatuses(deps)
   }
 
-  /** Takes up the answers an earlier start left. */
+  /** Loads the answers of an earlier start. */
   open(): Promise<void> {
     return this.#known.open()
   }
@@ -166,14 +166,14 @@ export class BranchStatuses {
     const {
       checkout: { repo },
     } = here
-    const { benches, failed, signal } = this.#deps
+    const { scratchRepos, failed, signal } = this.#deps
     const known = this.#known.under(repo, from)
     const commits = new Set(known.flatMap(([, each]) => each.commits))
     const moved =
       from === '' || to === ''
         ? undefined
-        : await benches
-            .with(here, bench => headMove(bench, from, to, commits), signal)
+        : await scratchRepos
+            .with(here, scratch => headMove(scratch, from, to, commits), signal)
             .catch(error => {
               if (signal.aborted) throw error
               failed('a move of the main line could not be followed', { repo, error: String(error) })
@@ -191,7 +191,7 @@ export class BranchStatuses {
   async #holds(main: string, { paths, stamp: before }: KnownStatus): Promise<boolean> {
     const stamps = hashing()
     for (const path of pathsOf(paths)) {
-      if (++this.#looks % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
+      if (++this.#compared % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
       stamps.add(stamp(main, path))
     }
     return stamps.end() === before
@@ -204,22 +204,22 @@ export class BranchStatuses {
       tip,
       head: { commit: head },
     } = here
-    return this.#deps.benches.with(
+    return this.#deps.scratchRepos.with(
       here,
-      async bench => {
+      async scratch => {
         const work = branchOf(here)
-        const changes = await changesBetween(bench, repo, await forkPoint(bench, work), tip)
+        const changes = await changesBetween(scratch, repo, await forkPoint(scratch, work), tip)
         const totals = totalsOf(changes)
-        const merged = head !== undefined && (await bench.mergeBase(head, tip)) === tip
+        const merged = head !== undefined && (await scratch.mergeBase(head, tip)) === tip
         if (merged) return { outstanding: false, totals, presence: NOTHING_LANDED, paths: '', stamp: NOWHERE }
-        const before = landedTip !== undefined && (await bench.has(landedTip)) ? landedTip : undefined
+        const before = landedTip !== undefined && (await scratch.has(landedTip)) ? landedTip : undefined
         const landed =
           before === undefined
             ? []
-            : await changesBetween(bench, repo, await forkPoint(bench, { ...work, tip: before }), before)
-        const { from } = await outstandingSpan(bench, work)
+            : await changesBetween(scratch, repo, await forkPoint(scratch, { ...work, tip: before }), before)
+        const { from } = await outstandingSpan(scratch, work)
         const held = tip === landedTip && left.length === 0
-        const touched = held ? [] : await changesBetween(bench, repo, from, tip)
+        const touched = held ? [] : await changesBetween(scratch, repo, from, tip)
         const paths = [
           ...new Set(
             [...landed, ...touched].flatMap(({ path, from: source }) =>
@@ -232,9 +232,9 @@ export class BranchStatuses {
         for (const path of paths) stamps.add(stamp(main, path))
         const rests = { paths: paths.join('\0'), stamp: stamps.end() }
         const presence =
-          before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(bench, here, before)
+          before === undefined || landed.length === 0 ? NOTHING_LANDED : await this.#presence(scratch, here, before)
         if (held) return { outstanding: false, totals, presence, ...rests }
-        const { changes: owed, there } = await planLanding(bench, {
+        const { changes: owed, there } = await planLanding(scratch, {
           repo,
           main,
           workspace: this.#deps.workspace,
@@ -250,17 +250,17 @@ export class BranchStatuses {
   }
 
   /** How many of the paths that landed the working tree still has. */
-  async #presence(bench: ScratchRepo, here: Repository, landedTip: string): Promise<LandedPresence> {
+  async #presence(scratch: ScratchRepo, here: Repository, landedTip: string): Promise<LandedPresence> {
     const {
       checkout: { repo, left = [] },
       main,
       head: { commit: head },
     } = here
-    const { changes, missing } = await planLanding(bench, {
+    const { changes, missing } = await planLanding(scratch, {
       repo,
       main,
       workspace: this.#deps.workspace,
-      from: await forkPoint(bench, { ...branchOf(here), tip: landedTip }),
+      from: await forkPoint(scratch, { ...branchOf(here), tip: landedTip }),
       to: landedTip,
       cumulative: true,
       ...(head !== undefined && { head }),
@@ -271,7 +271,7 @@ export class BranchStatuses {
   }
 }
 
-/** One look at the repositories of the workspace: each main checkout is read once, however many conversations ask. */
+/** One reading of the workspace's repositories: each main checkout is read once, for all conversations. */
 export class Round {
   readonly #deps: BranchStatusDeps
   readonly #mains = new Map<string, { folders: GitFolders; head: Head } | undefined>()

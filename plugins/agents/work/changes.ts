@@ -17,16 +17,16 @@ export interface ShownChanges {
 
 /** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
 export const spanOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repository: Repository,
 ): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
   const {
     checkout: { copy },
     tip,
   } = repository
-  const from = await forkPoint(bench, branchOf(repository))
+  const from = await forkPoint(scratch, branchOf(repository))
   const { tree, unread } =
-    copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(bench, repository, copy)
+    copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(scratch, repository, copy)
   return { from, to: tree, unread }
 }
 
@@ -47,7 +47,7 @@ const shown = (
 
 /** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
 export const changesOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repository: Repository,
   workspace: string,
   branch: string,
@@ -58,10 +58,10 @@ export const changesOf = async (
     main,
     head,
   } = repository
-  const { from, to, unread } = await spanOf(bench, repository)
-  const changes = await changesBetween(bench, repo, from, to)
-  const span = await outstandingSpan(bench, branchOf(repository))
-  const plan = await planLanding(bench, {
+  const { from, to, unread } = await spanOf(scratch, repository)
+  const changes = await changesBetween(scratch, repo, from, to)
+  const span = await outstandingSpan(scratch, branchOf(repository))
+  const plan = await planLanding(scratch, {
     repo,
     main,
     workspace,
@@ -77,13 +77,13 @@ export const changesOf = async (
       repo,
       branch,
       changes: changes.map(change => shown(change, blocked, !owed.has(change.path), unread.get(change.path))),
-      modules: await modulesOf(bench, repo, to, changes),
+      modules: await modulesOf(scratch, repo, to, changes),
     },
     ...(refused && plan.blocked.length > 0 && { conflict: conflictOf(repo, plan, head.branch) }),
   }
 }
 
-/** What of a plan does not fit, as told to callers. */
+/** The conflicts of a plan, as callers get them. */
 export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict => ({
   repo,
   paths: [...plan.blocked],

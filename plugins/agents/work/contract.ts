@@ -1,7 +1,7 @@
 import type { tags } from 'typia'
 import type { Count, Size, Text } from '../../../sdk/types.js'
 import type { ConflictReason, ConversationId, LandConflict } from '../../agent/contract.js'
-import type { AgentCard } from '../roster/contract.js'
+import type { AgentCard } from '../../agent/contract.js'
 
 export type ChangeStatus = 'added' | 'modified' | 'deleted' | 'renamed' | 'type-changed' | 'conflicted'
 /** One path the conversation changed; no counts: binary. */

@@ -26,19 +26,19 @@ export interface CopyTree {
  * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are
  * others when it changes and which no other file has.
  *
- * It is made on the bench: the copy, its index and its branch stay as they are, whoever works there meanwhile.
+ * It is made in the scratch repository: the copy, its index and its branch stay as they are.
  */
 export const treeOfCopy = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   { checkout: { repo }, folders, main, own, tip }: Repository,
   copy: string,
 ): Promise<CopyTree> => {
   if (own === undefined) return { tree: tip, unread: new Map() }
   const index = 'copy'
-  if (!(await copyPlain(join(own, 'index'), bench.index(index)))) await bench.git(['read-tree', tip], { index })
+  if (!(await copyPlain(join(own, 'index'), scratch.index(index)))) await scratch.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
   const listed = async (...args: string[]) =>
-    (await bench.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text
+    (await scratch.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text
       .split('\0')
       .filter(path => path !== '')
   const candidates = new Set([...(await listed('-m')), ...(await listed('-o', '--exclude-standard'))])
@@ -48,22 +48,22 @@ export const treeOfCopy = async (
     if (!path.endsWith('/') && !excludedPaths(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
   }
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)
-  const stands = await standIns(bench, large)
+  const stands = await standIns(scratch, large)
   for (const [tree, some] of [
     [copy, paths.filter(path => !large.has(path))],
     [stands, [...large.keys()]],
   ] as const) {
     if (some.length === 0) continue
     const input = some.map(path => `${path}\0`).join('')
-    await bench.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
+    await scratch.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
   }
-  const { text } = await bench.git(['write-tree'], { index })
+  const { text } = await scratch.git(['write-tree'], { index })
   return { tree: text.trim(), unread: new Map([...large].map(([path, { size }]) => [path, size])) }
 }
 
 /** A folder with bytes, which git takes for no text, in the place of each of these files. */
-const standIns = async (bench: ScratchRepo, files: ReadonlyMap<string, Stats>): Promise<string> => {
-  const folder = await bench.place('large')
+const standIns = async (scratch: ScratchRepo, files: ReadonlyMap<string, Stats>): Promise<string> => {
+  const folder = await scratch.place('large')
   for (const [path, { dev, ino, size, mtimeMs, ctimeMs, mode }] of files) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, {

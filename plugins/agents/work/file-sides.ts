@@ -30,27 +30,27 @@ export const textOfSide = (bytes: Buffer, most: number): string => {
   return bytes.subarray(0, end).toString()
 }
 
-const sideOf = async (bench: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
+const sideOf = async (scratch: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
   if (!entry) return NOTHING
-  const { text: size } = await bench.once(['cat-file', '-s', entry.id])
+  const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
   if (Number(size) > LARGEST_SHOWN) return { binary: true, truncated: false }
-  const { stdout } = await bench.once(['cat-file', 'blob', entry.id])
+  const { stdout } = await scratch.once(['cat-file', 'blob', entry.id])
   if (looksBinary(stdout)) return { binary: true, truncated: false }
   return { text: textOfSide(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
 }
 
-const entryAt = async (bench: ScratchRepo, tree: string, path: string): Promise<TreeFile | undefined> => {
-  const { text } = await bench.once(['ls-tree', '-z', tree, '--', path])
+const entryAt = async (scratch: ScratchRepo, tree: string, path: string): Promise<TreeFile | undefined> => {
+  const { text } = await scratch.once(['ls-tree', '-z', tree, '--', path])
   const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
   return type === 'blob' ? { mode, id } : undefined
 }
 
 /**
  * Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name, where
- * the asker may see that.
+ * the caller may see that.
  */
 export const fileSides = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repository: Repository,
   path: string,
   inside: (path: string) => boolean,
@@ -59,14 +59,14 @@ export const fileSides = async (
   const name = segmentsOf(path).join('/')
   const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
   if (excludedPaths(repo, name) || !inside(name)) absent()
-  const { from, to } = await spanOf(bench, repository)
-  let [before, after] = await Promise.all([entryAt(bench, from, name), entryAt(bench, to, name)])
+  const { from, to } = await spanOf(scratch, repository)
+  let [before, after] = await Promise.all([entryAt(scratch, from, name), entryAt(scratch, to, name)])
   if (!before && !after) absent()
   if (!before)
-    before = (await changesBetween(bench, repo, from, to)).find(
+    before = (await changesBetween(scratch, repo, from, to)).find(
       change => change.path === name && inside(change.from ?? name),
     )?.before
-  const [one, other] = await Promise.all([sideOf(bench, before), sideOf(bench, after)])
+  const [one, other] = await Promise.all([sideOf(scratch, before), sideOf(scratch, after)])
   if (one.binary || other.binary) return { binary: true }
   return {
     ...(one.text !== undefined && { before: one.text }),

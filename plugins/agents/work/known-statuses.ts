@@ -14,7 +14,7 @@ export interface KnownStatus {
   readonly outstanding: boolean
   readonly totals: DiffTotals
   readonly presence: LandedPresence
-  /** The paths of the working tree the answer rests on, one after another, and what tells whether one of them moved. */
+  /** The paths of the working tree that the answer rests on, and the stamp by which a change of one shows. */
   readonly paths: string
   readonly stamp: string
 }
@@ -74,7 +74,7 @@ export class KnownStatuses {
   async open(): Promise<void> {
     const { failed, files, workspace } = this.#deps
     const saved = await files?.read<Saved>(FILE).catch(error => {
-      failed('the standings of an earlier start cannot be read: they are found anew', { error: String(error) })
+      failed('the statuses of an earlier start cannot be read: they are found anew', { error: String(error) })
       return undefined
     })
     if (saved?.version !== VERSION || saved.workspace !== workspace) return
@@ -135,7 +135,7 @@ export class KnownStatuses {
     this.#saving = this.#saving
       .then(() => files?.write(FILE, saved))
       .catch(error => {
-        failed('the standings could not be saved: a later start finds them anew', { error: String(error) })
+        failed('the statuses could not be saved: a later start finds them anew', { error: String(error) })
       })
   }
 }

@@ -1,5 +1,5 @@
 import type { Host, Store } from '../../../sdk/index.js'
-import type { ConversationState } from '../../agent/contract.js'
+import type { ConversationState, HeldConversation } from '../../agent/contract.js'
 
 /** What the fleet remembers of a conversation's newest run. */
 interface RunNote {
@@ -11,28 +11,32 @@ interface RunNote {
   readonly landed?: string
 }
 
-/** Runs work while no turn of a conversation can start and nothing else moves its private copy. */
+/**
+ * Runs work while no turn of a conversation can start and nothing else moves its private copy; the work gets the
+ * conversation as it is from then on.
+ */
 export const holding = async <T>(
   host: Pick<Host, 'call'>,
   id: string,
   signal: AbortSignal,
-  work: () => Promise<T>,
+  work: (held: HeldConversation) => Promise<T>,
 ): Promise<T> => {
   const ended = new AbortController()
   const lock = await host.call('agent.lock', { id }, { signal: AbortSignal.any([signal, ended.signal]) })
-  const held = lock[Symbol.asyncIterator]()
+  const events = lock[Symbol.asyncIterator]()
   try {
-    await held.next()
-    return await work()
+    const { value, done } = await events.next()
+    if (done) throw new Error(`the turn lock of ${id} ended before it was held`)
+    return await work(value)
   } finally {
     ended.abort()
-    await held.return?.()
+    await events.return?.()
   }
 }
 
 /**
  * What is done once after every run, and survives a restart: what a turn left uncommitted is put on its branch, so that
- * the branch tells how the work stands.
+ * the branch gives the status of the work.
  */
 export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
@@ -113,11 +117,11 @@ export class RunNotes {
 
   async #commit(id: string): Promise<void> {
     const host = this.#host
-    await holding(host, id, host.signal, async () => {
+    await holding(host, id, host.signal, async ({ state }) => {
       const {
         conversation: { lastRun },
         live,
-      } = await host.call('agent.conversation', { id })
+      } = state
       if (live || lastRun === undefined) return
       const { tips } = await host.call('checkouts.commitRest', { id })
       await this.#note(id, { committed: lastRun, large: tips.some(({ large, out }) => large || out !== undefined) })
@@ -134,7 +138,7 @@ export class RunNotes {
 
 const PATIENCE = 5000
 
-/** Waits a while: one copy that git is held up in must not hold up what is told of all others. */
+/** Waits at most 5 s, so that one blocked git does not delay the other cards. */
 const patiently = (work: Promise<unknown>): Promise<void> => {
   const late = Promise.withResolvers<void>()
   const timer = setTimeout(late.resolve, PATIENCE)

@@ -4,7 +4,7 @@ import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { GitFolders } from './git-folders.js'
 import { linkObjects } from './own-objects.js'
 
-/** How one command on the bench runs. */
+/** How one command in the scratch repository runs. */
 export interface ScratchRepoOptions {
   /** The index it works on, by name. */
   readonly index?: string
@@ -63,7 +63,7 @@ export class ScratchRepo {
   }
 
   /**
-   * Lays a bench beside others in a folder of the daemon's.
+   * Lays a scratch repository beside others in a folder of the daemon's.
    *
    * @param commit Tells the repository's kind of hash.
    * @param repository Tells the repository, as it is now, from any other.
@@ -120,7 +120,7 @@ export class ScratchRepo {
     )
   }
 
-  /** Runs one git command on the bench. */
+  /** Runs one git command in the scratch repository. */
   async git(args: readonly string[], options: ScratchRepoOptions = {}): Promise<GitAnswer> {
     const tree = options.tree ?? this.#empty
     return git(tree, [...(options.settings ?? []).flatMap(setting => ['-c', setting]), ...args], {
@@ -161,7 +161,7 @@ export class ScratchRepo {
     return join(this.folder, `index-${name}`)
   }
 
-  /** A folder of its own on the bench. */
+  /** A folder of its own in the scratch repository. */
   async place(name: string): Promise<string> {
     const folder = join(this.folder, name)
     await mkdir(folder, { recursive: true })

@@ -11,7 +11,7 @@ const LARGEST = 1024 * 1024
 const MOST_INDEXES = 4
 
 /**
- * Where benches are laid, and what they share.
+ * Where scratch repositories are laid, and what they share.
  *
  * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes,
  * and so are the indexes of the commits that were needed last.
@@ -28,10 +28,10 @@ export class ScratchRepos implements ScratchCache {
     this.#indexes = join(folder, 'indexes')
   }
 
-  /** Opens a bench for a repository and closes it when the work is done. */
+  /** Opens a scratch repository for a repository and closes it when the work is done. */
   async with<T>(
     { folders, own, tip }: Repository,
-    work: (bench: ScratchRepo) => Promise<T>,
+    work: (scratch: ScratchRepo) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T> {
     // Where history begins can move: it is part of every question.
@@ -39,7 +39,7 @@ export class ScratchRepos implements ScratchCache {
       ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
       () => '',
     )
-    await using bench = await ScratchRepo.open(
+    await using scratch = await ScratchRepo.open(
       this.#folder,
       folders,
       tip,
@@ -48,7 +48,7 @@ export class ScratchRepos implements ScratchCache {
       own,
       signal,
     )
-    return await work(bench)
+    return await work(scratch)
   }
 
   /** Removes what an earlier daemon left. */

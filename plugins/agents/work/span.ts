@@ -22,16 +22,16 @@ export interface Span {
 }
 
 /** Where the branch left main. A branch that main took in since is counted from its written base. */
-export const forkPoint = async (bench: ScratchRepo, { tip, base, head }: Branch): Promise<string> => {
-  const shared = head === undefined ? undefined : await bench.mergeBase(head, tip)
+export const forkPoint = async (scratch: ScratchRepo, { tip, base, head }: Branch): Promise<string> => {
+  const shared = head === undefined ? undefined : await scratch.mergeBase(head, tip)
   if (shared !== undefined && shared !== tip) return shared
-  if (await bench.contains(tip, base)) return base
+  if (await scratch.contains(tip, base)) return base
   return shared ?? emptyTree(tip)
 }
 
 /** Everything since the branch left main. */
-export const wholeSpan = async (bench: ScratchRepo, branch: Branch): Promise<Span> => {
-  const from = await forkPoint(bench, branch)
+export const wholeSpan = async (scratch: ScratchRepo, branch: Branch): Promise<Span> => {
+  const from = await forkPoint(scratch, branch)
   return { from, since: () => from }
 }
 
@@ -39,33 +39,33 @@ export const wholeSpan = async (bench: ScratchRepo, branch: Branch): Promise<Spa
  * What of the branch is still to land: everything since the last landed tip, or since it left main when it was
  * rewritten, and the paths that landings left behind.
  */
-export const outstandingSpan = async (bench: ScratchRepo, branch: Branch): Promise<Span> => {
+export const outstandingSpan = async (scratch: ScratchRepo, branch: Branch): Promise<Span> => {
   const { landedTip, tip, left = [] } = branch
-  if (landedTip === undefined || !(await bench.contains(tip, landedTip))) return wholeSpan(bench, branch)
+  if (landedTip === undefined || !(await scratch.contains(tip, landedTip))) return wholeSpan(scratch, branch)
   if (left.length === 0) return { from: landedTip, since: () => landedTip }
   const starts = new Map<string, string>()
   for (const commit of new Set(left.map(({ from }) => from))) {
-    starts.set(commit, (await bench.contains(tip, commit)) ? commit : await forkPoint(bench, branch))
+    starts.set(commit, (await scratch.contains(tip, commit)) ? commit : await forkPoint(scratch, branch))
   }
   const since = new Map(left.map(({ path, from }) => [path, starts.get(from)!]))
-  return { from: await treeBefore(bench, landedTip, since), since: path => since.get(path) ?? landedTip }
+  return { from: await treeBefore(scratch, landedTip, since), since: path => since.get(path) ?? landedTip }
 }
 
 /** The tree of a commit in which some paths are as earlier commits had them. */
 const treeBefore = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   landedTip: string,
   since: ReadonlyMap<string, string>,
 ): Promise<string> => {
   const index = 'span'
-  await bench.git(['read-tree', landedTip], { index })
+  await scratch.git(['read-tree', landedTip], { index })
   const zero = '0'.repeat(landedTip.length)
   for (const start of new Set(since.values())) {
-    const input = [...(await pairsBetween(bench, start, { tree: landedTip }))]
+    const input = [...(await pairsBetween(scratch, start, { tree: landedTip }))]
       .filter(([path]) => since.get(path) === start)
       .map(([path, { before }]) => (before ? `${before.mode} ${before.id}\t${path}\0` : `0 ${zero}\t${path}\0`))
     if (input.length > 0)
-      await bench.git(['update-index', '--replace', '-z', '--index-info'], { index, input: input.join('') })
+      await scratch.git(['update-index', '--replace', '-z', '--index-info'], { index, input: input.join('') })
   }
-  return (await bench.git(['write-tree'], { index })).text.trim()
+  return (await scratch.git(['write-tree'], { index })).text.trim()
 }

@@ -85,12 +85,12 @@ const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStat
 
 /** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
 export const changesBetween = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   repo: string,
   from: string,
   to: string,
 ): Promise<TreeChange[]> => {
-  const { text } = await bench.once([
+  const { text } = await scratch.once([
     'diff-tree',
     '-r',
     '-z',
@@ -132,15 +132,15 @@ export const changesBetween = async (
 
 /** Every path that differs between a tree and another one, or an index. */
 export const pairsBetween = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   from: string,
   to: { tree: string } | { index: string },
 ): Promise<Map<string, Pair>> => {
   const flags = ['-z', '--raw', '--no-abbrev', '--no-renames']
   const { text } =
     'tree' in to
-      ? await bench.git(['diff-tree', '-r', ...flags, from, to.tree])
-      : await bench.git(['diff-index', '--cached', ...flags, from], { index: to.index })
+      ? await scratch.git(['diff-tree', '-r', ...flags, from, to.tree])
+      : await scratch.git(['diff-index', '--cached', ...flags, from], { index: to.index })
   return new Map(
     parseRaw(text.split('\0')).raws.map(({ path, before, after }) => [
       path,
@@ -151,11 +151,11 @@ export const pairsBetween = async (
 
 /** The entries of an index that are wanted. */
 export const treeEntriesOf = async (
-  bench: ScratchRepo,
+  scratch: ScratchRepo,
   index: string,
   wanted: ReadonlySet<string>,
 ): Promise<Map<string, TreeFile>> => {
-  const { text } = await bench.git(['ls-files', '-s', '-z'], { index })
+  const { text } = await scratch.git(['ls-files', '-s', '-z'], { index })
   const entries = new Map<string, TreeFile>()
   for (const record of text.split('\0')) {
     const tab = record.indexOf('\t')

@@ -1,6 +1,7 @@
 import { accessTo, allows, type Access, type ReachFolder } from '../../reach.js'
+import { refuse } from '../../refusal.js'
+import { refuseReading, type AccessView } from './access-view.js'
 import type { WorkspacePaths } from '../files/workspace-paths.js'
-import type { AccessView } from './access-view.js'
 
 /**
  * Where a conversation works: where its turns start, and the folders they are kept to; left out: the whole workspace.
@@ -30,6 +31,22 @@ export const accessToConversation = async (
   conversation: ConversationPlace,
 ): Promise<Access | undefined> =>
   reachesAll(seen, conversation.folders) ? seen.access(conversation.startIn) : undefined
+
+/** Refuses a conversation that does not exist for a caller, with the message for one that nobody has. */
+export const refuseUnknown = (id: string): never =>
+  refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+
+/** Refuses a conversation that a caller may not see, and with `works` one in an area held for reading. */
+export const assertVisible = async (
+  seen: AccessView,
+  conversation: ConversationPlace & { readonly id: string },
+  works: boolean,
+): Promise<void> => {
+  const { id } = conversation
+  const access = await accessToConversation(seen, conversation)
+  if (access === undefined) refuseUnknown(id)
+  if (works && access === 'read') refuseReading(id)
+}
 
 /** The places of which somebody must reach all for a conversation to exist for them; undefined: it starts nowhere. */
 export const placesOfConversation = async (

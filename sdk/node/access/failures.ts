@@ -1,6 +1,6 @@
 const KEYS = 10_000
 
-/** Counts failures by key in a sliding window; memory is bounded, the keys longest unheard of go first. */
+/** Counts failures by key in a sliding window; memory is bounded, the least recently used keys are dropped first. */
 export class Failures {
   readonly #limit: number
   readonly #window: number

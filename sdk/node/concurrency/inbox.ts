@@ -1,4 +1,4 @@
-/** When whoever puts items in is asked to pause, and to go on. */
+/** When the producer is asked to pause, and to go on. */
 export interface Flow<T> {
   /** What an item weighs; 1 where left out. */
   readonly weigh?: (item: T) => number

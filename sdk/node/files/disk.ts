@@ -45,7 +45,7 @@ export const sweepTemporaries = async (root: string): Promise<void> => {
   }
 }
 
-/** Replaces a file in one step: whoever reads sees the old bytes or the new ones, also after a power cut. */
+/** Replaces a file in one step: readers see the old bytes or the new ones, also after a power cut. */
 export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // One fixed name, since writers of a name take turns: what a crash leaves behind is overwritten by the next write.

@@ -134,7 +134,7 @@ const MOST_PLAIN = 1024 * 1024
 /**
  * The text of a plain file in somebody else's reach, or undefined when there is none or it is larger than `most` bytes.
  *
- * A pipe put in its place would hold up whoever opens it, and with it the whole process.
+ * A pipe in its place would block the open, and with it the whole process.
  */
 export const readPlain = (path: string, most = MOST_PLAIN): string | undefined => {
   let file: number | undefined

@@ -5,7 +5,7 @@ import { bytesWords } from '../../sizes.js'
 /** The largest file of a private copy that is committed. */
 export const LARGEST_FILE = 512 * 1024 * 1024
 
-/** The largest file whose content is read to be shown; a larger one is told by its size alone. */
+/** The largest file whose content is shown; of a larger one only the size is. */
 export const LARGEST_SHOWN = 64 * 1024 * 1024
 
 const BATCH = 256

@@ -51,7 +51,7 @@ export const dataFolders = (state: string): string[] => {
 /**
  * Keeps the compiled program for the next start, which is quicker by it.
  *
- * It lies where no turn can write: whoever does decides what the next daemon runs. Node's own choice, a folder of
+ * It lies where no turn can write: who writes there decides what the next daemon runs. Node's own choice, a folder of
  * everybody's temporary files, is within their reach.
  */
 export const keepCompiled = (env: NodeJS.ProcessEnv): void => {

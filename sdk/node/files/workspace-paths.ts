@@ -9,7 +9,7 @@ export type FoundPath =
 
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG'])
 
-/** Finds the real location of a workspace path, `.` for the root; refuses what is no workspace path. */
+/** Finds the real location of a workspace path, `.` for the root; refuses other paths. */
 export const resolvePath = async (workspace: string, path: string): Promise<FoundPath> => {
   const segments = path === '.' ? [] : segmentsOf(path)
   try {

@@ -77,12 +77,12 @@ export class JournalStore {
     return this.#journal(name).use(async ({ exists, entries, closed }) => (exists ? { entries, closed } : undefined))
   }
 
-  /** Replaces the whole journal in one step; whoever follows the old one is done. */
+  /** Replaces the whole journal in one step; watchers of the old one end. */
   async rewrite(name: string, entries: readonly unknown[]): Promise<void> {
     await this.#journal(name).rewrite(entries.map(json))
   }
 
-  /** Gives a journal another name, its bytes as they are; whoever follows it, or has that name, is done. */
+  /** Renames a journal and keeps its bytes; watchers of it, and of a journal that had the name, end. */
   async rename(name: string, to: string): Promise<void> {
     const { extension } = formatOf(to)
     if (extension !== formatOf(name).extension)
@@ -94,7 +94,7 @@ export class JournalStore {
     await this.#journal(name).move(path)
   }
 
-  /** Removes a journal; whoever follows it is done. */
+  /** Removes a journal; its watchers end. */
   async remove(name: string): Promise<void> {
     await this.#journal(name).remove()
   }

@@ -175,7 +175,7 @@ export class JournalFile {
   /** Bytes at an offset, from memory when they are there; never beyond the last whole entry. */
   readonly bytes = (at: number, most: number = PIECE): Buffer | Promise<Buffer> => {
     const held = this.recent(at)
-    // Whoever needs more than a segment to find an entry's end reads the file.
+    // An entry whose end lies more than a segment away is read from the file.
     if (held && (held.length >= most || at + held.length === this.#size)) return held
     return this.#fileBytes(at, Math.max(0, Math.min(most, this.#size - at)))
   }

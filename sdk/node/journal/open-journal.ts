@@ -58,7 +58,7 @@ export class OpenJournal {
   constructor(site: Site) {
     this.#site = site
     this.#log = this.#open()
-    // Whoever asks hears of it; nobody has to have asked.
+    // Callers get the error; without one it must not end the process.
     this.#log.catch(() => {})
   }
 
@@ -214,7 +214,7 @@ export class OpenJournal {
     this.#sync()
   }
 
-  /** Group commit: whoever asks while a sync runs is acknowledged by the next one. */
+  /** Group commit: requests made during a sync are acknowledged by the next one. */
   #sync(): void {
     const log = this.#ready
     if (this.#syncing || !log || this.#unsynced.length === 0) return

@@ -39,7 +39,7 @@ export interface ProgramEnd {
   readonly output: string
 }
 
-/** What a group needs of whoever looks after it. */
+/** What a control group needs from its owner. */
 export interface GroupKeeper {
   readonly limits: WallLimits
   /** The `cgroup.procs` of the group's control group, where there is one. */

@@ -26,7 +26,7 @@ const openNow = new Set<string>()
 export const isLive = (path: string): boolean => openNow.has(path)
 
 /**
- * A log file that never holds up and never fails whoever writes to it.
+ * A log file whose writers never wait and never get an error.
  *
  * What cannot be written is dropped and counted, and a line says so when there is room again.
  */

@@ -19,7 +19,7 @@ export type ToldInside = { readonly ready: true } | { readonly id: number; reado
 const INSIDE = 'inside-child.js'
 
 const STARTS_MS = 20_000
-/** A socket that does not arrive, as where this process may open no more files, is never told of. */
+/** A socket that does not arrive, as when this process may open no more files, gives no event. */
 const ANSWERS_MS = 10_000
 /** The helper goes when nobody asked it for this long. */
 const RESTS_MS = 15_000

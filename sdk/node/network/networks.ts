@@ -77,7 +77,7 @@ export class Networks {
     await Promise.all([...this.#kept.values()].map(async ({ network }) => (await network).update().catch(() => {})))
   }
 
-  /** Lets go of the network of a conversation that is no more. */
+  /** Closes the network of a deleted conversation. */
   forget(id: string): void {
     const kept = this.#kept.get(id)
     this.#kept.delete(id)

@@ -116,7 +116,7 @@ const ENV = {
   GIT_ATTR_NOSYSTEM: '1',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_NO_LAZY_FETCH: '1',
-  // A list of one name that is no transport: also the fetch of a missing object, whose program the repository names.
+  // One name that no transport has: git also fetches no missing object, whose program the repository would name.
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_EDITOR: 'true',
   GIT_SEQUENCE_EDITOR: 'true',

@@ -99,7 +99,7 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
 /**
  * Ends a program behind a wall with everything in it, also while the wall is still being built.
  *
- * Until then the process inside hears no SIGTERM, does not end with its parent yet, and may have left the group
+ * Until then the process inside receives no SIGTERM, does not end with its parent yet, and may have left the group
  * already.
  */
 export const killWalled = (pid: number): void => {

@@ -13,7 +13,7 @@ export interface ChainLink {
 export const BEGINNING = '0'.repeat(64)
 
 /**
- * A JSON value in one form only, whoever writes it: keys in the order of their UTF-16 units, no blanks (RFC 8785).
+ * A JSON value in its canonical form: keys in the order of their UTF-16 units, no blanks (RFC 8785).
  *
  * Numbers and texts are as ECMAScript writes them, which is what the standard asks for; a text must be well-formed
  * Unicode.

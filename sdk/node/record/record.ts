@@ -10,7 +10,7 @@ export type Happened = Pick<Told, 'type'> & Partial<Told>
 /**
  * Writes down what happened, by the caller of a context, or by the actor named.
  *
- * It has happened when this is asked: a record that cannot be written is told to the log and undoes nothing.
+ * The thing has happened already: a record that cannot be written goes to the log and undoes nothing.
  */
 export const record = async (
   host: Pick<Host, 'call' | 'serves' | 'log'>,

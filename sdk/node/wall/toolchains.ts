@@ -8,7 +8,7 @@ import type { Mount } from './spec.js'
 interface Toolchain {
   /** Its folder below the home folder. */
   readonly folder: string
-  /** The variable that names the folder where it is another one. */
+  /** The variable that names the folder when it is not the default. */
   readonly variable?: string
   /** The parts that are shown; left out: the whole folder. */
   readonly parts?: readonly string[]
@@ -58,7 +58,7 @@ export const toolchainMounts = (): Mount[] =>
     }),
   )
 
-/** What tells the programs of a toolchain where it is, now that the home folder is another one. */
+/** What tells the programs of a toolchain where it is, although the home folder differs. */
 export const toolchainEnv = (): Env =>
   Object.fromEntries(
     found().flatMap(({ path, toolchain: { variable } }) => (variable === undefined ? [] : [[variable, path]])),

@@ -93,7 +93,7 @@ export const runWalled = async (
     limits?.ended({ code: result.code, output: result.stdout.subarray(-LAST_WORDS).toString() + result.stderr })
     return result
   } finally {
-    // Whoever waits for it learns why it was ended, also when the turn ends over it.
+    // Callers learn why it was ended, also when the turn ends because of it.
     limits?.check()
   }
 }

@@ -115,7 +115,7 @@ t.test('what comes back replaces what was there, and what cannot be read is told
   const { daemon, text } = await handed(t)
   const { workspace, data } = daemon
   await runTurn(daemon.client, 'other', 'say other')
-  const { messages } = (await daemon.kernel.calls.answer('agent.transcript', { id: 'c' }, PLUGIN)) as {
+  const { messages } = (await daemon.kernel.calls.answer('GET /agents/{id}/transcript', { id: 'c' }, PLUGIN)) as {
     messages: object[]
   }
   await daemon.stop()
@@ -125,7 +125,8 @@ t.test('what comes back replaces what was there, and what cannot be read is told
   writeFileSync(join(folder, 'bad.json'), '{')
   const next = await daemonWith(t, ['agent'], { workspace, data })
   t.same(
-    ((await next.kernel.calls.answer('agent.transcript', { id: 'c' }, PLUGIN)) as { messages: object[] }).messages,
+    ((await next.kernel.calls.answer('GET /agents/{id}/transcript', { id: 'c' }, PLUGIN)) as { messages: object[] })
+      .messages,
     messages,
   )
   t.match(await refusal(next.kernel.calls.answer('agent.conversation', { id: 'other' }, PLUGIN)), { status: 404 })

@@ -22,7 +22,7 @@ export const state = (daemon: Support, id: string): Promise<ConversationState> =
 
 /** A conversation's record. */
 export const transcript = (daemon: Support, id: string): Promise<TranscriptPage> =>
-  inner(daemon, 'agent.transcript', { id })
+  inner(daemon, 'GET /agents/{id}/transcript', { id })
 
 /** What a call was refused with. */
 export const refusal = async (call: Promise<unknown>): Promise<{ status?: number; message: string }> => {

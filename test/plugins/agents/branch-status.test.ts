@@ -25,14 +25,14 @@ const talk = (bed: Bed, id: string, branch: string): Conversation => ({
 
 const standingsOf = (bed: Bed) => {
   const failures: string[] = []
-  const standings = new BranchStatuses({
+  const statuses = new BranchStatuses({
     workspace: bed.main,
-    benches: new ScratchRepos(bed.folder),
+    scratchRepos: new ScratchRepos(bed.folder),
     refs: new Refs(),
     signal: new AbortController().signal,
     failed: message => failures.push(message),
   })
-  return { standings, failures }
+  return { statuses, failures }
 }
 
 t.test(
@@ -46,38 +46,38 @@ t.test(
       return talk(bed, `n-${at}`, `agent/n-${at}`)
     })
     inGit(bed.main, 'pack-refs', '--all')
-    const { standings, failures } = standingsOf(bed)
+    const { statuses, failures } = standingsOf(bed)
     for (const conversation of conversations) {
-      t.same(await standings.of(conversation), { work: 'outstanding', diff: { files: 1, insertions: 1, deletions: 1 } })
+      t.same(await statuses.of(conversation), { work: 'outstanding', diff: { files: 1, insertions: 1, deletions: 1 } })
     }
     const { PATH } = process.env
     process.env.PATH = ''
-    const round = standings.round()
+    const round = statuses.round()
     try {
-      for (const conversation of conversations) t.equal((await standings.of(conversation, round)).work, 'outstanding')
+      for (const conversation of conversations) t.equal((await statuses.of(conversation, round)).work, 'outstanding')
     } finally {
       process.env.PATH = PATH
     }
     t.same(failures, [], 'no git was asked for')
     writeFileSync(join(bed.main, 'a.txt'), 'agent\n')
-    t.equal((await standings.of(conversations[0]!)).work, 'landed')
+    t.equal((await statuses.of(conversations[0]!)).work, 'landed')
     inGit(bed.main, 'checkout', '-q', '--', 'a.txt')
-    t.equal((await standings.of(conversations[0]!)).work, 'outstanding')
+    t.equal((await statuses.of(conversations[0]!)).work, 'outstanding')
     inGit(bed.main, 'merge', '-q', '--ff-only', bed.branch)
-    t.equal((await standings.of(conversations[0]!)).work, 'landed')
+    t.equal((await statuses.of(conversations[0]!)).work, 'landed')
   },
 )
 
 t.test('nothing made is none, the shared tree too, and what cannot be read is told', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
-  const { standings, failures } = standingsOf(bed)
+  const { statuses, failures } = standingsOf(bed)
   const conversation = talk(bed, 'c-1', bed.branch)
-  t.same(await standings.of(conversation), { work: 'none' })
+  t.same(await statuses.of(conversation), { work: 'none' })
   const { branch: _branch, ...shared } = conversation
-  t.same(await standings.of(shared), { work: 'none' })
+  t.same(await statuses.of(shared), { work: 'none' })
   inGit(bed.main, 'update-ref', '--no-deref', 'refs/heads/agent/broken', bed.head)
   writeFileSync(join(bed.main, '.git/refs/heads/agent/broken'), `${'1'.repeat(40)}\n`)
-  t.same(await standings.of(talk(bed, 'broken', 'agent/broken')), { work: 'outstanding' }, 'and never taken for landed')
+  t.same(await statuses.of(talk(bed, 'broken', 'agent/broken')), { work: 'outstanding' }, 'and never taken for landed')
   t.same(failures, ['a repository could not be compared'])
 })
 

@@ -7,7 +7,7 @@ import type { CheckoutRepo } from '../../../plugins/agent/contract.js'
 /** What a child is to land, and at which of its writes in the tree it dies or the disk is full. */
 export interface CrashOrder {
   readonly workspace: string
-  readonly benches: string
+  readonly scratchRepos: string
   readonly records: string
   readonly branch: string
   readonly tip: string
@@ -17,7 +17,7 @@ export interface CrashOrder {
 }
 
 let writes = 0
-const { how, at, workspace, benches, records, branch, tip, checkout } = JSON.parse(process.argv[2]!) as CrashOrder
+const { how, at, workspace, scratchRepos, records, branch, tip, checkout } = JSON.parse(process.argv[2]!) as CrashOrder
 
 for (const name of [
   'rename',
@@ -61,7 +61,7 @@ try {
   await landRepo(
     {
       workspace,
-      benches: new ScratchRepos(benches),
+      scratchRepos: new ScratchRepos(scratchRepos),
       refs: new Refs(),
       locks: new KeyedMutex(),
       records: new LandingRecords(files as never),

@@ -49,7 +49,7 @@ const landAndDie = (bed: Bed, how: CrashOrder['how'], at: number) => {
   rmSync(records, { recursive: true, force: true })
   const order: CrashOrder = {
     workspace: bed.main,
-    benches: bed.folder,
+    scratchRepos: bed.folder,
     records,
     branch: bed.branch,
     tip: bed.tip,
@@ -82,7 +82,7 @@ const recover = async (bed: Bed, found: LandingRecord[], told: unknown[]): Promi
     records,
     host: host as never,
     notes: {} as never,
-    standings: {} as never,
+    statuses: {} as never,
     turns: new KeyedMutex(),
   }).recover()
   return records.open()

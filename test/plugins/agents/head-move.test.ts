@@ -12,7 +12,7 @@ import { Bed, inGit, memoryFiles } from './support.js'
 
 const moveOf = async (bed: Bed, from: string, to: string, commits: readonly string[]) => {
   const here = { folders: gitFolders(bed.main)!, tip: from } as Repository
-  return new ScratchRepos(bed.folder).with(here, bench => headMove(bench, from, to, commits))
+  return new ScratchRepos(bed.folder).with(here, scratch => headMove(scratch, from, to, commits))
 }
 
 const write = (folder: string, path: string, text: string): void => {
@@ -101,18 +101,18 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   const made = () =>
     new BranchStatuses({
       workspace: bed.main,
-      benches: new ScratchRepos(bed.folder),
+      scratchRepos: new ScratchRepos(bed.folder),
       refs: new Refs(),
       signal: new AbortController().signal,
       files,
       failed: message => failures.push(message),
     })
-  const all = async (standings: BranchStatuses) => {
-    const round = standings.round()
-    return Promise.all(talks.map(async conversation => [conversation.id, await standings.of(conversation, round)]))
+  const all = async (statuses: BranchStatuses) => {
+    const round = statuses.round()
+    return Promise.all(talks.map(async conversation => [conversation.id, await statuses.of(conversation, round)]))
   }
-  let standings = made()
-  await all(standings)
+  let statuses = made()
+  await all(statuses)
   const moves: readonly (readonly [string, () => unknown])[] = [
     ['another file is committed', () => write(bed.main, 'other.txt', 'other\n')],
     ['the same work is committed', () => write(bed.main, 'own.txt', 'own\n')],
@@ -147,11 +147,11 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
   ]
   for (const [what, move] of moves) {
     if (move() !== STAYS && inGit(bed.main, 'status', '--porcelain') !== '') bed.commit(bed.main, what)
-    t.same(await all(standings), await all(made()), what)
-    await standings.close()
-    standings = made()
-    await standings.open()
-    t.same(await all(standings), await all(made()), `${what}, after a restart`)
+    t.same(await all(statuses), await all(made()), what)
+    await statuses.close()
+    statuses = made()
+    await statuses.open()
+    t.same(await all(statuses), await all(made()), `${what}, after a restart`)
   }
   t.same(failures, [])
 })

@@ -29,7 +29,7 @@ const board = (files = memoryFiles()) => {
     new RosterBook({
       files,
       notes: { commit: async () => {}, landed: () => undefined },
-      standings: { round: () => ({}), of: async () => ({ work: 'none' }) } as never,
+      statuses: { round: () => ({}), of: async () => ({ work: 'none' }) } as never,
       conversations: async () => {
         const states = [...talks.values()].map(stateOf)
         if (hold) await new Promise<void>(resolve => held.push(resolve))

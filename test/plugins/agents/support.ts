@@ -71,7 +71,7 @@ export class Bed {
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
       workspace: this.main,
-      benches: new ScratchRepos(this.folder),
+      scratchRepos: new ScratchRepos(this.folder),
       refs: new Refs(),
       locks: new KeyedMutex(),
       records: new LandingRecords(memoryFiles()),

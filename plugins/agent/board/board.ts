@@ -1,18 +1,18 @@
 import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
-import type { LandRequest, WaitingMessages } from '../contract.js'
-import type { Conversations } from './conversations.js'
+import type { Conversation, LandRequest, WaitingMessages } from '../contract.js'
+import type { Conversations } from '../conversations/conversations.js'
 import type { Copies } from '../copies/copies.js'
 import type { Engine } from '../turn/engine.js'
-import type { Eraser } from './eraser.js'
+import type { Eraser } from '../conversations/eraser.js'
 import type { QueuedMessage } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { shownMessages, type Queue } from '../queue/queue.js'
-import type { Search } from './search.js'
-import type { Transcripts } from './transcripts.js'
+import type { Search } from '../conversations/search.js'
+import type { Transcripts } from '../conversations/transcripts.js'
 
-/** What the fleet's calls about conversations and their queues stand on. */
+/** What the calls about conversations and their queues stand on. */
 export interface BoardDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -24,6 +24,8 @@ export interface BoardDeps {
   readonly locks: KeyedMutex
   readonly changed: (id: string) => void
   readonly eraser: Pick<Eraser, 'erase'>
+  /** Called with each conversation that was archived, as it was before. */
+  readonly archived: (conversation: Conversation) => void
 }
 
 /** What is done with conversations beside running their turns: marks, the queue, the archive. */
@@ -36,7 +38,10 @@ export class Board {
 
   async rename(id: string, title: string): Promise<void> {
     const { conversations } = this.#deps
-    await conversations.change(conversations.get(id).id, { title, titleBy: 'person' })
+    const words = title.trim()
+    if (words === '')
+      refuse('invalid', 'title: expected words, found blanks only', { errors: [{ path: 'title', expected: 'words' }] })
+    await conversations.change(conversations.get(id).id, { title: words, titleBy: 'person' })
   }
 
   async seen(ids: readonly string[]): Promise<void> {
@@ -46,11 +51,10 @@ export class Board {
     await Promise.all(ids.map(id => conversations.change(id, { seenAt })))
   }
 
-  async requestLand(id: string, request: LandRequest | undefined): Promise<void> {
+  /** Writes down who asks for a landing; the first who asked stays named. */
+  async requestLand(id: string, landRequested: LandRequest): Promise<void> {
     const { conversations } = this.#deps
-    const { landRequested } = conversations.get(id)
-    if (landRequested && request) return
-    await conversations.change(id, { landRequested: request })
+    if (!conversations.get(id).landRequested) await conversations.change(id, { landRequested })
   }
 
   async autoLand(id: string, autoLand: boolean | undefined): Promise<void> {
@@ -105,16 +109,18 @@ export class Board {
     })
   }
 
-  /** Puts a conversation away. One that is away already stays so. */
+  /** Archives a conversation, unless it is archived already. */
   async archive(id: string): Promise<void> {
-    const { conversations, copies, queue } = this.#deps
+    const { archived, conversations, copies, queue } = this.#deps
     await this.#quiet(id, 'archive it', async () => {
-      const { archivedAt, branch, repos } = conversations.get(id)
+      const conversation = conversations.get(id)
+      const { archivedAt, branch, repos } = conversation
       if (archivedAt !== undefined) return
       if (branch) await copies.retire(id, repos)
       failpoint('agent.archive.retired')
       await queue.resume(id)
       await conversations.change(id, { archivedAt: this.#moment() })
+      archived(conversation)
     })
   }
 
@@ -163,7 +169,7 @@ export class Board {
     })
   }
 
-  /** A moment no other conversation was put away at: lists are paged by it. */
+  /** A moment at which no other conversation was archived: lists are paged by it. */
   #moment(): number {
     const taken = new Set(this.#deps.conversations.all.map(({ archivedAt }) => archivedAt))
     let at = Date.now()
