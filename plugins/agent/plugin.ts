@@ -306,7 +306,7 @@ export const activate = async (host: Host): Promise<void> => {
         look,
         resumes,
       }),
-      ...cardCalls({ host, cards, conversations, journal, look }),
+      ...cardCalls({ host, engine, cards, conversations, journal, look, reach: areas => askReach(host, areas) }),
       ...conversationCalls({ ...rewinding, engine, host, eraser, look }),
       ...boardCalls({
         host,

@@ -1,11 +1,13 @@
 import '../support/power.js'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { CardDraft, TurnRequest } from '../../plugins/agent/providers/adapter.js'
 import { Anchors } from '../../plugins/agent/conversations/anchors.js'
-import type { Conversation, TurnInput } from '../../plugins/agent/contract.js'
+import type { CardReply, Conversation, TurnInput } from '../../plugins/agent/contract.js'
 import { FrameLog } from '../../plugins/agent/turn/frame-log.js'
 import type { Frame } from '../../plugins/agent/turn/frames.js'
+import { restart } from '../../plugins/agent/turn/recovery.js'
 import type { Acceptance } from '../../plugins/agent/queue/lines.js'
 import { Queue } from '../../plugins/agent/queue/queue.js'
 import type { RunMessage } from '../../plugins/agent/turn/run-entry.js'
@@ -14,6 +16,7 @@ import { Transcripts } from '../../plugins/agent/conversations/transcripts.js'
 import { pack } from '../../plugins/system/bundles/packing.js'
 import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import type { Journals } from '../../sdk/index.js'
+import { engineOn } from '../plugins/agent/engine-support.js'
 import { cutEverywhere, type Promised } from '../support/cuts.js'
 import { daemonWith, folderOf, makeWorkspace } from '../support/daemon.js'
 import { canCut, Disk } from '../support/power.js'
@@ -171,6 +174,74 @@ t.test('frames that people act on', options, t =>
       withJournals(folder, async journals =>
         (await journals.read<{ event: Frame }>('frames/r-1')).map(({ event }) => event.kind),
       ),
+  }),
+)
+
+/** An engine whose turns ask once, and what became of the turn that the journals hold. */
+const askingOn = (t: Test, journal: Journals) => {
+  const handed = Promise.withResolvers<TurnRequest>()
+  const begun = Promise.withResolvers<void>()
+  const asks = Promise.withResolvers<void>()
+  const made = engineOn(
+    t,
+    async function* (request, io) {
+      handed.resolve(request)
+      begun.resolve()
+      await asks.promise
+      await io.raise({ kind: 'question', questions: [{ question: 'Go on?', options: [] }] } as unknown as CardDraft)
+      await new Promise(() => {})
+    },
+    { journal },
+  )
+  const found = async (): Promise<string> => {
+    const { engine, queue, conversations, cards } = made
+    for (const conversation of await queue.load()) conversations.open(conversation)
+    await restart({
+      engine,
+      conversations,
+      queue,
+      cards,
+      journal,
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+      resumes: async () => true,
+      sweep: async () => {},
+      lands: () => false,
+    })
+    const turn = engine.live('c')
+    if (!turn) return 'nothing'
+    if (turn.state === 'parked') return 'asked'
+    const { resume } = await handed.promise
+    return resume?.replies ? `answered ${JSON.stringify(resume.replies.map(({ reply }) => reply))}` : 'begun'
+  }
+  return { ...made, asks, begun, found }
+}
+
+t.test('an answer to a card, with the turn that asked', options, t =>
+  cutEverywhere<string>(t, {
+    first: 'nothing',
+    drive: (folder, promised) =>
+      withJournals(folder, async journals => {
+        const { engine, cards, send, asks, begun } = askingOn(t, journals)
+        await promised.step('begun', () => send({}))
+        await begun.promise
+        const turn = engine.live('c')!
+        const requestId = `${turn.run}.1`
+        await promised.step('asked', async () => {
+          asks.resolve()
+          while (!cards.isOpen(requestId)) await new Promise(setImmediate)
+          await turn.log.settled()
+        })
+        const reply: CardReply = { kind: 'question', requestId, answers: { 'Go on?': 'yes' } }
+        await promised.step(`answered ${JSON.stringify([reply])}`, () => cards.reply(reply, { by: 'a', lands: true }))
+        await engine.close()
+      }),
+    found: folder =>
+      withJournals(folder, async journals => {
+        const { engine, found } = askingOn(t, journals)
+        const state = await found()
+        await engine.close()
+        return state
+      }),
   }),
 )
 

@@ -43,6 +43,11 @@ export class OpenCards {
     return (this.#open.get(requestId) ?? this.#answered.get(requestId))?.conversationId
   }
 
+  /** Whether a card waits for its answer. */
+  isOpen(requestId: string): boolean {
+    return this.#open.has(requestId)
+  }
+
   /** The kind of a card that is up or was answered. */
   kindOf(requestId: string): Card['kind'] | undefined {
     return this.#open.get(requestId)?.card.kind ?? this.#answered.get(requestId)?.reply?.kind

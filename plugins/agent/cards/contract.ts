@@ -11,7 +11,7 @@ export interface CardCalls {
    * at least a maintainer, and no token answers the two that move money.
    *
    * - 403: an offer is answered by a maintainer, one that moves money by a person, a card of another conversation by
-   *   no editor token
+   *   no editor token, a card of a turn that may write in a folder by nobody who may only read that folder
    * - 404: no card with that `requestId`
    * - 409: the card was answered otherwise, or its turn ended
    * - 422: the card is of another kind, or an answer names a question that was not asked

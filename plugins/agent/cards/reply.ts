@@ -1,15 +1,16 @@
-import { refuse } from '../../../sdk/index.js'
-import type { Journals } from '../../../sdk/index.js'
+import { commonReach, refuse } from '../../../sdk/index.js'
+import type { Journals, Reach, ReachFolder } from '../../../sdk/index.js'
 import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
-import { refuseReading } from '../../../sdk/node/access/access-view.js'
+import { refuseReading, type AccessView } from '../../../sdk/node/access/access-view.js'
 import { assertMayDecide, assertReaches, type Sender } from '../conversations/access.js'
 import { isOffer } from './kinds.js'
 import type { OpenCards } from './cards.js'
-import type { CardReply } from '../contract.js'
+import type { CardReply, Conversation } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
+import type { Engine } from '../turn/engine.js'
 import { framesOf } from '../turn/frame-log.js'
 import type { Frame } from '../turn/frames.js'
-import type { ViewOf } from '../conversations/access-view.js'
+import { assertWorksEverywhere, type ViewOf } from '../conversations/access-view.js'
 
 /** What answering a card needs. */
 export interface ReplyDeps {
@@ -17,6 +18,9 @@ export interface ReplyDeps {
   readonly conversations: Conversations
   readonly journal: Pick<Journals, 'read'>
   readonly look: ViewOf
+  readonly engine: Pick<Engine, 'live'>
+  /** What areas reach together, whoever holds them. */
+  readonly reach: (areas: readonly string[]) => Promise<readonly ReachFolder[]>
 }
 
 /** Carries a person's answer to the card it is for. */
@@ -26,13 +30,29 @@ export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }
   const conversationId =
     cards.conversationOf(requestId) ?? (await settledEarlier({ cards, conversations, journal }, answer))
   const conversation = conversationId === undefined ? undefined : conversations.find(conversationId)
-  const access = conversation && (await accessToConversation(await look(caller), conversation))
+  const seen = await look(caller)
+  const access = conversation && (await accessToConversation(seen, conversation))
   if (!conversation || !access) return refuse('not-found', `there is no card ${JSON.stringify(requestId.slice(0, 80))}`)
   if (access === 'read') refuseReading(conversation.id)
   assertReaches(caller, conversation)
+  await assertWorksWith(deps, conversation, requestId, seen)
   for (const kind of new Set([answer.kind, cards.kindOf(requestId)]))
     if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
   await cards.reply(answer, { by: caller.actor, lands: held === undefined })
+}
+
+/** Refuses an answer to a turn that may write where its sender only reads. */
+const assertWorksWith = async (
+  { cards, engine, reach }: ReplyDeps,
+  { id, folders }: Conversation,
+  requestId: string,
+  seen: AccessView,
+): Promise<void> => {
+  const turn = cards.isOpen(requestId) ? engine.live(id) : undefined
+  if (!turn || !seen.reach) return
+  const { limits } = turn.message
+  const reached: Reach = commonReach(limits && (await reach(limits.areas)), folders)
+  assertWorksEverywhere(seen, reached, 'the turn that asks may write')
 }
 
 /** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */

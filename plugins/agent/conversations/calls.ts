@@ -1,9 +1,9 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import { accessToConversation } from '../../../sdk/node/access/conversation-reach.js'
+import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import { ok } from '../ok.js'
 import type { Engine } from '../turn/engine.js'
 import { senderOf } from './access.js'
-import { assertVisibleIn, type ViewOf } from './access-view.js'
+import { assertWorksEverywhere, type ViewOf } from './access-view.js'
 import type { ConversationCalls } from './contract.js'
 import type { Eraser } from './eraser.js'
 import { landed, locked } from './landing.js'
@@ -20,10 +20,12 @@ export interface ConversationCallsDeps extends RewindDeps {
 /** Serves conversations and their records. */
 export const conversationCalls = (deps: ConversationCallsDeps): Handlers<ConversationCalls> => {
   const { host, engine, conversations, copies, eraser, locks, look } = deps
-  const see = assertVisibleIn(conversations, look)
   return {
     'POST /agent/rewind': async (input, context) => {
-      await see(input.conversationId, context.caller)
+      const conversation = conversations.get(input.conversationId)
+      const seen = await look(context.caller)
+      await assertVisible(seen, conversation, true)
+      assertWorksEverywhere(seen, conversation.folders, 'going back changes files')
       return rewind(deps, input, await senderOf(host, context), context.signal)
     },
     'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),

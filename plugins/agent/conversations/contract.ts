@@ -38,6 +38,7 @@ export interface ConversationCalls {
    * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved
    * states.
    *
+   * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record
    * - 409: a turn is running or parked, or the message is not a person's or has no saved state
    * - 424: git refused; nothing was cut

@@ -131,11 +131,14 @@ export class RunEntry {
     return this.#write(this.#fields)
   }
 
-  /** Changes what the entry says, a field that is undefined goes; in the journal when it returns. */
-  change(patch: Change): Promise<void> {
+  /**
+   * Changes what the entry says, a field that is undefined goes; in the journal when it returns, and with `flush` a
+   * power cut takes back neither it nor what was written before.
+   */
+  change(patch: Change, { flush = false } = {}): Promise<void> {
     const line = lineOf(patch)
     this.#fields = merged([this.#fields, line]) as EntryFields
-    return this.#write(line)
+    return this.#write(line, flush)
   }
 
   /** The run is over: nothing is written after this. */
@@ -144,7 +147,7 @@ export class RunEntry {
     return this.#next(() => this.#journals.remove(this.#name))
   }
 
-  #write(line: Line): Promise<void> {
+  #write(line: Line, flush = false): Promise<void> {
     const state = line.state === undefined ? 0 : JSON.stringify(line.state).length
     return this.#next(async () => {
       if (this.#removed) return
@@ -155,7 +158,7 @@ export class RunEntry {
         this.#bytes = state
         return this.#journals.rewrite(this.#name, [this.#fields])
       }
-      await this.#journals.append(this.#name, [line])
+      await this.#journals.append(this.#name, [line], { flush })
     })
   }
 

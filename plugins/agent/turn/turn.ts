@@ -204,12 +204,14 @@ export class Turn {
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
     const { tool, todo, helpers } = this.record
-    const cards = [...this.#up.values()].map(({ card, at }): OpenCard => ({
-      requestId: card.requestId,
-      kind: card.kind,
-      title: lineOf(card),
-      raisedAt: at,
-    }))
+    const cards = [...this.#up.values()]
+      .filter(({ card }) => this.#host.cards.isOpen(card.requestId))
+      .map(({ card, at }): OpenCard => ({
+        requestId: card.requestId,
+        kind: card.kind,
+        title: lineOf(card),
+        raisedAt: at,
+      }))
     return {
       run: this.run,
       state: this.state,
@@ -284,7 +286,8 @@ export class Turn {
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     if (!this.#up.has(requestId)) void this.#enter('card-raised')
     this.#up.set(requestId, { ...parked, answered: resolve })
-    await this.entry.change({ parked: this.#parked })
+    // With it, the answer in the log is enough for the next start to find the turn and give it that answer.
+    await this.entry.change({ parked: this.#parked }, { flush: true })
     failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
     if (!this.#up.has(requestId)) return promise
@@ -293,7 +296,8 @@ export class Turn {
       conversationId: this.conversationId,
       answer: (reply, from) => this.#answer(requestId, reply, from),
     })
-    if (!this.record.card(requestId)) this.log.push(card)
+    if (this.record.card(requestId)) this.#host.changed(this.conversationId)
+    else this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
     return promise
   }

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { OpenCards } from '../../../plugins/agent/cards/cards.js'
+import type { TurnIo } from '../../../plugins/agent/providers/adapter.js'
 import type { CardReply, Frame } from '../../../plugins/agent/contract.js'
 import type { Journals, Refusal } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 import { engineOn } from './engine-support.js'
 
 const HOUR = 3_600_000
-const NEVER = { delays: [HOUR], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 }
+const NEVER = { delays: [HOUR], mostMs: 3 * HOUR, probeMs: HOUR, random: () => 0.5 }
 const ticks = async (count: number) => {
   for (let n = 0; n < count; n++) await new Promise(setImmediate)
 }
@@ -130,6 +131,107 @@ for (const [moment, isAt] of Object.entries({
     },
   )
 }
+
+const lineOf = (entries: readonly unknown[]): string => JSON.stringify(entries)
+const untilStopped = (io: TurnIo) => new Promise(resolve => io.signal.addEventListener('abort', resolve))
+
+t.test('a stop that comes as a planned resume begins stops the turn that is resumed', { timeout: 60_000 }, async t => {
+  const whole = journalsIn(t)
+  let stopped: Promise<void> | undefined
+  const { engine, queue, resumes, conversations, send } = engineOn(
+    t,
+    async function* ({ attempt }, io): AsyncIterable<Frame> {
+      if (attempt > 1) await untilStopped(io)
+      else yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
+    },
+    {
+      outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 },
+      journal: {
+        ...whole,
+        append: (name, entries, options) => {
+          const line = lineOf(entries)
+          if (line.includes('"line":"accept"') && line.includes('"resumed"')) stopped ??= resumes!.stop('c')
+          return whole.append(name, entries, options)
+        },
+      },
+    },
+  )
+  await send({})
+  await engine.live('c')?.ended
+  while (!stopped) await ticks(1)
+  await stopped
+  t.same([engine.live('c'), queue.resumable('c')?.at], [undefined, undefined])
+  t.equal(conversations.get('c').lastEnd, 'stopped')
+})
+
+t.test('a turn that a message starts as a stop drops a plan is not marked as stopped', { timeout: 60_000 }, async t => {
+  const whole = journalsIn(t)
+  let stopped: Promise<void> | undefined
+  let sent: ReturnType<typeof send> | undefined
+  let ran = 0
+  const { engine, resumes, conversations, send } = engineOn(
+    t,
+    async function* (_, io): AsyncIterable<Frame> {
+      ran += 1
+      if (ran > 1) await untilStopped(io)
+      else yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
+    },
+    {
+      outages: NEVER,
+      journal: {
+        ...whole,
+        append: (name, entries, options) => {
+          if (lineOf(entries).includes('"line":"ended"')) {
+            stopped ??= resumes!.stop('c')
+            sent ??= send({})
+          }
+          return whole.append(name, entries, options)
+        },
+      },
+    },
+  )
+  await send({})
+  await engine.live('c')?.ended
+  t.match(await sent, { delivery: 'started' })
+  await stopped
+  t.ok(engine.live('c'))
+  t.equal(conversations.get('c').lastEnd, undefined)
+  await engine.stop('c')
+})
+
+t.test(
+  'a stop of a turn whose end is being written waits for nothing else, so what waits waits',
+  { timeout: 60_000 },
+  async t => {
+    const whole = journalsIn(t)
+    const gate = Promise.withResolvers<void>()
+    let stopped: Promise<void> | undefined
+    const { engine, queue, resumes, send } = engineOn(
+      t,
+      async function* (): AsyncIterable<Frame> {
+        await gate.promise
+        yield { kind: 'delta', text: 'x' }
+      },
+      {
+        words: false,
+        outages: NEVER,
+        journal: {
+          ...whole,
+          append: (name, entries, options) => {
+            if (name.startsWith('transcripts')) stopped ??= resumes!.stop('c')
+            return whole.append(name, entries, options)
+          },
+        },
+      },
+    )
+    await send({})
+    await send({ prompt: 'later' })
+    gate.resolve()
+    await engine.live('c')?.ended
+    await stopped
+    t.same([engine.live('c'), queue.waiting('c').length, queue.paused('c')], [undefined, 1, true])
+  },
+)
 
 t.test('a message that comes as a turn leaves its conversation has its turn', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)

@@ -54,6 +54,13 @@ export const engineOn = (
     state = true,
     others = [] as ProviderAdapter[],
     outages = undefined as OutageTimes | undefined,
+    prepare = (async () => ({
+      root: '/',
+      cwd: '/',
+      preamble: '',
+      attachments: [],
+      mentions: [],
+    })) as TurnEnvironment['prepare'],
   } = {},
 ) => {
   const adapter: ProviderAdapter = {
@@ -84,7 +91,7 @@ export const engineOn = (
   const providers = new Providers(memoryStore(), log, [adapter, ...others])
   const [decisions, locks, cards] = [new KeyedMutex(), new KeyedMutex(), new OpenCards()]
   const environment: TurnEnvironment = {
-    prepare: async () => ({ root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] }),
+    prepare,
     refresh: nothing,
     settle: nothing,
     io: (turn, prepared, adapterRun) =>

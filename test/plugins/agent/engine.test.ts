@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ProviderAdapter, ToolResult, TurnRequest } from '../../../plugins/agent/providers/adapter.js'
 import type { Toolbox } from '../../../plugins/agent/tools/toolbox.js'
-import type { Journals } from '../../../sdk/index.js'
+import { refuse, type Journals } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 import { asking, engineOn } from './engine-support.js'
 import { exactly } from '../../support/lists.js'
@@ -82,7 +82,7 @@ t.test('what an adapter leaves open is closed before done, and its own done does
     yield { kind: 'done', reason: 'failed' }
     yield { kind: 'tool_call', id: 'c1', name: 'Left', category: 'other', status: 'pending' }
     void io.raise({ kind: 'plan', text: 'do it' })
-    await new Promise(resolve => setImmediate(resolve))
+    while (!engine.live('c')?.live.cards.length) await new Promise(resolve => setImmediate(resolve))
   })
   const { run } = await send({})
   await engine.live('c')?.ended
@@ -168,6 +168,67 @@ t.test('a turn whose frames cannot be written any more is stopped, and ended as 
     exactly('thinking', 'thinking', 'error', 'done'),
   )
   t.match((await frames(run)).at(-1), { reason: 'failed' })
+})
+
+t.test('a turn whose tree cannot be made ready ends as failed, says why, and frees its conversation', async t => {
+  let missing = true
+  const { engine, send, frames, conversations } = engineOn(
+    t,
+    async function* () {
+      yield { kind: 'delta', text: 'worked' }
+    },
+    {
+      prepare: async () =>
+        missing
+          ? refuse('missing-program', 'git is missing: install it')
+          : { root: '/', cwd: '/', preamble: '', attachments: [], mentions: [] },
+    },
+  )
+  const { run } = await send({})
+  await engine.live('c')?.ended
+  t.match(
+    await frames(run),
+    exactly({ kind: 'error', message: 'git is missing: install it' }, { kind: 'done', reason: 'failed' }),
+  )
+  t.match(conversations.get('c'), { lastEnd: 'failed', failure: 'git is missing: install it' })
+  missing = false
+  const { run: next, delivery } = await send({})
+  t.equal(delivery, 'started')
+  await engine.live('c')?.ended
+  t.match((await frames(next)).at(-1), { kind: 'done', reason: 'completed' })
+})
+
+t.test('a turn whose end cannot be written is given up: its conversation says why, and is free', async t => {
+  const { setTimeout: later } = globalThis
+  t.intercept(globalThis, 'setTimeout', {
+    value: (work: () => void, ms: number, ...more: []) => later(work, ms >= 500 && ms <= 5_000 ? 1 : ms, ...more),
+  })
+  const whole = journalsIn(t)
+  let broken = true
+  let tries = 0
+  const append: Journals['append'] = (name, ...rest) => {
+    if (!broken || !name.startsWith('transcripts/')) return whole.append(name, ...rest)
+    tries += 1
+    return Promise.reject(new Error('the disk is broken'))
+  }
+  const { engine, send, frames, conversations, journal } = engineOn(
+    t,
+    async function* () {
+      yield { kind: 'delta', text: 'worked' }
+    },
+    { journal: { ...whole, append } },
+  )
+  const { run } = await send({})
+  await engine.live('c')?.ended
+  t.equal(tries, 4)
+  t.equal(engine.live('c'), undefined)
+  t.match(conversations.get('c'), { lastEnd: 'failed', failure: 'the end of the turn could not be written' })
+  t.same(await journal.list('runs/'), [`runs/${run}`], 'the next start ends it')
+  broken = false
+  const { run: next, delivery } = await send({})
+  t.equal(delivery, 'started')
+  await engine.live('c')?.ended
+  t.match((await frames(next)).at(-1), { kind: 'done', reason: 'completed' })
 })
 
 t.test('a harness the provider does not have is refused, and leaves no trace', async t => {

@@ -325,6 +325,35 @@ t.test('where the record cannot be cut, the files are as they were', async t => 
   t.match(await rewind(daemon, 2), { dropped: 2 })
 })
 
+t.test('a message that comes while a conversation goes back starts on the state it goes back to', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  await twoTurns(daemon)
+  const { journals } = daemon.kernel
+  const { rewrite } = journals
+  const sent = Promise.withResolvers<{ run: string }>()
+  journals.rewrite = async (name, entries) => {
+    if (name === 'agent/transcripts/r') {
+      sent.resolve(daemon.client.call('POST /agent', { conversationId: 'r', prompt: 'read a.txt' }))
+      // A message that waits for nothing has begun its turn by then.
+      for (let calls = 0; calls < 50; calls++) await daemon.client.call('GET /agent/commands')
+    }
+    return rewrite.call(journals, name, entries)
+  }
+  t.match(await rewind(daemon, 2), { dropped: 2 })
+  const { run } = await sent.promise
+  const frames = await framesOf(daemon.client, 'r', { run }).all()
+  t.match(
+    frames.find(({ event }) => event.kind === 'checkpoint'),
+    { event: { index: 2 } },
+  )
+  t.match(await state(daemon, 'r'), { conversation: { lastRun: run, lastEnd: 'completed' } })
+  t.same(places((await transcript(daemon, 'r')).messages).slice(0, 3), [
+    'user say first',
+    'assistant first',
+    'user read a.txt',
+  ])
+})
+
 /** Two turns, what a crash inside a rewind left of them, and the next daemon on the same folders. */
 const crashed = async (
   t: Test,
@@ -419,6 +448,24 @@ t.test('a message that waits to start is newer than a rewind whose end was never
         places((await transcript(daemon, 'r')).messages).filter(place => place.startsWith('user')),
         ['user say first', 'user say second', 'user read a.txt'],
       )
+    },
+  ),
+)
+
+t.test('a message that waits behind a rewind that died stays, and does not start by itself', t =>
+  crashed(
+    t,
+    async (daemon, begun) => {
+      await begin(daemon, begun)
+      const row = { run: 'r-later', conversationId: 'r', messageId: 'm-later', delivery: 'queued', at: Date.now() }
+      const message = { ...row, input: { prompt: 'say later', conversationId: 'r' }, by: 'a', attended: true }
+      await daemon.kernel.journals.append('agent/queue', [
+        { line: 'accept', row, message: { ...message, why: 'parked' } },
+      ])
+    },
+    async (t, daemon) => {
+      t.match(await state(daemon, 'r'), { waiting: 1, queuePaused: true })
+      t.equal((await transcript(daemon, 'r')).total, 2)
     },
   ),
 )

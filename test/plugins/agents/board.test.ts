@@ -28,6 +28,7 @@ const CALLS = [
 /** A conversation whose turn waits, with messages behind it. */
 const queued = async (client: Client, id: string, words: readonly string[]): Promise<string[]> => {
   await client.call('POST /agent', { conversationId: id, prompt: 'say first\nwait words 60000' })
+  await framesOf(client, id).until(frame => frame.kind === 'delta' && frame.text.includes('first'))
   const runs: string[] = []
   for (const word of words) {
     const { run, delivery } = await client.call('POST /agent', {

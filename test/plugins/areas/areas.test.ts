@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Input } from '../../../sdk/contract.js'
 import type { Areas } from '../../../plugins/areas/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { daemonWith, type Support } from '../../support/daemon.js'
+import { daemonWith, folderOf, makeWorkspace, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf, People } from '../../support/people.js'
 
@@ -222,6 +222,47 @@ t.test(
     t.same(await reached(), ['docs', 'src'])
   },
 )
+
+t.test('areas written at once are all kept, also over a restart', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, FILES)
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f']
+  await t.test('the writes', async t => {
+    const { client } = await daemonWith(t, ['areas'], where)
+    await Promise.all(ids.map(id => client.call('POST /areas', { id, label: id, folders: ['docs'] })))
+    t.same(
+      (await client.call('GET /areas')).areas.map(({ id }) => id),
+      ids,
+    )
+  })
+  await t.test('the next start', async t => {
+    const { client } = await daemonWith(t, ['areas'], where)
+    t.same(
+      (await client.call('GET /areas')).areas.map(({ id }) => id),
+      ids,
+    )
+  })
+})
+
+t.test('two areas given to a person at once are both held', async t => {
+  const people = new People()
+  people.add('owner@sandbox.local', 'owner')
+  people.add('ann@example.org', 'collaborator', [])
+  const fakes = {
+    ...people.fakes,
+    'members.setAreas': async (input: Parameters<(typeof people.fakes)['members.setAreas']>[0]) => {
+      for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate)
+      return people.fakes['members.setAreas'](input, undefined as never)
+    },
+  }
+  const { client } = await daemonWith(t, ['areas'], { files: FILES, fakes })
+  for (const id of ['docs', 'src']) await client.call('POST /areas', { id, label: id, folders: [id] })
+  await Promise.all(
+    ['docs', 'src'].map(id => client.call('POST /areas/{id}/holders', { id, add: ['ann@example.org'] })),
+  )
+  t.same(people.members.get('ann@example.org')?.areas?.toSorted(), ['docs', 'src'])
+})
 
 t.test('people are given an area and it is taken from them, all or nothing', async t => {
   const { daemon, people, write } = await world(t)

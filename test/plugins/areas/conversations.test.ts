@@ -437,6 +437,46 @@ t.test(
   },
 )
 
+t.test(
+  'somebody who only reads where a turn may write answers none of its cards, and takes nothing of it back',
+  { skip },
+  async t => {
+    const { as, people } = await world(t)
+    people.add('dot@example.org', 'collaborator', ['docs', 'looks'])
+    const asking = (path: string) => `ask Write?\n| yes: go on\nwrite ${path}\n| written`
+    const asked = async (name: string, path: string) => {
+      const { run } = await as(name).call('POST /agent', {
+        conversationId: 'shared',
+        prompt: asking(path),
+        startIn: 'docs',
+      })
+      const frames = framesOf(as(name), 'shared', { run })
+      const { requestId } = await frames.until(({ kind }) => kind === 'question')
+      const answer = (by: string) =>
+        as(by).call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Write?': 'yes' } })
+      return { frames, answer }
+    }
+    const theirs = await asked('dot', 'look/d.md')
+    t.match(await refusalOf(() => theirs.answer('ann')), { status: 403, message: /folders you may only read/ })
+    await theirs.answer('dot')
+    await theirs.frames.all()
+    t.match(await refusalOf(() => as('ann').call('POST /agent/rewind', { conversationId: 'shared', index: 0 })), {
+      status: 403,
+      message: /folders you may only read/,
+    })
+    const own = await asked('ann', 'look/e.md')
+    await own.answer('ann')
+    await own.frames.all()
+    const { repos } = await as('dot').call('GET /agents/{id}/diff', { id: 'shared' })
+    t.same(
+      repos[0]?.changes.map(({ path }) => path),
+      ['look/d.md'],
+      'a turn of their own, which writes where they may, takes their answer',
+    )
+    await as('dot').call('POST /agent/rewind', { conversationId: 'shared', index: 0 })
+  },
+)
+
 t.test('a turn that waited starts with what its sender still holds', { skip }, async t => {
   const { daemon, as, people } = await world(t)
   await as('ann').call('POST /agent', {

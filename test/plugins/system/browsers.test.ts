@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Browsers } from '../../../plugins/system/browsers/browsers.js'
+import { Browsers, type BrowsersDeps } from '../../../plugins/system/browsers/browsers.js'
 import { findChromium } from '../../../plugins/system/browsers/chromium.js'
 import type { BrowserAct, BrowserActed } from '../../../plugins/system/contract.js'
 import { act, between, freshOf, PAGES, processesWith, siteOf, until, withChromium } from '../../support/browser.js'
@@ -14,6 +14,32 @@ import { talkTo } from '../../support/sockets/client.js'
 const shared = async (t: Test) => {
   const daemon = await daemonWith(t, ['system', 'activity'])
   return { daemon, site: await siteOf(t, PAGES) }
+}
+
+/** The browsers of a sandbox without its daemon. */
+const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  mkdirSync(join(data, 'system'), { recursive: true })
+  const browsers = new Browsers({
+    place: {
+      workspace,
+      data,
+      folder: join(data, 'system'),
+      root,
+      hidden: [],
+      grants: { read: [], write: [] },
+      limits: {},
+    },
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+    listeners: async () => [],
+    changed: () => {},
+    ...more,
+  })
+  t.teardown(() => browsers.stop())
+  return browsers
 }
 
 t.test('without a credential, and with a token, browsers cannot be closed or driven', async t => {
@@ -296,6 +322,33 @@ t.test(
   },
 )
 
+t.test('pages that a page opens count, and one more than 20 is closed', withChromium(), async t => {
+  const site = await siteOf(t, {
+    ...PAGES,
+    '/opens': '<title>Opens</title><button onclick="window.open(\'/two\')">open',
+  })
+  const browsers = browsersIn(t)
+  await browsers.open({ name: 'web-a', url: `${site.url}/opens` })
+  const { running } = await browsers.running('web-a')
+  const { page } = running.tab('p1')
+  /** A page is opened only by what a person does. */
+  const clicks = async () => {
+    await running.act({ action: 'activate', pageId: 'p1' })
+    const [opened] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
+    return opened
+  }
+  await clicks()
+  await until(() => running.pages.length === 2)
+  while (running.pages.length < 19) await running.act({ action: 'open', url: 'about:blank' })
+  await clicks()
+  await until(() => running.pages.length === 20)
+  await t.rejects(running.act({ action: 'open', url: site.url }), { message: /20 pages are open: close one/ })
+  const over = await clicks()
+  await until(() => over.isClosed())
+  t.equal(page.context().pages().length, 20)
+  t.equal(running.pages.length, 20)
+})
+
 t.test('no page reaches the gate of another browser, nor that of its own', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const gates = new Set<string>()
@@ -318,30 +371,9 @@ t.test('no page reaches the gate of another browser, nor that of its own', withC
 })
 
 t.test('a browser that ended is kept in the list for an hour', withChromium(), async t => {
-  const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
-  makeWorkspace(workspace)
-  mkdirSync(join(data, 'system'), { recursive: true })
   const clock = { now: 5_000_000 }
-  const log = { info: () => {}, warn: () => {}, error: () => {} }
   const changed: string[] = []
-  const browsers = new Browsers({
-    place: {
-      workspace,
-      data,
-      folder: join(data, 'system'),
-      root,
-      hidden: [],
-      grants: { read: [], write: [] },
-      limits: {},
-    },
-    log,
-    signal: new AbortController().signal,
-    listeners: async () => [],
-    changed: name => changed.push(name),
-    now: () => clock.now,
-  })
-  t.teardown(() => browsers.stop())
+  const browsers = browsersIn(t, { changed: name => changed.push(name), now: () => clock.now })
   await browsers.open({ name: 'web-a' })
   await browsers.end('web-a')
   clock.now += 60 * 60_000
