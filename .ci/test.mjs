@@ -1,11 +1,9 @@
-// Runs the test files that the words of the command line name, all without one, the longest first, and says which ten
-// took longest. A word is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to
-// tap.
+// Runs the test files that the words of the command line name, all without one, and says which ten took longest. A word
+// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap.
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, sep } from 'node:path'
 
-const LONGEST_FIRST = new URL('longest-first.mjs', import.meta.url).href
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))
 const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**'] }).sort()
@@ -22,12 +20,7 @@ if (words.length && !files.length) {
 const began = Date.now()
 const { status } = spawnSync(
   process.execPath,
-  [
-    `--import=${LONGEST_FIRST}`,
-    'node_modules/tap/dist/esm/run.mjs',
-    ...args.filter(arg => arg.startsWith('-')),
-    ...files,
-  ],
+  ['node_modules/tap/dist/esm/run.mjs', ...args.filter(arg => arg.startsWith('-')), ...files],
   {
     stdio: 'inherit',
   },

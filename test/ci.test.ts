@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import t from 'tap'
 
 const script = await readFile('.ci/run', 'utf8')
 const counter = await readFile('.ci/count.mjs', 'utf8')
 const runner = await readFile('.ci/test.mjs', 'utf8')
-const longestFirst = await readFile('.ci/longest-first.mjs', 'utf8')
 
 type Tap = typeof t
 
@@ -133,7 +130,6 @@ t.test('npm test runs every file, or those a word names, and says how long the s
     process.exit(files.some(file => file.includes('wall')) ? 3 : 0)`
   const tree: { [path: string]: string } = {
     'test.mjs': runner,
-    'longest-first.mjs': longestFirst,
     'node_modules/tap/dist/esm/run.mjs': tap,
   }
   for (const file of files) tree[`dist/test/${file}`] = ''
@@ -157,33 +153,4 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   })
   t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
   t.match(await run('nothing'), { code: 1, out: '' })
-})
-
-t.test('the files that take longest come first: as they last took here, else as listed, else by name', async t => {
-  const report = (ms: number) => `    ok 1 # time=99999ms\n1..1\n# { total: 1, pass: 1 }\n# time=${ms}ms\n`
-  const cwd = t.testdir({
-    '.tap': {
-      'test-results': { dist: { test: { 'short.test.js.tap': report(500), 'slow.test.js.tap': report(9e6) } } },
-    },
-  })
-  const files = ['a', 'b', 'crash/random', 'readme', 'short', 'slow'].map(name => `dist/test/${name}.test.js`)
-  const program = `console.log(JSON.stringify(${JSON.stringify(files)}.sort((a, b) => a.localeCompare(b, 'en'))))
-    console.log(['b', 'A', 'ä'].sort((a, b) => a.localeCompare(b, 'en')).join(''))`
-  const preload = `--import=${pathToFileURL('.ci/longest-first.mjs').href}`
-  const { out } = await ended(process.execPath, [preload, '--eval', program], cwd)
-  const [order = '', others] = out.split('\n')
-  t.same(
-    (JSON.parse(order) as string[]).map(file => /test\/(.*)\.test/.exec(file)![1]),
-    ['slow', 'crash/random', 'readme', 'short', 'a', 'b'],
-  )
-  t.equal(others, 'Aäb', 'everything else is compared as before')
-})
-
-t.test('every file of the list of long ones exists', async t => {
-  const names = [...longestFirst.matchAll(/^ {2}'?([\w/-]+)'?: \d+,$/gm)].map(([, name]) => name!)
-  t.ok(names.length > 10)
-  t.same(
-    names.filter(name => !existsSync(`test/${name}.test.ts`)),
-    [],
-  )
 })

@@ -102,21 +102,21 @@ t.test(
     t.ok(inTime(began, 1000), `${Math.round(performance.now() - began)} ms`)
     t.match(JSON.parse(text), {
       level: 'error',
-      group: 'agents',
+      group: 'agent',
       message: 'what was done could not be written down',
       type: 'agent.autoland',
     })
-    for (const name of ['daemon.log', 'plugins/agents.log']) {
+    for (const name of ['daemon.log', 'plugins/agent.log']) {
       const { text } = await daemon.client.call('GET /logs/file', { name, find: 'agent.autoland' })
       t.equal(text.trimEnd().split('\n').length, 1, name)
     }
     const { files } = await daemon.client.call('GET /logs')
     t.match(
       files
-        .filter(({ name }) => /^daemon|agents/.test(name))
+        .filter(({ name }) => /^daemon|agent/.test(name))
         .map(({ name, live }) => [name, live])
         .sort(),
-      exactly(exactly('daemon.log', true), exactly('plugins/agents.log', true)),
+      exactly(exactly('daemon.log', true), exactly('plugins/agent.log', true)),
     )
     await daemon.terminate()
     t.notMatch(readFileSync(join(where.data, 'logs', 'daemon.log'), 'utf8'), daemon.session.split('.')[1]!)

@@ -103,7 +103,7 @@ export interface Bench {
 export const bench = (): Bench => {
   const clock = new TestClock()
   const live = new Live({ boot: () => ({ ready: true, startedAt: 0, steps: [] }), clock, epoch: EPOCH })
-  live.declare('fleet', ['landings', 'subagents', 'sessions'])
+  live.declare('fleet', ['landings', 'subagents', 'sessions'], ['subagents'])
   live.show([
     { data: { kind: 'presence' }, tokens: false, snapshot: true },
     { data: { kind: 'attention' }, snapshot: true },
