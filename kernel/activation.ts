@@ -19,7 +19,12 @@ export const activateHere = async (
     request: (call, input, options) => link.request(call, input, options),
   })
   const link = new PluginLink(kernel, principalOf(manifest), answer, registered)
-  await activate(host)
+  try {
+    await activate(host)
+  } catch (error) {
+    await answer('plugin.stop', {}, KERNEL)
+    throw error
+  }
   return async ms => {
     await lastWork(kernel, name, answer, ms)
     await answer('plugin.stop', {}, KERNEL)

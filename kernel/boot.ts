@@ -25,6 +25,11 @@ export class Boot {
     readonly moved = () => {},
   ) {}
 
+  /** Every step has ended. */
+  get ready(): boolean {
+    return this.#ready
+  }
+
   add(plugin: string, label: string, run: () => Promise<unknown>): void {
     const key = `${plugin}-${this.#pending.filter(one => one.plugin === plugin).length + 1}`
     this.#pending.push({ plugin, step: { key, label, state: 'pending' }, run })

@@ -82,20 +82,27 @@ export class Group {
     const { kernel, place, entry, apart } = this.#deps
     const { name, boot } = this.manifest
     const registered: Registration = { served: new Map(), steps: [] }
+    let activated: Promise<EndGroup> | undefined
     let end: EndGroup | undefined
     try {
       await mkdir(place.folder, { recursive: true, mode: 0o700 })
       const module = await this.#load()
       kernel.calls.describe(name, module.contract)
-      const activated = apart
+      activated = apart
         ? activateApart(kernel, this.manifest, registered, { entry, place, lost: () => this.#lost() })
         : activateHere(kernel, this.manifest, registered, { activate: module.activate, place })
       end = await withDeadline(DEADLINE, activated, `did not start within ${DEADLINE / 1000} s`)
       agree(this.manifest, [...registered.served.keys()])
-      if (boot) for (const { label, run } of registered.steps) kernel.boot.add(name, label, run)
+      if (boot && !kernel.boot.ready) for (const { label, run } of registered.steps) kernel.boot.add(name, label, run)
       else for (const { run } of registered.steps) await run()
     } catch (error) {
-      await end?.(0)
+      if (end) await end(0)
+      // One that takes longer than it may is ended when it has started after all.
+      else
+        void activated?.then(
+          late => late(0),
+          () => {},
+        )
       kernel.events.drop(name)
       const message = `${name} cannot start: ${error instanceof Error ? error.message : error}`
       kernel.log(name).error(message)

@@ -19,4 +19,5 @@ try {
   await peer.request('host.failed', {
     message: error instanceof Error ? (error.stack ?? error.message) : String(error),
   })
+  process.exit(1)
 }

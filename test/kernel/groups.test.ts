@@ -94,6 +94,7 @@ t.test('a start that fails is answered with its reason and tried again by the ne
       manifest: { routes: { 'GET /shaky': open('shaky.get') } },
       activate: `
         note('starts')
+        host.signal.addEventListener('abort', () => note('is switched off'))
         globalThis.shakyStarts = (globalThis.shakyStarts ?? 0) + 1
         if (globalThis.shakyStarts === 1) throw new Error('the disk is full')
         await serve({ 'GET /shaky': () => ({ ok: true }) })`,
@@ -107,6 +108,7 @@ t.test('a start that fails is answered with its reason and tried again by the ne
   const first = await daemon.fetch('/shaky')
   t.equal(first.status, 503)
   t.match(await first.json(), { reason: 'unavailable', message: 'shaky cannot start: the disk is full' })
+  t.same(notes, ['shaky is read', 'shaky starts', 'shaky is switched off'], 'nothing of it goes on')
   t.equal((await daemon.fetch('/shaky')).status, 200)
   t.equal(notes.filter(note => note === 'shaky starts').length, 2)
   t.match(await (await daemon.fetch('/wrong')).json(), {
