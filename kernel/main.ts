@@ -94,7 +94,7 @@ const announce = (
   process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
   if (claim !== undefined)
     process.stderr.write(
-      `sandbox: the claim code of this start is ${claim}: whoever signs in first may be asked for it\n`,
+      `sandbox: the claim code of this start is ${claim}: the first person to sign in may be asked for it\n`,
     )
   for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }

@@ -10,7 +10,7 @@ const LIFE = 5 * MINUTE
 const OPEN = 32
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const WRONG =
-  'the code is unknown, used or expired; ask for a new one where you had it from (sandbox login, or whoever '
+  'the code is unknown, used or expired; ask for a new one where you got it (sandbox login, or the person who '
   + 'invited you)'
 
 /**

@@ -182,7 +182,7 @@ export class Board {
     return { messages: shownMessages(queue.waiting(id)), paused: queue.paused(id) }
   }
 
-  /** Shows the queue as it is now to whoever watches. */
+  /** Shows watchers the queue as it is now. */
   #tell(id: string): WaitingMessages {
     const { changed, engine } = this.#deps
     const line = this.#line(id)

@@ -19,7 +19,7 @@ export interface ReplyDeps {
   readonly journal: Pick<Journals, 'read'>
   readonly look: ViewOf
   readonly engine: Pick<Engine, 'live'>
-  /** What areas reach together, whoever holds them. */
+  /** What areas reach together. */
   readonly reach: (areas: readonly string[]) => Promise<readonly ReachFolder[]>
 }
 

@@ -79,7 +79,7 @@ export interface ConversationTraits extends ModelChoice {
   actsAs?: string
   startIn?: string
   /**
-   * Folders its turns are kept to, whoever speaks: what the person limited to areas reached who opened it; absent: all.
+   * Folders its turns are limited to: those that the person limited to areas who opened it reached; absent: all.
    */
   folders?: ReachFolder[]
   forkedFrom?: ForkOrigin

@@ -59,7 +59,7 @@ const packedOf = (common: string): string | undefined => {
 }
 
 /**
- * Does something to a ref's file while nobody else may, by git's own rule: whoever makes the file `.lock` beside it.
+ * Changes a ref's file under git's own lock, the file `.lock` beside it.
  */
 const locked = async (
   common: string,

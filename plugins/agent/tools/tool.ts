@@ -38,7 +38,7 @@ export interface JoinedSubagent extends SubagentOutcome {
   readonly description?: string
 }
 
-/** The subagents of whoever makes a call. */
+/** The subagents of the agent that makes a call. */
 export interface SubagentTools {
   /** Runs a subagent for this call; one in the background has only begun when it answers. */
   delegate(spec: SubagentSpec): Promise<SubagentOutcome>
@@ -46,7 +46,7 @@ export interface SubagentTools {
   join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
-/** Who else is there for a call: whoever watches, and the subagents. */
+/** Who else a call can reach: watchers and subagents. */
 export interface CallContext {
   readonly person: TurnWatcher
   readonly subagents: SubagentTools

@@ -52,7 +52,7 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
       refuse('conflict', 'this turn may write in folders you may only read: say it with POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words)
-      refuse('conflict', `provider ${provider} takes no words in the middle of a turn: use POST /agent`)
+      refuse('conflict', `provider ${provider} takes no message during a turn: use POST /agent`)
     const lands = held === undefined && { lands: true }
     await turn.say({
       messageId: `m-${randomUUID()}`,

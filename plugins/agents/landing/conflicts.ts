@@ -39,10 +39,7 @@ export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts>
     )
   }
   if (file && files.length === 0) {
-    refuse(
-      'not-found',
-      `${file.path} of ${file.repo} is no file that does not fit: the call without repo and path lists them`,
-    )
+    refuse('not-found', `${file.path} of ${file.repo} has no conflict: omit repo and path to list conflicts`)
   }
   return {
     files,
