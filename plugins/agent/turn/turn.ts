@@ -212,9 +212,11 @@ export class Turn {
         title: lineOf(card),
         raisedAt: at,
       }))
+    // While a card is being written down nobody can answer it yet: whoever sees the turn waits finds what for.
+    const waitsForNobody = this.state === 'parked' && cards.length === 0
     return {
       run: this.run,
-      state: this.state,
+      state: waitsForNobody ? 'running' : this.state,
       startedAt: this.entry.fields.startedAt,
       cards,
       ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),

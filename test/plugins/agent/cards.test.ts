@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import t from 'tap'
 import type { Frame, QuestionCard } from '../../../plugins/agent/contract.js'
@@ -49,6 +50,35 @@ t.test('the first answer to a question wins, and the very same one again is as g
   t.match(
     (await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards,
     exactly({ card: { requestId }, reply, by: 'owner@sandbox.local' }),
+  )
+})
+
+t.test('a turn that waits for an answer shows what for at every moment', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { client } = daemon
+  const rounds = 15
+  await client.call('POST /agent', {
+    conversationId: 'q',
+    prompt: Array.from({ length: rounds }, (_, at) => `ask number ${at}?\n| yes: on`).join('\n'),
+  })
+  const seen: { state: string; cards: number }[] = []
+  const answered = new Set<string>()
+  while (answered.size < rounds) {
+    const { live } = await state(daemon, 'q')
+    if (!live) break
+    await setImmediate()
+    seen.push({ state: live.state, cards: live.cards.length })
+    for (const { requestId, title } of live.cards) {
+      if (answered.has(requestId)) continue
+      answered.add(requestId)
+      await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { [title]: 'yes' } })
+    }
+  }
+  t.equal(answered.size, rounds)
+  t.same(
+    seen.filter(({ state, cards }) => (state === 'parked') !== cards > 0),
+    [],
+    'it is parked exactly while a card is open',
   )
 })
 
