@@ -2,7 +2,11 @@ import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
+import type { CapabilitiesEvents, CapabilityServices } from '../plugins/capabilities/contract.js'
+import type { EndpointServices } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
+import type { DefinitionServices } from '../plugins/providers/contract.js'
+import type { SecretServices, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type {
   BundlePart,
@@ -11,13 +15,29 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
+import type { UsageServices } from '../plugins/usage/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
-export interface Api extends ActivityCalls, Agent, Agents, Areas, LogsCalls, SettingsCalls, System, Kernel {}
+export interface Api
+  extends
+    ActivityCalls,
+    Agent,
+    Agents,
+    Areas,
+    CapabilityServices,
+    DefinitionServices,
+    EndpointServices,
+    LogsCalls,
+    SecretServices,
+    SettingsCalls,
+    System,
+    UsageServices,
+    Kernel {}
 
 /** Every event a plugin may emit, by name. */
-export interface Events extends AgentEvents, AgentsEvents, SettingsEvents, SystemEvents, KernelEvents {}
+export interface Events
+  extends AgentEvents, AgentsEvents, CapabilitiesEvents, SecretsEvents, SettingsEvents, SystemEvents, KernelEvents {}
 
 /** Every point several plugins may contribute to, by name, and what one contribution looks like. */
 export interface Points {

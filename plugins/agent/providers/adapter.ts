@@ -135,6 +135,16 @@ export interface TreeCommand extends Walled, Rooted {
   /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
   readonly begun: (command: string) => ReturnType<BeginCommand>
 }
+/** A tool as a model is told of it. */
+export interface OfferedTool {
+  readonly name: string
+  readonly description: string
+  /** The JSON Schema (draft 2020-12) of its input. */
+  readonly input: { readonly [keyword: string]: unknown }
+  readonly category: ToolCategory
+  /** Calls of it change nothing, so that several may run at once. */
+  readonly readOnly: boolean
+}
 type NoId<C> = C extends Card ? Omit<C, 'requestId'> : never
 /** A card before it has its id. */
 export type CardDraft = NoId<Card>
@@ -164,6 +174,8 @@ export interface TurnIo {
    * After a restart an adapter may ask again for a call that never finished: same id, same input.
    */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
+  /** The tools this turn may use, for the provider to tell its model of. The same list throughout one turn. */
+  offered(): Promise<readonly OfferedTool[]>
   /** Judges a call that the provider makes by itself, with the rules and cards of `tool`. */
   permit(call: GatedCall): Promise<Permission>
   /**

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
-import type { ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
+import type { OfferedTool, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
 import type { PreparedTurn } from '../turn/environment.js'
 import type { ToolCategory } from '../turn/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/shell.js'
@@ -20,8 +20,12 @@ export interface Toolbox {
   face(name: string, input: object): CallSummary | { refused: string }
   run(name: string, input: object, signal: AbortSignal, callContext: CallContext): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
+  /** The tools a turn may use. */
+  offered(allowed?: readonly string[]): Promise<readonly OfferedTool[]>
   walled(program: TreeProgram): Promise<TreeCommand>
 }
+
+const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
@@ -60,6 +64,13 @@ export const toolbox = (
       }
     },
     stamp: path => stamp(tree, path),
+    offered: async allowed =>
+      Object.entries(tools)
+        .filter(([name]) => !allowed || allowed.includes(name))
+        .map(([, tool]) => {
+          const { name, description, input } = tool.schema()
+          return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }
+        }),
     walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
   }
 }

@@ -207,6 +207,7 @@ const workerIo = (
               ),
             ),
           ),
+    offered: () => toolbox.offered(prepared.allowedTools),
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {

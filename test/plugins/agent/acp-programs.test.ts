@@ -90,6 +90,7 @@ const world = (
   const io: TurnIo = {
     signal: stop.signal,
     walled,
+    offered: async () => [],
     gap: async () => false,
     takeWords: () => [],
     waitWords: async () => undefined,

@@ -31,6 +31,7 @@ const NO_TOOLS: Toolbox = {
   face: () => ({ refused: 'no tools here' }),
   run: () => Promise.reject(new Error('no tools')),
   stamp: async () => undefined,
+  offered: async () => [],
   walled: () => Promise.reject(new Error('no programs')),
 }
 /** The tools that put cards to people. */

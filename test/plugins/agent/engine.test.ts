@@ -245,6 +245,7 @@ const shellOf = (run: (signal: AbortSignal) => Promise<ToolResult>): Toolbox => 
   face: () => ({ category: 'execute' }),
   run: (_name, _input, signal) => run(signal),
   stamp: async () => undefined,
+  offered: async () => [],
   walled: () => Promise.reject(new Error('no programs here')),
 })
 

@@ -148,6 +148,7 @@ const breaker = (
           face: () => ({ refused: 'none' }),
           run: () => Promise.reject(new Error('none')),
           stamp: async () => undefined,
+          offered: async () => [],
           walled: () => Promise.reject(new Error('none')),
         },
       }),

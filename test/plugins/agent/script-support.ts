@@ -99,6 +99,7 @@ export class World {
         return { ok, text, content, ...(exit !== undefined && { exit }) }
       },
       permit: async () => ({ allow: true }),
+      offered: async () => [],
       walled: () => Promise.reject(new Error('the interpreter starts no programs')),
       helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),

@@ -103,6 +103,7 @@ const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn:
         run: (name, input, signal, callContext) =>
           tools[name]!.run(tools[name]!.check(input), { signal, ...callContext } as ToolContext),
         stamp: async () => undefined,
+        offered: async () => [],
         walled: () => Promise.reject(new Error('no programs')),
       },
     },

@@ -231,6 +231,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     tool,
     helper: never,
     permit: () => Promise.reject(new Error('an agent program asks by tool')),
+    offered: async () => [],
     walled: () => Promise.reject(new Error('an agent program starts no programs')),
     stamp: path => stamp({ root: cwd }, path),
     // What a program of its own saves goes with it; the client has its record.

@@ -1,0 +1,135 @@
+import type { Stream } from '../../sdk/contract.js'
+import type { Ok } from '../../sdk/types.js'
+
+/** A connected capability as it is stored, without its secret fields. */
+export interface CapabilityRecord {
+  id: string
+  kind: string
+  label: string
+  config: { [field: string]: string | number | boolean }
+  /** The names of its secret fields that hold a value. */
+  secrets: string[]
+}
+/** An agent program that a turn can run on, with everything it is started with. */
+export interface AgentRuntime {
+  id: string
+  label: string
+  /** The program and its arguments. */
+  command: string[]
+  /** Its environment, with secret values: never shown, never stored. */
+  env: { [name: string]: string }
+  /** What a person types to sign in, when there is such a command. */
+  loginCommand?: string
+}
+/** A tool of a connected server, as a turn is offered it. */
+export interface ConnectedTool {
+  /** The id of the capability it belongs to. */
+  server: string
+  /** Its name on the server. */
+  name: string
+  /** Its name for the model, unique among all tools of a turn. */
+  agentName: string
+  title?: string
+  description: string
+  /** The JSON Schema of its input. */
+  input: { [keyword: string]: unknown }
+  readOnly: boolean
+  destructive: boolean
+  /** Whether a call of it needs a person's yes, where the mode of the turn asks for one at all. */
+  approve: boolean
+}
+/** Whose tools, and what the turn may use of them. */
+export interface ToolsAsked {
+  conversationId: string
+  run: string
+  /** The capabilities the turn may use; left out: all. */
+  capabilities?: string[]
+}
+/** The tools of a turn, and a sentence for each server that could not be reached. */
+export interface ConnectedTools {
+  tools: ConnectedTool[]
+  problems: string[]
+}
+/** One call of a tool. */
+export interface ToolAsked {
+  conversationId: string
+  run: string
+  server: string
+  name: string
+  input: { [field: string]: unknown }
+}
+/** How far a call has come. */
+export interface ToolProgress {
+  kind: 'progress'
+  message: string
+}
+/** The server asks the person something: answered with `mcp.answer`. */
+export interface ToolElicits {
+  kind: 'elicit'
+  id: string
+  message: string
+  /** The JSON Schema of the answer, flat. */
+  schema: { [keyword: string]: unknown }
+}
+/** A picture that a tool answered with. */
+export interface ToolPicture {
+  /** Base64. */
+  data: string
+  mime: string
+}
+/** What a tool answered. */
+export interface ToolAnswered {
+  kind: 'result'
+  ok: boolean
+  text: string
+  /** The structured result, when there is one. */
+  structured?: { [field: string]: unknown }
+  pictures?: ToolPicture[]
+}
+/** An answer to what a server asked. */
+export interface ElicitAnswer {
+  id: string
+  action: 'accept' | 'decline' | 'cancel'
+  content?: { [field: string]: string | number | boolean | string[] }
+}
+/** Variables for the programs of a turn, with secret values: never shown, never stored. */
+export interface TurnVariables {
+  variables: { [name: string]: string }
+}
+/** What another group stores as a capability. */
+export interface CapabilityGiven {
+  id: string
+  kind: string
+  label?: string
+  config: { [field: string]: string | number | boolean }
+  /** Secret fields to store; one left out keeps its value, "" removes it. */
+  secrets?: { [field: string]: string }
+}
+
+/** What capabilities are for other groups. */
+export interface CapabilityServices {
+  /** Lists everything that is connected, without asking any of it. */
+  'capabilities.records'(input: { kind?: string }): { capabilities: CapabilityRecord[] }
+  /** Stores a record of a kind that another group serves. 409 where the id belongs to another kind. */
+  'capabilities.put'(input: CapabilityGiven): CapabilityRecord
+  /** Removes such a record with its secrets. */
+  'capabilities.drop'(input: { id: string }): Ok
+  /** Gives an agent program as it is started. 404: no such capability; 409: another kind. */
+  'capabilities.runtime'(input: { id: string }): AgentRuntime
+  /** Lists the tools of the connected servers for a turn. */
+  'mcp.tools'(input: ToolsAsked): ConnectedTools
+  /** Calls a tool of a connected server; the last event is its result. */
+  'mcp.call'(input: ToolAsked): Stream<ToolProgress | ToolElicits | ToolAnswered>
+  /** Answers what a server asked while a call of it runs. */
+  'mcp.answer'(input: ElicitAnswer): Ok
+  /** Ends the servers that were started for a conversation. */
+  'mcp.release'(input: { conversationId: string }): Ok
+  /** Gives the variables of the connected command-line tools. */
+  'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
+}
+
+/** A capability was connected or changed, or removed. */
+export interface CapabilitiesEvents {
+  'capability.connected': { id: string; kind: string }
+  'capability.removed': { id: string; kind: string }
+}
