@@ -33,6 +33,7 @@ import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
 import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
+import { agentPrograms } from './providers/connected.js'
 import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
 import { providerCalls } from './providers/calls.js'
@@ -82,7 +83,13 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
-  const providers = new Providers(store, log, [scriptWith(scriptAgent(place.root), acpOn(peers))])
+  const vendor = acpOn(peers)
+  const providers = new Providers(
+    store,
+    log,
+    [scriptWith(scriptAgent(place.root), vendor)],
+    [agentPrograms(host, vendor)],
+  )
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
   const copies = new Copies({
@@ -240,6 +247,10 @@ export const activate = async (host: Host): Promise<void> => {
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
+    for (const id of new Set(conversations.all.map(({ provider }) => provider)))
+      await providers
+        .refresh(id)
+        .catch(error => log.warn('a provider could not be asked for', { id, error: String(error) }))
     await restart({
       engine,
       conversations,

@@ -127,6 +127,10 @@ export interface TreeProgram {
   readonly cwd?: string
   /** Folders outside the tree that it needs; it cannot write there. */
   readonly needs?: readonly string[]
+  /** The connected program whose home folder it has; left out: that of the conversation. */
+  readonly home?: string
+  /** It cannot write in the tree. */
+  readonly readOnly?: boolean
 }
 /** A program behind the wall of a turn's tree, ready to be started. */
 export interface TreeCommand extends Walled, Rooted {

@@ -4,6 +4,9 @@ import type { Providers } from './providers.js'
 
 /** Serves what providers published and refused. */
 export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => ({
-  'GET /agent/commands': ({ agent: id }) => ({ commands: providers.commands(id) }),
+  'GET /agent/commands': async ({ agent: id }) => {
+    await providers.refresh(id)
+    return { commands: providers.commands(id) }
+  },
   'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 })

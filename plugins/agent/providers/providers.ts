@@ -16,15 +16,30 @@ const KINDS: { readonly [code in ErrorCode]?: ProviderRefusal['kind'] } = {
   'subscription-required': 'entitlement',
 }
 
+/** Providers that people connect. */
+export interface ConnectedProviders {
+  /** How their ids begin, such as `agent/`. */
+  readonly prefix: string
+  /** The provider of what is connected under a name now; undefined: nothing is. */
+  find(name: string): Promise<ProviderAdapter | undefined>
+}
+
 /** The providers turns can run on, what each last published, and whom each last refused. */
 export class Providers {
   readonly #store: Pick<Store, 'get' | 'set'>
   readonly #log: Pick<Log, 'warn'>
-  readonly #adapters: ReadonlyMap<string, ProviderAdapter>
+  readonly #adapters: Map<string, ProviderAdapter>
+  readonly #connected: readonly ConnectedProviders[]
   readonly #commands = new Map<string, Command[]>()
   #refusals: { [provider: string]: ProviderRefusal } = {}
 
-  constructor(store: Pick<Store, 'get' | 'set'>, log: Pick<Log, 'warn'>, adapters: readonly ProviderAdapter[]) {
+  constructor(
+    store: Pick<Store, 'get' | 'set'>,
+    log: Pick<Log, 'warn'>,
+    adapters: readonly ProviderAdapter[],
+    connected: readonly ConnectedProviders[] = [],
+  ) {
+    this.#connected = connected
     this.#store = store
     this.#log = log
     this.#adapters = new Map(adapters.map(adapter => [adapter.id, adapter]))
@@ -32,10 +47,22 @@ export class Providers {
 
   async load(): Promise<void> {
     this.#refusals = (await this.#store.get<{ [provider: string]: ProviderRefusal }>(REFUSALS)) ?? {}
-    for (const id of this.#adapters.keys()) {
-      const commands = await this.#store.get<Command[]>(COMMANDS + id)
-      if (commands) this.#commands.set(id, commands)
-    }
+    for (const id of this.#adapters.keys()) await this.#loadCommands(id)
+  }
+
+  /** Looks whether a provider that people connect is there; must come before it is got. */
+  async refresh(id: string | undefined): Promise<void> {
+    const kind = this.#connected.find(({ prefix }) => id?.startsWith(prefix))
+    if (id === undefined || !kind) return
+    const adapter = await kind.find(id.slice(kind.prefix.length))
+    if (!adapter) return void this.#adapters.delete(id)
+    if (!this.#adapters.has(id)) await this.#loadCommands(id)
+    this.#adapters.set(id, adapter)
+  }
+
+  async #loadCommands(id: string): Promise<void> {
+    const commands = await this.#store.get<Command[]>(COMMANDS + id)
+    if (commands) this.#commands.set(id, commands)
   }
 
   /** A provider by id, or the default one. */

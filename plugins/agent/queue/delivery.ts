@@ -107,6 +107,7 @@ export class MessageDelivery {
       await this.#see(conversationId, caller, seen)
       const conversation = conversations.find(conversationId)
       await this.#session(input, conversation, caller, seen)
+      await providers.refresh(input.agent ?? conversation?.provider)
       const { adapter, harness } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)

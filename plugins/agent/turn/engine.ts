@@ -200,6 +200,7 @@ export class Engine {
   async #prepare(turn: Turn): Promise<PreparedTurn> {
     const { conversations, providers, transcripts, environment } = this.#deps
     const conversation = conversations.get(turn.conversationId)
+    await providers.refresh(turn.message.input.agent ?? conversation.provider)
     optionsOf(turn.message.input, conversation, providers)
     turn.index = await transcripts.count(turn.conversationId)
     return environment.prepare(turn, conversation)
@@ -209,6 +210,7 @@ export class Engine {
   async #run(turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<boolean> {
     const { providers, resumes, environment, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#deps
     const { provider, harness } = turn.entry.fields
+    await providers.refresh(provider)
     const adapter = providers.get(provider)
     const adapterRun = new AdapterRun(turn, { asks: adapter.abilities(harness).state, holdMs })
     const late = timeoutAfter(adapterRun.signal, patienceMs)

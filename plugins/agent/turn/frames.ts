@@ -81,12 +81,16 @@ export interface PreambleFrame {
   kind: 'preamble'
   notes: TurnNote[]
 }
+/** What a turn asked for and its program cannot be held to. */
+export type Unenforced = 'mode' | 'tools' | 'rules' | 'model' | 'effort'
+/** What the turn runs on; without `unenforced` the program is held to all that the turn asked for. */
 export interface InitFrame {
   kind: 'init'
   model: string
   provider?: ProviderId
   harness?: Harness
   account?: string
+  unenforced?: Unenforced[]
 }
 /** The run goes on elsewhere from here, with its provider's session or with the record. */
 export interface SwitchedFrame {
@@ -147,13 +151,16 @@ export interface ToolCallFrame {
   content?: ToolContent[]
   parentToolUseId?: string
 }
-/** Replaces what it names of the call; never appends. */
+/** Replaces what it names of the call; never appends. A call may be announced with a placeholder and named later. */
 export interface ToolCallUpdateFrame {
   kind: 'tool_call_update'
   id: string
   status?: ToolStatus
   content?: ToolContent[]
   locations?: Location[]
+  target?: string
+  name?: string
+  category?: ToolCategory
 }
 /** A subagent was started; `id` is the tool call that started it, which its own frames name as their parent. */
 export interface SubagentFrame {

@@ -37,13 +37,15 @@ export const optionsOf = (
       'unprocessable',
       `provider ${adapter.id} has no harness ${harness}: expected ${adapter.harnesses.join(' or ')}`,
     )
-  if (input.model !== undefined && !adapter.models.includes(input.model))
+  // A provider that names none of its models says itself, in the turn, which it does not have.
+  const has = (model: string) => adapter.models.length === 0 || adapter.models.includes(model)
+  if (input.model !== undefined && !has(input.model))
     refuse(
       'unprocessable',
       `provider ${adapter.id} has no model ${JSON.stringify(input.model.slice(0, 120))}: `
         + `expected ${adapter.models.join(' or ')}`,
     )
-  const last = same?.model && adapter.models.includes(same.model) ? same.model : undefined
+  const last = same?.model && has(same.model) ? same.model : undefined
   const kept = <K extends 'effort' | 'thinking' | 'fast' | 'actsAs'>(key: K) => input[key] ?? before?.[key]
   const [effort, thinking, fast, actsAs] = [kept('effort'), kept('thinking'), kept('fast'), kept('actsAs')]
   return {

@@ -253,9 +253,12 @@ export class RunRecord {
     if (!OVER.has(card.status)) this.#open.set(card.id, card)
   }
 
-  #update({ id, status, content, locations }: ToolCallUpdateFrame): void {
+  #update({ id, status, content, locations, target, name, category }: ToolCallUpdateFrame): void {
     const card = this.#tools.get(id)
     if (!card) return
+    if (target) card.target = target
+    if (name) card.name = name
+    if (category) card.category = category
     if (status) card.status = status
     if (content) card.content = content
     if (locations) card.locations = locations

@@ -2,6 +2,8 @@ import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { listEnv, type RunOptions } from '../../../sdk/node/programs/run.js'
+import { homeOfProgram } from '../../../sdk/node/wall/home.js'
+import type { WallHome } from '../../../sdk/node/wall/spec.js'
 import { holdsAll, runWalled, walled, type WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { TreeCommand, TreeProgram } from '../providers/adapter.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
@@ -82,12 +84,22 @@ export const turnPrograms = (
   }
 }
 
+/**
+ * The home folder of a connected program, which several conversations share, but for their `/tmp`. What the program
+ * keeps there of other conversations is not for a turn that is limited to some folders.
+ */
+const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: string): Promise<WallHome> => {
+  if (only && home) return home
+  const own = await homeOfProgram(data, id)
+  return home ? { ...own, tmp: home.tmp } : own
+}
+
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   root: string,
   start: string,
-  { program, args, env, cwd, needs = [] }: TreeProgram,
+  { program, args, env, cwd, needs = [], home, readOnly }: TreeProgram,
   begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
@@ -101,6 +113,8 @@ export const treeCommand = async (
     ...wall,
     cwd: at,
     env: listEnv({ ...env, PWD: at }),
+    ...(home !== undefined && { home: await homeFor(wall, home) }),
+    ...(readOnly && { sealed: true }),
     readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }

@@ -36,6 +36,7 @@ export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promi
       )
     if (account !== undefined)
       refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
+    await providers.refresh(wanted.agent ?? before.provider)
     const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
     const stays = before.provider === adapter.id && before.harness === harness
     const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'

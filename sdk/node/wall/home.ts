@@ -12,6 +12,7 @@ const HOMES = 'homes'
 const CACHES = 'caches'
 const PEOPLE = 'people'
 const CONVERSATIONS = 'conversations'
+const PROGRAMS = 'programs'
 
 /** Where tools keep what they can fetch or build again, below the folder of caches. */
 const TOOL_CACHES: { readonly [variable: string]: string } = {
@@ -50,6 +51,12 @@ export const homeOfConversation = (data: string, id: string, { alone = false } =
 /** The home folder of what runs for no conversation, such as terminals of people. */
 export const homeOfPeople = (data: string): Promise<WallHome> =>
   homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
+
+/** The home folder of a connected agent program, with its caches: its sign-in lies there, and no other sees it. */
+export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
+  const folder = folderOf(data, PROGRAMS, id)
+  return homeIn(data, folder, join(folder, 'home/.cache'))
+}
 
 /** Where the home folder of a conversation lies with its `/tmp`, made or not. */
 export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)

@@ -70,6 +70,8 @@ export interface WallSpec {
    * out: all of it.
    */
   readonly only?: readonly ReachFolder[]
+  /** Nothing of the workspace or the private copy can be written, nor their histories. */
+  readonly sealed?: boolean
   /** Seen inside, not writable there; what does not exist is left out. */
   readonly readOnly?: readonly string[]
   /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */

@@ -38,7 +38,8 @@ export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, data } = spec
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
   const machine = [...(await ofMachine(spec)), ...(await ofHome(spec))]
-  const tree = await ofTree(spec)
+  const writable = await ofTree(spec)
+  const tree = spec.sealed ? writable.map(readOnly) : writable
   const hidden = await hiddenIn(
     [...machine, ...tree],
     [...DOORS, ...(spec.hide ?? [])].filter(path => contains(workspace, path)),
@@ -50,6 +51,11 @@ export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
     ...(spec.only ? [['seal', '', workspace] as const] : []),
     ['seal', '', '/'],
   ])
+}
+
+const readOnly = ([operation, from, to, why]: Mount): Mount => {
+  const kept = operation === 'bind' ? 'show' : operation
+  return why === undefined ? [kept, from, to] : [kept, from, to, why]
 }
 
 /** The system, `/tmp`, toolchains, the daemon's program, and what the deployment adds. */

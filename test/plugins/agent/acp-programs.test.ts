@@ -73,7 +73,7 @@ const world = (
   const root = join(folder, 'tree')
   mkdirSync(root, { recursive: true })
   writeFileSync(join(folder, 'agent.mjs'), source)
-  const peers = new Peers({ startMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience })
+  const peers = new Peers({ startMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience })
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
   const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> => ({
@@ -184,7 +184,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
     'opens no session',
     agent('').replace("method === 'session/new'", 'false'),
     /opened no session within 3 s/,
-    { startMs: 3000 },
+    { sessionMs: 3000 },
   ],
   [
     'opens a session of another shape',

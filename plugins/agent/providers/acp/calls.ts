@@ -48,6 +48,8 @@ interface Call {
   command?: string
   paths: readonly string[]
   terminals: readonly string[]
+  /** What its frames said last. */
+  shown?: Pick<ToolCallFrame, 'name' | 'category' | 'target'>
   /** What a person or the gate let it do: what was asked, not what the program says of the call afterwards. */
   granted?: Pick<GatedCall, 'command' | 'path'>
 }
@@ -75,18 +77,34 @@ export class AgentCalls {
     const locations = this.#locations(update.locations)
     const content = this.#content(call, update.content)
     const shown = { ...(locations.length > 0 && { locations }), ...(content && { content }) }
-    if (!known) return [{ ...frameOf(call), ...shown }]
+    if (!known) {
+      call.shown = faceOf(call)
+      return [{ ...frameOf(call), ...shown }]
+    }
     const status = wasOver || update.status === undefined || update.status === null ? {} : { status: call.status }
-    if (!('status' in status) && Object.keys(shown).length === 0) return []
-    return [{ kind: 'tool_call_update', id, ...status, ...shown }]
+    const refined = wasOver ? {} : this.#refined(call)
+    if (!('status' in status) && Object.keys({ ...shown, ...refined }).length === 0) return []
+    return [{ kind: 'tool_call_update', id, ...status, ...refined, ...shown }]
+  }
+
+  /** Programs announce a call with a placeholder and say later what it is: that is what people read. */
+  #refined(call: Call): Partial<Pick<ToolCallFrame, 'name' | 'category' | 'target'>> {
+    const now = faceOf(call)
+    const before = call.shown
+    call.shown = now
+    return Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== before?.[key as keyof typeof now]))
   }
 
   /** The call a permission is asked for, as the gate judges it. */
   asked(update: unknown): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } {
     const fields = fieldsOf(update)
     const id = textField(fields.toolCallId, MOST_ID) || 'permission'
-    const frames = this.#calls.has(id) ? [] : this.heard({ ...fields, toolCallId: id })
+    const known = this.#calls.has(id)
+    const heard = known ? [] : this.heard({ ...fields, toolCallId: id })
     const call = this.#read(id, fields)
+    const refined = known && !over(call) ? this.#refined(call) : {}
+    const frames: Frame[] =
+      Object.keys(refined).length > 0 ? [...heard, { kind: 'tool_call_update', id, ...refined }] : heard
     const {
       category,
       command,
@@ -253,11 +271,15 @@ const CHANGES = new Set<ToolCategory>(['edit', 'delete', 'move'])
 const near = (one: ToolCategory, other: ToolCategory): boolean =>
   one === other || (CHANGES.has(one) && CHANGES.has(other)) || (CHANGES.has(one) && other === 'read')
 
-const frameOf = ({ id, name, category, title, status }: Call): ToolCallFrame => ({
+const frameOf = (call: Call): ToolCallFrame => ({
   kind: 'tool_call',
-  id,
-  name: name || NAMES[category],
-  category,
-  status,
-  ...(title && { target: title.slice(0, 200) }),
+  id: call.id,
+  status: call.status,
+  ...faceOf(call),
 })
+
+/** How people read a call: a command as it is run, whatever the program calls it. */
+const faceOf = ({ name, category, title, command }: Call): Pick<ToolCallFrame, 'name' | 'category' | 'target'> => {
+  const target = (category === 'execute' ? command : undefined) || title
+  return { name: name || NAMES[category], category, ...(target && { target: target.slice(0, 200).toWellFormed() }) }
+}

@@ -3,13 +3,15 @@ import type {
   ClientRequestHandlersByMethod,
   ContentBlock,
   InitializeResponse,
+  McpServer,
   NewSessionResponse,
-  SessionModeState,
   StopReason,
 } from '@agentclientprotocol/sdk'
 import type { TreeCommand } from '../adapter.js'
 import { Declined } from './declined.js'
+import { countOf, fieldsOf } from './outside.js'
 import { AgentProcess } from './process.js'
+import { modelOf, settingPlan, type SessionOptions, type SettingPlan, type WantedOptions } from './session-options.js'
 import { Misbehaved, wire } from './wire.js'
 
 /** The program's side of the work is over for good; the message is a sentence about it without its name. */
@@ -46,14 +48,33 @@ export interface PeerTurn extends PeerAbilities {
 /** How long a program may take. */
 export interface PeerPatience {
   readonly startMs: number
+  /** A first session may unpack and index. */
+  readonly sessionMs: number
   readonly silenceMs: number
   readonly cancelMs: number
 }
 
-export const PATIENCE: PeerPatience = { startMs: 15_000, silenceMs: 600_000, cancelMs: 5_000 }
+export const PATIENCE: PeerPatience = { startMs: 15_000, sessionMs: 60_000, silenceMs: 600_000, cancelMs: 5_000 }
 
 const IDLE_BYTES = 8 * 1024 * 1024
 const MOST_ID = 1024
+
+/** What a prompt came to: why it stopped, and what it used as far as the program says. */
+export interface PromptEnd {
+  readonly reason: StopReason
+  readonly usage?: PromptUsage
+}
+/** Tokens of one prompt. */
+export interface PromptUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheCreationTokens: number
+}
+
+interface Session extends SessionOptions {
+  readonly id: string
+}
 
 /** One agent program, its connection and its session. */
 export class AgentPeer {
@@ -63,7 +84,7 @@ export class AgentPeer {
   #connection: ClientConnection | undefined
   #about: InitializeResponse | undefined
   #turn: PeerTurn | undefined
-  #session: { readonly id: string; readonly modes?: SessionModeState } | undefined
+  #session: Session | undefined
   /** What its session has cost up to the last turn, when it says so. */
   costUsd: number | undefined
   #idle = 0
@@ -111,6 +132,16 @@ export class AgentPeer {
 
   get loadsSessions(): boolean {
     return this.#about?.agentCapabilities?.loadSession === true
+  }
+
+  /** Whether it reaches tool servers over HTTP. */
+  get takesHttpServers(): boolean {
+    return this.#about?.agentCapabilities?.mcpCapabilities?.http === true
+  }
+
+  /** The model its session runs on, when it says so. */
+  get model(): string | undefined {
+    return this.#session && modelOf(this.#session)
   }
 
   get takesImages(): boolean {
@@ -254,8 +285,8 @@ export class AgentPeer {
 
   /** The answer to a request that takes no thinking; a stop does not wait for it. */
   async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
-    const { startMs } = this.#patience
-    const late = setTimeout(() => this.#lose(`${what} within ${startMs / 1000} s`), startMs)
+    const { sessionMs } = this.#patience
+    const late = setTimeout(() => this.#lose(`${what} within ${sessionMs / 1000} s`), sessionMs)
     const stop = () => this.#lose('was stopped')
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
@@ -268,23 +299,31 @@ export class AgentPeer {
   }
 
   /** Opens the session it had, when it can, or a new one; answers whether it remembers. */
-  async open(cwd: string, before: string | undefined, signal: AbortSignal): Promise<boolean> {
+  async open(
+    cwd: string,
+    before: string | undefined,
+    mcpServers: readonly McpServer[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
     if (this.#session && this.#session.id === before) return true
-    if (before !== undefined && this.loadsSessions && (await this.#load(cwd, before, signal))) return true
-    this.#session = sessionOf(
-      await this.#soon(this.#agent.request('session/new', { cwd, mcpServers: [] }), 'opened no session', signal),
-    )
+    const place = { cwd, mcpServers: [...mcpServers] }
+    if (before !== undefined && this.loadsSessions && (await this.#load(place, before, signal))) return true
+    this.#session = sessionOf(await this.#soon(this.#agent.request('session/new', place), 'opened no session', signal))
     return false
   }
 
-  async #load(cwd: string, sessionId: string, signal: AbortSignal): Promise<boolean> {
+  async #load(
+    place: { cwd: string; mcpServers: McpServer[] },
+    sessionId: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     try {
-      const { modes } = await this.#soon(
-        this.#agent.request('session/load', { cwd, mcpServers: [], sessionId }),
+      const answer = await this.#soon(
+        this.#agent.request('session/load', { ...place, sessionId }),
         'loaded no session',
         signal,
       )
-      this.#session = { id: sessionId, ...(modes && { modes }) }
+      this.#session = { id: sessionId, ...optionsOf(answer) }
       return true
     } catch (error) {
       if (error instanceof Crashed) throw error
@@ -292,20 +331,35 @@ export class AgentPeer {
     }
   }
 
-  /** Puts the session into its mode for plans, when it has one; answers the way back. */
-  async plan(signal: AbortSignal): Promise<() => Promise<void>> {
-    const { id, modes } = this.#session ?? this.#nobody()
-    const before = modes?.currentModeId
-    const mode = modes?.availableModes.find(({ id }) => id === 'plan')
-    if (!mode || before === undefined || before === mode.id) return async () => {}
-    const set = async (modeId: string) =>
-      void (await this.#soon(
-        this.#agent.request('session/set_mode', { sessionId: id, modeId }),
-        'changed no mode',
-        signal,
-      ))
-    await set(mode.id)
-    return () => set(before)
+  /** Sets the session to what a turn wants, as far as the program can be set to it. */
+  async configure(wanted: WantedOptions, signal: AbortSignal): Promise<SettingPlan> {
+    const session = this.#session ?? this.#nobody()
+    const plan = settingPlan(session, wanted)
+    const missing = new Set(plan.missing)
+    for (const { what, option, value } of plan.set) {
+      const set =
+        option === undefined
+          ? this.#agent.request('session/set_mode', { sessionId: session.id, modeId: value })
+          : this.#agent.request('session/set_config_option', { sessionId: session.id, configId: option, value })
+      try {
+        this.#changed(option, value, await this.#soon(set, `set no ${what}`, signal))
+      } catch (error) {
+        if (error instanceof Crashed) throw error
+        missing.add(what)
+      }
+    }
+    return { ...plan, missing: [...missing] }
+  }
+
+  #changed(option: string | undefined, value: string, answer: unknown): void {
+    const session = this.#session ?? this.#nobody()
+    const { modes } = session
+    if (option === undefined) {
+      this.#session = { ...session, ...(modes && { modes: { ...modes, currentModeId: value } }) }
+      return
+    }
+    const { options } = optionsOf(answer)
+    if (options.length > 0) this.#session = { ...session, options }
   }
 
   /** Whose turn it is: its abilities are the turn's until the answered function is called. */
@@ -322,7 +376,7 @@ export class AgentPeer {
     prompt: ContentBlock[],
     meta: { readonly [name: string]: unknown },
     signal: AbortSignal,
-  ): Promise<StopReason> {
+  ): Promise<PromptEnd> {
     const sessionId = this.sessionId ?? this.#nobody()
     let killer: NodeJS.Timeout | undefined
     const cancel = () => {
@@ -335,7 +389,9 @@ export class AgentPeer {
     if (signal.aborted) cancel()
     signal.addEventListener('abort', cancel, { once: true })
     try {
-      return (await answer).stopReason
+      const { stopReason: reason, ...rest } = await answer
+      const usage = usageOf(fieldsOf(rest).usage)
+      return { reason, ...(usage && { usage }) }
     } finally {
       this.#prompted = false
       clearTimeout(this.#silence)
@@ -352,8 +408,27 @@ export class AgentPeer {
   }
 }
 
-const sessionOf = ({ sessionId, modes }: NewSessionResponse): { id: string; modes?: SessionModeState } => {
+const sessionOf = (answer: NewSessionResponse): Session => {
+  const { sessionId } = answer
   if (!sessionId || sessionId.length > MOST_ID)
     throw new Crashed(`opened a session without a name of at most ${MOST_ID} characters`)
-  return { id: sessionId, ...(modes && { modes }) }
+  return { id: sessionId, ...optionsOf(answer) }
+}
+
+/** What a session can be set to: the library has checked the answer. */
+const optionsOf = (answer: unknown): SessionOptions => {
+  const { modes, configOptions } = (answer ?? {}) as Partial<NewSessionResponse>
+  return { options: configOptions ?? [], ...(modes && { modes }) }
+}
+
+const usageOf = (value: unknown): PromptUsage | undefined => {
+  const { inputTokens, outputTokens, cachedReadTokens, cachedWriteTokens } = fieldsOf(value)
+  const [input, output] = [countOf(inputTokens), countOf(outputTokens)]
+  if (input === undefined && output === undefined) return undefined
+  return {
+    inputTokens: input ?? 0,
+    outputTokens: output ?? 0,
+    cacheReadTokens: countOf(cachedReadTokens) ?? 0,
+    cacheCreationTokens: countOf(cachedWriteTokens) ?? 0,
+  }
 }

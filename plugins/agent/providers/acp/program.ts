@@ -14,6 +14,10 @@ export interface AgentProgram {
   readonly env?: Env
   /** Folders it needs beside those of the system. */
   readonly needs?: readonly string[]
+  /** It is the sandbox's own, and does nothing without asking: no wall need hold it to a plan. */
+  readonly asks?: true
+  /** The connected program it is, which has a home folder of its own. */
+  readonly home?: string
 }
 
 /** The path at which a program is found, or undefined where it is not installed. */

@@ -81,3 +81,6 @@ export const opening = async (
 
 /** The prompt once a plan was approved. */
 export const approval = (): ContentBlock[] => [note('The plan was approved. Carry it out now.')]
+
+/** A plan for a program that does not remember having made it. */
+export const planned = (text: string): ContentBlock[] => [note(`This is the plan that was made for it:\n\n${text}`)]

@@ -1,15 +1,18 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import type { TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
-import type { ErrorCode, Frame, ProviderId } from '../../turn/frames.js'
+import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames.js'
 import { TurnClient } from './client.js'
 import { UNAUTHENTICATED } from './declined.js'
 import { fieldsOf, choiceField } from './outside.js'
-import { Crashed, type AgentPeer } from './peer.js'
+import { isKnown } from './known-programs.js'
+import { Crashed, type AgentPeer, type PromptUsage } from './peer.js'
 import type { Peers } from './peers.js'
 import { absence, located, type AgentProgram } from './program.js'
-import { approval, opening } from './prompt.js'
+import { approval, opening, planned } from './prompt.js'
 
 const MOST_MESSAGE = 2000
+const MOST_NAMED = 20
+const SLOW_MS = 5_000
 /** What a program may say of its own refusal. */
 const CODES = ['script-syntax', 'unknown-command', 'model-invalid', 'context-full'] as const satisfies ErrorCode[]
 
@@ -46,17 +49,31 @@ export const acpOn = (peers: Peers): AcpRun =>
       command: [, ...args],
       env,
       needs,
+      home,
     } = program
-    const client = new TurnClient(
-      io,
-      await io.walled({ program: path, args, ...(env && { env }), ...(needs && { needs }) }),
-    )
-    const turn = new VendorTurn(provider, program, request, io, client, peers)
+    const start = (readOnly: boolean) =>
+      io.walled({
+        program: path,
+        args,
+        readOnly,
+        ...(env && { env }),
+        ...(needs && { needs }),
+        ...(home !== undefined && { home }),
+      })
+    const onlyReads = !program.asks && !mayWrite(request)
+    const planning = !program.asks && request.permissionMode === 'plan'
+    const client = new TurnClient(io, await start(onlyReads || planning))
+    const turn = new VendorTurn(provider, program, request, io, client, peers, () => start(onlyReads))
     const work = turn.run().finally(() => client.frames.end())
     work.catch(() => {})
     yield* client.frames
     await work
   }
+
+const WRITES = ['Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code']
+
+const mayWrite = ({ allowedTools }: TurnRequest): boolean =>
+  !allowedTools || WRITES.some(name => allowedTools.includes(name))
 
 class VendorTurn {
   readonly #provider: ProviderId
@@ -65,6 +82,8 @@ class VendorTurn {
   readonly #io: TurnIo
   readonly #client: TurnClient
   readonly #peers: Peers
+  readonly #writable: () => Promise<TreeCommand>
+  #usage: PromptUsage | undefined
 
   constructor(
     provider: ProviderId,
@@ -73,7 +92,9 @@ class VendorTurn {
     io: TurnIo,
     client: TurnClient,
     peers: Peers,
+    writable: () => Promise<TreeCommand>,
   ) {
+    this.#writable = writable
     this.#provider = provider
     this.#program = program
     this.#request = request
@@ -91,13 +112,7 @@ class VendorTurn {
     let failure: TurnFailure | undefined
     let again = true
     try {
-      const peer = await this.#peers.take(
-        conversationId,
-        this.#provider,
-        this.#client.tree,
-        this.#request.sessionId,
-        this.#io.signal,
-      )
+      const peer = await this.#taken(this.#client.tree, this.#request.sessionId)
       before = peer.costUsd
       // A session that an earlier process opened has cost what nobody here knows.
       const remembers = await Promise.race([this.#work(peer), this.#client.died])
@@ -118,23 +133,23 @@ class VendorTurn {
       numTurns: 1,
       durationMs: Math.round(performance.now() - startedAt),
       ...(costUsd !== undefined && { costUsd }),
+      ...this.#usage,
     })
     if (failure && !this.#io.signal.aborted) frames.push({ kind: 'error', ...failure })
   }
 
+  async #taken(tree: TreeCommand, session: string | undefined): Promise<AgentPeer> {
+    const { conversationId } = this.#request
+    return this.#peers.take(conversationId, this.#provider, tree, session, this.#io.signal)
+  }
+
   /** Answers whether the program remembers what was said before. */
   async #work(peer: AgentPeer): Promise<boolean> {
-    const { model, harness, permissionMode, sessionId: before } = this.#request
-    const { paths, frames } = this.#client
+    const { sessionId: before, permissionMode } = this.#request
     const leave = peer.serve(this.#client)
     try {
-      const session = await peer.open(this.#client.tree.seen.cwd, before, this.#io.signal)
-      frames.push(
-        { kind: 'session', sessionId: peer.sessionId! },
-        { kind: 'init', model, provider: this.#provider, harness },
-      )
-      this.#client.listen(peer.sessionId!)
-      const words = await opening(this.#request, { session, images: peer.takesImages }, paths)
+      const session = await this.#open(peer, before, permissionMode)
+      const words = await opening(this.#request, { session, images: peer.takesImages }, this.#client.paths)
       if (permissionMode === 'plan') await this.#planned(peer, words)
       else await this.#say(peer, words)
       return session
@@ -143,19 +158,63 @@ class VendorTurn {
     }
   }
 
-  /** Two rounds: one for the plan, and one to carry it out once a person said yes. */
+  /** Opens the session and sets it to what the turn wants; answers whether the program remembers. */
+  async #open(peer: AgentPeer, before: string | undefined, mode: PermissionMode): Promise<boolean> {
+    const { model, harness, effort, allowedTools } = this.#request
+    const { frames, tree } = this.#client
+    const { label } = this.#program
+    const slow = setTimeout(
+      () => frames.push(notice(`${label} is getting ready; its first session may take a minute`)),
+      SLOW_MS,
+    )
+    try {
+      const remembers = await peer.open(tree.seen.cwd, before, [], this.#io.signal)
+      const named = model === this.#provider || this.#program.asks ? {} : { model }
+      const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
+      const { missing, models } = await peer.configure(wanted, this.#io.signal)
+      if (models && models.length > 0) throw new Failed(unknownModel(label, model, models))
+      const unenforced = [...new Set([...missing, ...this.#loose(mode, allowedTools, missing)])]
+      frames.push(
+        { kind: 'session', sessionId: peer.sessionId! },
+        {
+          kind: 'init',
+          model: peer.model ?? model,
+          provider: this.#provider,
+          harness,
+          ...(unenforced.length > 0 && { unenforced }),
+        },
+      )
+      this.#client.listen(peer.sessionId!)
+      return remembers
+    } finally {
+      clearTimeout(slow)
+    }
+  }
+
+  /**
+   * What the program does by itself without asking. A plan, and a turn that may not write, are held by the wall; which
+   * tools it uses beside that is up to the program.
+   */
+  #loose(mode: PermissionMode, allowedTools: readonly string[] | undefined, missing: readonly Unenforced[]) {
+    const { enforced } = this.#client.tree
+    const asks = this.#program.asks || isKnown(this.#program.command[0])
+    return [
+      ...(mode === 'bypassPermissions' || (mode === 'plan' && enforced) || asks ? [] : (['mode'] as const)),
+      ...(allowedTools && !this.#program.asks ? (['tools'] as const) : []),
+    ].filter(what => !missing.includes(what))
+  }
+
+  /** Two rounds: one for the plan, and one to carry it out once a person said yes, in a process that may write. */
   async #planned(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
     const { updates, frames } = this.#client
     this.#client.planning = true
-    const leavePlan = await peer.plan(this.#io.signal)
     await this.#say(peer, words)
     const text = updates.takeSaid().trim()
     frames.push(...updates.close())
-    if (!text || !this.#request.attended || this.#io.signal.aborted) return leavePlan()
+    if (!text || !this.#request.attended || this.#io.signal.aborted) return
     await frames.flushed()
     const reply = await this.#io.raise({ kind: 'plan', text })
     this.#client.planning = false
-    await leavePlan()
     if (this.#io.signal.aborted) return
     if (reply?.kind !== 'plan' || !reply.approve) {
       const feedback =
@@ -163,16 +222,29 @@ class VendorTurn {
       return frames.push({ kind: 'delta', text: feedback }, { kind: 'text_end' })
     }
     this.#io.mode('bypassPermissions')
-    await this.#say(peer, approval())
+    if (this.#program.asks) {
+      await peer.configure({ mode: 'bypassPermissions' }, this.#io.signal)
+      return this.#say(peer, approval())
+    }
+    const session = peer.sessionId
+    const writer = await this.#taken(await this.#writable(), session)
+    const leave = writer.serve(this.#client)
+    try {
+      const remembers = await this.#open(writer, session, 'bypassPermissions')
+      await this.#say(writer, remembers ? approval() : [...words, ...planned(text), ...approval()])
+    } finally {
+      leave()
+    }
   }
 
   async #say(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
     const { conversationId, run } = this.#request
-    const reason = await peer.prompt(
+    const { reason, usage } = await peer.prompt(
       words,
       { 'sandbox/conversation': conversationId, 'sandbox/run': run },
       this.#io.signal,
     )
+    if (usage) this.#usage = added(this.#usage, usage)
     if (reason === 'end_turn' || this.#io.signal.aborted) return
     throw new Failed({ message: `${this.#program.label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
   }
@@ -192,3 +264,22 @@ class VendorTurn {
     return { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
   }
 }
+
+const notice = (text: string): Frame => ({ kind: 'notice', level: 'info', text, source: 'provider' })
+
+const unknownModel = (label: string, model: string, models: readonly string[]): TurnFailure => ({
+  code: 'model-invalid',
+  message:
+    `${label} has no model ${JSON.stringify(model.slice(0, 120))}: expected one of `
+    + `${models.slice(0, MOST_NAMED).join(', ')}${models.length > MOST_NAMED ? ', …' : ''}`,
+})
+
+const added = (one: PromptUsage | undefined, other: PromptUsage): PromptUsage =>
+  one
+    ? {
+        inputTokens: one.inputTokens + other.inputTokens,
+        outputTokens: one.outputTokens + other.outputTokens,
+        cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+        cacheCreationTokens: one.cacheCreationTokens + other.cacheCreationTokens,
+      }
+    : other

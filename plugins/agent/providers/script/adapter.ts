@@ -125,4 +125,5 @@ export const scriptAgent = (root: string): AgentProgram => ({
   command: [process.execPath, join(root, 'plugins', 'agent', 'providers', 'script-agent.js')],
   install: 'it comes with the sandbox; install the sandbox again',
   needs: [root],
+  asks: true,
 })

@@ -1,0 +1,94 @@
+import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
+import type { PermissionMode, Unenforced } from '../../turn/frames.js'
+
+/** What a session of a program can be set to, as the program said last. */
+export interface SessionOptions {
+  readonly modes?: SessionModeState
+  readonly options: readonly SessionConfigOption[]
+}
+
+/** What a turn wants of a session. */
+export interface WantedOptions {
+  readonly mode: PermissionMode
+  /** Left out: the program's own choice. */
+  readonly model?: string
+  readonly effort?: string
+}
+
+/** One thing to set: with `option` a configuration option, otherwise the mode of the session. */
+export interface OptionToSet {
+  readonly what: 'mode' | 'model' | 'effort'
+  readonly option?: string
+  readonly value: string
+}
+
+/** What is to be set, and what the program has no way to be set to. */
+export interface SettingPlan {
+  readonly set: readonly OptionToSet[]
+  readonly missing: readonly Unenforced[]
+  /** The models it has, when the wanted one is none of them. */
+  readonly models?: readonly string[]
+}
+
+const CATEGORIES = { model: 'model', mode: 'mode', effort: 'thought_level' } as const
+/** How programs call the mode in which they ask before they do something. */
+const ASKING = ['default', 'ask', 'manual', 'build', 'code', 'agent']
+const PLAN = 'plan'
+
+type Select = SessionConfigOption & { type: 'select' }
+
+const optionFor = ({ options }: SessionOptions, what: OptionToSet['what']): Select | undefined =>
+  options.find(
+    (option): option is Select => option.type === 'select' && (option.category ?? option.id) === CATEGORIES[what],
+  )
+
+/** The values an option may have, in the order of the program. */
+const valuesOf = (option: Select): string[] =>
+  option.options.flatMap(each => ('options' in each ? each.options.map(({ value }) => value) : [each.value]))
+
+/** The model a session runs on, when the program says it. */
+export const modelOf = (options: SessionOptions): string | undefined => optionFor(options, 'model')?.currentValue
+
+/** The models of a program, when it says them. */
+export const modelsOf = (options: SessionOptions): string[] => {
+  const option = optionFor(options, 'model')
+  return option ? valuesOf(option) : []
+}
+
+/** What a session must be set to so that it does what a turn wants. */
+export const settingPlan = (session: SessionOptions, { mode, model, effort }: WantedOptions): SettingPlan => {
+  const set: OptionToSet[] = []
+  const missing: Unenforced[] = []
+  const modes = modesOf(session)
+  const wanted = mode === PLAN ? PLAN : askingMode(modes)
+  if (mode === PLAN && !modes.values.includes(PLAN)) missing.push('mode')
+  else if (wanted !== undefined && wanted !== modes.now) set.push({ what: 'mode', value: wanted, ...modes.option })
+  const choose = (what: 'model' | 'effort', value: string | undefined): boolean => {
+    if (value === undefined) return true
+    const option = optionFor(session, what)
+    if (!option || !valuesOf(option).includes(value)) return false
+    if (option.currentValue !== value) set.push({ what, option: option.id, value })
+    return true
+  }
+  const hasModel = choose('model', model)
+  if (!hasModel) missing.push('model')
+  if (!choose('effort', effort)) missing.push('effort')
+  return { set, missing, ...(!hasModel && { models: modelsOf(session) }) }
+}
+
+interface Modes {
+  readonly now?: string
+  readonly values: readonly string[]
+  readonly option?: { readonly option: string }
+}
+
+const modesOf = (session: SessionOptions): Modes => {
+  const option = optionFor(session, 'mode')
+  if (option) return { now: option.currentValue, values: valuesOf(option), option: { option: option.id } }
+  const { modes } = session
+  return modes ? { now: modes.currentModeId, values: modes.availableModes.map(({ id }) => id) } : { values: [] }
+}
+
+/** The mode in which a program asks; undefined: it stays in the one it is in. */
+const askingMode = ({ now, values }: Modes): string | undefined =>
+  ASKING.find(name => values.includes(name)) ?? (now === PLAN ? values.find(value => value !== PLAN) : undefined)

@@ -1,0 +1,65 @@
+import { Refusal } from '../../../sdk/index.js'
+import type { Host } from '../../../sdk/index.js'
+import { installedAt } from '../../../sdk/node/programs/installed-at.js'
+import type { AcpRun } from './acp/turn.js'
+import { settingsOf } from './acp/known-programs.js'
+import { located, type AgentProgram } from './acp/program.js'
+import type { Abilities } from './adapter.js'
+import type { ConnectedProviders } from './providers.js'
+
+/** What an agent program can do; the sandbox's own tools give it questions. */
+const PROGRAM: Abilities = {
+  words: false,
+  permissions: 'modes',
+  questions: true,
+  commands: true,
+  terminals: true,
+  state: false,
+  offline: false,
+}
+
+/** Agent programs that people connected, as providers `agent/<id>`. */
+export const agentPrograms = (host: Pick<Host, 'call' | 'serves'>, vendor: AcpRun): ConnectedProviders => ({
+  prefix: 'agent/',
+  find: async name => {
+    if (!(await host.serves('capabilities.records'))) return undefined
+    const { capabilities } = await host.call('capabilities.records', { kind: 'agent' })
+    const found = capabilities.find(({ id }) => id === name)
+    if (!found) return undefined
+    const id = `agent/${name}`
+    return {
+      id,
+      label: found.label,
+      harnesses: ['vendor-code'],
+      ownHarness: 'vendor-code',
+      // Only the program knows them, once it runs.
+      models: [],
+      commands: [],
+      abilities: () => PROGRAM,
+      run: async function* (request, io) {
+        const program = await programOf(host, name).catch((error: unknown) => Refusal.from(error))
+        if (program instanceof Refusal) return yield { kind: 'error', message: program.message }
+        yield* vendor(id, program, request, io)
+      },
+    }
+  },
+})
+
+/** The program as it is started, with the values of its secrets. */
+const programOf = async (host: Pick<Host, 'call'>, name: string): Promise<AgentProgram> => {
+  const { label, command, env } = await host.call('capabilities.runtime', { id: name })
+  const [word = '', ...args] = command
+  const program: AgentProgram = {
+    label,
+    command: [word, ...args],
+    install: `install it, or connect it again with its whole path: sandbox agent add ${name} --command "…"`,
+    home: name,
+  }
+  const path = await located(program)
+  // What makes it ask comes last.
+  return {
+    ...program,
+    env: { ...env, ...settingsOf(word) },
+    ...(path !== undefined && { needs: await installedAt(path) }),
+  }
+}

@@ -1,0 +1,114 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Frame } from '../../../plugins/agent/contract.js'
+import { wallKind } from '../../../sdk/node/wall/wall.js'
+import { daemonWith } from '../../support/daemon.js'
+import { framesOf } from '../../support/turns.js'
+
+/** A program that asks for nothing: it writes a file itself, and says what came of it. */
+const WRITER = `
+import { createInterface } from 'node:readline'
+import { readFileSync, writeFileSync } from 'node:fs'
+const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+const say = text => send({ method: 'session/update', params: { sessionId: 's-1', update:
+  { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } } })
+const attempt = work => { try { return String(work()) } catch (error) { return error.code } }
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method } = JSON.parse(line)
+  if (method === 'initialize')
+    send({ id, result: { protocolVersion: 1, agentCapabilities: { loadSession: true } } })
+  else if (method === 'session/new') send({ id, result: { sessionId: 's-1' } })
+  else if (method === 'session/load') send({ id, result: {} })
+  else if (method === 'session/prompt') {
+    say('wrote ' + attempt(() => writeFileSync('made.txt', 'by itself') ?? 'it'))
+    say(', history ' + attempt(() => writeFileSync(readFileSync('.git', 'utf8').slice(8).trim() + '/made', 'x') ?? 'it'))
+    say(', home ' + attempt(() => writeFileSync(process.env.HOME + '/kept.txt', 'kept') ?? 'it'))
+    say(', secret ' + process.env.KEY)
+    send({ id, result: { stopReason: 'end_turn' } })
+  }
+}
+`
+
+const world = async (t: Test) => {
+  const { client, data } = await daemonWith(t, ['agent', 'agents'], {
+    files: { 'agent.mjs': WRITER },
+    fakes: {
+      'capabilities.records': () => ({
+        capabilities: [{ id: 'writer', kind: 'agent', label: 'Writer', config: {}, secrets: [] }],
+      }),
+      'capabilities.runtime': ({ id }) => ({
+        id,
+        label: 'Writer',
+        command: [process.execPath, 'agent.mjs'],
+        env: { KEY: 'k-1' },
+      }),
+    },
+  })
+  const turn = async (conversationId: string, input: object = {}, approve?: boolean): Promise<Frame[]> => {
+    await client.call('POST /agent', {
+      conversationId,
+      agent: 'agent/writer',
+      isolated: true,
+      prompt: 'write',
+      ...input,
+    })
+    const watched = framesOf(client, conversationId)
+    if (approve !== undefined) {
+      const card = (await watched.until(({ kind }) => kind === 'plan')) as unknown as { requestId: string }
+      await client.call('POST /agent/reply', { kind: 'plan', requestId: card.requestId, approve })
+    }
+    return (await watched.all()).map(({ event }) => event)
+  }
+  return { client, turn, data, copy: (id: string) => join(data, 'agent/checkouts', id) }
+}
+
+const saidIn = (frames: readonly Frame[]): string =>
+  frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : [])).join('')
+
+const skip = (await wallKind()) === 'none' ? 'this machine has no wall' : false
+
+t.test('what a connected program writes in its copy lands like any other work', { skip }, async t => {
+  const { turn, client, data, copy } = await world(t)
+  const frames = await turn('c')
+  t.equal(saidIn(frames), 'wrote it, history it, home it, secret k-1')
+  t.equal(readFileSync(join(copy('c'), 'made.txt'), 'utf8'), 'by itself')
+  t.match(JSON.stringify(await client.call('GET /agents/{id}/diff', { id: 'c' })), /"made.txt"/)
+  t.equal(readFileSync(join(data, 'homes/programs/writer/home/kept.txt'), 'utf8'), 'kept', 'its home stays')
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { provider: 'agent/writer', unenforced: undefined },
+    'all it was asked is to work without asking',
+  )
+})
+
+t.test('a program that never asks is not held to mode default, and the turn says so', { skip }, async t => {
+  const { turn } = await world(t)
+  t.match(
+    (await turn('c', { permissionMode: 'default' })).find(({ kind }) => kind === 'init'),
+    { unenforced: ['mode'] },
+  )
+})
+
+t.test('a plan, and a turn that may only read, change nothing whatever the program does', { skip }, async t => {
+  const { turn, copy } = await world(t)
+  const read = await turn('r', { allowedTools: ['Read'] })
+  t.equal(saidIn(read), 'wrote EROFS, history EROFS, home it, secret k-1')
+  t.match(
+    read.find(({ kind }) => kind === 'init'),
+    { unenforced: ['tools'] },
+  )
+  t.notOk(existsSync(join(copy('r'), 'made.txt')))
+  t.match(saidIn(await turn('no', { permissionMode: 'plan' }, false)), /wrote EROFS.*not approved/)
+  t.notOk(existsSync(join(copy('no'), 'made.txt')))
+  t.match(saidIn(await turn('yes', { permissionMode: 'plan' }, true)), /wrote EROFS.*wrote it/)
+  t.ok(existsSync(join(copy('yes'), 'made.txt')), 'after the yes it may write')
+})
+
+t.test('a program that is not connected is no provider', async t => {
+  const { client } = await world(t)
+  await t.rejects(client.call('POST /agent', { agent: 'agent/none', prompt: 'x' }), {
+    reason: 'unprocessable',
+    message: /no provider "agent\/none"/,
+  })
+})

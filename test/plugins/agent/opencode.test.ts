@@ -1,0 +1,156 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Frame } from '../../../plugins/agent/contract.js'
+import { daemonWith } from '../../support/daemon.js'
+import { framesOf } from '../../support/turns.js'
+
+/** What a chat-completions server is asked. */
+interface Asked {
+  readonly model: string
+  readonly messages: readonly { readonly role: string; readonly content?: unknown }[]
+  readonly tools?: readonly { readonly function: { readonly name: string } }[]
+}
+
+/** A command that the model asks the program to run, then a last word. */
+const modelServer = async (t: Test, command: string) => {
+  const asked: Asked[] = []
+  const server = createServer(async (request, answer) => {
+    const body = await textOf(request)
+    if (!request.url?.includes('chat')) return void answer.end('{"data":[]}')
+    const wanted = JSON.parse(body) as Asked
+    asked.push(wanted)
+    answer.writeHead(200, { 'content-type': 'text/event-stream' })
+    const send = (choice: object, rest: object = {}) =>
+      answer.write(
+        `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: wanted.model, choices: [{ index: 0, ...choice }], ...rest })}\n\n`,
+      )
+    const over = !wanted.tools || wanted.messages.at(-1)?.role === 'tool'
+    const call = {
+      index: 0,
+      id: 'call_1',
+      type: 'function',
+      function: { name: 'bash', arguments: JSON.stringify({ command, description: 'Writes' }) },
+    }
+    send({ delta: { role: 'assistant', ...(over ? { content: 'All done.' } : { tool_calls: [call] }) } })
+    send(
+      { delta: {}, finish_reason: over ? 'stop' : 'tool_calls' },
+      { usage: { prompt_tokens: 90, completion_tokens: 7, total_tokens: 97 } },
+    )
+    answer.end('data: [DONE]\n\n')
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  t.teardown(() => server.close())
+  return { port: (server.address() as AddressInfo).port, asked }
+}
+
+const textOf = async (request: IncomingMessage): Promise<string> => {
+  let text = ''
+  for await (const piece of request) text += String(piece)
+  return text
+}
+
+const PROGRAM = join(process.cwd(), 'node_modules/.bin/opencode')
+const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
+
+const world = async (t: Test, command: string) => {
+  const { port, asked } = await modelServer(t, command)
+  const config = {
+    model: 'local/m1',
+    // What this program's own settings allow counts for nothing.
+    permission: 'allow',
+    provider: {
+      local: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Local',
+        options: { baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k' },
+        models: { m1: { name: 'M1' }, m2: { name: 'M2' } },
+      },
+    },
+  }
+  const daemon = await daemonWith(t, ['settings', 'agent', 'agents'], {
+    fakes: {
+      'capabilities.records': () => ({
+        capabilities: [{ id: 'opencode', kind: 'agent', label: 'OpenCode', config: {}, secrets: [] }],
+      }),
+      'capabilities.runtime': () => ({
+        id: 'opencode',
+        label: 'OpenCode',
+        command: [PROGRAM, 'acp'],
+        env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config), OPENCODE_DISABLE_MODELS_FETCH: 'true' },
+      }),
+    },
+  })
+  await daemon.client.call('POST /settings/patch', { set: { networkAllow: [`localhost:${port}`] } })
+  const turn = async (input: object, answer?: 'once' | 'deny'): Promise<Frame[]> => {
+    await daemon.client.call('POST /agent', {
+      conversationId: 'c',
+      agent: 'agent/opencode',
+      isolated: true,
+      prompt: 'write made.txt',
+      ...input,
+    })
+    const watched = framesOf(daemon.client, 'c')
+    if (answer) {
+      const card = (await watched.until(({ kind }) => kind === 'permission' || kind === 'done')) as unknown as Frame
+      if (card.kind === 'permission')
+        await daemon.client.call('POST /agent/reply', {
+          kind: 'permission',
+          requestId: card.requestId,
+          decision: answer,
+        })
+    }
+    return (await watched.all()).map(({ event }) => event)
+  }
+  return { ...daemon, turn, asked, copy: join(daemon.data, 'agent/checkouts/c') }
+}
+
+t.test('a real agent program asks through a card, and its work lands', { skip }, async t => {
+  const { turn, client, workspace } = await world(t, 'echo hi > made.txt')
+  const frames = await turn({ permissionMode: 'default' }, 'once')
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { provider: 'agent/opencode', harness: 'vendor-code', model: 'local/m1', unenforced: undefined },
+  )
+  t.match(
+    frames.find(({ kind }) => kind === 'permission'),
+    { toolName: 'Shell', description: 'echo hi > made.txt' },
+  )
+  t.match(
+    frames.find(({ kind }) => kind === 'usage'),
+    { inputTokens: 90, outputTokens: 7 },
+  )
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
+  t.match(
+    messages.flatMap(({ tools = [] }) => tools).map(({ target }) => target),
+    ['echo hi > made.txt'],
+    'the record says what was run, not how it was announced',
+  )
+  await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
+  t.equal(readFileSync(join(workspace, 'made.txt'), 'utf8'), 'hi\n')
+})
+
+t.test('what the person says no to is not done, though the settings of the program allow it', { skip }, async t => {
+  const { turn, copy } = await world(t, 'echo hi > made.txt')
+  const frames = await turn({ permissionMode: 'default' }, 'deny')
+  t.ok(frames.some(({ kind }) => kind === 'permission'))
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.notOk(existsSync(join(copy, 'made.txt')))
+})
+
+t.test('a model that the program does not have is refused with those it has', { skip }, async t => {
+  const { turn, asked } = await world(t, 'true')
+  t.match(
+    (await turn({ model: 'local/none' })).find(({ kind }) => kind === 'error'),
+    { code: 'model-invalid', message: /no model "local\/none": expected one of .*local\/m1, local\/m2/ },
+  )
+  const frames = await turn({ model: 'local/m2' })
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { model: 'local/m2' },
+  )
+  t.ok(asked.length > 0 && asked.every(({ model }) => model === 'm2'))
+})
