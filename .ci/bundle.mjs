@@ -11,6 +11,7 @@ const ENTRIES = [
   'sdk/node/programs/runner-child.js',
   'sdk/node/network/inside-child.js',
   'plugins/agent/providers/script-agent.js',
+  'plugins/agent/tool-server/bridge.js',
   'openapi/document.js',
   'openapi/reference.js',
   'openapi/welcome.js',

@@ -46,6 +46,7 @@ import { Queue } from './queue/queue.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
+import { ToolServers } from './tool-server/tool-servers.js'
 import { turnCalls } from './turn/calls.js'
 import { CommandLogs } from './turn/command-logs.js'
 import { Engine } from './turn/engine.js'
@@ -83,7 +84,8 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
-  const vendor = acpOn(peers)
+  const toolServers = new ToolServers()
+  const vendor = acpOn(peers, toolServers)
   const providers = new Providers(
     store,
     log,
@@ -286,6 +288,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     await engine.close()
     await peers.close()
+    toolServers.close()
     await commands.close()
     await environment.idle()
     // What git makes ready until then works in a network too.

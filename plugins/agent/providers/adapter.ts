@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { BeginCommand } from '../turn/command-logs.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
@@ -187,6 +188,8 @@ export interface TurnIo {
    * program.
    */
   walled(program: TreeProgram): Promise<TreeCommand>
+  /** Lets the programs of the turn's tree reach a server of the daemon; answers the address they use. */
+  expose(server: Server): Promise<string>
   /**
    * Runs a subagent that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun
    * when it works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.

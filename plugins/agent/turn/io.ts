@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import type { CardDraft, GatedCall, ToolResult, UserMessage } from '../providers/adapter.js'
+import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
 import type { CardReply } from '../contract.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from './environment.js'
 import type { Frame, PermissionMode } from './frames.js'
@@ -20,6 +20,7 @@ export interface TurnIoDeps {
   /** Tools a person allowed for the rest of the conversation. */
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
   readonly subagentDeps: SubagentDeps
+  readonly expose: TurnIo['expose']
 }
 
 const MOST_STATE = 4 * 1024 * 1024
@@ -46,7 +47,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered }: TurnIoDeps,
+  { toolbox, remembered, expose }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -208,6 +209,7 @@ const workerIo = (
             ),
           ),
     offered: () => toolbox.offered(prepared.allowedTools),
+    expose,
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {

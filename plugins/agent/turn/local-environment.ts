@@ -70,6 +70,7 @@ export interface TurnEnvironmentDeps {
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
   readonly reach: TurnNetwork['reach']
+  readonly expose: TurnNetwork['serve']
 }
 
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
@@ -139,6 +140,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...(network.wall && { network: network.wall }),
       },
       reach: network.reach,
+      expose: network.serve,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }
@@ -303,10 +305,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
     const { remembered, subagentDeps, underWay, commands } = this.#deps
     // Every prepared of this environment was made by `prepare`.
-    const { wall, reach } = prepared as Tree
+    const { wall, reach, expose } = prepared as Tree
     const { conversationId } = turn
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
+      expose,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(prepared, wall, reach, {
         onStart: (pid, over) => underWay.begun(conversationId, pid, over),

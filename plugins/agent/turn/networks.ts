@@ -1,5 +1,7 @@
 import { mkdir } from 'node:fs/promises'
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
@@ -33,6 +35,8 @@ export interface TurnNetwork {
   kind(): Promise<'own' | 'shared'>
   /** Which addresses the daemon asks for it. */
   reach(): Promise<NetworkReach>
+  /** Lets its programs reach a server of the daemon; answers the address they use. */
+  serve(server: Server): Promise<string>
 }
 
 const MOST_TOLD = 50
@@ -69,10 +73,14 @@ export class ConversationNetworks {
     const { settings, listeners } = this.#deps
     const shared = async () => ({ near: true, listeners: await listeners() })
     if ((await settings())?.network === 'shared' || (await wallKind()) === 'none')
-      return { kind: async () => 'shared', reach: shared }
+      return { kind: async () => 'shared', reach: shared, serve: onLoopback }
     const possible = this.#networks.possible()
     return {
       kind: async () => ((await possible) ? 'own' : 'shared'),
+      serve: async server =>
+        (await possible)
+          ? this.#networks.serve(id, socket => void server.emit('connection', socket.resume()))
+          : onLoopback(server),
       wall: {
         enter: async () => {
           if (await possible) return this.#networks.enter(id)
@@ -182,4 +190,13 @@ export class ConversationNetworks {
     written.catch(() => this.#resolvers.delete(address))
     return written
   }
+}
+
+const listening = new WeakMap<Server, Promise<unknown>>()
+
+/** Has a server listen on the machine's loopback, where programs have the network of the machine. */
+const onLoopback = async (server: Server): Promise<string> => {
+  if (!listening.has(server)) listening.set(server, once(server.listen(0, '127.0.0.1').unref(), 'listening'))
+  await listening.get(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -63,6 +63,13 @@ export class Networks {
     return entered
   }
 
+  /** Hands connections from a conversation's programs to the daemon; answers the address they use. */
+  async serve(id: string, take: (socket: Socket) => void): Promise<string> {
+    const address = await (await this.#of(id)).serve(take)
+    this.#use(id)
+    return address
+  }
+
   /** A connection to a port of a conversation's loopback; refused when nothing runs for it. */
   async dial(id: string, port: number): Promise<Socket> {
     const kept =

@@ -12,6 +12,9 @@ import { splice } from './splice.js'
 
 /** Where the proxy of the daemon is in every network. */
 const PROXY_PORT = 18_999
+/** Where what else the daemon serves is. */
+const SERVICE_PORT = 18_998
+const OWN_PORTS = new Set([PROXY_PORT, SERVICE_PORT])
 const MOST_CONNECTIONS = 512
 const AGAIN_MS = 60_000
 const LOOPBACKS = ['127.0.0.1', '::1'] as const
@@ -57,6 +60,7 @@ export class OwnNetwork {
   readonly #sockets = new Set<Socket>()
   readonly #servers = new Set<Server>()
   readonly #ports = new Map<number, Server[]>()
+  #service: Promise<void> | undefined
   #owner: NetworkOwner | undefined
   #slirp: Slirp | undefined
   #slirpFailedAt = -Infinity
@@ -102,6 +106,19 @@ export class OwnNetwork {
     }
   }
 
+  /** Hands the connections to one port of its loopback to the daemon; answers the address the programs in it use. */
+  async serve(take: (socket: Socket) => void): Promise<string> {
+    this.#service ??= this.#namespace.listen(SERVICE_PORT).then(
+      server => this.#serve(server, take),
+      (error: unknown) => {
+        this.#service = undefined
+        throw error
+      },
+    )
+    await this.#service
+    return `http://127.0.0.1:${SERVICE_PORT}`
+  }
+
   /** A connection to a port of its loopback. */
   async dial(port: number): Promise<Socket> {
     try {
@@ -139,7 +156,7 @@ export class OwnNetwork {
     const own = new Set(listeners.map(({ port }) => port))
     const wanted = new Set(
       allow.flatMap(entry =>
-        entry.kind === 'local' && !own.has(entry.port) && entry.port !== PROXY_PORT ? [entry.port] : [],
+        entry.kind === 'local' && !own.has(entry.port) && !OWN_PORTS.has(entry.port) ? [entry.port] : [],
       ),
     )
     for (const [port, servers] of this.#ports) if (!wanted.has(port)) this.#withdraw(port, servers)

@@ -12,6 +12,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import { scriptWith } from '../../../plugins/agent/providers/script/adapter.js'
 import { Peers } from '../../../plugins/agent/providers/acp/peers.js'
 import type { AgentProgram } from '../../../plugins/agent/providers/acp/program.js'
+import { ToolServers } from '../../../plugins/agent/tool-server/tool-servers.js'
 import { acpOn } from '../../../plugins/agent/providers/acp/turn.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
 import { folderOf } from '../../support/daemon.js'
@@ -91,6 +92,7 @@ const world = (
     signal: stop.signal,
     walled,
     offered: async () => [],
+    expose: async () => 'http://127.0.0.1:1',
     gap: async () => false,
     takeWords: () => [],
     waitWords: async () => undefined,
@@ -124,7 +126,7 @@ const world = (
       ...request,
     }
     const frames: Frame[] = []
-    for await (const frame of acpOn(peers)('test', program, whole, io)) {
+    for await (const frame of acpOn(peers, new ToolServers())('test', program, whole, io)) {
       heard(frame)
       frames.push(frame)
     }
@@ -581,13 +583,14 @@ t.test('a program that is not there is named with how to install it', async t =>
     install: 'npm install -g it',
   }
   const peers = new Peers()
-  const provider = scriptWith(missing, acpOn(peers))
+  const provider = scriptWith(missing, acpOn(peers, new ToolServers()))
   await t.rejects(provider.preflight!('vendor-code'), {
     reason: 'missing-program',
     message: /expected the program no-such-agent-program .*npm install -g it/,
   })
   await t.resolves(provider.preflight!('native'))
   const frames: Frame[] = []
-  for await (const frame of acpOn(peers)('script', missing, {} as TurnRequest, {} as TurnIo)) frames.push(frame)
+  for await (const frame of acpOn(peers, new ToolServers())('script', missing, {} as TurnRequest, {} as TurnIo))
+    frames.push(frame)
   t.match(frames, exactly({ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }))
 })

@@ -100,6 +100,7 @@ export const engineOn = (
         remembered: { names: () => new Set(), add: () => {} },
         toolbox,
         subagentDeps: { providers, log },
+        expose: () => Promise.reject(new Error('no programs here')),
       }),
   }
   const emitted: string[] = []

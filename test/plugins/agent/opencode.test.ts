@@ -14,8 +14,16 @@ interface Asked {
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
 }
 
-/** A command that the model asks the program to run, then a last word. */
-const modelServer = async (t: Test, command: string) => {
+/** A call that the model makes. */
+interface ModelCall {
+  readonly name: string
+  readonly arguments: object
+}
+
+const bash = (command: string): ModelCall => ({ name: 'bash', arguments: { command, description: 'Writes' } })
+
+/** A call that the model asks the program for, then a last word. */
+const modelServer = async (t: Test, wants: ModelCall) => {
   const asked: Asked[] = []
   const server = createServer(async (request, answer) => {
     const body = await textOf(request)
@@ -32,7 +40,7 @@ const modelServer = async (t: Test, command: string) => {
       index: 0,
       id: 'call_1',
       type: 'function',
-      function: { name: 'bash', arguments: JSON.stringify({ command, description: 'Writes' }) },
+      function: { name: wants.name, arguments: JSON.stringify(wants.arguments) },
     }
     send({ delta: { role: 'assistant', ...(over ? { content: 'All done.' } : { tool_calls: [call] }) } })
     send(
@@ -55,8 +63,8 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 const PROGRAM = join(process.cwd(), 'node_modules/.bin/opencode')
 const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
 
-const world = async (t: Test, command: string) => {
-  const { port, asked } = await modelServer(t, command)
+const world = async (t: Test, wants: ModelCall) => {
+  const { port, asked } = await modelServer(t, wants)
   const config = {
     model: 'local/m1',
     // What this program's own settings allow counts for nothing.
@@ -108,7 +116,7 @@ const world = async (t: Test, command: string) => {
 }
 
 t.test('a real agent program asks through a card, and its work lands', { skip }, async t => {
-  const { turn, client, workspace } = await world(t, 'echo hi > made.txt')
+  const { turn, client, workspace } = await world(t, bash('echo hi > made.txt'))
   const frames = await turn({ permissionMode: 'default' }, 'once')
   t.match(
     frames.find(({ kind }) => kind === 'init'),
@@ -134,7 +142,7 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
 })
 
 t.test('what the person says no to is not done, though the settings of the program allow it', { skip }, async t => {
-  const { turn, copy } = await world(t, 'echo hi > made.txt')
+  const { turn, copy } = await world(t, bash('echo hi > made.txt'))
   const frames = await turn({ permissionMode: 'default' }, 'deny')
   t.ok(frames.some(({ kind }) => kind === 'permission'))
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
@@ -142,7 +150,7 @@ t.test('what the person says no to is not done, though the settings of the progr
 })
 
 t.test('a model that the program does not have is refused with those it has', { skip }, async t => {
-  const { turn, asked } = await world(t, 'true')
+  const { turn, asked } = await world(t, bash('true'))
   t.match(
     (await turn({ model: 'local/none' })).find(({ kind }) => kind === 'error'),
     { code: 'model-invalid', message: /no model "local\/none": expected one of .*local\/m1, local\/m2/ },
@@ -153,4 +161,29 @@ t.test('a model that the program does not have is refused with those it has', { 
     { model: 'local/m2' },
   )
   t.ok(asked.length > 0 && asked.every(({ model }) => model === 'm2'))
+})
+
+t.test('the tools of the sandbox reach the program: a question of its model is a card', { skip }, async t => {
+  const questions = [{ question: 'Which colour?', options: [{ label: 'red' }, { label: 'blue' }] }]
+  const { client, asked } = await world(t, { name: 'sandbox_Ask', arguments: { questions } })
+  await client.call('POST /agent', { conversationId: 'c', agent: 'agent/opencode', isolated: true, prompt: 'ask' })
+  const watched = framesOf(client, 'c')
+  const card = (await watched.until(({ kind }) => kind === 'question' || kind === 'done')) as unknown as {
+    requestId: string
+  }
+  await client.call('POST /agent/reply', {
+    kind: 'question',
+    requestId: card.requestId,
+    answers: { 'Which colour?': 'blue' },
+  })
+  const frames = (await watched.all()).map(({ event }) => event)
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.match(
+    frames.filter(({ kind }) => kind === 'tool_call'),
+    [{ name: 'Ask' }],
+    'it shows once',
+  )
+  t.match(JSON.stringify(asked.at(-1)!.messages.at(-1)), /blue/, 'the model is told the answer')
+  const served = asked.find(({ tools }) => tools)!.tools!.map(tool => tool.function.name)
+  t.ok(served.includes('sandbox_Delegate') && !served.includes('sandbox_Shell'), 'files and commands are its own')
 })

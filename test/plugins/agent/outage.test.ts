@@ -144,6 +144,7 @@ const breaker = (
       turnIo(turn, prepared, adapterRun, {
         remembered: { names: () => new Set(), add: () => {} },
         subagentDeps: { providers, log },
+        expose: () => Promise.reject(new Error('no programs here')),
         toolbox: {
           face: () => ({ refused: 'none' }),
           run: () => Promise.reject(new Error('none')),

@@ -100,6 +100,7 @@ export class World {
       },
       permit: async () => ({ allow: true }),
       offered: async () => [],
+      expose: () => Promise.reject(new Error('no programs here')),
       walled: () => Promise.reject(new Error('the interpreter starts no programs')),
       helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),

@@ -92,6 +92,7 @@ const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn:
     {
       remembered: { names: () => new Set(), add: () => {} },
       subagentDeps: { providers, log },
+      expose: () => Promise.reject(new Error('no programs here')),
       toolbox: {
         face: (name, input) => {
           try {

@@ -2,6 +2,7 @@ import type { GatedCall } from '../adapter.js'
 import { cut } from '../../tools/content.js'
 import { tools } from '../../tools/tools.js'
 import type { Frame, Location, ToolCallFrame, ToolCategory, ToolContent, ToolStatus } from '../../turn/frames.js'
+import { servedBy } from '../../tool-server/served-tools.js'
 import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 import type { TreePaths } from './tree-paths.js'
 import { Misbehaved } from './wire.js'
@@ -61,6 +62,7 @@ export class AgentCalls {
   readonly #paths: TreePaths
   readonly #outputOf: (terminal: string) => string | undefined
   readonly #calls = new Map<string, Call>()
+  readonly #served = new Set<string>()
 
   constructor(paths: TreePaths, outputOf: (terminal: string) => string | undefined) {
     this.#paths = paths
@@ -70,7 +72,7 @@ export class AgentCalls {
   /** The frames of a `tool_call` or `tool_call_update`. */
   heard(update: { readonly [name: string]: unknown }): Frame[] {
     const id = textField(update.toolCallId, MOST_ID)
-    if (!id) return []
+    if (!id || this.#isServed(id, update)) return []
     const known = this.#calls.get(id)
     const wasOver = known ? over(known) : false
     const call = this.#read(id, update)
@@ -87,6 +89,13 @@ export class AgentCalls {
     return [{ kind: 'tool_call_update', id, ...status, ...refined, ...shown }]
   }
 
+  /** Whether it is a call to the sandbox's own tool server, which shows by itself. */
+  #isServed(id: string, { title, name }: { readonly [name: string]: unknown }): boolean {
+    if (!this.#calls.has(id) && servedBy(lineField(name, 80) || lineField(title, 300) || '') !== undefined)
+      this.#served.add(id)
+    return this.#served.has(id)
+  }
+
   /** Programs announce a call with a placeholder and say later what it is: that is what people read. */
   #refined(call: Call): Partial<Pick<ToolCallFrame, 'name' | 'category' | 'target'>> {
     const now = faceOf(call)
@@ -96,9 +105,12 @@ export class AgentCalls {
   }
 
   /** The call a permission is asked for, as the gate judges it. */
-  asked(update: unknown): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } {
+  asked(
+    update: unknown,
+  ): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } | 'served' {
     const fields = fieldsOf(update)
     const id = textField(fields.toolCallId, MOST_ID) || 'permission'
+    if (this.#isServed(id, fields)) return 'served'
     const known = this.#calls.has(id)
     const heard = known ? [] : this.heard({ ...fields, toolCallId: id })
     const call = this.#read(id, fields)

@@ -86,14 +86,17 @@ export class TurnClient implements PeerTurn {
   }
 
   readonly permission = async ({ toolCall, options }: RequestPermissionRequest): Promise<RequestPermissionResponse> => {
-    const { gated, switchesMode, frames } = this.#calls.asked(toolCall)
+    const asked = this.#calls.asked(toolCall)
+    // The gate judges it when it arrives.
+    if (asked === 'served') return outcomeOf(chosen(options, ONCE))
+    const { gated, switchesMode, frames } = asked
     this.frames.push(...this.updates.close(), ...frames)
     const { allow, always } =
       switchesMode && this.planning ? { allow: false, always: false } : await this.#permit(gated)
     if (this.#io.signal.aborted) return { outcome: { outcome: 'cancelled' } }
     if (allow) this.#calls.grant(gated)
     const option = chosen(options, allow ? (always ? ALWAYS : ONCE) : NEVER)
-    return { outcome: option ? { outcome: 'selected', optionId: option.optionId } : { outcome: 'cancelled' } }
+    return outcomeOf(option)
   }
 
   readonly readFile = async ({ path, line, limit }: ReadTextFileRequest): Promise<ReadTextFileResponse> => {
@@ -253,6 +256,10 @@ type Kinds = readonly PermissionOption['kind'][]
 const ONCE: Kinds = ['allow_once', 'allow_always']
 const ALWAYS: Kinds = ['allow_always', 'allow_once']
 const NEVER: Kinds = ['reject_once', 'reject_always']
+
+const outcomeOf = (option: PermissionOption | undefined): RequestPermissionResponse => ({
+  outcome: option ? { outcome: 'selected', optionId: option.optionId } : { outcome: 'cancelled' },
+})
 
 const chosen = (options: readonly PermissionOption[], kinds: Kinds): PermissionOption | undefined =>
   kinds.flatMap(kind => options.filter(option => option.kind === kind))[0]

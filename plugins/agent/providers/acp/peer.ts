@@ -8,6 +8,7 @@ import type {
   StopReason,
 } from '@agentclientprotocol/sdk'
 import type { TreeCommand } from '../adapter.js'
+import type { ToolSession } from '../../tool-server/tool-servers.js'
 import { Declined } from './declined.js'
 import { countOf, fieldsOf } from './outside.js'
 import { AgentProcess } from './process.js'
@@ -85,6 +86,7 @@ export class AgentPeer {
   #about: InitializeResponse | undefined
   #turn: PeerTurn | undefined
   #session: Session | undefined
+  #tools: ToolSession | undefined
   /** What its session has cost up to the last turn, when it says so. */
   costUsd: number | undefined
   #idle = 0
@@ -137,6 +139,14 @@ export class AgentPeer {
   /** Whether it reaches tool servers over HTTP. */
   get takesHttpServers(): boolean {
     return this.#about?.agentCapabilities?.mcpCapabilities?.http === true
+  }
+
+  /** The session of the daemon's tool server that this program has; with `make` it gets one. */
+  tools(make: () => ToolSession): ToolSession
+  tools(): ToolSession | undefined
+  tools(make?: () => ToolSession): ToolSession | undefined {
+    this.#tools ??= make?.()
+    return this.#tools
   }
 
   /** The model its session runs on, when it says so. */
@@ -403,6 +413,7 @@ export class AgentPeer {
   /** Ends the program with everything it started. */
   async end(way?: 'at once'): Promise<void> {
     clearTimeout(this.#silence)
+    this.#tools?.end()
     this.#connection?.close()
     await this.#process.end(way)
   }

@@ -1,6 +1,8 @@
-import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames.js'
+import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
+import { isServed, toolServerOf } from '../../tool-server/served-tools.js'
 import { TurnClient } from './client.js'
 import { UNAUTHENTICATED } from './declined.js'
 import { fieldsOf, choiceField } from './outside.js'
@@ -41,7 +43,7 @@ export type AcpRun = (
 ) => AsyncIterable<Frame>
 
 /** Runs turns in agent programs, which `peers` keeps for the next one. */
-export const acpOn = (peers: Peers): AcpRun =>
+export const acpOn = (peers: Peers, servers: ToolServers): AcpRun =>
   async function* (provider, program, request, io) {
     const path = await located(program)
     if (path === undefined) return yield { kind: 'error', code: 'harness-missing', message: absence(program) }
@@ -63,7 +65,7 @@ export const acpOn = (peers: Peers): AcpRun =>
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
     const client = new TurnClient(io, await start(onlyReads || planning))
-    const turn = new VendorTurn(provider, program, request, io, client, peers, () => start(onlyReads))
+    const turn = new VendorTurn(provider, program, request, io, client, peers, servers, () => start(onlyReads))
     const work = turn.run().finally(() => client.frames.end())
     work.catch(() => {})
     yield* client.frames
@@ -82,8 +84,10 @@ class VendorTurn {
   readonly #io: TurnIo
   readonly #client: TurnClient
   readonly #peers: Peers
+  readonly #servers: ToolServers
   readonly #writable: () => Promise<TreeCommand>
   #usage: PromptUsage | undefined
+  #called = 0
 
   constructor(
     provider: ProviderId,
@@ -92,6 +96,7 @@ class VendorTurn {
     io: TurnIo,
     client: TurnClient,
     peers: Peers,
+    servers: ToolServers,
     writable: () => Promise<TreeCommand>,
   ) {
     this.#writable = writable
@@ -101,6 +106,7 @@ class VendorTurn {
     this.#io = io
     this.#client = client
     this.#peers = peers
+    this.#servers = servers
   }
 
   /** The whole turn: what happens in it goes to the client's frames. */
@@ -155,6 +161,7 @@ class VendorTurn {
       return session
     } finally {
       leave()
+      peer.tools()?.use(undefined)
     }
   }
 
@@ -168,7 +175,7 @@ class VendorTurn {
       SLOW_MS,
     )
     try {
-      const remembers = await peer.open(tree.seen.cwd, before, [], this.#io.signal)
+      const remembers = await peer.open(tree.seen.cwd, before, await this.#tools(peer), this.#io.signal)
       const named = model === this.#provider || this.#program.asks ? {} : { model }
       const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
       const { missing, models } = await peer.configure(wanted, this.#io.signal)
@@ -189,6 +196,24 @@ class VendorTurn {
     } finally {
       clearTimeout(slow)
     }
+  }
+
+  /** The tool servers of a session: the sandbox's own tools, which the program has none of itself. */
+  async #tools(peer: AgentPeer): Promise<McpServer[]> {
+    if (this.#program.asks) return []
+    const session = peer.tools(() => this.#servers.open())
+    session.use({
+      list: async () => (await this.#io.offered()).filter(({ name }) => isServed(name, this.#request.attended)),
+      call: async (name, input) => {
+        const { frames, updates } = this.#client
+        frames.push(...updates.close())
+        // What the program said before stands in front of the call.
+        await frames.flushed()
+        return this.#io.tool(name, input, `sandbox-tool-${++this.#called}`)
+      },
+    })
+    const url = (await this.#io.expose(this.#servers.server)) + TOOLS_PATH
+    return [toolServerOf(url, session.token, peer.takesHttpServers)]
   }
 
   /**
@@ -234,6 +259,7 @@ class VendorTurn {
       await this.#say(writer, remembers ? approval() : [...words, ...planned(text), ...approval()])
     } finally {
       leave()
+      writer.tools()?.use(undefined)
     }
   }
 

@@ -232,6 +232,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     helper: never,
     permit: () => Promise.reject(new Error('an agent program asks by tool')),
     offered: async () => [],
+    expose: () => Promise.reject(new Error('no programs here')),
     walled: () => Promise.reject(new Error('an agent program starts no programs')),
     stamp: path => stamp({ root: cwd }, path),
     // What a program of its own saves goes with it; the client has its record.

@@ -1,0 +1,58 @@
+import type { McpHttpHandler, ServerContext } from '@modelcontextprotocol/server'
+import type { OfferedTool, ToolResult } from '../providers/adapter.js'
+
+/** The tools that a program is given while a turn of it runs. */
+export interface ServedTools {
+  list(): Promise<readonly OfferedTool[]>
+  call(name: string, input: object): Promise<ToolResult>
+}
+
+const NOBODY = 'no turn of this program runs now'
+/** Clients that wait for news give a call up after half a minute or more without any. */
+const NEWS_MS = 10_000
+
+/** Speaks the Model Context Protocol for the tools that `tools` answers; undefined: no turn runs. */
+export const toolProtocol = async (tools: () => ServedTools | undefined): Promise<McpHttpHandler> => {
+  const { createMcpHandler, Server } = await import('@modelcontextprotocol/server')
+  return createMcpHandler(() => {
+    const server = new Server({ name: 'sandbox', version: '1' }, { capabilities: { tools: {} } })
+    server.setRequestHandler('tools/list', async () => ({
+      tools: ((await tools()?.list()) ?? []).map(({ name, description, input, readOnly }) => ({
+        name,
+        description,
+        // The library takes any JSON Schema of an object.
+        inputSchema: input as { type: 'object' },
+        annotations: { readOnlyHint: readOnly },
+      })),
+    }))
+    server.setRequestHandler('tools/call', async ({ params }, context) => {
+      const served = tools()
+      if (!served) return failed(NOBODY)
+      const stop = news(context)
+      try {
+        const { ok, text } = await served.call(params.name, params.arguments ?? {})
+        return ok ? { content: [{ type: 'text', text }] } : failed(text)
+      } finally {
+        stop()
+      }
+    })
+    return server
+  })
+}
+
+const failed = (text: string) => ({ content: [{ type: 'text' as const, text }], isError: true })
+
+/** Says every now and then that a call is under way, to clients that asked to be told. */
+const news = ({ mcpReq: { _meta, notify } }: ServerContext): (() => void) => {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return () => {}
+  let progress = 0
+  const timer = setInterval(
+    () =>
+      void notify({ method: 'notifications/progress', params: { progressToken, progress: ++progress } }).catch(
+        () => {},
+      ),
+    NEWS_MS,
+  )
+  return () => clearInterval(timer)
+}

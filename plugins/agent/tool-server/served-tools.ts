@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import type { McpServer } from '@agentclientprotocol/sdk'
+import { packageFolder } from '../../../sdk/node/programs/package.js'
+
+/** Programs have tools of their own for files and commands, and plans of their own. */
+const THEIRS = new Set(['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code', 'Plan'])
+/** How programs name a tool of the server `sandbox` to their model. */
+const NAMED = /^(?:mcp__)?sandbox(?:__|[_./:-])(\w+)/
+
+/** Whether a program gets this tool of the sandbox. */
+export const isServed = (name: string, attended: boolean): boolean => !THEIRS.has(name) && (attended || name !== 'Ask')
+
+/** The tool of the sandbox that a program calls by this name; its frames and its card are the sandbox's own. */
+export const servedBy = (name: string): string | undefined => NAMED.exec(name)?.[1]
+
+/** How a program is told of the daemon's tool server: by its address, or as a program that it starts. */
+export const toolServerOf = (url: string, token: string, overHttp: boolean): McpServer =>
+  overHttp
+    ? { type: 'http', name: 'sandbox', url, headers: [{ name: 'authorization', value: `Bearer ${token}` }] }
+    : {
+        name: 'sandbox',
+        command: process.execPath,
+        args: [join(packageFolder(import.meta.dirname), 'dist/bundle/plugins/agent/tool-server/bridge.js')],
+        env: [
+          { name: 'SANDBOX_TOOLS_URL', value: url },
+          { name: 'SANDBOX_TOOLS_TOKEN', value: token },
+        ],
+      }
