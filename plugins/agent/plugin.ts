@@ -43,6 +43,8 @@ import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
 import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
+import { assertAffordable, budgetsOf } from './spending/admission.js'
+import { billed } from './spending/ledger.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
@@ -170,6 +172,7 @@ export const activate = async (host: Host): Promise<void> => {
     archive
       .keep(turn)
       .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
+  const admit = budgetsOf(host)
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,
@@ -182,6 +185,8 @@ export const activate = async (host: Host): Promise<void> => {
     land: turn => landing.land(turn),
     resumes,
     keep,
+    admit,
+    bill: (turn, end) => billed(host, turn, end, conversations.find(turn.conversationId)),
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: ViewOf = caller => accessViewFor(host, caller)
@@ -195,6 +200,7 @@ export const activate = async (host: Host): Promise<void> => {
     forks,
     transcripts,
     look,
+    affordable: asked => assertAffordable(host, asked),
   })
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }

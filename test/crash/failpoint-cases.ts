@@ -137,6 +137,7 @@ cases(
     'agent.turn.ending',
     'agent.turn.taken',
     'agent.turn.recorded',
+    'agent.turn.billed',
     'agent.turn.counted',
     'agent.turn.done',
     'agent.queue.ended',

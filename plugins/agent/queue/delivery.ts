@@ -39,6 +39,13 @@ export interface DeliveryDeps {
   readonly forks: Forks
   readonly transcripts: Pick<Transcripts, 'lands'>
   readonly look: ViewOf
+  /** Refuses what a budget of the sandbox refuses. */
+  readonly affordable?: (asked: {
+    readonly provider: string
+    readonly model: string
+    readonly conversationId: string
+    readonly unattended: boolean
+  }) => Promise<void>
 }
 
 const NOTHING: Beginning = { starts: [], lands: true }
@@ -108,8 +115,12 @@ export class MessageDelivery {
       const conversation = conversations.find(conversationId)
       await this.#session(input, conversation, caller, seen)
       await providers.refresh(input.agent ?? conversation?.provider)
-      const { adapter, harness } = optionsOf(input, conversation, providers)
+      const { adapter, harness, model } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
+      const unattended = !canAnswerCards(caller) || input.unattended === true
+      // What waits is asked for again when its turn begins.
+      if (!engine.live(conversationId))
+        await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, unattended })
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()
       const limits = limitsOfTurn(caller)
@@ -121,7 +132,7 @@ export class MessageDelivery {
         messageId,
         input,
         by: caller.actor,
-        attended: canAnswerCards(caller) && input.unattended !== true,
+        attended: !unattended,
         at,
       }
       return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)

@@ -10,6 +10,7 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { timeoutAfter } from './timeout-after.js'
 import { AdapterRun, applySwitch } from './adapter-run.js'
 import { resumableOf, type OutagePlans } from './outage.js'
+import type { AdmitStep } from '../spending/admission.js'
 import type { Providers } from '../providers/providers.js'
 import { shownMessages, type Queue } from '../queue/queue.js'
 import type { EntryFields, RunMessage } from './run-entry.js'
@@ -38,6 +39,10 @@ export interface EngineDeps {
   readonly resumes?: OutagePlans
   /** Keeps what the subagents of a turn did, once every frame of it is written. */
   readonly keep?: (turn: Turn) => Promise<void>
+  /** Asks whether a turn may spend something. */
+  readonly admit?: AdmitStep
+  /** Writes down what a turn spent. */
+  readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
   /** How long after a stop an adapter is waited for. */
   readonly patienceMs?: number
   /** How long a call in hand may keep a turn from going on elsewhere. */
@@ -219,6 +224,12 @@ export class Engine {
     turn.adapterRun = adapterRun
     // Told to go on elsewhere while its request was made.
     if (turn.entry.fields.moving) adapterRun.move()
+    const admitted = (await this.#deps.admit?.(turn)) ?? { ok: true }
+    if (!admitted.ok) {
+      turn.log.push({ kind: 'error', code: 'rate_limit', message: admitted.message })
+      return false
+    }
+    if (turn.frozen || adapterRun.signal.aborted) return adapterRun.left
     const frames = adapter.run(request, io)[Symbol.asyncIterator]()
     const consume = async () => {
       for (;;) {
@@ -320,6 +331,8 @@ export class Engine {
     await transcripts.add(conversationId, run, record.rows, !turn.byOutsiders)
     failpoint('agent.turn.recorded')
     await this.#deps.keep?.(turn)
+    await this.#deps.bill?.(turn, end)
+    failpoint('agent.turn.billed')
     if (end === 'completed') providers.answered(entry.fields.provider)
     await account(conversations, turn, end)
     failpoint('agent.turn.counted')

@@ -11,6 +11,7 @@ import type {
   ToolCallUpdateFrame,
   TurnNote,
 } from './frames.js'
+import { Spending } from '../spending/spending.js'
 import { SubagentRecord } from '../subagents/record.js'
 
 /** A row of the record before it has its place there. */
@@ -44,6 +45,7 @@ export class RunRecord {
   readonly #cards = new Map<string, { row: AnsweredCard; resolved?: ResolvedFrame }>()
   readonly #said = new Set<string>()
   readonly helpers = new SubagentRecord()
+  readonly spending = new Spending()
   #current: Row | undefined
   #prose = false
   #last: ToolCard | undefined
@@ -128,6 +130,7 @@ export class RunRecord {
 
   /** @param at When the frame came, which it does not tell. */
   add(frame: Frame, at = Date.now()): void {
+    this.spending.add(frame)
     switch (frame.kind) {
       case 'session':
         this.sessionId = frame.sessionId

@@ -1,0 +1,39 @@
+import type { Host } from '../../../sdk/index.js'
+import type { Conversation } from '../contract.js'
+import type { RunEnd } from '../turn/frames.js'
+import type { Turn } from '../turn/turn.js'
+
+const OUTCOMES = { completed: 'ok', failed: 'error', stopped: 'stopped', interrupted: 'stopped' } as const satisfies {
+  [end in RunEnd]: string
+}
+
+/**
+ * Writes down what a run spent, where a group keeps such a record; repeating it is harmless. A failure is logged: no
+ * turn fails because its cost could not be written.
+ */
+export const billed = async (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  turn: Turn,
+  end: RunEnd,
+  { actsAs }: Pick<Conversation, 'actsAs'> = {},
+): Promise<void> => {
+  const { run, conversationId, message, record, entry } = turn
+  try {
+    if (!(await host.serves('usage.record'))) return
+    for (const [part, spent] of record.spending.parts.entries())
+      await host.call('usage.record', {
+        ...spent,
+        at: Date.now(),
+        run,
+        part,
+        conversationId,
+        turns: Math.max(1, spent.turns),
+        durationMs: spent.durationMs || Math.max(0, Date.now() - entry.fields.startedAt),
+        unattended: !message.attended,
+        outcome: OUTCOMES[end],
+        ...(actsAs !== undefined && { persona: actsAs }),
+      })
+  } catch (error) {
+    host.log.error('what a run spent could not be written down', { run, error: String(error) })
+  }
+}

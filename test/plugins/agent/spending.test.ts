@@ -1,0 +1,99 @@
+import t, { type Test } from 'tap'
+import type { Frame } from '../../../plugins/agent/contract.js'
+import type { Admission, AdmissionAsked, UsageTurn } from '../../../plugins/usage/contract.js'
+import { daemonWith } from '../../support/daemon.js'
+import { framesOf } from '../../support/turns.js'
+
+/** A sandbox whose budgets say what the test says. */
+const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () => ({ verdict: 'ok' })) => {
+  const lines: UsageTurn[] = []
+  const asked: AdmissionAsked[] = []
+  const { client } = await daemonWith(t, ['agent'], {
+    fakes: {
+      'usage.record': line => {
+        lines.push(line)
+        return { ok: true }
+      },
+      'usage.admit': question => {
+        asked.push(question)
+        return admit(question)
+      },
+    },
+  })
+  const turn = async (input: object, decision?: 'once' | 'deny'): Promise<Frame[]> => {
+    await client.call('POST /agent', { conversationId: 'c', prompt: 'say hi', ...input })
+    const watched = framesOf(client, 'c')
+    if (decision) {
+      const card = (await watched.until(({ kind }) => kind === 'permission')) as unknown as { requestId: string }
+      await client.call('POST /agent/reply', { kind: 'permission', requestId: card.requestId, decision })
+    }
+    return (await watched.all()).map(({ event }) => event)
+  }
+  return { client, turn, lines, asked }
+}
+
+t.test('a settled turn is one line with what its provider says it used', async t => {
+  const { turn, lines } = await world(t)
+  await turn({ prompt: 'usage 110 25 0.75\nsay hi' })
+  t.match(lines, [
+    {
+      provider: 'script',
+      model: 'script',
+      harness: 'native',
+      conversationId: 'c',
+      run: /^r-/,
+      part: 0,
+      outcome: 'ok',
+      unattended: false,
+    },
+  ])
+  t.equal(lines.length, 1)
+  t.match(lines[0], { inputTokens: 110, outputTokens: 25, costUsd: 0.75 })
+})
+
+t.test('a message that a budget refuses is 429 with its sentence, and no turn begins', async t => {
+  const { client, asked, lines } = await world(t, () => ({
+    verdict: 'refuse',
+    budget: 'day',
+    message: 'the budget day of 1.00 USD is spent; it renews at midnight UTC',
+    renewsAt: Date.now() + 60_000,
+  }))
+  await t.rejects(client.call('POST /agent', { conversationId: 'c', prompt: 'say hi' }), {
+    reason: 'too-many',
+    message: /budget day of 1.00 USD/,
+  })
+  t.match(asked, [{ provider: 'script', model: 'script', unattended: false }])
+  t.same(lines, [])
+})
+
+t.test('a budget that holds parks the turn; a yes lets exactly this turn go on, a no ends it', async t => {
+  const { turn } = await world(t, () => ({ verdict: 'hold', budget: 'day', message: 'the budget day is spent' }))
+  const yes = await turn({}, 'once')
+  t.match(
+    yes.find(({ kind }) => kind === 'permission'),
+    { toolName: 'Spend', description: 'the budget day is spent' },
+  )
+  t.match(yes.at(-1), { kind: 'done', reason: 'completed' })
+  const no = await turn({}, 'deny')
+  t.match(
+    no.find(({ kind }) => kind === 'error'),
+    { code: 'rate_limit', message: /a person said no/ },
+  )
+  t.match(no.at(-1), { kind: 'done', reason: 'failed' })
+})
+
+t.test('a held turn that nobody watches is refused', async t => {
+  const { client } = await world(t, () => ({ verdict: 'hold', message: 'spent' }))
+  await t.rejects(client.call('POST /agent', { prompt: 'say hi', unattended: true }), {
+    name: 'Refusal',
+    reason: 'too-many',
+  })
+})
+
+t.test('a warning of a budget is a notice', async t => {
+  const { turn } = await world(t, () => ({ verdict: 'warn', budget: 'day', message: '80 % of the budget are spent' }))
+  t.match(
+    (await turn({})).find(({ kind }) => kind === 'notice'),
+    { text: '80 % of the budget are spent', source: 'usage' },
+  )
+})
