@@ -45,6 +45,8 @@ import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { assertAffordable, budgetsOf } from './spending/admission.js'
 import { billed } from './spending/ledger.js'
+import { referencesOf } from './secrets/references.js'
+import { StoredValues } from './secrets/stored-values.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
@@ -118,7 +120,8 @@ export const activate = async (host: Host): Promise<void> => {
     }
   }
   const underWay = new ProgramsUnderWay()
-  const commands = new CommandLogs(join(place.data, 'logs', 'runs'))
+  const stored = new StoredValues(host)
+  const commands = new CommandLogs(join(place.data, 'logs', 'runs'), text => stored.masker.mask(text))
   const networks = new ConversationNetworks({
     host,
     folder: place.folder,
@@ -128,6 +131,7 @@ export const activate = async (host: Host): Promise<void> => {
     live: id => engine.live(id),
   })
   const environment = new LocalTurnEnvironment({
+    stored,
     workspace,
     data,
     underWay,
@@ -141,6 +145,7 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
+    references: user => referencesOf(host, user),
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log },
   })
@@ -151,6 +156,7 @@ export const activate = async (host: Host): Promise<void> => {
     changed,
     helped: (helper: string) => helped.changed(helper),
     emit: host.emit,
+    masker: () => stored.masker,
     signal: host.signal,
   }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
@@ -200,6 +206,7 @@ export const activate = async (host: Host): Promise<void> => {
     forks,
     transcripts,
     look,
+    mask: input => stored.masker.maskJson(input),
     affordable: asked => assertAffordable(host, asked),
   })
 
@@ -255,6 +262,7 @@ export const activate = async (host: Host): Promise<void> => {
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
+    await stored.refresh()
     for (const id of new Set(conversations.all.map(({ provider }) => provider)))
       await providers
         .refresh(id)

@@ -39,6 +39,8 @@ export interface DeliveryDeps {
   readonly forks: Forks
   readonly transcripts: Pick<Transcripts, 'lands'>
   readonly look: ViewOf
+  /** Replaces stored values in what people say. */
+  readonly mask?: (input: TurnInput) => TurnInput
   /** Refuses what a budget of the sandbox refuses. */
   readonly affordable?: (asked: {
     readonly provider: string
@@ -64,7 +66,8 @@ export class MessageDelivery {
     this.#deps = deps
   }
 
-  async deliver(input: TurnInput, sender: Sender): Promise<Started> {
+  async deliver(given: TurnInput, sender: Sender): Promise<Started> {
+    const input = this.#deps.mask?.(given) ?? given
     wellFormed(input)
     const { messageId } = input
     if (messageId === undefined) return this.#decide(input, minted('m'), sender)

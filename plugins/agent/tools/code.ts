@@ -7,6 +7,8 @@ const USUAL_MS = 600_000
 export const code = tool('Code', {
   category: 'execute',
   describe: ({ source }) => ({ target: source.slice(0, 200).toWellFormed(), code: source }),
-  run: async ({ source, timeoutMs = USUAL_MS }, { code, onOutput }) =>
-    endedProgram(await code(source, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs),
+  run: async ({ source, timeoutMs = USUAL_MS }, { code, onOutput, references }) => {
+    const options = { timeoutMs, shown: source, ...(onOutput && { onOutput }) }
+    return endedProgram(await code(await references.text(source, 'code'), options), timeoutMs)
+  },
 })

@@ -24,12 +24,14 @@ export const fetchPage = tool('Fetch', {
     const { href } = webAddress(url)
     return { target: method === 'GET' ? href : `${method} ${href}`, url: href }
   },
-  run: async ({ url, method = 'GET', headers = {}, body }, { reach, signal }) => {
+  run: async ({ url, method = 'GET', headers = {}, body }, { reach, signal, references }) => {
+    const filled = (text: string) => references.text(text, 'code')
+    const sent = await Promise.all(Object.entries(headers).map(async ([name, value]) => [name, await filled(value)]))
     const answer = await askOutside({
-      url: webAddress(url).href,
+      url: webAddress(await filled(url)).href,
       method,
-      headers,
-      ...(body !== undefined && { body }),
+      headers: Object.fromEntries(sent) as typeof headers,
+      ...(body !== undefined && { body: await filled(body) }),
       reach: await reach(),
       signal,
       timeoutMs: TIMEOUT_MS,

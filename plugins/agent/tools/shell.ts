@@ -16,8 +16,10 @@ export const shell = tool('Shell', {
     command,
   }),
   run: async ({ command, cwd, timeoutMs = USUAL_MS }, tree) => {
-    const { root, shell, onOutput } = tree
+    const { root, shell, onOutput, references } = tree
+    const { text, env } = await references.command(command)
     const folder = cwd === undefined || cwd === '.' ? root : await folderAt(tree, cwd)
-    return endedProgram(await shell(command, folder, { timeoutMs, ...(onOutput && { onOutput }) }), timeoutMs)
+    const options = { timeoutMs, env, shown: command, ...(onOutput && { onOutput }) }
+    return endedProgram(await shell(text, folder, options), timeoutMs)
   },
 })

@@ -1,7 +1,9 @@
 import { explain, Refusal, refuse } from '../../../sdk/index.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
 import { schemaOf, type ToolSchema } from './schema.js'
@@ -20,6 +22,10 @@ export interface ShellResult {
 export interface ShellOptions {
   readonly timeoutMs: number
   readonly onOutput?: (text: string) => void
+  /** Variables beside those of every program of the turn. */
+  readonly env?: Env
+  /** What the log of commands shows in place of the command. */
+  readonly shown?: string
 }
 
 /** Who watches the turn. */
@@ -61,6 +67,8 @@ export interface ToolContext extends CallContext, Rooted {
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
   /** Which addresses of the network the turn may ask. */
   readonly reach: () => Promise<NetworkReach>
+  /** Puts stored values in place of references in what leaves. */
+  readonly references: References
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

@@ -2,6 +2,7 @@ import { Refusal } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { OfferedTool, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
+import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment.js'
 import type { ToolCategory } from '../turn/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/shell.js'
@@ -33,6 +34,7 @@ export const toolbox = (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
+  references: References,
 ): Toolbox => {
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }
@@ -55,6 +57,7 @@ export const toolbox = (
           ...tree,
           signal,
           reach,
+          references,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })

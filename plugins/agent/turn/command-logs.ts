@@ -47,12 +47,17 @@ interface Log {
  */
 export class CommandLogs {
   readonly #folder: string
+  readonly #safe: (text: string) => string
   readonly #open = new Map<string, Log>()
   #next = 1
 
-  /** @param folder Where the logs of commands are. */
-  constructor(folder: string) {
+  /**
+   * @param folder Where the logs of commands are.
+   * @param mask Replaces stored values.
+   */
+  constructor(folder: string, mask: (text: string) => string = text => text) {
     this.#folder = folder
+    this.#safe = text => redacted(mask(text))
   }
 
   /** The commands of one run. */
@@ -65,7 +70,7 @@ export class CommandLogs {
       const known = () => ({
         run,
         id,
-        command: start(redacted(command)),
+        command: start(this.#safe(command)),
         ...(language && { language }),
         folder: folder || '.',
         startedAt,
@@ -84,7 +89,7 @@ export class CommandLogs {
               ...(signal !== undefined && { signal }),
               ...(exit === undefined && signal === undefined && { stopped: true }),
               ...(timedOut && { timedOut }),
-              output: ends(redacted(output.toWellFormed())),
+              output: ends(this.#safe(output.toWellFormed())),
             }),
           )
           log.underWay -= 1

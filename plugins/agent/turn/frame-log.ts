@@ -2,6 +2,7 @@ import type { Journals } from '../../../sdk/index.js'
 import { CARD_KINDS } from '../cards/kinds.js'
 import type { FrameEvent } from '../contract.js'
 import type { DeltaFrame, Frame } from './frames.js'
+import type { FrameMask } from '../secrets/frame-mask.js'
 import { DELTA_BYTES, capped, pieces, thinned, weigh } from './frame-caps.js'
 
 const MERGE_MS = 40
@@ -26,6 +27,8 @@ export interface FrameLogOptions {
   readonly after?: Promise<unknown>
   /** What a run may hold before prose and tool output are dropped. */
   readonly most?: { readonly frames: number; readonly bytes: number }
+  /** Replaces stored values in every frame before it is seen or written; left out: nothing is replaced. */
+  readonly mask?: FrameMask
   /** Sees every frame as it will stand in the log, in order, before it is written. */
   readonly onFrame: (frame: Frame) => void
   /** The journal cannot be written: what is pushed waits for `retry`. */
@@ -92,6 +95,10 @@ export class FrameLog {
   /** Adds a frame; deltas wait a moment for more of the same block. */
   push(frame: Frame): void {
     if (this.#frozen) return
+    for (const masked of this.#options.mask?.push(frame) ?? [frame]) this.#push(masked)
+  }
+
+  #push(frame: Frame): void {
     if (frame.kind === 'delta') return this.#merge(frame)
     this.#release()
     this.#take(frame)
@@ -122,6 +129,7 @@ export class FrameLog {
 
   /** Takes nothing more: what comes from here on belongs to the next start of the daemon. */
   async freeze(): Promise<void> {
+    for (const held of this.#options.mask?.end() ?? []) this.#push(held)
     this.#release()
     this.#frozen = true
     await this.#pumping

@@ -158,7 +158,7 @@ const workerIo = (
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
     // After a crash the log tells where a file may be half-written.
     if (locations) await turn.log.settled()
-    const result = await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) })
+    const result = turn.masker.maskJson(await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }))
     // Left behind by its turn, which closed the call.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)

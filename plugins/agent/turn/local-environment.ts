@@ -28,6 +28,8 @@ import type { Copies } from '../copies/copies.js'
 import { pathOf } from '../copies/repositories.js'
 import type { SyncedCopy } from '../copies/states.js'
 import { assertMasking } from '../queue/message-checks.js'
+import type { References, ReferenceUser } from '../secrets/references.js'
+import type { StoredValues } from '../secrets/stored-values.js'
 import type { SubagentDeps } from '../subagents/subagents.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { AdapterRun } from './adapter-run.js'
@@ -63,6 +65,10 @@ export interface TurnEnvironmentDeps {
   readonly anchors: Anchors
   /** What of the workspace a turn reaches that is limited to areas. */
   readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
+  /** Puts stored values in place of references in what leaves a turn. */
+  readonly references: (user: ReferenceUser) => References
+  /** The values that no turn may show. */
+  readonly stored: Pick<StoredValues, 'refresh'>
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
 }
@@ -90,6 +96,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
+    await this.#deps.stored.refresh()
     const network = await this.#deps.networks.of(id)
     this.#networks.set(turn, network)
     const release = await locks.hold(id, turn.signal)
@@ -311,10 +318,16 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       subagentDeps,
       expose,
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
-      toolbox: toolbox(prepared, wall, reach, {
-        onStart: (pid, over) => underWay.begun(conversationId, pid, over),
-        begun: commands.of(conversationId, turn.run),
-      }),
+      toolbox: toolbox(
+        prepared,
+        wall,
+        reach,
+        {
+          onStart: (pid, over) => underWay.begun(conversationId, pid, over),
+          begun: commands.of(conversationId, turn.run),
+        },
+        this.#deps.references({ conversationId, run: turn.run }),
+      ),
     })
   }
 }

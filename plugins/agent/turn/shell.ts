@@ -45,13 +45,15 @@ export const turnPrograms = (
     script: string,
     argument: string,
     at: string,
-    { timeoutMs, onOutput }: ShellOptions,
+    { timeoutMs, onOutput, env = {}, shown }: ShellOptions,
     input?: string,
   ): Promise<ShellResult> => {
     const folder = relative(root, at)
     const seen = join(wall.workspace, folder)
     const what: CommandBegun =
-      input === undefined ? { command: argument, folder } : { command: input, language: 'javascript', folder }
+      input === undefined
+        ? { command: shown ?? argument, folder }
+        : { command: shown ?? input, language: 'javascript', folder }
     const over = begun(what)
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
       signal,
@@ -63,7 +65,7 @@ export const turnPrograms = (
     }
     try {
       const result = await runWalled(
-        { ...wall, cwd: seen, env: listEnv({ PWD: seen }) },
+        { ...wall, cwd: seen, env: listEnv({ ...env, PWD: seen }) },
         SHELL,
         ['-c', script, SHELL, argument],
         options,

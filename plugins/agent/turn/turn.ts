@@ -1,9 +1,11 @@
 import type { Host, Log } from '../../../sdk/index.js'
+import { Masker } from '../../../sdk/node/access/masker.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft } from '../providers/adapter.js'
 import { CARD_KINDS, isCard, isOffer, titleOf } from '../cards/kinds.js'
 import type { Answerer, OpenCards } from '../cards/cards.js'
 import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
+import { FrameMask } from '../secrets/frame-mask.js'
 import { FrameLog } from './frame-log.js'
 import type { Card, Frame, RunEnd } from './frames.js'
 import { RunEntry, type EntryFields, type RunMessage, type Moving, type ParkedCard } from './run-entry.js'
@@ -26,10 +28,14 @@ import {
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 
+const NO_VALUES = new Masker([])
+
 /** What a turn needs of the daemon. */
 export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly log: Log
   readonly cards: OpenCards
+  /** Finds stored values as they are now; left out: there are none. */
+  readonly masker?: () => Masker
   /** Called when a conversation, its turn or its queue has changed. */
   readonly changed: (conversationId: string) => void
   /** Called when a subagent of a run has started, changed or ended. */
@@ -130,6 +136,7 @@ export class Turn {
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
       after: this.begun,
+      mask: new FrameMask(() => this.masker),
       onFrame: frame => {
         this.record.add(frame)
         this.#note(frame)
@@ -192,6 +199,11 @@ export class Turn {
   }
 
   /** The daemon ends: what the turn does from here on is not recorded. */
+  /** Finds stored values in what the turn says and sees. */
+  get masker(): Masker {
+    return this.#host.masker?.() ?? NO_VALUES
+  }
+
   get frozen(): boolean {
     return this.#state.phase === 'frozen'
   }

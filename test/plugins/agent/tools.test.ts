@@ -59,6 +59,7 @@ const place = (t: Test): Place => {
     signal: new AbortController().signal,
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),
+    references: { command: async text => ({ text, env: {} }), text: async text => text },
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {

@@ -108,6 +108,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     shell: never,
     code: never,
     reach: never,
+    references: { command: never, text: never },
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }
