@@ -42,7 +42,7 @@ export interface MadeCall {
 
 /** What a native world is given before its turn runs. */
 export interface NativeSetup {
-  readonly target: EndpointTarget
+  readonly target: EndpointTarget | (() => Promise<EndpointTarget>)
   readonly deps?: Partial<NativeDeps>
   readonly request?: Partial<TurnRequest>
   /** What a tool does; left out: it says what it was asked. */
@@ -64,6 +64,8 @@ export class NativeWorld {
   steps = 0
   dieAt = Infinity
   moves = false
+  /** Words nobody had taken when the state was saved. */
+  unheard: UserMessage[] = []
   sessionId: string | undefined
   #run = 0
 
@@ -154,6 +156,7 @@ export class NativeWorld {
         this.step()
         this.state = structuredClone(value)
         this.stateAt = this.log.length
+        this.unheard = [...(this.setup.said ?? [])]
         this.step()
       },
       mode: mode => void this.log.push({ kind: 'mode', mode }),
@@ -168,8 +171,15 @@ export class NativeWorld {
 
   /** Runs the turn, or a further attempt of it, until it ends or dies. */
   async run(attempt = 1, more: Partial<TurnRequest> = {}): Promise<this> {
-    const { target, deps } = this.setup
-    const provider = { id: 'endpoint/e-1', label: 'Server', models: ['m'], target: async () => target }
+    const { target, deps, said } = this.setup
+    const since = new Set(this.log.slice(this.stateAt).map(frame => frame.kind === 'steer' && frame.messageId))
+    if (attempt > 1) said?.splice(0, Infinity, ...this.unheard.filter(({ messageId = '' }) => !since.has(messageId)))
+    const provider = {
+      id: 'endpoint/e-1',
+      label: 'Server',
+      models: ['m'],
+      target: typeof target === 'function' ? target : async () => target,
+    }
     const adapter = nativeAdapter(provider, {
       sessions: this.sessions,
       again: { times: 8, firstMs: 1, mostMs: 4, longestMs: 1000 },
@@ -209,5 +219,7 @@ export const done = (text: string): ToolResult => ({ ok: true, text, content: [{
 export const failed = (text: string): ToolResult => ({ ok: false, text, content: [{ type: 'text', text }] })
 
 /** Runs one turn against a server. */
-export const nativeRun = (target: EndpointTarget, more: Omit<NativeSetup, 'target'> = {}): Promise<NativeWorld> =>
-  new NativeWorld({ target, ...more }).run()
+export const nativeRun = (
+  target: NativeSetup['target'],
+  more: Omit<NativeSetup, 'target'> = {},
+): Promise<NativeWorld> => new NativeWorld({ target, ...more }).run()

@@ -41,8 +41,6 @@ export class AnswerReader {
         if (!part.delta) return
         this.#draft('text', part.id).text += part.delta
         return yield* this.#spoken.say(part.delta)
-      case 'text-end':
-        return yield* this.#spoken.pause()
       case 'reasoning-start':
         return this.#keep(this.#draft('thought', part.id), part.providerMetadata)
       case 'reasoning-delta': {

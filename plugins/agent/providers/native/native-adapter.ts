@@ -87,11 +87,13 @@ const targetOf = async ({ label, target }: NativeProvider): Promise<EndpointTarg
 /** Frames at the start of a turn, but for those that a first attempt wrote. */
 function* opening(
   provider: ProviderId,
-  { conversationId, harness, since = [] }: TurnRequest,
+  { conversationId, harness, state, resume, since = [] }: TurnRequest,
   model: string,
 ): Generator<Frame> {
+  const reason = resume?.reason
   const here = since.slice(since.findLastIndex(({ kind }) => kind === 'switched') + 1)
-  if (!here.some(({ kind }) => kind === 'session'))
-    yield { kind: 'session', sessionId: nativeSessionOf(conversationId) }
-  if (!here.some(({ kind }) => kind === 'init')) yield { kind: 'init', model, provider, harness }
+  const lacks = (kind: Frame['kind']): boolean => !here.some(frame => frame.kind === kind)
+  const anew = state === undefined || reason === 'outage'
+  if (anew && lacks('session')) yield { kind: 'session', sessionId: nativeSessionOf(conversationId) }
+  if ((anew || reason === 'switched') && lacks('init')) yield { kind: 'init', model, provider, harness }
 }

@@ -64,14 +64,9 @@ export class Spoken {
   }
 
   *think(piece: string): Generator<Frame> {
-    yield* this.pause()
+    if (!this.#text.behind) yield* this.close()
     const { fresh } = this.#thoughts.tell(piece)
     if (fresh) yield { kind: 'thinking', text: fresh }
-  }
-
-  /** A block of prose is over. */
-  *pause(): Generator<Frame> {
-    if (!this.#text.behind) yield* this.close()
   }
 
   /** The answer is over. */
@@ -85,6 +80,7 @@ export class Spoken {
     yield* this.close()
   }
 
+  /** Ends the block of prose that is open. */
   *close(): Generator<Frame> {
     if (!this.#open) return
     this.#open = false
