@@ -1,0 +1,101 @@
+import type { TurnIo } from '../adapter.js'
+import type { Frame } from '../../turn/frames.js'
+import { AnswerReader, type ModelAnswer } from './answer.js'
+import { faultFrom, type ServerFault } from './faults.js'
+import type { ModelCall, ServerModel, StreamPart } from './model.js'
+import { failTurn, NativeOver } from './over.js'
+import type { Spoken } from './spoken.js'
+
+/** How often a server that fails is asked again, and after which times. */
+export interface AskAgain {
+  readonly times: number
+  readonly firstMs: number
+  readonly mostMs: number
+  /** A server that wants to be left alone for longer is not waited for. */
+  readonly longestMs: number
+}
+
+export const ASK_AGAIN: AskAgain = { times: 8, firstMs: 1000, mostMs: 60_000, longestMs: 600_000 }
+
+/** A request to a model, and where its answer is told. */
+export interface Asked {
+  readonly model: ServerModel
+  readonly call: ModelCall
+  readonly io: Pick<TurnIo, 'signal' | 'gap'>
+  readonly spoken: Spoken
+  readonly again: AskAgain
+  /** Called with what came of an answer that a stop cut off. */
+  readonly cut?: (parts: ModelAnswer['parts']) => Promise<void>
+}
+
+/**
+ * Asks a model, telling its answer as it comes; asks again after failures that pass. Ends the turn after the last of
+ * them; other refusals are thrown as `ServerFault`.
+ */
+export async function* askModel(asked: Asked): AsyncGenerator<Frame, ModelAnswer> {
+  const { io, spoken, again } = asked
+  for (let attempt = 1; ; attempt++) {
+    const reader = new AnswerReader(spoken)
+    try {
+      for await (const part of partsOf(asked)) yield* reader.read(part)
+      const answer = reader.whole()
+      yield* spoken.end()
+      return answer
+    } catch (error) {
+      if (io.signal.aborted) {
+        await asked.cut?.(reader.parts)
+        throw new NativeOver('stopped')
+      }
+      const fault = faultFrom(error)
+      const wait = waitBefore(attempt, fault, again)
+      if (wait === undefined) throw fault
+      const { status } = fault.details
+      yield {
+        kind: 'provider_retry',
+        attempt,
+        maxAttempts: again.times,
+        nextAttemptAt: Date.now() + wait,
+        ...(status !== undefined && { status }),
+      }
+      spoken.restart()
+      if (await io.gap(wait)) throw new NativeOver('moved')
+      if (io.signal.aborted) throw new NativeOver('stopped')
+    }
+  }
+}
+
+/** How long to wait before the next attempt; undefined: there is none. */
+const waitBefore = (attempt: number, { message, details }: ServerFault, again: AskAgain): number | undefined => {
+  const { retryAfterMs, code } = details
+  if (!details.again) return undefined
+  const until = retryAfterMs === undefined ? undefined : Date.now() + retryAfterMs
+  if (attempt > again.times) return failTurn(message, code, code === 'rate_limit' ? until : undefined)
+  if (retryAfterMs !== undefined && retryAfterMs > again.longestMs) return failTurn(message, code, until)
+  return Math.max(retryAfterMs ?? 0, Math.min(again.mostMs, again.firstMs * 2 ** (attempt - 1)))
+}
+
+/** The parts of a streamed answer; ends at once when the turn stops. */
+async function* partsOf({ model, call, io: { signal } }: Asked): AsyncGenerator<StreamPart> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>()
+  stopped.catch(() => {})
+  const stop = () => reject(new NativeOver('stopped'))
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop, { once: true })
+  const unwanted = new AbortController()
+  let reader: ReadableStreamDefaultReader<StreamPart> | undefined
+  try {
+    const opened = model.doStream({ ...call, abortSignal: AbortSignal.any([signal, unwanted.signal]) })
+    const { stream } = await Promise.race([opened, stopped])
+    reader = stream.getReader()
+    for (;;) {
+      const { value, done } = await Promise.race([reader.read(), stopped])
+      if (done) return
+      yield value
+    }
+  } finally {
+    signal.removeEventListener('abort', stop)
+    // Ends the request of an answer that is not read to its end.
+    unwanted.abort()
+    void reader?.cancel().catch(() => {})
+  }
+}

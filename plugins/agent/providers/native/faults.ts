@@ -1,0 +1,122 @@
+import type { ErrorCode } from '../../turn/frames.js'
+
+/** What is known of a failure of a model server, beside its sentence. */
+export interface FaultDetails {
+  readonly status?: number
+  /** The same request may succeed later. */
+  readonly again?: boolean
+  /** How long the server wants to be left alone. */
+  readonly retryAfterMs?: number
+  readonly code?: ErrorCode
+}
+
+/** A model server refused, failed or did not answer; the message is a sentence for people, without secrets. */
+export class ServerFault extends Error {
+  readonly details: FaultDetails
+  constructor(message: string, details: FaultDetails = {}) {
+    super(message)
+    this.details = details
+  }
+}
+
+const MOST_WORDS = 400
+const TOO_LONG =
+  /context.?(length|size|window)|too (long|many tokens)|maximum.{0,40}tokens|exceeds? .{0,40}(context|token)/i
+const NO_MODEL = /model/i
+/** Types of errors in the middle of a stream, as the status that such a failure has before it. */
+const STREAM_ERRORS: { readonly [type: string]: number } = {
+  overloaded_error: 529,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  authentication_error: 401,
+  permission_error: 403,
+  invalid_request_error: 400,
+  not_found_error: 404,
+  context_length_exceeded: 400,
+}
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as { [name: string]: unknown })[name] : undefined
+
+const textField = (value: unknown, ...names: string[]): string | undefined => {
+  for (const name of names) {
+    const found = fieldOf(value, name)
+    if (typeof found === 'string' && found.trim()) return found
+  }
+  return undefined
+}
+
+/** What a server says of an error, in whichever form its protocol has. */
+export const wordsOf = (body: unknown): string => {
+  const error = fieldOf(body, 'error')
+  const said =
+    (typeof body === 'string' ? body : undefined)
+    ?? (typeof error === 'string' ? error : undefined)
+    ?? textField(error, 'message', 'type', 'code')
+    ?? textField(body, 'message', 'detail', 'type')
+    ?? ''
+  // A page of a proxy says nothing that helps.
+  return /^\s*</.test(said) ? '' : said.replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS).toWellFormed()
+}
+
+/** The failure that a status stands for. */
+export const faultOf = (status: number, words: string, retryAfterMs?: number): ServerFault => {
+  const said = words ? `: ${words}` : ''
+  const known = { status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  if (status === 401 || status === 403)
+    return new ServerFault(`the model server refused the key (${status})${said}`, { ...known, code: 'token-refused' })
+  if (status === 402)
+    return new ServerFault(`the model server wants payment${said}`, { ...known, code: 'not-entitled' })
+  if (status === 429) {
+    const spent = /insufficient_quota|billing/i.test(words)
+    return new ServerFault(`the model server allows no more requests for now${said}`, {
+      ...known,
+      again: !spent,
+      code: 'rate_limit',
+    })
+  }
+  if (status >= 500 || status === 408 || status === 425)
+    return new ServerFault(`the model server failed (${status})${said}`, {
+      ...known,
+      again: true,
+      code: 'provider-outage',
+    })
+  if ((status === 400 || status === 413 || status === 422) && (status === 413 || TOO_LONG.test(words)))
+    return new ServerFault(`the conversation is too long for the model${said}`, { ...known, code: 'context-full' })
+  if (status === 404 && NO_MODEL.test(words))
+    return new ServerFault(`the model server has no such model${said}`, { ...known, code: 'model-invalid' })
+  return new ServerFault(`the model server refused the request (${status})${said}`, known)
+}
+
+/** A lost connection, or an answer that ended in the middle. */
+export const lost = (why: string): ServerFault =>
+  new ServerFault(`the connection to the model server was lost: ${why}`, { again: true, code: 'provider-outage' })
+
+/** The failure that a server reports in the middle of its answer. */
+export const streamFault = (error: unknown): ServerFault => {
+  const inner = fieldOf(error, 'error') ?? error
+  const kind = textField(inner, 'code', 'errorCode', 'type', 'errorType')
+  const numbered = Number(fieldOf(inner, 'status') ?? fieldOf(inner, 'statusCode') ?? fieldOf(inner, 'code'))
+  const status = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
+  return faultOf(status, wordsOf(inner))
+}
+
+/** The server fault among the causes of an error, when there is one. */
+const causeOf = (error: unknown): ServerFault | undefined => {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof ServerFault) return at
+  }
+  return undefined
+}
+
+/** What a request that failed in a provider package failed of. */
+export const faultFrom = (error: unknown): ServerFault => {
+  const own = causeOf(error)
+  if (own) return own
+  const name = error instanceof Error ? error.name : ''
+  if (name === 'AI_InvalidResponseDataError' && /finish reason/.test((error as Error).message))
+    return lost('the answer ended in the middle')
+  if (/^AI_(JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|EmptyResponseBody)Error$/.test(name))
+    return new ServerFault('the model server sent an answer that its protocol does not know')
+  return streamFault(error)
+}

@@ -1,0 +1,183 @@
+import type { TurnIo, TurnRequest, UserMessage } from '../adapter.js'
+import type { CallIntent } from './calls.js'
+import { tokensOf } from './compaction.js'
+import { doneElsewhere, historyEntries, openingWords } from './opening.js'
+import {
+  NO_TOKENS,
+  tokensTogether,
+  type CallPart,
+  type NativeSessions,
+  type NewEntry,
+  type SessionEntry,
+  type TokenCount,
+} from './session.js'
+
+/** What a turn saves: where it stands in its session, which holds everything else. */
+interface NativeState {
+  readonly version: 1
+  readonly kind: 'native'
+  readonly run: string
+  /** The newest entry. */
+  readonly n: number
+  readonly round: number
+  readonly usage: TokenCount
+  readonly intent?: CallIntent
+  /** The model takes no pictures. */
+  readonly blind?: boolean
+}
+
+const isNativeState = (state: unknown): state is NativeState =>
+  typeof state === 'object'
+  && state !== null
+  && (state as Partial<NativeState>).version === 1
+  && (state as Partial<NativeState>).kind === 'native'
+
+/** The session of a turn at work: every entry is kept before anything else happens. */
+export class LiveSession {
+  readonly #id: string
+  readonly #sessions: NativeSessions
+  readonly #io: TurnIo
+  readonly #request: TurnRequest
+  #entries: SessionEntry[] = []
+  /** Words of before a restart that nobody took. */
+  #unheard: readonly UserMessage[] = []
+  /** Words that have no id and are in the session, though the state does not know yet. */
+  #nameless: string[] = []
+  /** Tokens of this run. */
+  usage: TokenCount = NO_TOKENS
+  round = 0
+  /** Answers of this run. */
+  answers = 0
+  blind = false
+  intent: CallIntent | undefined
+
+  constructor(id: string, sessions: NativeSessions, request: TurnRequest, io: TurnIo) {
+    this.#id = id
+    this.#sessions = sessions
+    this.#request = request
+    this.#io = io
+  }
+
+  get entries(): readonly SessionEntry[] {
+    return this.#entries
+  }
+
+  /** Whether a restart found an answer under way: what the log holds of one then belongs to it. */
+  async open(): Promise<{ readonly cutOff: boolean }> {
+    const { state, sessionId, run, resume } = this.#request
+    const saved = isNativeState(state) ? state : undefined
+    const known = saved || sessionId === this.#id ? await this.#sessions.read(this.#id) : undefined
+    if (known) this.#entries = known
+    if (saved && known) return this.#resume(saved)
+    const begun = known?.some(entry => entry.kind === 'words' && entry.run === run) && resume !== undefined
+    if (!begun) {
+      const before = known ? [] : historyEntries(this.#request)
+      const fresh = [...before, openingWords(this.#request), ...(resume ? doneElsewhere(this.#request) : [])]
+      if (known) await this.keep(...fresh)
+      else await this.replace(fresh.map((entry, n) => ({ ...entry, n: n + 1 })))
+    }
+    await this.save()
+    return { cutOff: false }
+  }
+
+  #resume(saved: NativeState): { readonly cutOff: boolean } {
+    const { run, since = [] } = this.#request
+    const later = this.#entries.filter(({ n }) => n > saved.n)
+    const answers = later.filter(entry => entry.kind === 'answer')
+    this.round = saved.round + answers.length
+    this.blind = saved.blind ?? false
+    this.intent = saved.intent
+    // An outage gave the words another run, and what was used before it was told there.
+    const own = saved.run === run
+    this.usage = [own ? saved.usage : NO_TOKENS, ...answers.map(({ usage }) => usage)].reduce(tokensTogether)
+    this.answers = this.#entries.filter(entry => entry.kind === 'answer' && entry.run === run).length
+    this.#nameless = later.flatMap(entry => (entry.kind === 'words' && !entry.messageId ? [entry.text] : []))
+    this.#unheard = since.flatMap(frame => (frame.kind === 'steer' ? [{ attachments: [], ...frame }] : []))
+    return { cutOff: answers.length === 0 }
+  }
+
+  /** Adds entries. */
+  async keep(...entries: readonly NewEntry[]): Promise<void> {
+    let n = this.#last
+    const numbered = entries.map(entry => ({ ...entry, n: ++n }) as SessionEntry)
+    this.#entries.push(...numbered)
+    await this.#sessions.add(this.#id, numbered)
+  }
+
+  /** Puts other entries in the place of all. */
+  async replace(entries: readonly SessionEntry[]): Promise<void> {
+    this.#entries = [...entries]
+    await this.#sessions.write(this.#id, entries)
+  }
+
+  /** Saves where the turn stands. */
+  async save(): Promise<void> {
+    const { round, usage, intent, blind } = this
+    const state: NativeState = {
+      version: 1,
+      kind: 'native',
+      run: this.#request.run,
+      n: this.#last,
+      round,
+      usage,
+      ...(intent && { intent }),
+      ...(blind && { blind }),
+    }
+    await this.#io.state(state)
+  }
+
+  /** Makes a call known before it is made. */
+  async intend(intent: CallIntent): Promise<void> {
+    this.intent = intent
+    await this.save()
+  }
+
+  /** Takes in the words said since the last look; answers whether there were any. */
+  async hear(): Promise<boolean> {
+    const known = new Set(this.#entries.flatMap(entry => (entry.kind === 'words' ? (entry.messageId ?? []) : [])))
+    const said = [...this.#unheard, ...this.#io.takeWords()]
+    this.#unheard = []
+    const fresh: NewEntry[] = []
+    for (const { messageId, text: words, attachments } of said) {
+      const text = [words, ...attachments.map(path => `Attached: ${path}`)].join('\n')
+      const nameless = messageId === undefined ? this.#nameless.indexOf(text) : -1
+      if (nameless >= 0) this.#nameless.splice(nameless, 1)
+      if (nameless >= 0 || (messageId !== undefined && known.has(messageId))) continue
+      if (messageId !== undefined) known.add(messageId)
+      fresh.push({ kind: 'words', run: this.#request.run, text, ...(messageId !== undefined && { messageId }) })
+    }
+    if (fresh.length === 0) return false
+    await this.keep(...fresh)
+    await this.save()
+    return true
+  }
+
+  /** The calls of the newest answer that nothing is known of yet. */
+  get openCalls(): readonly CallPart[] {
+    const at = this.#entries.findLastIndex(({ kind }) => kind !== 'result')
+    const answer = this.#entries[at]
+    if (answer?.kind !== 'answer') return []
+    const known = new Set(this.#entries.slice(at + 1).map(entry => entry.kind === 'result' && entry.frame))
+    return answer.parts.filter(part => part.kind === 'call').filter(({ frame }) => !known.has(frame))
+  }
+
+  /** The model has said all it wanted to say. */
+  get answered(): boolean {
+    return this.#entries.at(-1)?.kind === 'answer'
+  }
+
+  /** About how many tokens the session takes: what the server counted last, and what came after it. */
+  get tokens(): number {
+    const at = this.#entries.findLastIndex(entry => entry.kind === 'answer' && spent(entry.usage) > 0)
+    const answer = this.#entries[at]
+    return answer?.kind === 'answer'
+      ? spent(answer.usage) + tokensOf(this.#entries.slice(at + 1))
+      : tokensOf(this.#entries)
+  }
+
+  get #last(): number {
+    return this.#entries.at(-1)?.n ?? 0
+  }
+}
+
+const spent = ({ input, output, cacheRead, cacheWrite }: TokenCount): number => input + output + cacheRead + cacheWrite

@@ -1,0 +1,193 @@
+import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
+import { Agent as SecureAgent, request as secureRequest } from 'node:https'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
+import { faultOf, lost, ServerFault, wordsOf } from './faults.js'
+
+/** What one answer of a model server may take. */
+export interface AnswerLimits {
+  readonly bytes: number
+  /** How long no byte may come. */
+  readonly silenceMs: number
+}
+
+export const ANSWER_LIMITS: AnswerLimits = { bytes: 32 * 1024 * 1024, silenceMs: 600_000 }
+
+/** Stands where a provider package insists on a key; never sent. */
+export const NO_KEY = 'not-sent'
+
+const REDIRECTS = new Set([301, 302, 307, 308])
+const MOST_REDIRECTS = 5
+const MOST_REFUSAL = 64 * 1024
+const REFUSAL_MS = 2000
+
+const agents = { 'http:': new PlainAgent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
+
+interface Sending {
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string
+  readonly signal: AbortSignal
+  readonly limits: AnswerLimits
+}
+
+/**
+ * The `fetch` of a model server: adds its headers, follows redirects within its origin alone, and ends answers that are
+ * too large or silent for too long. Refusals are thrown as `ServerFault`.
+ */
+export const modelFetch =
+  (own: { readonly [name: string]: string }, limits: AnswerLimits = ANSWER_LIMITS): typeof fetch =>
+  async (input, { headers, body, signal } = {}) => {
+    const start = new URL(input instanceof Request ? input.url : String(input))
+    const sending = {
+      headers: headersOf(headers, own),
+      body: String(body ?? ''),
+      signal: signal ?? new AbortController().signal,
+      limits,
+    }
+    let url = start
+    for (let hops = 0; ; hops++) {
+      const answer = await send(url, sending)
+      const status = answer.statusCode ?? 0
+      const { location } = answer.headers
+      if (REDIRECTS.has(status) && location !== undefined) {
+        answer.destroy()
+        url = redirected(start, url, location, hops)
+        continue
+      }
+      if (status < 200 || status > 299) throw await refusalOf(answer, own)
+      return new Response(bodyOf(answer, sending), {
+        headers: { 'content-type': answer.headers['content-type'] ?? 'text/event-stream' },
+      })
+    }
+  }
+
+const headersOf = (
+  given: ConstructorParameters<typeof Headers>[0],
+  own: { readonly [name: string]: string },
+): { [name: string]: string } => {
+  const headers = new Headers(given)
+  for (const [name, value] of headers) if (value.includes(NO_KEY)) headers.delete(name)
+  for (const [name, value] of Object.entries(own)) headers.set(name, value)
+  return Object.fromEntries(headers)
+}
+
+const redirected = (start: URL, from: URL, location: string, hops: number): URL => {
+  const to = URL.parse(location, from.href)
+  if (!to || to.origin !== start.origin)
+    throw new ServerFault(
+      `the model server redirects to another origin (${(to?.origin ?? 'no address').slice(0, 200)}): `
+        + 'set that as its address if it is right',
+    )
+  if (hops === MOST_REDIRECTS) throw new ServerFault(`the model server redirects more than ${MOST_REDIRECTS} times`)
+  return to
+}
+
+/** Sends the request; a connection that was kept and turns out to be closed is replaced without a word. */
+const send = async (url: URL, sending: Sending): Promise<IncomingMessage> => {
+  for (;;) {
+    const { answer, stale, error } = await once(url, sending)
+    if (answer) return answer
+    sending.signal.throwIfAborted()
+    if (!stale) throw error
+  }
+}
+
+interface Sent {
+  readonly answer?: IncomingMessage
+  readonly error?: unknown
+  readonly stale?: boolean
+}
+
+const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
+  new Promise(resolve => {
+    const secure = url.protocol === 'https:'
+    const request = (secure ? secureRequest : plainRequest)(url, {
+      method: 'POST',
+      headers,
+      signal,
+      agent: agents[secure ? 'https:' : 'http:'],
+    })
+    const quiet = setTimeout(() => request.destroy(silent(limits)), limits.silenceMs)
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(quiet)
+      const { code = '', message } = error
+      const stale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+      const known = error instanceof ServerFault ? error : lost(SENTENCES[code] ?? (code || message))
+      resolve({ error: known, stale })
+    })
+    request.on('response', answer => {
+      clearTimeout(quiet)
+      resolve({ answer })
+    })
+    request.end(body)
+  })
+
+const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
+  new ServerFault(`the model server sent nothing for ${Math.round(silenceMs / 1000)} seconds`, {
+    code: 'provider-outage',
+  })
+
+/** The answer's bytes, read as fast as they are taken. */
+const bodyOf = (answer: IncomingMessage, { limits }: Sending): ReadableStream<Uint8Array> => {
+  const pieces = answer.iterator({ destroyOnReturn: true })
+  let left = limits.bytes
+  return new ReadableStream(
+    {
+      pull: async controller => {
+        const quiet = setTimeout(() => answer.destroy(silent(limits)), limits.silenceMs)
+        try {
+          const { value, done } = (await pieces.next()) as { value: Buffer; done?: boolean }
+          if (done) return controller.close()
+          left -= value.length
+          if (left < 0) throw new ServerFault(`the model's answer is over ${limits.bytes} bytes`)
+          controller.enqueue(new Uint8Array(value))
+        } catch (error) {
+          answer.destroy()
+          controller.error(error instanceof ServerFault ? error : lost('it was closed in the middle of an answer'))
+        } finally {
+          clearTimeout(quiet)
+        }
+      },
+      cancel: () => void answer.destroy(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The refusal in an answer, within two seconds, however slowly its words come. */
+const refusalOf = async (answer: IncomingMessage, own: { readonly [name: string]: string }): Promise<ServerFault> => {
+  const { statusCode = 0, headers } = answer
+  let text = ''
+  const read = async (): Promise<void> => {
+    for await (const piece of answer) {
+      text += String(piece)
+      if (text.length > MOST_REFUSAL) return
+    }
+  }
+  await Promise.race([read().catch(() => {}), delay(REFUSAL_MS)])
+  answer.destroy()
+  return faultOf(statusCode, withoutSecrets(wordsOf(parsed(text)), own), waitOf(headers))
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Servers repeat the key they refuse. */
+const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
+  const values = Object.values(own).flatMap(value => [value, value.replace(/^\w+ /, '')])
+  return values.filter(value => value.length >= 6).reduce((text, value) => text.replaceAll(value, '***'), words)
+}
+
+/** How long `retry-after` says to wait: seconds or a date. */
+const waitOf = ({ 'retry-after': after, 'retry-after-ms': exact }: IncomingMessage['headers']): number | undefined => {
+  const ms = exact === undefined ? NaN : Number(exact)
+  if (Number.isFinite(ms)) return Math.max(0, ms)
+  if (after === undefined) return undefined
+  const wait = /^\d+(\.\d+)?$/.test(after.trim()) ? Number(after) * 1000 : Date.parse(after) - Date.now()
+  return Number.isFinite(wait) ? Math.max(0, wait) : undefined
+}

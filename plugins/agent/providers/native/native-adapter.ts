@@ -1,0 +1,99 @@
+import type { EndpointChoice, EndpointTarget } from '../../../endpoints/contract.js'
+import { Refusal } from '../../../../sdk/index.js'
+import type { Abilities, ProviderAdapter, TurnIo, TurnRequest } from '../adapter.js'
+import type { Frame, ProviderId } from '../../turn/frames.js'
+import { ServerFault } from './faults.js'
+import { NativeTurn, type NativeDeps } from './native-turn.js'
+import { failTurn, NativeOver } from './over.js'
+import { nativeSessionOf } from './session.js'
+
+/** A provider whose turns run in the sandbox's own tool loop over a model server. */
+export interface NativeProvider {
+  readonly id: ProviderId
+  readonly label: string
+  readonly models: readonly string[]
+  /** Needs no network. */
+  readonly local?: boolean
+  /** The server as a turn speaks to it now. */
+  target(): Promise<EndpointTarget>
+}
+
+/** Runs turns of a model server with the sandbox's own tools. */
+export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): ProviderAdapter => {
+  const { id, label, models, local = false } = provider
+  const abilities: Abilities = {
+    words: true,
+    permissions: 'modes',
+    questions: true,
+    commands: false,
+    terminals: true,
+    state: true,
+    offline: local,
+  }
+  return {
+    id,
+    label,
+    harnesses: ['native'],
+    ownHarness: 'native',
+    models,
+    commands: [],
+    abilities: () => abilities,
+    run: (request, io) => run(provider, deps, request, io),
+  }
+}
+
+/** The adapter of a model server that the user entered. */
+export const endpointAdapter = (
+  { id, label, models }: EndpointChoice,
+  target: (id: string) => Promise<EndpointTarget>,
+  deps: NativeDeps,
+): ProviderAdapter =>
+  nativeAdapter({ id: `endpoint/${id}`, label, models: models.map(model => model.id), target: () => target(id) }, deps)
+
+async function* run(
+  provider: NativeProvider,
+  deps: NativeDeps,
+  request: TurnRequest,
+  io: TurnIo,
+): AsyncGenerator<Frame, void> {
+  let turn: NativeTurn | undefined
+  let failure: NativeOver['failure']
+  try {
+    const target = await targetOf(provider)
+    yield* opening(provider.id, request, request.model || target.default)
+    turn = new NativeTurn(provider.id, target, deps, request, io)
+    yield* turn.work()
+  } catch (error) {
+    if (error instanceof NativeOver) {
+      if (error.why === 'moved') return
+      failure = error.failure
+    } else if (error instanceof ServerFault) {
+      const { code } = error.details
+      failure = { message: error.message, ...(code && { code }) }
+    } else if (!io.signal.aborted) throw error
+  }
+  yield* turn?.end() ?? []
+  if (failure && !io.signal.aborted) yield { kind: 'error', ...failure }
+}
+
+const targetOf = async ({ label, target }: NativeProvider): Promise<EndpointTarget> => {
+  const found = await target().catch((error: unknown) => {
+    if (error instanceof Refusal) return failTurn(`${label} cannot be used: ${error.message}`)
+    throw error
+  })
+  return found.problem === undefined ? found : failTurn(`${label} cannot be used now: ${found.problem}`)
+}
+
+/** Frames at the start of a turn, but for those that a first attempt wrote. */
+function* opening(
+  provider: ProviderId,
+  { conversationId, harness, state, resume, since = [] }: TurnRequest,
+  model: string,
+): Generator<Frame> {
+  const reason = resume?.reason
+  const here = since.slice(since.findLastIndex(({ kind }) => kind === 'switched') + 1)
+  const lacks = (kind: Frame['kind']): boolean => !here.some(frame => frame.kind === kind)
+  const anew = state === undefined || reason === 'outage'
+  if (anew && lacks('session')) yield { kind: 'session', sessionId: nativeSessionOf(conversationId) }
+  if ((anew || reason === 'switched') && lacks('init')) yield { kind: 'init', model, provider, harness }
+}

@@ -1,0 +1,321 @@
+import type { EndpointTarget } from '../../../endpoints/contract.js'
+import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
+import type { Frame, ProviderId } from '../../turn/frames.js'
+import type { ModelAnswer } from './answer.js'
+import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
+import { runCalls } from './calls.js'
+import { COMPACT_AT, splitFor, summaryOf, tokensOf, withoutOldResults, type Split } from './compaction.js'
+import { ServerFault } from './faults.js'
+import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
+import { LiveSession } from './live-session.js'
+import type { ModelCall, ModelPrompt } from './model.js'
+import type { AnswerLimits } from './model-fetch.js'
+import { failTurn, NativeOver } from './over.js'
+import { promptOf } from './prompt.js'
+import {
+  nativeSessionOf,
+  NO_TOKENS,
+  passingSessions,
+  tokensTogether,
+  type NativeSessions,
+  type SessionEntry,
+  type TokenCount,
+} from './session.js'
+import { Spoken, spokenIn } from './spoken.js'
+import { modelWire, type ModelWire } from './wire.js'
+
+/** A request to a model that is about to be made. */
+export interface ModelStep {
+  readonly conversationId: string
+  readonly run: string
+  readonly provider: ProviderId
+  readonly model: string
+  /** What the turn used so far. */
+  readonly usage: TokenCount
+}
+
+/** What turns over model servers need of the daemon. */
+export interface NativeDeps {
+  readonly sessions: NativeSessions
+  /** Asked before each request to a model; a no ends the turn with its message. */
+  readonly admit?: (step: ModelStep) => Promise<{ ok: true } | { ok: false; message: string }>
+  /** What the model is told first; must be the same for every request of a conversation. Left out: the sandbox's own. */
+  readonly instructions?: (request: TurnRequest) => Promise<string>
+  readonly again?: AskAgain
+  readonly limits?: AnswerLimits
+  readonly mostRounds?: number
+}
+
+const MOST_ROUNDS = 500
+/** What a server is taken to have room for that does not say. */
+const UNKNOWN_WINDOW = 1_000_000
+const NO_SUMMARY = 'Earlier messages were left out: they did not fit.'
+
+/** One turn of a model: asks it, runs the tools it calls, and tells it the results until it calls none. */
+export class NativeTurn {
+  readonly #provider: ProviderId
+  readonly #target: EndpointTarget
+  readonly #deps: NativeDeps
+  readonly #request: TurnRequest
+  readonly #io: TurnIo
+  readonly #session: LiveSession
+  readonly #album = new Map<string, string>()
+  readonly #startedAt = performance.now()
+  #spoken = spokenIn([])
+  #offered: readonly OfferedTool[] = []
+  #tools: ModelCall['tools']
+  #instructions = INSTRUCTIONS
+  #wire: ModelWire | undefined
+
+  constructor(provider: ProviderId, target: EndpointTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
+    this.#provider = provider
+    this.#target = target
+    this.#deps = deps
+    this.#request = request
+    this.#io = io
+    // A subagent's session is its own, and nobody continues it.
+    const sessions = request.depth > 0 ? passingSessions() : deps.sessions
+    this.#session = new LiveSession(nativeSessionOf(request.conversationId), sessions, request, io)
+  }
+
+  /** Everything up to where the model calls no more tools. */
+  async *work(): AsyncGenerator<Frame, void> {
+    const { effort, thinking, fast, since = [] } = this.#request
+    const settings = {
+      ...(effort !== undefined && { effort }),
+      ...(thinking !== undefined && { thinking }),
+      ...(fast !== undefined && { fast }),
+    }
+    const [{ cutOff }, offered, wire, instructions] = await Promise.all([
+      this.#session.open(),
+      this.#io.offered(),
+      modelWire(this.#target, this.#model, settings, this.#deps.limits),
+      this.#deps.instructions?.(this.#request) ?? INSTRUCTIONS,
+    ])
+    if (cutOff) this.#spoken = spokenIn(since)
+    this.#offered = offered
+    this.#tools = offered.map(({ name, description, input }) => ({
+      type: 'function',
+      name,
+      description,
+      inputSchema: input,
+    }))
+    this.#instructions = instructions
+    this.#wire = wire
+    for (;;) {
+      const calls = this.#session.openCalls
+      if (calls.length > 0) {
+        yield* this.#run(calls)
+        continue
+      }
+      if (await this.#io.gap()) throw new NativeOver('moved')
+      this.#goOn()
+      if (!(await this.#session.hear()) && this.#session.answered) return
+      yield* this.#round(wire)
+    }
+  }
+
+  /** What stands at the end of a turn however it ends. */
+  *end(): Generator<Frame> {
+    yield* this.#spoken.close()
+    const { usage, answers } = this.#session
+    if (answers === 0) return
+    const told = this.#request.since?.some(
+      frame =>
+        frame.kind === 'usage'
+        && frame.inputTokens === usage.input
+        && frame.outputTokens === usage.output
+        && frame.numTurns === answers,
+    )
+    if (told) return
+    yield {
+      kind: 'usage',
+      inputTokens: usage.input,
+      outputTokens: usage.output,
+      cacheReadTokens: usage.cacheRead,
+      cacheCreationTokens: usage.cacheWrite,
+      numTurns: answers,
+      durationMs: Math.round(performance.now() - this.#startedAt),
+    }
+  }
+
+  get #model(): string {
+    return this.#request.model || this.#target.default
+  }
+
+  get #by(): string {
+    return `${this.#target.protocol}:${this.#model}`
+  }
+
+  #goOn(): void {
+    if (this.#io.signal.aborted) throw new NativeOver('stopped')
+  }
+
+  async *#run(calls: LiveSession['openCalls']): AsyncGenerator<Frame, void> {
+    const session = this.#session
+    const { intent } = session
+    yield* runCalls(calls, {
+      io: this.#io,
+      request: this.#request,
+      offered: this.#offered,
+      keep: entry => session.keep(entry),
+      intend: intended => session.intend(intended),
+      ...(intent && { intent }),
+    })
+    session.intent = undefined
+    await session.save()
+    this.#goOn()
+  }
+
+  /** Asks the model once, and keeps its answer. */
+  async *#round(wire: ModelWire): AsyncGenerator<Frame, void> {
+    const session = this.#session
+    const most = this.#deps.mostRounds ?? MOST_ROUNDS
+    if (session.round >= most)
+      failTurn(`the model was asked ${most} times in this turn and still wants to go on; say more to continue`)
+    if (session.tokens >= this.#window * COMPACT_AT) yield* this.#compact('auto', this.#window)
+    const answer = yield* this.#answer()
+    session.round++
+    session.answers++
+    session.usage = tokensTogether(session.usage, answer.usage)
+    await session.keep({
+      kind: 'answer',
+      run: this.#request.run,
+      by: this.#by,
+      usage: answer.usage,
+      parts: this.#numbered(answer.parts),
+    })
+    this.#spoken = spokenIn([])
+    await session.save()
+    if (wire.window !== undefined) yield { kind: 'context_usage', tokens: session.tokens, contextWindow: wire.window }
+    yield* this.#remark(answer)
+  }
+
+  /** Gives every call an id that no other call of the run has. */
+  #numbered(parts: ModelAnswer['parts']): Extract<SessionEntry, { kind: 'answer' }>['parts'] {
+    let nth = 0
+    return parts.map(part => (part.kind === 'call' ? { ...part, frame: `n${this.#session.round}.${++nth}` } : part))
+  }
+
+  *#remark({ finish, parts }: ModelAnswer): Generator<Frame> {
+    if (finish === 'refused') failTurn('the model declined to go on with this')
+    if (parts.some(({ kind }) => kind === 'call')) return
+    const text =
+      finish === 'length'
+        ? 'the answer ends here because the model came to the most tokens it may say at once'
+        : parts.some(({ kind }) => kind === 'text')
+          ? undefined
+          : 'the model answered nothing'
+    if (text) yield { kind: 'notice', level: 'warning', text }
+  }
+
+  /** Asks; where the server says that it takes no pictures or that all is too long, mends that and asks once more. */
+  async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
+    for (let shortened = false; ;) {
+      await this.#admit()
+      const prompt = await this.#prompt(this.#session.entries)
+      try {
+        return yield* this.#ask(prompt, this.#spoken, parts => this.#cut(parts))
+      } catch (error) {
+        if (!(error instanceof ServerFault)) throw error
+        const { code, status = 0 } = error.details
+        if (code === 'context-full' && !shortened) {
+          shortened = yield* this.#compact('too-long', Math.min(this.#window, this.#session.tokens))
+          if (shortened) continue
+        }
+        const shown = this.#session.entries.some(entry => entry.kind === 'words' && entry.pictures)
+        if (!shown || this.#session.blind || status < 400 || !/image|picture|vision|multimodal/i.test(error.message))
+          throw error
+        this.#session.blind = true
+        yield { kind: 'notice', level: 'warning', text: 'the model takes no pictures: it is asked without them' }
+      }
+    }
+  }
+
+  #ask(
+    prompt: ModelPrompt,
+    spoken: Spoken,
+    cut?: (parts: ModelAnswer['parts']) => Promise<void>,
+  ): AsyncGenerator<Frame, ModelAnswer> {
+    const { model, options } = this.#wire!
+    const call: ModelCall = { ...options, prompt, ...(this.#tools?.length && { tools: this.#tools }) }
+    const again = this.#deps.again ?? ASK_AGAIN
+    return askModel({ model, call, io: this.#io, spoken, again, ...(cut && { cut }) })
+  }
+
+  #prompt(entries: readonly SessionEntry[]): Promise<ModelPrompt> {
+    return promptOf(entries, {
+      instructions: this.#instructions,
+      by: this.#by,
+      pictures: !this.#session.blind,
+      marksCache: this.#wire!.marksCache,
+      album: this.#album,
+    })
+  }
+
+  async #admit(): Promise<void> {
+    const { conversationId, run } = this.#request
+    const { usage } = this.#session
+    const verdict = await this.#deps.admit?.({
+      conversationId,
+      run,
+      provider: this.#provider,
+      model: this.#model,
+      usage,
+    })
+    if (verdict?.ok === false) failTurn(verdict.message)
+    this.#goOn()
+  }
+
+  /** A stop cut the answer off: the next turn knows what was said. */
+  async #cut(parts: ModelAnswer['parts']): Promise<void> {
+    const said = parts.filter(part => part.kind !== 'call').filter(({ kind }) => kind === 'text')
+    if (said.length === 0) return
+    const { run } = this.#request
+    await this.#session.keep({ kind: 'answer', run, by: this.#by, usage: NO_TOKENS, parts: said, cut: true })
+  }
+
+  get #window(): number {
+    return this.#wire?.window ?? UNKNOWN_WINDOW
+  }
+
+  /** Makes the session shorter; answers whether it is. */
+  async *#compact(trigger: string, window: number): AsyncGenerator<Frame, boolean> {
+    const session = this.#session
+    const before = session.tokens
+    const estimate = tokensOf(session.entries)
+    // What counts as a token is the server's own: lengths are measured in what it counted.
+    const room = (window * estimate) / Math.max(1, before)
+    const dropped = withoutOldResults(session.entries, room)
+    const split = dropped ? undefined : splitFor(session.entries, room)
+    const shorter = dropped ?? (split && [summaryOf(split, yield* this.#summary(split)), ...split.tail])
+    if (!shorter || tokensOf(shorter) > estimate * 0.9) return false
+    // What was counted before says nothing of what is left.
+    await session.replace(shorter.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)))
+    await session.save()
+    yield { kind: 'compact', trigger, preTokens: before, postTokens: session.tokens }
+    return true
+  }
+
+  async *#summary({ head }: Split): AsyncGenerator<Frame, string> {
+    await this.#admit()
+    const prompt = await this.#prompt(head)
+    const asking = this.#ask([...prompt, { role: 'user', content: [{ type: 'text', text: SUMMARIZE }] }], spokenIn([]))
+    try {
+      for (;;) {
+        const { value, done } = await asking.next()
+        if (!done) {
+          if (value.kind === 'provider_retry') yield value
+          continue
+        }
+        this.#session.usage = tokensTogether(this.#session.usage, value.usage)
+        this.#session.answers++
+        const text = value.parts.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
+        return text.trim() || NO_SUMMARY
+      }
+    } catch (error) {
+      if (error instanceof ServerFault) return NO_SUMMARY
+      throw error
+    }
+  }
+}

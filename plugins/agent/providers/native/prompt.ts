@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { NOT_RUN } from './instructions.js'
+import type { ModelPrompt, ProviderOptions } from './model.js'
+import type { AnswerEntry, CallPart, ResultEntry, SentPicture, SessionEntry } from './session.js'
+
+type Message = ModelPrompt[number]
+type UserContent = Extract<Message, { role: 'user' }>['content']
+type AnswerContent = Extract<Message, { role: 'assistant' }>['content']
+type Results = Extract<Message, { role: 'tool' }>['content']
+
+/** How a session is put to a model. */
+export interface PromptOptions {
+  readonly instructions: string
+  /** Server protocol and model. */
+  readonly by: string
+  /** The model takes pictures, as far as anybody knows. */
+  readonly pictures: boolean
+  readonly marksCache: boolean
+  /** Bytes of pictures that were read before. */
+  readonly album: Map<string, string>
+}
+
+export const MOST_PICTURE = 5 * 1024 * 1024
+const CACHED: ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
+
+/** The messages of a request: the same entries always make the same ones, so that a server's cache of them holds. */
+export const promptOf = async (entries: readonly SessionEntry[], options: PromptOptions): Promise<ModelPrompt> => {
+  const messages: Message[] = [{ role: 'system', content: options.instructions }]
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at]!
+    if (entry.kind === 'summary') messages.push(userMessage([{ type: 'text', text: entry.text }]))
+    else if (entry.kind === 'words') messages.push(userMessage(await wordsContent(entry, options)))
+    else if (entry.kind === 'answer') messages.push(...answered(entry, resultsAfter(entries, at), options.by))
+  }
+  // No server takes an answer to nothing.
+  if (messages[1]?.role === 'assistant')
+    messages.splice(1, 0, userMessage([{ type: 'text', text: '(what was said before is left out)' }]))
+  if (options.marksCache) mark(messages)
+  return messages
+}
+
+const userMessage = (content: UserContent): Message => ({ role: 'user', content })
+
+const wordsContent = async (
+  { text, pictures = [] }: { readonly text: string; readonly pictures?: readonly SentPicture[] },
+  options: PromptOptions,
+): Promise<UserContent> => {
+  const content: UserContent = [{ type: 'text', text: text || '(no words)' }]
+  for (const picture of options.pictures ? pictures : []) {
+    const data = await pictureBytes(picture, options.album)
+    if (data) content.push({ type: 'file', mediaType: picture.mime, data: { type: 'data', data } })
+    else content.push({ type: 'text', text: `[the picture ${picture.path} can no longer be read]` })
+  }
+  return content
+}
+
+const pictureBytes = async ({ absolute }: SentPicture, album: Map<string, string>): Promise<string | undefined> => {
+  const known = album.get(absolute)
+  if (known) return known
+  const bytes = await readFile(absolute).catch(() => undefined)
+  if (!bytes || bytes.length > MOST_PICTURE) return undefined
+  const text = bytes.toString('base64')
+  album.set(absolute, text)
+  return text
+}
+
+/** What became of the calls of the answer at a place. */
+const resultsAfter = (entries: readonly SessionEntry[], at: number): Map<string, ResultEntry> => {
+  const results = new Map<string, ResultEntry>()
+  for (let next = at + 1; next < entries.length; next++) {
+    const entry = entries[next]!
+    if (entry.kind === 'answer' || entry.kind === 'summary') break
+    if (entry.kind === 'result') results.set(entry.frame, entry)
+  }
+  return results
+}
+
+const answered = (
+  { parts, by }: AnswerEntry,
+  results: ReadonlyMap<string, ResultEntry>,
+  asks: string,
+): readonly Message[] => {
+  const content: AnswerContent = []
+  const outcomes: Results = []
+  for (const part of parts) {
+    const kept = part.meta && by === asks ? { providerOptions: part.meta } : {}
+    if (part.kind === 'text') content.push({ type: 'text', text: part.text, ...kept })
+    // Thoughts go back to the model that had them, and to no other.
+    else if (part.kind === 'thought' && by === asks) content.push({ type: 'reasoning', text: part.text, ...kept })
+    else if (part.kind === 'call') {
+      const named = { toolCallId: part.id, toolName: wireName(part) }
+      content.push({ type: 'tool-call', ...named, input: part.input ?? {}, ...kept })
+      const { ok, text } = results.get(part.frame) ?? { ok: false, text: NOT_RUN }
+      outcomes.push({
+        type: 'tool-result',
+        ...named,
+        output: { type: ok ? 'text' : 'error-text', value: text || (ok ? '(nothing)' : 'it failed') },
+      })
+    }
+  }
+  if (!content.some(({ type }) => type !== 'reasoning')) content.push({ type: 'text', text: '(no answer)' })
+  const answer: Message = { role: 'assistant', content }
+  return outcomes.length > 0 ? [answer, { role: 'tool', content: outcomes }] : [answer]
+}
+
+/** A name no server chokes on, whatever the model called. */
+const wireName = ({ name }: Pick<CallPart, 'name'>): string => name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
+
+/** Says where the cache may end: behind the instructions, behind the newest words but one, and at the end. */
+const mark = (messages: Message[]): void => {
+  const turns = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []))
+  const places = new Set([0, turns.at(-1), messages.length - 1])
+  for (const at of places) {
+    const message = at === undefined ? undefined : messages[at]
+    if (message && at !== undefined) messages[at] = { ...message, providerOptions: CACHED }
+  }
+}

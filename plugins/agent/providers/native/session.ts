@@ -1,0 +1,139 @@
+import type { Journals } from '../../../../sdk/index.js'
+import type { ProviderOptions } from './model.js'
+
+/** Tokens of answers; `input` counts neither what a cache gave nor what was written to one. */
+export interface TokenCount {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+}
+
+/** A picture by where it is; its bytes are read when it is sent. */
+export interface SentPicture {
+  readonly path: string
+  readonly absolute: string
+  readonly mime: string
+}
+
+/** Words for the model: a person's, or the sandbox's own. */
+export interface WordsEntry {
+  readonly kind: 'words'
+  /** Its number in the session; numbers only grow. */
+  readonly n: number
+  readonly run: string
+  readonly text: string
+  readonly messageId?: string
+  readonly pictures?: readonly SentPicture[]
+}
+
+/** What a package wants back with a part of an answer, such as a signature. */
+interface Kept {
+  readonly meta?: ProviderOptions
+}
+
+export interface SaidPart extends Kept {
+  readonly kind: 'text' | 'thought'
+  readonly text: string
+}
+
+/** A tool call as the model made it. */
+export interface CallPart extends Kept {
+  readonly kind: 'call'
+  /** The server's id of it. */
+  readonly id: string
+  /** Its id in the frames of its run. */
+  readonly frame: string
+  readonly name: string
+  /** Left out: the model's text was no JSON object. */
+  readonly input?: { readonly [field: string]: unknown }
+  /** Why it was none. */
+  readonly malformed?: string
+}
+
+/** One answer of a model. */
+export interface AnswerEntry {
+  readonly kind: 'answer'
+  readonly n: number
+  readonly run: string
+  readonly parts: readonly (SaidPart | CallPart)[]
+  readonly usage: TokenCount
+  /** Server protocol and model: nobody else takes back what its package wants to be given. */
+  readonly by: string
+  /** A stop cut it off. */
+  readonly cut?: true
+}
+
+/** What became of a call of the answer before it. */
+export interface ResultEntry {
+  readonly kind: 'result'
+  readonly n: number
+  /** The call's id in the frames of its run. */
+  readonly frame: string
+  readonly ok: boolean
+  readonly text: string
+}
+
+/** What stands for everything before it. */
+export interface SummaryEntry {
+  readonly kind: 'summary'
+  readonly n: number
+  readonly text: string
+}
+
+/** One entry of a session: the message list of a conversation with a model. */
+export type SessionEntry = WordsEntry | AnswerEntry | ResultEntry | SummaryEntry
+type WithoutNumber<E> = E extends SessionEntry ? Omit<E, 'n'> : never
+/** An entry before it has its number. */
+export type NewEntry = WithoutNumber<SessionEntry>
+
+/** Where sessions are kept. What was added or written survives `kill -9` when the call returns. */
+export interface NativeSessions {
+  /** Undefined: there is none, or it cannot be read. */
+  read(id: string): Promise<SessionEntry[] | undefined>
+  add(id: string, entries: readonly SessionEntry[]): Promise<void>
+  write(id: string, entries: readonly SessionEntry[]): Promise<void>
+  remove(id: string): Promise<void>
+}
+
+/** The id of a conversation's session. */
+export const nativeSessionOf = (conversationId: string): string => `native-${conversationId}`
+
+const KINDS = new Set<SessionEntry['kind']>(['words', 'answer', 'result', 'summary'])
+const isEntry = (value: unknown): value is SessionEntry =>
+  typeof value === 'object' && value !== null && KINDS.has((value as SessionEntry).kind)
+
+/** Sessions as journals, one line an entry. */
+export const journalSessions = (journal: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>): NativeSessions => {
+  const nameOf = (id: string) => `sessions/${id}`
+  return {
+    read: async id => {
+      const entries = await journal.read<unknown>(nameOf(id)).catch((): unknown[] => [])
+      const known = entries.filter(isEntry)
+      return known.length > 0 && known.length === entries.length ? known : undefined
+    },
+    add: async (id, entries) => void (await journal.append(nameOf(id), entries)),
+    write: (id, entries) => journal.rewrite(nameOf(id), entries),
+    remove: id => journal.remove(nameOf(id)),
+  }
+}
+
+/** Sessions that end with the process: those of subagents, which nobody continues. */
+export const passingSessions = (): NativeSessions => {
+  const kept = new Map<string, SessionEntry[]>()
+  return {
+    read: async id => kept.get(id),
+    add: async (id, entries) => void kept.set(id, [...(kept.get(id) ?? []), ...entries]),
+    write: async (id, entries) => void kept.set(id, [...entries]),
+    remove: async id => void kept.delete(id),
+  }
+}
+
+export const NO_TOKENS: TokenCount = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+
+export const tokensTogether = (one: TokenCount, other: TokenCount): TokenCount => ({
+  input: one.input + other.input,
+  output: one.output + other.output,
+  cacheRead: one.cacheRead + other.cacheRead,
+  cacheWrite: one.cacheWrite + other.cacheWrite,
+})

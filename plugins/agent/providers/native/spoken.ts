@@ -1,0 +1,107 @@
+import type { Frame } from '../../turn/frames.js'
+
+/** A text that is told piece by piece, and again from its beginning after it was cut off. */
+class Retold {
+  #past: string
+  #seen = ''
+  #again: boolean
+
+  constructor(past: string) {
+    this.#past = past
+    this.#again = past !== ''
+  }
+
+  /** What of a piece is new, and whether the text is another than the one that was cut off. */
+  tell(piece: string): { readonly fresh: string; readonly other?: true } {
+    this.#seen += piece
+    if (!this.#again) return { fresh: piece }
+    if (this.#past.startsWith(this.#seen)) return { fresh: '' }
+    this.#again = false
+    if (this.#seen.startsWith(this.#past)) return { fresh: this.#seen.slice(this.#past.length) }
+    return { fresh: this.#seen, other: true }
+  }
+
+  /** It ends here: what was held back because the text before it began alike. */
+  end(): string {
+    if (!this.#again || this.#seen === this.#past) return ''
+    this.#again = false
+    return this.#seen
+  }
+
+  /** Whether it is still where the text before it was. */
+  get behind(): boolean {
+    return this.#again && this.#seen.length < this.#past.length
+  }
+
+  /** It was cut off and is told again from its beginning. */
+  restart(): void {
+    // Cut off before it came as far as the one before it, it has not become another text yet.
+    if (!this.#again) this.#past = this.#seen
+    this.#again = this.#past !== ''
+    this.#seen = ''
+  }
+}
+
+/** The frames of one answer; an answer that begins as one that was cut off goes on where that one ended. */
+export class Spoken {
+  readonly #text: Retold
+  readonly #thoughts: Retold
+  #open: boolean
+
+  /** `open`: the last block of prose in the log has not ended. */
+  constructor({ text, thoughts, open }: { readonly text: string; readonly thoughts: string; readonly open: boolean }) {
+    this.#text = new Retold(text)
+    this.#thoughts = new Retold(thoughts)
+    this.#open = open
+  }
+
+  *say(piece: string): Generator<Frame> {
+    const { fresh, other } = this.#text.tell(piece)
+    if (other) yield* this.close()
+    if (!fresh) return
+    this.#open = true
+    yield { kind: 'delta', text: fresh }
+  }
+
+  *think(piece: string): Generator<Frame> {
+    if (!this.#text.behind) yield* this.close()
+    const { fresh } = this.#thoughts.tell(piece)
+    if (fresh) yield { kind: 'thinking', text: fresh }
+  }
+
+  /** The answer is over. */
+  *end(): Generator<Frame> {
+    const held = this.#text.end()
+    if (held) {
+      yield* this.close()
+      this.#open = true
+      yield { kind: 'delta', text: held }
+    }
+    yield* this.close()
+  }
+
+  /** Ends the block of prose that is open. */
+  *close(): Generator<Frame> {
+    if (!this.#open) return
+    this.#open = false
+    yield { kind: 'text_end' }
+  }
+
+  /** The answer was cut off and is asked for again. */
+  restart(): void {
+    this.#text.restart()
+    this.#thoughts.restart()
+  }
+}
+
+/** What the log holds of an answer that a restart cut off. */
+export const spokenIn = (since: readonly Frame[]): Spoken => {
+  let [text, thoughts, open] = ['', '', false]
+  for (const frame of since) {
+    if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined) continue
+    if (frame.kind === 'delta') [text, open] = [text + frame.text, true]
+    else if (frame.kind === 'text_end') open = false
+    else if (frame.kind === 'thinking') thoughts += frame.text
+  }
+  return new Spoken({ text, thoughts, open })
+}

@@ -1,0 +1,82 @@
+import type { EndpointTarget } from '../../../endpoints/contract.js'
+import type { ModelCall, ProviderOptions, ServerModel } from './model.js'
+import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fetch.js'
+import { ollamaFetch } from './ollama-lines.js'
+
+/** What a turn asks of its model beside the words. */
+export interface ModelSettings {
+  readonly effort?: string
+  readonly thinking?: boolean
+  readonly fast?: boolean
+}
+
+/** A model of a server, ready to be asked. */
+export interface ModelWire {
+  readonly model: ServerModel
+  /** What every request carries beside messages and tools. */
+  readonly options: Pick<ModelCall, 'maxOutputTokens' | 'providerOptions'>
+  /** Tokens that fit into a request with its answer; undefined: nobody knows. */
+  readonly window?: number
+  /** Wants to be told where its cache of the prompt may end. */
+  readonly marksCache: boolean
+}
+
+const MOST_OUTPUT = 32_000
+/** What a local server is asked to make room for at most: its memory grows with it. */
+const MOST_LOCAL_WINDOW = 32_768
+const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
+const BUDGETS: { readonly [effort: string]: number } = { low: 4_000, medium: 10_000 }
+const DEFAULT_BUDGET = 16_000
+
+/** Opens a model of a server; the package of its protocol is loaded when it is first needed. */
+export const modelWire = async (
+  target: EndpointTarget,
+  id: string,
+  settings: ModelSettings,
+  limits: AnswerLimits = ANSWER_LIMITS,
+): Promise<ModelWire> => {
+  const send = modelFetch(target.headers, limits)
+  const window = target.models.find(row => row.id === id)?.contextWindow
+  const known = window ? { window } : {}
+  switch (target.protocol) {
+    case 'openai': {
+      const { OpenAICompatibleChatLanguageModel } = await import('@ai-sdk/openai-compatible')
+      const model = new OpenAICompatibleChatLanguageModel(id, {
+        provider: 'openaiCompatible',
+        url: ({ path }) => `${target.baseUrl}/v1${path}`,
+        includeUsage: true,
+        fetch: send,
+      })
+      const { effort } = settings
+      const options = effort === undefined ? {} : { providerOptions: { openaiCompatible: { reasoningEffort: effort } } }
+      return { model, options, marksCache: false, ...known }
+    }
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      const model = createAnthropic({ baseURL: `${target.baseUrl}/v1`, apiKey: NO_KEY, fetch: send })(id)
+      const maxOutputTokens = Math.min(MOST_OUTPUT, Math.floor((window ?? Infinity) / 4))
+      const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings) } }
+      return { model, options, marksCache: true, ...known }
+    }
+    case 'ollama': {
+      const { createOllama } = await import('ollama-ai-provider-v2')
+      const think = settings.thinking ?? (settings.effort === undefined ? undefined : true)
+      const model = createOllama({ baseURL: `${target.baseUrl}/api`, fetch: ollamaFetch(send, think) })(id)
+      const room = window && Math.min(window, MOST_LOCAL_WINDOW)
+      const ollama = { ...(think !== undefined && { think }), ...(room && { options: { num_ctx: room } }) }
+      return { model, options: { providerOptions: { ollama } }, marksCache: false, ...(room && { window: room }) }
+    }
+  }
+}
+
+const messagesOptions = ({ effort, thinking, fast }: ModelSettings): ProviderOptions[string] => {
+  const level = EFFORTS.find(known => known === effort)
+  return {
+    ...(level && { effort: level }),
+    ...(thinking === true && {
+      thinking: { type: 'enabled', budgetTokens: BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET },
+    }),
+    ...(thinking === false && { thinking: { type: 'disabled' } }),
+    ...(fast && { speed: 'fast' }),
+  }
+}
