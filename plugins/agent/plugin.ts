@@ -23,6 +23,7 @@ import { AutoLand } from './conversations/auto-land.js'
 import { exportConversations, importConversations } from './conversations/bundle-part.js'
 import { conversationCalls } from './conversations/calls.js'
 import { Changes } from './conversations/changes.js'
+import { ConnectedTools } from './connected-tools/connected-tools.js'
 import { Conversations } from './conversations/conversations.js'
 import { Eraser } from './conversations/eraser.js'
 import { Forks } from './conversations/forks.js'
@@ -33,7 +34,8 @@ import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
 import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
-import { agentPrograms } from './providers/connected.js'
+import { agentPrograms, modelServers } from './providers/connected.js'
+import { journalSessions, nativeSessionOf } from './providers/native/session.js'
 import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
 import { providerCalls } from './providers/calls.js'
@@ -88,13 +90,24 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
+  const admit = budgetsOf(host)
+  const sessions = journalSessions(journal)
   const toolServers = new ToolServers()
   const vendor = acpOn(peers, toolServers)
   const providers = new Providers(
     store,
     log,
     [scriptWith(scriptAgent(place.root), vendor)],
-    [agentPrograms(host, vendor)],
+    [
+      agentPrograms(host, vendor),
+      modelServers(host, {
+        sessions,
+        admit: async ({ conversationId, usage }) => {
+          const turn = engine.live(conversationId)
+          return turn ? admit(turn, usage) : { ok: false, message: 'the turn is over' }
+        },
+      }),
+    ],
   )
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
@@ -146,6 +159,7 @@ export const activate = async (host: Host): Promise<void> => {
     networks,
     limits,
     references: user => referencesOf(host, user),
+    connected: ({ conversationId, run }) => new ConnectedTools(host, { conversationId, run }),
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log },
   })
@@ -178,7 +192,6 @@ export const activate = async (host: Host): Promise<void> => {
     archive
       .keep(turn)
       .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
-  const admit = budgetsOf(host)
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,
@@ -219,6 +232,7 @@ export const activate = async (host: Host): Promise<void> => {
     await Promise.all([
       remembered.forget(id),
       anchors.forget(id),
+      sessions.remove(nativeSessionOf(id)),
       archive.forget(id),
       ...(purged ? [commands.forget(id)] : []),
     ])
@@ -323,6 +337,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...queueCalls({ host, delivery, board, conversations, look }),
       ...turnCalls({
         host,
+        environment,
         engine,
         conversations,
         queue,

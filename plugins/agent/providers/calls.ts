@@ -8,5 +8,13 @@ export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => 
     await providers.refresh(id)
     return { commands: providers.commands(id) }
   },
+  'agent.providers': () => ({
+    providers: providers.builtIn.map(({ id, label, harnesses, models }) => ({
+      id,
+      label,
+      harnesses: [...harnesses],
+      models: [...models],
+    })),
+  }),
   'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 })

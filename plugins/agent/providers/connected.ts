@@ -5,6 +5,8 @@ import type { AcpRun } from './acp/turn.js'
 import { settingsOf } from './acp/known-programs.js'
 import { located, type AgentProgram } from './acp/program.js'
 import type { Abilities } from './adapter.js'
+import { endpointAdapter } from './native/native-adapter.js'
+import type { NativeDeps } from './native/native-turn.js'
 import type { ConnectedProviders } from './providers.js'
 
 /** What an agent program can do; the sandbox's own tools give it questions. */
@@ -42,6 +44,17 @@ export const agentPrograms = (host: Pick<Host, 'call' | 'serves'>, vendor: AcpRu
         yield* vendor(id, program, request, io)
       },
     }
+  },
+})
+
+/** Model servers that people brought, as providers `endpoint/<id>` that run in the sandbox's own tool loop. */
+export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): ConnectedProviders => ({
+  prefix: 'endpoint/',
+  find: async name => {
+    if (!(await host.serves('endpoints.choices'))) return undefined
+    const { endpoints } = await host.call('endpoints.choices')
+    const found = endpoints.find(({ id }) => id === name)
+    return found && endpointAdapter(found, id => host.call('endpoints.target', { id }), deps)
   },
 })
 

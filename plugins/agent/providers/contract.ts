@@ -1,5 +1,5 @@
 import type { Millis, Text } from '../../../sdk/types.js'
-import type { Command } from '../turn/frames.js'
+import type { Command, Harness } from '../turn/frames.js'
 
 /** The most recent refusal of a provider. `account` is left out for tokens. */
 export interface ProviderRefusal {
@@ -7,6 +7,14 @@ export interface ProviderRefusal {
   kind: 'limit' | 'auth' | 'entitlement'
   message: string
   account?: string
+}
+
+/** A provider that is built in. */
+export interface BuiltInProvider {
+  id: string
+  label: string
+  harnesses: Harness[]
+  models: string[]
 }
 
 /** What providers offer and refuse. */
@@ -24,4 +32,7 @@ export interface ProviderCalls {
    * Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it.
    */
   'GET /agent/refusals'(): { refusals: { [provider: string]: ProviderRefusal } }
+
+  /** List the providers that need no connection. */
+  'agent.providers'(): { providers: BuiltInProvider[] }
 }

@@ -81,6 +81,11 @@ export class Providers {
     return this.#adapters.get(id)
   }
 
+  /** Those that need no connection. */
+  get builtIn(): ProviderAdapter[] {
+    return [...this.#adapters.values()].filter(({ id }) => !this.#connected.some(({ prefix }) => id.startsWith(prefix)))
+  }
+
   /** The first provider that has a model. */
   serving(model: string): ProviderAdapter | undefined {
     return [...this.#adapters.values()].find(({ models }) => models.includes(model))

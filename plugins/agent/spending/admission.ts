@@ -6,8 +6,14 @@ import type { Turn } from '../turn/turn.js'
 /** Whether the next step of a turn may cost something, and if not why. */
 export type StepAdmitted = { readonly ok: true } | { readonly ok: false; readonly message: string }
 
+/** Tokens that a turn has used and its frames do not say yet. */
+export interface UsedTokens {
+  readonly input: number
+  readonly output: number
+}
+
 /** Asks the budgets of the sandbox. */
-export type AdmitStep = (turn: Turn) => Promise<StepAdmitted>
+export type AdmitStep = (turn: Turn, used?: UsedTokens) => Promise<StepAdmitted>
 
 const SPENT = 'a budget of this sandbox is used up'
 const OK: StepAdmitted = { ok: true }
@@ -21,9 +27,9 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
     of.set(turn, known)
     return known
   }
-  return async turn => {
+  return async (turn, used) => {
     if (!(await host.serves('usage.admit'))) return OK
-    const admission = await host.call('usage.admit', askedBy(turn))
+    const admission = await host.call('usage.admit', askedBy(turn, used))
     const { verdict, budget = '', message = SPENT } = admission
     if (verdict === 'ok') return OK
     if (verdict === 'warn') {
@@ -52,7 +58,9 @@ export const assertAffordable = async (
   refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
 }
 
-const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Turn) => {
+const NONE: UsedTokens = { input: 0, output: 0 }
+
+const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Turn, used = NONE): AdmissionAsked => {
   const { parts } = record.spending
   const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, part) => all + of(part), 0)
   return {
@@ -62,7 +70,10 @@ const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Tu
     run,
     unattended: !message.attended,
     runningUsd: sum(({ costUsd = 0 }) => costUsd),
-    runningTokens: { input: sum(({ inputTokens }) => inputTokens), output: sum(({ outputTokens }) => outputTokens) },
+    runningTokens: {
+      input: used.input + sum(({ inputTokens }) => inputTokens),
+      output: used.output + sum(({ outputTokens }) => outputTokens),
+    },
   }
 }
 

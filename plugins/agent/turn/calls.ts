@@ -1,9 +1,11 @@
+import { refuse } from '../../../sdk/index.js'
 import type { Handlers, Host } from '../../../sdk/index.js'
 import { assertReaches, senderOf } from '../conversations/access.js'
 import { assertVisibleIn } from '../conversations/access-view.js'
 import { ok } from '../ok.js'
 import { attach, type AttachDeps } from './attach.js'
 import type { TurnCalls } from './contract.js'
+import type { LocalTurnEnvironment } from './local-environment.js'
 import type { PlannedResumes } from './planned-resumes.js'
 import { steer, type SteerDeps } from './steer.js'
 import { switchAccount } from './switch-account.js'
@@ -12,6 +14,7 @@ import { switchAccount } from './switch-account.js'
 export interface TurnCallsDeps extends AttachDeps, SteerDeps {
   readonly host: Pick<Host, 'call'>
   readonly resumes: PlannedResumes
+  readonly environment: Pick<LocalTurnEnvironment, 'walled'>
 }
 
 /** Serves the turn under way. */
@@ -28,6 +31,13 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
     'POST /agent/switch-account': async (input, { caller }) => {
       await see(input.conversationId, caller)
       return switchAccount(deps, input)
+    },
+    'agent.walled': async ({ conversationId, ...program }) => {
+      const turn =
+        deps.engine.live(conversationId)
+        ?? refuse('conflict', `no turn of ${conversationId} is under way: nothing is started for it`)
+      const { program: path, args, env, cwd, enforced } = await deps.environment.walled(turn, program)
+      return { program: path, args, env: { ...env }, cwd, enforced }
     },
   }
 }

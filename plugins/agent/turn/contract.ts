@@ -25,6 +25,28 @@ export interface EndEvent {
 }
 export type AttachData = AttachedEvent | FrameEvent | EndEvent
 
+/** A program to be run for a conversation. */
+export interface ProgramAsked {
+  conversationId: ConversationId
+  program: string
+  args: string[]
+  /** Beside the variables that every program of the turn gets. */
+  env: { [name: string]: string }
+  /** A folder of the tree, from its root; left out: the one the turn starts in. */
+  cwd?: string
+  /** Folders outside the tree that it needs; it cannot write there. */
+  needs?: string[]
+}
+/** What to start instead, in this folder with exactly this environment. */
+export interface ProgramBehindWall {
+  program: string
+  args: string[]
+  env: { [name: string]: string }
+  cwd: string
+  /** False where this machine has no wall: the program then runs with the rights of the daemon's user. */
+  enforced: boolean
+}
+
 /** The turn under way: watched, steered, stopped, moved to another provider. */
 export interface TurnCalls {
   /**
@@ -85,4 +107,10 @@ export interface TurnCalls {
    * - 501: the harness needs a program that is not installed; the message names it
    */
   'POST /agent/switch-account'(input: SwitchInput): Switched
+
+  /**
+   * Give the command that runs a program behind the wall of a conversation whose turn is under way, in its tree and its
+   * network, and as long as that lives.
+   */
+  'agent.walled'(input: ProgramAsked): ProgramBehindWall
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { refuse } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
 import type { CardReply } from '../contract.js'
@@ -10,7 +10,9 @@ import { decide } from '../tools/gate.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
 import type { AdapterRun } from './adapter-run.js'
-import type { SubagentTools, TurnWatcher } from '../tools/tool.js'
+import type { ConnectedTools } from '../connected-tools/connected-tools.js'
+import type { ConnectedTool } from '../../capabilities/contract.js'
+import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
 import type { Turn } from './turn.js'
 
@@ -21,8 +23,11 @@ export interface TurnIoDeps {
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
   readonly subagentDeps: SubagentDeps
   readonly expose: TurnIo['expose']
+  /** The tools of connected servers; left out: there are none. */
+  readonly connected?: ConnectedTools
 }
 
+const MOST_TARGET = 120
 const MOST_STATE = 4 * 1024 * 1024
 
 /** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
@@ -47,7 +52,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose }: TurnIoDeps,
+  { toolbox, remembered, expose, connected }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -134,7 +139,8 @@ const workerIo = (
   }
 
   const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
-    const face = toolbox.face(name, input)
+    const foreign = await connected?.find(name)
+    const face: CallSummary | { refused: string } = foreign ? faceOf(foreign, input) : toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
     const unknown = 'refused' in face
     const { category, target, locations, ...shown } = unknown ? ({ category: 'other' as const } as CallSummary) : face
@@ -152,13 +158,18 @@ const workerIo = (
       if (helper !== undefined) push(moved(turn, helper, name))
     }
     if (unknown) return refused(id, face.refused)
-    const reason = await permit({ id, name, category, ...shown, input })
+    const free = foreign?.readOnly && !foreign.approve
+    const reason = await permit({ id, name, category: free ? 'read' : category, ...shown, input })
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
     // After a crash the log tells where a file may be half-written.
     if (locations) await turn.log.settled()
-    const result = turn.masker.maskJson(await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }))
+    const result = turn.masker.maskJson(
+      foreign
+        ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card) }), signal)
+        : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }),
+    )
     // Left behind by its turn, which closed the call.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)
@@ -208,7 +219,16 @@ const workerIo = (
               ),
             ),
           ),
-    offered: () => toolbox.offered(prepared.allowedTools),
+    offered: async () => {
+      const { allowedTools } = prepared
+      const foreign = (await connected?.offered()) ?? []
+      for (const text of connected?.takeProblems() ?? [])
+        push({ kind: 'notice', level: 'warning', text, source: 'capabilities' })
+      return [
+        ...(await toolbox.offered(allowedTools)),
+        ...foreign.filter(tool => !allowedTools || allowedTools.includes(tool.name)),
+      ]
+    },
     expose,
     walled: program => toolbox.walled(program),
     stamp: path => toolbox.stamp(path),
@@ -236,3 +256,18 @@ const workerIo = (
 
 /** The same for two calls of one tool with one input, whatever their ids. */
 const digestOf = (call: object): string => hash('sha256', JSON.stringify({ ...call, id: undefined }))
+
+/** How a call of a connected tool shows: what it is given, on one line. */
+const faceOf = ({ title, name, server }: ConnectedTool, input: object): CallSummary => ({
+  category: 'other',
+  target: `${server}: ${title ?? name} ${JSON.stringify(input).slice(0, MOST_TARGET).toWellFormed()}`,
+})
+
+/** What a server refuses, or fails at, is a failed result. */
+const calledOutside = async (call: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> => {
+  try {
+    return await call
+  } catch (error) {
+    return failed(signal.aborted ? 'stopped' : Refusal.from(error).message)
+  }
+}

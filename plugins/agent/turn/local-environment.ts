@@ -18,7 +18,7 @@ import { inside } from '../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../sdk/node/access/access-view.js'
 import { homeOfConversation } from '../../../sdk/node/wall/home.js'
 import { wallKind, type WallSpec } from '../../../sdk/node/wall/wall.js'
-import type { SubagentLimits } from '../providers/adapter.js'
+import type { SubagentLimits, TreeCommand, TreeProgram } from '../providers/adapter.js'
 import type { Anchors } from '../conversations/anchors.js'
 import type { CommandLogs } from './command-logs.js'
 import type { Conversation, CopyRepo } from '../contract.js'
@@ -28,6 +28,7 @@ import type { Copies } from '../copies/copies.js'
 import { pathOf } from '../copies/repositories.js'
 import type { SyncedCopy } from '../copies/states.js'
 import { assertMasking } from '../queue/message-checks.js'
+import type { ConnectedTools } from '../connected-tools/connected-tools.js'
 import type { References, ReferenceUser } from '../secrets/references.js'
 import type { StoredValues } from '../secrets/stored-values.js'
 import type { SubagentDeps } from '../subagents/subagents.js'
@@ -43,7 +44,7 @@ import type { Turn } from './turn.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import { turnIo } from './io.js'
 import { attachedFiles, realPaths, visiblePaths } from './message-paths.js'
-import { aroundOf } from './shell.js'
+import { aroundOf, treeCommand } from './shell.js'
 
 /** What a turn's tree is made of. */
 export interface TurnEnvironmentDeps {
@@ -67,6 +68,8 @@ export interface TurnEnvironmentDeps {
   readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
   /** Puts stored values in place of references in what leaves a turn. */
   readonly references: (user: ReferenceUser) => References
+  /** The tools of connected servers. */
+  readonly connected: (turn: Turn) => ConnectedTools
   /** The values that no turn may show. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The network of each conversation. */
@@ -83,6 +86,7 @@ interface Tree extends PreparedTurn {
 export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
+  readonly #trees = new WeakMap<Turn, Tree>()
   #warming: Promise<void> | undefined
 
   constructor(deps: TurnEnvironmentDeps) {
@@ -309,14 +313,25 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     }
   }
 
+  /** The command that runs a program behind the wall of a turn. */
+  async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
+    const { wall, root, cwd } =
+      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: nothing is started for it yet')
+    const begun = this.#deps.commands.of(turn.conversationId, turn.run)
+    return treeCommand(wall, root, cwd, program, begun)
+  }
+
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
     const { remembered, subagentDeps, underWay, commands } = this.#deps
     // Every prepared of this environment was made by `prepare`.
-    const { wall, reach, expose } = prepared as Tree
+    const tree = prepared as Tree
+    const { wall, reach, expose } = tree
+    this.#trees.set(turn, tree)
     const { conversationId } = turn
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       expose,
+      connected: this.#deps.connected(turn),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(
         prepared,

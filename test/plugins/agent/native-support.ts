@@ -149,6 +149,7 @@ export class NativeWorld {
         return result
       },
       offered: async () => OFFERED,
+      expose: () => Promise.reject(new Error('no programs here')),
       walled: () => Promise.reject(new Error('no programs here')),
       helper: async () => ({ status: 'failed', summary: 'no subagents here' }),
       stamp: async path => this.files.get(path),

@@ -1,0 +1,84 @@
+import type { Host } from '../../../sdk/index.js'
+import type { ConnectedTool, ToolAnswered, ToolElicits } from '../../capabilities/contract.js'
+import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
+import type { CardReply } from '../cards/card.js'
+import { cut } from '../tools/content.js'
+import { elicitationCard, elicitationAnswer } from './elicitation.js'
+
+const MOST_RESULT = 256 * 1024
+
+/** What a call of a connected tool needs of its turn. */
+export interface ConnectedCall {
+  readonly signal: AbortSignal
+  /** Parks the turn on a card; undefined: nobody answered. */
+  readonly ask: (card: CardDraft) => Promise<CardReply | undefined>
+}
+
+/** The tools of connected servers in one turn: read once, so that the model is offered the same list throughout. */
+export class ConnectedTools {
+  readonly #host: Pick<Host, 'call' | 'serves'>
+  readonly #turn: { readonly conversationId: string; readonly run: string }
+  #tools: Promise<ReadonlyMap<string, ConnectedTool>> | undefined
+  #problems: readonly string[] = []
+
+  constructor(host: Pick<Host, 'call' | 'serves'>, turn: { readonly conversationId: string; readonly run: string }) {
+    this.#host = host
+    this.#turn = turn
+  }
+
+  /** The tools by the name the model calls them. */
+  all(): Promise<ReadonlyMap<string, ConnectedTool>> {
+    this.#tools ??= this.#read()
+    return this.#tools
+  }
+
+  async find(name: string): Promise<ConnectedTool | undefined> {
+    return (await this.all()).get(name)
+  }
+
+  async offered(): Promise<OfferedTool[]> {
+    return [...(await this.all()).values()].map(({ agentName, description, input, readOnly }) => ({
+      name: agentName,
+      description,
+      input,
+      category: 'other',
+      readOnly,
+    }))
+  }
+
+  /** Sentences about servers that could not be reached, each once. */
+  takeProblems(): readonly string[] {
+    const problems = this.#problems
+    this.#problems = []
+    return problems
+  }
+
+  /** Calls a tool; what its server asks meanwhile is a card. */
+  async call({ server, name }: ConnectedTool, input: object, { signal, ask }: ConnectedCall): Promise<ToolResult> {
+    const asked = { ...this.#turn, server, name, input: { ...input } }
+    for await (const event of await this.#host.call('mcp.call', asked, { signal })) {
+      if (event.kind === 'result') return resultOf(event)
+      if (event.kind === 'elicit') await this.#answer(event, ask)
+    }
+    return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` })
+  }
+
+  async #answer(asked: ToolElicits, ask: ConnectedCall['ask']): Promise<void> {
+    const card = elicitationCard(asked)
+    const answer = card ? elicitationAnswer(asked, await ask(card)) : { action: 'decline' as const }
+    await this.#host.call('mcp.answer', { id: asked.id, ...answer })
+  }
+
+  async #read(): Promise<ReadonlyMap<string, ConnectedTool>> {
+    if (!(await this.#host.serves('mcp.tools'))) return new Map()
+    const { tools, problems } = await this.#host.call('mcp.tools', this.#turn)
+    this.#problems = problems
+    return new Map(tools.map(tool => [tool.agentName, tool]))
+  }
+}
+
+const resultOf = ({ ok, text, structured, pictures = [] }: ToolAnswered): ToolResult => {
+  const seen = pictures.length > 0 ? `\n[${pictures.length} pictures are not shown]` : ''
+  const whole = `${text || (structured ? JSON.stringify(structured) : '')}${seen}`
+  return { ok, text: cut(whole, MOST_RESULT), content: [{ type: 'text', text: cut(whole) }] }
+}
