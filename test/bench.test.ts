@@ -23,6 +23,7 @@ const ROWS = {
   turns: /\| an idle watcher of the daemon \| /,
   events: /\| 20 readers of events: loop delay p99 \| /,
   spawn: /\| spawn: .*, the loop stands still \| /,
+  mask: /\| mask: 2,000 deltas a second, .* \| at most 2.00 % \| (?:reached|missed) \|/,
 }
 
 t.jobs = 2

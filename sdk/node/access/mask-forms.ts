@@ -1,0 +1,57 @@
+/** A value that must not be shown, and the name that stands for it. */
+export interface Hidden {
+  readonly name: string
+  readonly value: string
+}
+
+/** Shorter values are not searched for: they would be found everywhere. */
+export const LEAST_MASKED = 8
+const LEAST_LINE = 12
+/** The frame of a key file says nothing of the key, and stands around other keys too. */
+const FRAME = /^-----(?:BEGIN|END) [A-Z0-9 ]+-----$/
+
+/** What stands for a value wherever it was found. */
+export const referenceTo = (name: string): string => `{{secret:${name}}}`
+
+/** Every text under which a value may show. */
+export const formsOf = (value: string): Set<string> => {
+  const lines = /[\r\n]/.test(value) ? value.split(/[\r\n]+/) : []
+  const found = new Set<string>([...written(value), ...encoded(Buffer.from(value))])
+  for (const line of lines.map(each => each.trim())) {
+    if (line.length < LEAST_LINE || FRAME.test(line)) continue
+    for (const form of written(line)) found.add(form)
+  }
+  return found
+}
+
+/** As itself, in JSON, in JSON inside JSON, and percent-encoded. */
+const written = (text: string): string[] => {
+  const json = inJson(text)
+  return [text, ...json, ...json.flatMap(inJson), ...inPercent(text)]
+}
+
+const inJson = (text: string): string[] => {
+  const plain = JSON.stringify(text).slice(1, -1)
+  const ascii = plain.replace(/[\u007f-\uffff]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return [plain, ascii, plain.replaceAll('/', '\\/')]
+}
+
+const inPercent = (text: string): string[] => {
+  const usual = encodeURIComponent(text.toWellFormed())
+  const strict = usual.replace(/[!'()*~]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+  const forms = [usual, encodeURI(text.toWellFormed()), strict, strict.replaceAll('%20', '+')]
+  return [...forms, ...forms.map(form => form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase()))]
+}
+
+/** In hexadecimal digits, and in base64 wherever the value may stand in what was encoded. */
+const encoded = (bytes: Buffer): string[] => {
+  const hex = bytes.toString('hex')
+  const within = [0, 1, 2].map(before => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    // The characters at either end also hold bits of what stands around the value.
+    return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
+  })
+  const whole = bytes.toString('base64')
+  const standard = [whole, whole.replace(/=+$/, ''), ...within]
+  return [hex, hex.toUpperCase(), ...standard, ...standard.map(form => form.replaceAll('+', '-').replaceAll('/', '_'))]
+}

@@ -1,0 +1,204 @@
+import { formsOf, type Hidden, LEAST_MASKED, referenceTo } from './mask-forms.js'
+
+/** A text to be found, and the name of what it shows. */
+interface Form {
+  readonly text: string
+  readonly name: string
+}
+/** A part of a text that shows values, and the names of these in order. */
+interface Shown {
+  readonly start: number
+  end: number
+  readonly names: string[]
+}
+
+/** How many characters are looked at together. */
+const BLOCK = 3
+const SLOTS = 1 << 16
+
+const slotOf = (text: string, at: number): number =>
+  ((text.charCodeAt(at) * 0x9e3d) ^ (text.charCodeAt(at + 1) * 0x3b5) ^ (text.charCodeAt(at + 2) * 0x1f)) & (SLOTS - 1)
+
+/**
+ * Replaces stored values by their references wherever they stand in a text, raw or encoded.
+ *
+ * The search is that of Wu and Manber: it looks at the end of a window as long as the shortest form, and moves on by as
+ * many characters as no form can begin in. Values that overlap are replaced together.
+ */
+export class Masker {
+  /** How far a window moves on that ends with this block; 0: forms may begin where it does. */
+  readonly #shift = new Uint8Array(SLOTS)
+  /** The forms by the block at the end of their window, the longest first. */
+  readonly #byEnd = new Map<number, Form[]>()
+  /** The forms by their first block, the longest first. */
+  readonly #byStart = new Map<number, Form[]>()
+  /** The beginnings of forms that are shorter than a block. */
+  readonly #short = new Set<string>()
+  readonly #starts = new Uint8Array(SLOTS)
+  readonly #window: number
+  readonly #longest: number
+  readonly empty: boolean
+
+  constructor(values: readonly Hidden[]) {
+    const names = new Map<string, string>()
+    for (const { name, value } of values) {
+      if (value.length < LEAST_MASKED) continue
+      // Where two values look the same the first name stands for both.
+      for (const form of formsOf(value)) if (!names.has(form)) names.set(form, name)
+    }
+    const forms = [...names].map(([text, name]) => ({ text, name })).sort((a, b) => b.text.length - a.text.length)
+    this.empty = forms.length === 0
+    this.#longest = forms[0]?.text.length ?? 0
+    this.#window = Math.min(forms.at(-1)?.text.length ?? BLOCK, 255)
+    this.#shift.fill(this.#window - BLOCK + 1)
+    for (const form of forms) this.#add(form)
+  }
+
+  /** The text with every value replaced. */
+  mask(text: string): string {
+    if (text.length < this.#window || this.empty) return text
+    return replaced(text, this.#shown(text), text.length)
+  }
+
+  /** A JSON value with every text and every name in it masked; the same object where nothing was found. */
+  maskJson<T>(value: T): T {
+    return this.empty ? value : (this.#json(value) as T)
+  }
+
+  /** Text that comes in pieces; what `push` and `end` answer together is the whole text masked. */
+  stream(): MaskedStream {
+    return new MaskedStream(this)
+  }
+
+  /** How much of a text is certain whatever follows it, and that part masked. */
+  settled(text: string): { length: number; masked: string } {
+    const found = this.empty ? [] : this.#shown(text)
+    let length = this.empty ? text.length : this.#openAt(text)
+    for (const { start, end } of found.toReversed()) if (end > length) length = Math.min(length, start)
+    return { length, masked: replaced(text, found, length) }
+  }
+
+  #json(value: unknown): unknown {
+    if (typeof value === 'string') return this.mask(value)
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) {
+      let copy: unknown[] | undefined
+      for (let at = 0; at < value.length; at++) {
+        const masked = this.#json(value[at])
+        if (masked !== value[at]) (copy ??= [...(value as unknown[])])[at] = masked
+      }
+      return copy ?? value
+    }
+    const entries = Object.entries(value)
+    let changed = false
+    for (const entry of entries) {
+      const [name, held] = entry
+      const masked = this.#json(held)
+      const named = this.mask(name)
+      changed ||= masked !== held || named !== name
+      entry[0] = named
+      entry[1] = masked
+    }
+    return changed ? Object.fromEntries(entries) : value
+  }
+
+  #add(form: Form): void {
+    const { text } = form
+    for (let at = 0; at + BLOCK <= this.#window; at++) {
+      const slot = slotOf(text, at)
+      this.#shift[slot] = Math.min(this.#shift[slot]!, this.#window - BLOCK - at)
+    }
+    push(this.#byEnd, slotOf(text, this.#window - BLOCK), form)
+    push(this.#byStart, slotOf(text, 0), form)
+    this.#starts[slotOf(text, 0)] = 1
+    for (let length = 1; length < BLOCK; length++) this.#short.add(text.slice(0, length))
+  }
+
+  /** Where values show, in order; parts that overlap are one. */
+  #shown(text: string): Shown[] {
+    const found: Shown[] = []
+    const shift = this.#shift
+    const last = this.#window - BLOCK
+    for (let at = last; at + BLOCK <= text.length;) {
+      const slot = slotOf(text, at)
+      const step = shift[slot]!
+      if (step > 0) {
+        at += step
+        continue
+      }
+      const start = at - last
+      const form = this.#byEnd.get(slot)?.find(each => text.startsWith(each.text, start))
+      if (form) join(found, start, form)
+      at += 1
+    }
+    return found
+  }
+
+  /** Where the first form may begin that the text does not hold whole. */
+  #openAt(text: string): number {
+    for (let at = Math.max(0, text.length - this.#longest + 1); at < text.length; at++) {
+      const left = text.length - at
+      if (left < BLOCK) {
+        if (this.#short.has(text.slice(at))) return at
+        continue
+      }
+      const slot = slotOf(text, at)
+      if (!this.#starts[slot]) continue
+      const rest = text.slice(at)
+      if (this.#byStart.get(slot)!.some(form => form.text.length > left && form.text.startsWith(rest))) return at
+    }
+    return text.length
+  }
+}
+
+/** Masks a text that comes in pieces, and holds back only an end that may still become a value. */
+export class MaskedStream {
+  readonly #masker: Pick<Masker, 'mask' | 'settled'>
+  #held = ''
+
+  constructor(masker: Pick<Masker, 'mask' | 'settled'>) {
+    this.#masker = masker
+  }
+
+  /** Takes a piece and answers what is certain by now, masked. */
+  push(piece: string): string {
+    const text = this.#held + piece
+    const { length, masked } = this.#masker.settled(text)
+    this.#held = text.slice(length)
+    return masked
+  }
+
+  /** Answers what was held back, masked: nothing follows. */
+  end(): string {
+    const rest = this.#masker.mask(this.#held)
+    this.#held = ''
+    return rest
+  }
+}
+
+const push = (forms: Map<number, Form[]>, slot: number, form: Form): void => {
+  const there = forms.get(slot)
+  if (there) there.push(form)
+  else forms.set(slot, [form])
+}
+
+const join = (found: Shown[], start: number, { text, name }: Form): void => {
+  const end = start + text.length
+  const before = found.at(-1)
+  if (!before || start >= before.end) return void found.push({ start, end, names: [name] })
+  if (end <= before.end) return
+  before.end = end
+  if (before.names.at(-1) !== name) before.names.push(name)
+}
+
+/** So much of a text, with references in place of what shows values. */
+const replaced = (text: string, found: readonly Shown[], length: number): string => {
+  let out = ''
+  let from = 0
+  for (const { start, end, names } of found) {
+    if (start >= length) break
+    out += text.slice(from, start) + names.map(referenceTo).join('')
+    from = end
+  }
+  return from === 0 ? text.slice(0, length) : out + text.slice(from, length)
+}
