@@ -1,9 +1,9 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
-import { basename, dirname, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { refuse, Refusal } from '../../sdk/index.js'
 import { isClosedName } from '../../sdk/node/files/closed-names.js'
-import { flushFolder, writeAtomic } from '../../sdk/node/files/files.js'
+import { flushFolder, sweepTemporary, writeAtomic } from '../../sdk/node/files/files.js'
 import { codeOf, inside, segmentsOf } from '../../sdk/node/files/paths.js'
 import { git } from '../../sdk/node/programs/git.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
@@ -58,6 +58,11 @@ export class EnvFile {
     }
   }
 
+  /** Removes what writes left beside it that were cut off. */
+  async sweep(): Promise<void> {
+    await sweepTemporary(dirname(await inside(this.#workspace, this.path, { allowMissing: true })))
+  }
+
   /** Its text, unless it is as it was seen; '' where there is none. */
   async #read(seen: string): Promise<{ text: string; seen: string } | undefined> {
     const file = await inside(this.#workspace, this.path, { allowMissing: true })
@@ -86,10 +91,12 @@ export const checkEnvPath = async (workspace: string, path: string): Promise<voi
   const file = await placeOf(workspace, path)
   if (isClosedName(segmentsOf(relative(workspace, file))))
     refuse('unprocessable', `${path} belongs to git or the sandbox`)
-  const [folder, name] = [dirname(file), basename(file)]
+  const folder = dirname(file)
   if (!(await stat(folder).catch(() => undefined))?.isDirectory())
     refuse('unprocessable', `the folder of ${path} is not there: make it first`)
-  const asked = async (...args: string[]) => (await git(folder, args, { ok: [0, 1, 128] })).code
+  const repository = repositoryOf(workspace, folder)
+  const name = relative(repository, file)
+  const asked = async (...args: string[]) => (await git(repository, args, { ok: [0, 1, 128] })).code
   if ((await asked('ls-files', '--error-unmatch', '--', `:(literal)${name}`)) === 0)
     refuse('unprocessable', `${path} is tracked by git, so a commit would publish it: choose a path that git ignores`)
   if ((await asked('check-ignore', '-q', '--', name)) !== 0)
@@ -99,6 +106,10 @@ export const checkEnvPath = async (workspace: string, path: string): Promise<voi
     refuse('unprocessable', `${why}: mend it, or choose another path`)
   })
 }
+
+/** The nearest folder with a git folder, up to the workspace. */
+const repositoryOf = (workspace: string, folder: string): string =>
+  folder === workspace || existsSync(join(folder, '.git')) ? folder : repositoryOf(workspace, dirname(folder))
 
 const placeOf = async (workspace: string, path: string): Promise<string> => {
   try {

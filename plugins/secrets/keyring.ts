@@ -26,25 +26,32 @@ interface Ring {
   readonly remove: (id: string) => readonly string[]
 }
 
-const LIBSECRET: Ring = {
-  program: 'secret-tool',
-  store: (id, hex) => [['store', `--label=${LABEL}`, 'service', SERVICE, 'key', id], hex],
-  find: id => ['lookup', 'service', SERVICE, 'key', id],
-  remove: id => ['clear', 'service', SERVICE, 'key', id],
-}
-const KEYCHAIN: Ring = {
-  program: 'security',
-  store: (id, hex) => [['-i'], `add-generic-password -U -a ${id} -s ${SERVICE} -l "${LABEL}" -w ${hex}\n`],
-  find: id => ['find-generic-password', '-a', id, '-s', SERVICE, '-w'],
-  remove: id => ['delete-generic-password', '-a', id, '-s', SERVICE],
-}
+const RINGS = {
+  libsecret: {
+    program: 'secret-tool',
+    store: (id, hex) => [['store', `--label=${LABEL}`, 'service', SERVICE, 'key', id], hex],
+    find: id => ['lookup', 'service', SERVICE, 'key', id],
+    remove: id => ['clear', 'service', SERVICE, 'key', id],
+  },
+  keychain: {
+    program: 'security',
+    store: (id, hex) => [['-i'], `add-generic-password -U -a ${id} -s ${SERVICE} -l "${LABEL}" -w ${hex}\n`],
+    find: id => ['find-generic-password', '-a', id, '-s', SERVICE, '-w'],
+    remove: id => ['delete-generic-password', '-a', id, '-s', SERVICE],
+  },
+} satisfies { readonly [system: string]: Ring }
+type System = keyof typeof RINGS
 
 /**
  * The key ring of the operating system.
  *
  * @param locate Finds the ring's program.
  */
-export const systemKeyring = (locate = ownProgram, ring = process.platform === 'darwin' ? KEYCHAIN : LIBSECRET) => {
+export const systemKeyring = (
+  locate = ownProgram,
+  system: System = process.platform === 'darwin' ? 'keychain' : 'libsecret',
+): Keyring => {
+  const ring: Ring = RINGS[system]
   const ask = async (args: readonly string[], input?: string) => {
     const program = (await locate(ring.program)) ?? (await missingProgram(ring.program))
     const session = Object.fromEntries(
@@ -58,13 +65,13 @@ export const systemKeyring = (locate = ownProgram, ring = process.platform === '
     const hex = stdout.toString().trim()
     return code === 0 && /^(?:[0-9a-f]{2})+$/.test(hex) ? Buffer.from(hex, 'hex') : undefined
   }
-  const keyring: Keyring = {
+  return {
     missing: async () => {
       if (!(await locate(ring.program)))
-        return missingProgram(ring.program).catch((error: Error) => error.message) as Promise<string>
+        return missingProgram(ring.program).catch((error: unknown) => (error as Error).message)
       const { code, stderr, timedOut } = await ask(ring.find('none'))
       // That nothing is found is no failure, and has no words.
-      const failed = ring === LIBSECRET ? code !== 0 && stderr.trim() !== '' : code !== 0 && code !== 44
+      const failed = system === 'libsecret' ? code !== 0 && stderr.trim() !== '' : code !== 0 && code !== 44
       return failed || timedOut ? `the key ring does not answer ${ring.program}: ${lineOf(stderr)}` : undefined
     },
     store: async (id, key) => {
@@ -75,7 +82,6 @@ export const systemKeyring = (locate = ownProgram, ring = process.platform === '
     find,
     remove: async id => void (await ask(ring.remove(id))),
   }
-  return keyring
 }
 
 const lineOf = (text: string): string => text.trim().split('\n')[0]!.slice(0, 200) || 'it says nothing'

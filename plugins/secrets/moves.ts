@@ -69,6 +69,7 @@ export class Moves {
     const { dotenv } = place
     if (dotenv !== undefined && dotenv !== now.head.dotenv) {
       const env = new EnvFile(this.#deps.workspace, dotenv)
+      await env.sweep().catch(() => {})
       const stored = new Map(now.content.secrets.map(({ name, value }) => [name, value]))
       const values = await env.values().catch(() => new Map<string, string>())
       const drop = [...values].filter(

@@ -30,8 +30,8 @@ export const activate = async (host: Host): Promise<void> => {
   const keys = new VaultKeys(folder, systemKeyring())
   const announcing = new Announcing(host)
   const uses = new UseLog(host.journal)
-  const reveals = new Failures(MOST_REVEALED, MINUTE, Date.now)
-  const wrong = new Failures(MOST_WRONG, 10 * MINUTE, Date.now)
+  const reveals = new Failures(MOST_REVEALED, MINUTE, () => Date.now())
+  const wrong = new Failures(MOST_WRONG, 10 * MINUTE, () => Date.now())
   let revision = Date.now()
   let late = 0
 

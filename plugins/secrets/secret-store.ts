@@ -126,6 +126,7 @@ export class SecretStore {
       this.#why = `the store of secrets does not open: ${reasonOf(error, vault.head)}`
       return
     }
+    await this.#env?.sweep()
     await this.#moves.finish(this.#open)
     await this.#deps.keys.sweep(vault.head.key)
     await this.#noteNames()

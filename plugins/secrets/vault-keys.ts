@@ -41,7 +41,8 @@ export class VaultKeys {
 
   /** Destroys a key: what was sealed with it is lost. */
   async destroy(head: Head): Promise<void> {
-    if (head.unlock === 'keyring') await this.#keyring.remove(head.key)
+    // A ring that is not there any more gives the key to nobody.
+    if (head.unlock === 'keyring') await this.#keyring.remove(head.key).catch(() => {})
     if (head.unlock !== 'file') return
     const file = this.#file(head.key)
     await overwrite(file)
