@@ -24,6 +24,7 @@ import { Connections } from './http/connections.js'
 import { sweepTemporaries } from '../sdk/node/files/disk.js'
 import { groupLog } from '../sdk/node/logs/line.js'
 import type { Logger } from './logs/log.js'
+import { redactCalls } from './logs/redact-calls.js'
 import type { KernelServices } from './services.js'
 import { FileStore } from './storage/files.js'
 import { JournalStore } from '../sdk/node/journal/journal-store.js'
@@ -131,7 +132,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups) }
+  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups), ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }

@@ -6,7 +6,7 @@ import type { CapabilitiesEvents, CapabilityServices } from '../plugins/capabili
 import type { EndpointServices } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinitionServices } from '../plugins/providers/contract.js'
-import type { SecretServices, SecretsEvents } from '../plugins/secrets/contract.js'
+import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type {
   BundlePart,
@@ -29,7 +29,7 @@ export interface Api
     DefinitionServices,
     EndpointServices,
     LogsCalls,
-    SecretServices,
+    SecretsCalls,
     SettingsCalls,
     System,
     UsageServices,
@@ -51,4 +51,6 @@ export interface Points {
   'bundle.takers': () => string[]
   /** What a group cannot honour in the files that people edit by hand, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
+  /** The keys that a group's things need, for the inventory of secrets. */
+  'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -32,21 +32,21 @@ export const explainInput = (
   const exact = pinpoint(found, contract)
   const errors = explain(exact, '$input.input')
   const [first] = errors
-  return { message: first ? sentenceOf(first, exact[0]?.value) : 'expected another input', errors }
+  return { message: first ? sentenceOf(first, exact[0]) : 'expected another input', errors }
 }
 
 /**
  * typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain.
  */
 export const explain = (found: readonly Found[], root: string): FieldError[] =>
-  found.map(({ path, expected, value }) => ({
-    path: path
+  found.map(finding => ({
+    path: finding.path
       .replace(root, '')
       .replace(/^\./, '')
       .replace(/\["([^"]*)"\]/g, '.$1')
       .replace(/^\./, ''),
-    expected: inWords(expected),
-    ...(shown(value) !== undefined && { value: shown(value) }),
+    expected: inWords(finding.expected),
+    ...(!isHidden(finding) && shown(finding.value) !== undefined && { value: shown(finding.value) }),
   }))
 
 /**
@@ -82,9 +82,20 @@ const wordsOf = (shape: Shape = {}): string[] =>
       ? shape.oneOf.flatMap(wordsOf)
       : []
 
-const sentenceOf = ({ path, expected }: FieldError, value: unknown): string => {
+/** The tag of texts that are never repeated (OpenAPI's format of the same name). */
+const PASSWORD = 'Format<"password">'
+const isHidden = ({ expected, value }: Found): boolean => expected.includes(PASSWORD) && value !== undefined
+
+const sentenceOf = ({ path, expected }: FieldError, finding: Found | undefined): string => {
+  const value = finding?.value
   const found =
-    typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : value === undefined ? 'nothing' : shown(value)
+    finding && isHidden(finding)
+      ? 'another value'
+      : typeof value === 'string'
+        ? JSON.stringify(value.slice(0, 80))
+        : value === undefined
+          ? 'nothing'
+          : shown(value)
   return `${path || 'input'}: expected ${expected}, found ${found}`
 }
 
@@ -105,7 +116,7 @@ const inWords = (expected: string): string => {
     .replace(/\((.*)\)/s, '$1')
     .replace(/ & (?:[A-Za-z]+<(?:"(?:[^"\\]|\\.)*"|[^>]*)>|WellFormed\b)/g, '')
     .replaceAll(' | undefined', '')
-  const options = bare.split(' | ')
+  const options = bare.split(' | ').map(option => option.replace(/^\((\w+)\)$/, '$1'))
   const literals = options.filter(option => option.startsWith('"')).map(option => option.slice(1, -1))
   const kinds = options
     .filter(option => !option.startsWith('"'))

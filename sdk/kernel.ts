@@ -255,6 +255,8 @@ export interface Kernel {
    * reach completely; without locations, only that something changed.
    */
   'kernel.events.publish'(input: { domain: string; key?: string; within?: string[] }): Ok
+  /** Replaces the values that the daemon's own logs show as references only. */
+  'kernel.redact.values'(input: { values: { name: string; value: string }[] }): Ok
   /** Puts frames on the sandbox's event stream, in order and with no other between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }

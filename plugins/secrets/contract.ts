@@ -1,4 +1,128 @@
-import type { Ok } from '../../sdk/types.js'
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Count, Millis, Ok, Positive } from '../../sdk/types.js'
+
+/** The name of a stored value. */
+export type SecretKey = string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
+/** A host that a value may go to, or with `*.` before it every host below it. */
+export type SecretHost = string
+  & tags.MaxLength<253>
+  & tags.Pattern<'^([*][.])?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$'>
+/** A text that is never repeated in an answer. */
+type Hidden = string & tags.Format<'password'>
+
+/** Where a credential comes from. */
+export type SecretKind = 'env' | 'generated' | 'capability' | 'provider'
+/** Something that needs a secret. */
+export interface SecretRequirement {
+  resourceId: string
+  /** Such as `process`, `automation` or `extension`. */
+  type: string
+}
+/** A key that something needs, whether it is stored or not. */
+export interface RequiredSecret extends SecretRequirement {
+  key: string
+}
+/** When and where a value left last. */
+export interface LastSecretUse {
+  at: Millis
+  lane: SecretLane
+  detail?: string
+}
+/** One credential that the sandbox holds or is asked for; never its value. */
+export interface SecretEntry {
+  key: string
+  kind: SecretKind
+  label?: string
+  /** `missing`: something requires it and nothing is stored. */
+  status: 'missing' | 'set' | 'connected'
+  requiredBy: SecretRequirement[]
+  /** Where the value is kept, in words. */
+  storedAt: string
+  revealable: boolean
+  /** The hosts it may go to; left out: any. */
+  hosts?: string[]
+  /** The personas whose turns may use it; left out: all. */
+  personas?: string[]
+  lastUse?: LastSecretUse
+}
+/** One value that left the store: never the value. */
+export interface SecretUse {
+  id: string
+  at: Millis
+  name: string
+  lane: SecretLane
+  /** What for: the head of the line with references, or the page's host. */
+  detail: string
+  conversationId?: string
+  by: string
+}
+/** How an encrypted store is opened. */
+export type VaultUnlock = 'keyring' | 'file' | 'passphrase'
+/** An encrypted store of the daemon's own. */
+export interface VaultChoice {
+  kind: 'vault'
+  /**
+   * `file`: the key is a file in the daemon's data folder; `keyring`: it is in the system's key ring; `passphrase`: it is
+   * asked for after every start of the daemon.
+   */
+  unlock: VaultUnlock
+  /** 12 to 1024 characters; only with `passphrase`. */
+  passphrase?: Hidden
+}
+/** A `.env` file of the workspace that git ignores, for tools that read one themselves. */
+export interface DotenvChoice {
+  kind: 'dotenv'
+  path: string & tags.MinLength<1> & tags.MaxLength<400>
+}
+/** Where secrets are to be kept. */
+export type StoreConfig = VaultChoice | DotenvChoice
+/** One place where secrets could be kept on this machine. */
+export interface StoreOption {
+  kind: 'vault' | 'dotenv'
+  unlock?: VaultUnlock
+  available: boolean
+  /** Why it is not available. */
+  reason?: string
+}
+/** Where secrets are kept, and whether the place is open. */
+export interface StoreState {
+  configured: boolean
+  kind?: 'vault' | 'dotenv'
+  unlock?: VaultUnlock
+  path?: string
+  locked: boolean
+  /** Why it is locked, and what opens it. */
+  reason?: string
+  keys: Count
+  choices: StoreOption[]
+}
+/** Characters drawn at random. */
+export interface RandomRecipe {
+  kind: 'random'
+  /** 32 when left out. */
+  length?: number & tags.Type<'uint32'> & tags.Minimum<8> & tags.Maximum<512>
+  /** `base64url` when left out. */
+  alphabet?: 'base64url' | 'hex' | 'alnum' | 'symbols'
+}
+/** Pronounceable words of five letters, 16 bits each, with hyphens between them. */
+export interface WordsRecipe {
+  kind: 'words'
+  /** 6 when left out. */
+  words?: number & tags.Type<'uint32'> & tags.Minimum<4> & tags.Maximum<16>
+}
+/** An ed25519 key pair in the format of OpenSSH. */
+export interface SshKeyRecipe {
+  kind: 'ssh-key'
+  comment?: string & tags.MaxLength<100> & tags.Pattern<'^[^\\u0000-\\u001f\\u007f]*$'>
+}
+/** How a value is made. */
+export type GenerateRecipe = RandomRecipe | WordsRecipe | SshKeyRecipe
+/** A name of a `.env` text that was not stored, and why. */
+export interface SkippedSecret {
+  key: string
+  reason: 'exists' | 'empty' | 'bad-name' | 'not-chosen'
+}
 
 /** Where a value goes when it leaves: into a command, a program text, or a browser. */
 export type SecretLane = 'shell' | 'code' | 'browser'
@@ -47,6 +171,132 @@ export interface SecretField {
   name: string
 }
 
+export interface SecretsCalls extends SecretServices {
+  /**
+   * Store or replace one value; it is durable before the answer, and used and masked from then on.
+   *
+   * `value` left out changes only the binding of a key that is stored. `hosts` or `personas` left out stay as they are,
+   * `[]` removes the binding. Several lines are allowed. The replaced value stays masked for 24 hours.
+   *
+   * - 400: a bad key or host, an empty value, or one with a NUL character
+   * - 404: no value given, and no such key
+   * - 409: there is no store yet (`POST /secrets/store` sets one up), or 1000 keys are stored
+   * - 413: the value has more than 64 KiB
+   * - 503: the store is locked
+   */
+  'POST /secrets'(input: {
+    key: SecretKey
+    value?: Hidden
+    hosts?: SecretHost[] & tags.MaxItems<50>
+    personas?: (string & tags.MinLength<1> & tags.MaxLength<100>)[] & tags.MaxItems<50>
+  }): Ok
+
+  /** List the names of stored and generated values, sorted; also while the store is locked. */
+  'GET /secrets'(): { keys: string[] }
+
+  /**
+   * Destroy one value; its use log stays. A key that is not stored is removed already.
+   *
+   * - 400: no key
+   * - 503: the store is locked
+   */
+  'DELETE /secrets/{key}'(input: { key: SecretKey }): Ok
+
+  /**
+   * List every credential that the sandbox holds or is asked for, with who requires it and its last use.
+   *
+   * Stored and generated keys, and one entry for each connection with a secret. It answers also without a store, and
+   * while it is locked.
+   */
+  'GET /secrets/inventory'(): { entries: SecretEntry[] }
+
+  /**
+   * Read one value; the only route that answers one.
+   *
+   * Stored and generated keys, and the secret fields of connections: `field` says which one, its first when left out.
+   * The answer is not cached, and appears in no log.
+   *
+   * - 404: no such secret
+   * - 409: the value is not for people
+   * - 429: more than 20 in a minute
+   * - 503: the store is locked
+   */
+  'POST /secrets/reveal'(input: {
+    key: string & tags.MinLength<1> & tags.MaxLength<200>
+    field?: string & tags.MinLength<1> & tags.MaxLength<60>
+  }): { value: string }
+
+  /** Say where secrets are kept, whether that place is open, and which choices this machine offers. */
+  'GET /secrets/store'(): StoreState
+
+  /**
+   * Choose where secrets are kept: set the place up, open it, or move every value to another one.
+   *
+   * A move leaves the old place untouched until every value was read back from the new one; then the old one is
+   * overwritten and removed. The same choice again is a success that moves nothing. Into a `.env` file only values move
+   * whose names it does not give another value.
+   *
+   * - 400: a passphrase is missing, too short or not asked for
+   * - 403: the wrong passphrase
+   * - 409: the `.env` file has other values under names that are stored
+   * - 422: the `.env` path is tracked or not ignored by git, leaves the workspace, or holds no `.env` text
+   * - 429: ten wrong passphrases in 10 minutes
+   * - 501: there is no key ring program; the message says how to install one
+   * - 424: the key ring refused
+   * - 503: the store is locked: open it first
+   */
+  'POST /secrets/store'(input: StoreConfig): { ok: true; moved: Count }
+
+  /**
+   * Make a value that nobody has seen, and store it.
+   *
+   * A key that is stored is rotated only with `replace`; the replaced value stays masked for 24 hours. Of a key pair the
+   * public half is in the answer.
+   *
+   * - 409: the key is stored and `replace` is not given, there is no store yet, or 1000 keys are stored
+   * - 503: the store is locked
+   */
+  'POST /secrets/generate'(input: { key: SecretKey; recipe?: GenerateRecipe; replace?: boolean }): {
+    ok: true
+    rotated: boolean
+    publicKey?: string
+  }
+
+  /**
+   * Store the values of a `.env` text or of such a file of the workspace: all in one write, or none.
+   *
+   * Comments, `export`, single and double quotes and values of several lines are understood. What is stored already is
+   * skipped without `replace`; `only` names the keys to take. The file stays as it is; the answer has names only.
+   *
+   * - 400: both or neither of `text` and `path`, or a line that cannot be read; the message has its number
+   * - 404: no such file
+   * - 409: there is no store yet, or 1000 keys would be exceeded
+   * - 413: the file has more than 1 MiB, or a value more than 64 KiB
+   * - 503: the store is locked
+   */
+  'POST /secrets/import'(input: {
+    text?: Hidden
+    path?: string & tags.MinLength<1> & tags.MaxLength<400>
+    replace?: boolean
+    only?: SecretKey[] & tags.MaxItems<1000>
+  }): { added: string[]; replaced: string[]; skipped: SkippedSecret[] }
+
+  /**
+   * List the uses of values, newest first: 180 days or the last 20,000.
+   *
+   * - 400: `before` is no cursor
+   */
+  'GET /secrets/uses'(input: {
+    /** 100 when left out, at most 500. */
+    limit?: Positive
+    /** The `next` of the page before. */
+    before?: string
+    name?: string & tags.MaxLength<200>
+    conversationId?: string & tags.MaxLength<200>
+    lane?: SecretLane
+  }): { uses: SecretUse[]; next?: string }
+}
+
 /** What stored secrets are for other groups. */
 export interface SecretServices {
   /** Puts values in place of the references of a text that leaves by another way than a shell. */
@@ -71,4 +321,10 @@ export interface SecretServices {
 export interface SecretsEvents {
   'secret.set': { key: string }
   'secret.removed': { key: string }
+}
+
+export const secrets: Contract<SecretsCalls> = {
+  schema: () => typia.json.application<SecretsCalls>(),
+  request: typia.misc.createValidatePrune<Requests<SecretsCalls>>(),
+  reply: () => typia.createValidate<Replies<SecretsCalls>>(),
 }

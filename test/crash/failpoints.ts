@@ -27,6 +27,16 @@ export interface Where {
 /** The points whose cases are in a file of their own, with the daemons they need. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
+export const SECRETS_POINTS: readonly string[] = [
+  'secrets.env.dropped',
+  'secrets.env.written',
+  'secrets.move.begun',
+  'secrets.move.cleaned',
+  'secrets.move.filled',
+  'secrets.move.switched',
+  'secrets.vault.written',
+]
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

@@ -1,10 +1,11 @@
 import type { Log } from '../../host.js'
 import { redactedJson, visible } from '../access/redact.js'
+import { withoutStored } from '../access/stored-values.js'
 
 const WORTH_SAYING = /^\{"level":"(?:warn|error|fatal)"/
 
 /** A line of the log as it may be kept: without credentials, and nothing in it steers a terminal. */
-export const safeLine = (line: string): string => visible(redactedJson(line))
+export const safeLine = (line: string): string => visible(redactedJson(withoutStored(line)))
 
 /** A line of the log in words for a person; only warnings and errors are worth them. */
 export const inWords = (line: string): string => {

@@ -19,6 +19,7 @@ const PACKAGES: { readonly [program: string]: string } = {
   node: 'nodejs',
   sh: 'dash',
   pdftotext: 'poppler-utils',
+  'secret-tool': 'libsecret-tools',
 }
 
 /** Where systems keep their programs; those of the PATH come after them. */

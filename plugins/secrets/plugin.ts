@@ -1,0 +1,221 @@
+import { type Context, type Contract, type Host, refuse } from '../../sdk/index.js'
+import { Failures } from '../../sdk/node/access/failures.js'
+import { record } from '../../sdk/node/record/record.js'
+import { Announcing } from './announcing.js'
+import { checkValue, imported, renamed, set, stillLate, withSecret, without, type Imported } from './changes.js'
+import { secrets, type MaskedValues, type SecretsCalls, type SecretText } from './contract.js'
+import { envSource } from './env-source.js'
+import { examples } from './examples.js'
+import { generated } from './generating.js'
+import { inventory } from './inventory.js'
+import { systemKeyring } from './keyring.js'
+import type { StoreChange } from './open-store.js'
+import { namesIn } from './references.js'
+import { resolved, usable } from './resolving.js'
+import { SecretStore, WrongPassphrase } from './secret-store.js'
+import { checkChoice, placeOf, storeState } from './store-state.js'
+import { UseLog } from './use-log.js'
+import { VaultKeys } from './vault-keys.js'
+
+export const contract: Contract<SecretsCalls> = { ...secrets, examples }
+
+const MINUTE = 60_000
+const MOST_REVEALED = 20
+const MOST_WRONG = 10
+const MOST_DETAIL = 80
+
+/** Keeps the values that agents use by reference. */
+export const activate = async (host: Host): Promise<void> => {
+  const { folder, workspace } = host.place
+  const keys = new VaultKeys(folder, systemKeyring())
+  const announcing = new Announcing(host)
+  const uses = new UseLog(host.journal)
+  const reveals = new Failures(MOST_REVEALED, MINUTE, () => Date.now())
+  const wrong = new Failures(MOST_WRONG, 10 * MINUTE, () => Date.now())
+  let revision = Date.now()
+  let late = 0
+
+  const values = async (): Promise<MaskedValues> => {
+    const content = store.locked === undefined ? await store.content() : { secrets: [], replaced: [] }
+    const replaced = stillLate(content, Date.now())
+    if (replaced.length !== late) revision += 1
+    late = replaced.length
+    return { values: [...content.secrets, ...replaced].map(({ name, value }) => ({ name, value })), revision }
+  }
+  const changed = async ({ set: kept, removed }: StoreChange): Promise<void> => {
+    revision += 1
+    const masked = await values()
+    await host.call('kernel.redact.values', { values: masked.values })
+    for (const key of kept) host.emit('secret.set', { key })
+    for (const key of removed) host.emit('secret.removed', { key })
+    const [one, ...more] = [...kept, ...removed]
+    announcing.changed(more.length === 0 ? one : undefined)
+  }
+  const store = new SecretStore({ folder, workspace, files: host.files, keys, changed })
+  host.boot('Secrets', () => store.start())
+
+  const connected = async () =>
+    (await host.serves('capabilities.records')) ? (await host.call('capabilities.records', {})).capabilities : []
+  const told = (type: string, context: Context, extra: { [field: string]: unknown }) =>
+    record(host, { type: `secret.${type}`, outcome: 'ok', extra }, context)
+
+  const resolve = async (input: SecretText, way: 'text' | 'shell', { caller }: Context) => {
+    const names = namesIn(input.text)
+    if (names.length === 0) return { text: input.text }
+    if (store.locked !== undefined) return { refused: store.locked }
+    const fields = names.some(name => name.includes('/')) ? await connected() : []
+    const known = usable((await store.content()).secrets, input, fields)
+    const { answer, used } = resolved(input, way, known)
+    const { lane, detail, conversationId } = input
+    const use = {
+      at: Date.now(),
+      lane,
+      detail: [...detail].slice(0, MOST_DETAIL).join(''),
+      ...(conversationId !== undefined && { conversationId }),
+      by: conversationId === undefined ? caller.actor : `conversation:${conversationId}`,
+    }
+    if (used.length > 0) {
+      await uses.note(used.map(name => ({ ...use, name })))
+      announcing.used()
+    }
+    return answer
+  }
+
+  const reveal = async (key: string, field: string | undefined): Promise<string> => {
+    const all = (await store.content()).secrets
+    const plain = all.find(({ name, kind }) => name === key && kind !== 'field')
+    if (plain && field === undefined) return plain.value
+    const [owner, ...rest] = key.split('/')
+    const capability = (await connected()).find(({ id }) => id === owner)
+    const name = `${owner}/${field ?? (rest.join('/') || capability?.secrets[0])}`
+    const found = all.find(each => each.name === name)
+    if (found && !capability) refuse('conflict', `${key} is not for people: its value is used where it belongs only`)
+    return found?.value ?? refuse('not-found', `no secret is named ${field === undefined ? key : name}`)
+  }
+
+  await host.serve(secrets, {
+    'POST /secrets': async (given, context) => {
+      if (given.value !== undefined) checkValue(given.value)
+      await store.change(content => set(content, given, Date.now()))
+      await told('set', context, { key: given.key })
+      return { ok: true as const }
+    },
+    'GET /secrets': async () => ({ keys: await plainNames(store) }),
+    'DELETE /secrets/{key}': async ({ key }, context) => {
+      // What is not there needs no store that is open.
+      if (!(await plainNames(store)).includes(key)) return { ok: true as const }
+      await store.change(content => without(content, name => name === key, Date.now()))
+      await told('removed', context, { key })
+      return { ok: true as const }
+    },
+    'GET /secrets/inventory': async () => {
+      const [known, capabilities, last, required] = await Promise.all([
+        store.known(),
+        connected(),
+        uses.last(),
+        host.collect('secrets.required'),
+      ])
+      const place = placeOf(store)
+      return { entries: inventory({ known, connected: capabilities, required: required.flat(), uses: last, place }) }
+    },
+    'POST /secrets/reveal': async ({ key, field }, context) => {
+      const wait = reveals.wait('')
+      if (wait !== undefined)
+        refuse('too-many', `expected at most ${MOST_REVEALED} in a minute; ask again in ${wait} s`, {
+          retryAfter: wait,
+        })
+      reveals.add('')
+      const value = await reveal(key, field)
+      await told('revealed', context, { key, ...(field !== undefined && { field }) })
+      return { value }
+    },
+    'GET /secrets/store': () => storeState(store, keys, workspace),
+    'POST /secrets/store': async (config, context) => {
+      checkChoice(config)
+      const wait = wrong.wait('')
+      if (wait !== undefined && config.kind === 'vault' && config.unlock === 'passphrase' && store.locked !== undefined)
+        refuse('too-many', `${MOST_WRONG} wrong passphrases: ask again in ${wait} s`, { retryAfter: wait })
+      const moved = await store.choose(config).catch(error => {
+        if (error instanceof WrongPassphrase) wrong.add('')
+        throw error
+      })
+      const where = config.kind === 'vault' ? { unlock: config.unlock } : { path: config.path }
+      await told('store', context, { kind: config.kind, ...where, moved })
+      return { ok: true as const, moved }
+    },
+    'POST /secrets/generate': async ({ key, recipe, replace }, context) => {
+      const { value, publicKey } = generated(recipe)
+      let rotated = false
+      await store.change(content => {
+        const before = content.secrets.find(({ name }) => name === key)
+        if (before && !replace) refuse('conflict', `${key} is stored already: pass replace to make a new value for it`)
+        rotated = before !== undefined
+        return withSecret(content, { ...before, name: key, kind: 'generated', value, at: Date.now() }, Date.now())
+      })
+      await told('generated', context, { key, rotated })
+      return { ok: true as const, rotated, ...(publicKey !== undefined && { publicKey }) }
+    },
+    'POST /secrets/import': async ({ text, path, ...how }, context) => {
+      if ((text === undefined) === (path === undefined))
+        refuse('invalid', `expected one of text and path, found ${text === undefined ? 'neither' : 'both'}`, {
+          errors: [{ path: 'text', expected: 'text, or path in its place' }],
+        })
+      const given = text ?? (await envSource(workspace, path!))
+      let did: Imported = { added: [], replaced: [], skipped: [] }
+      await store.change(content => {
+        const next = imported(content, given, how, Date.now())
+        did = next.did
+        return next.content
+      })
+      await told('imported', context, { added: did.added, replaced: did.replaced })
+      return did
+    },
+    'GET /secrets/uses': query => uses.list(query),
+    'secrets.resolve': (input, context) => resolve(input, 'text', context),
+    'secrets.resolveCommand': (input, context) => resolve(input, 'shell', context),
+    'secrets.values': values,
+    'secrets.names': async () => ({
+      names: (await store.known()).map(({ name }) => name).sort(),
+      open: store.head !== undefined && store.locked === undefined,
+    }),
+    'secrets.get': async ({ name }) => {
+      const found = (await store.content()).secrets.find(each => each.name === name && each.kind === 'field')
+      return found ? { value: found.value } : {}
+    },
+    'secrets.put': async ({ name, value }) => {
+      checkField(name)
+      checkValue(value)
+      const now = Date.now()
+      await store.change(content => withSecret(content, { name, kind: 'field', value, at: now }, now))
+      return { ok: true as const }
+    },
+    'secrets.drop': async ({ name }) => {
+      const gone = fieldsOf(name)
+      if ((await store.known()).some(each => gone(each.name)))
+        await store.change(content => without(content, gone, Date.now()))
+      return { ok: true as const }
+    },
+    'secrets.move': async ({ from, to }) => {
+      const moves = fieldsOf(`${from}/`)
+      if ((await store.known()).some(({ name }) => moves(name)))
+        await store.change(content => renamed(content, name => (moves(name) ? to + name.slice(from.length) : name)))
+      return { ok: true as const }
+    },
+  })
+}
+
+const plainNames = async (store: SecretStore): Promise<string[]> =>
+  (await store.known()).flatMap(({ name, kind }) => (kind === 'field' ? [] : [name])).sort()
+
+const FIELD = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)+$/
+
+const checkField = (name: string): void => {
+  if (name.length > 200 || !FIELD.test(name))
+    refuse('invalid', `name: expected an owner and a field, such as github/token, found ${JSON.stringify(name)}`)
+}
+
+/** Whether a name is that of a field, or of one of an owner. */
+const fieldsOf = (named: string) => {
+  const owner = named.endsWith('/') ? named : `${named}/`
+  return (name: string): boolean => name.includes('/') && (name === named || name.startsWith(owner))
+}
