@@ -12,6 +12,7 @@ const HOMES = 'homes'
 const CACHES = 'caches'
 const PEOPLE = 'people'
 const CONVERSATIONS = 'conversations'
+const PROGRAMS = 'programs'
 
 /** Where tools keep what they can fetch or build again, below the folder of caches. */
 const TOOL_CACHES: { readonly [variable: string]: string } = {
@@ -50,6 +51,13 @@ export const homeOfConversation = (data: string, id: string, { alone = false } =
 /** The home folder of what runs for no conversation, such as terminals of people. */
 export const homeOfPeople = (data: string): Promise<WallHome> =>
   homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
+
+/** The home folder of a connected program, made when it is missing, with its `/tmp`: its sign-ins stay in it. */
+export const homeOfProgram = (data: string, id: string): Promise<WallHome> =>
+  homeIn(data, programHome(data, id), join(data, CACHES))
+
+/** Where the home folder of a connected program lies with its `/tmp`, made or not. */
+export const programHome = (data: string, id: string): string => folderOf(data, PROGRAMS, id)
 
 /** Where the home folder of a conversation lies with its `/tmp`, made or not. */
 export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)

@@ -1,0 +1,35 @@
+import type { Examples } from '../../sdk/contract.js'
+import type { CapabilitiesCalls, CapabilityStatus } from './contract.js'
+
+const STATUS: CapabilityStatus = { state: 'active', checkedAt: 1795384992400 }
+
+/** One use of each call. */
+export const examples = (): Examples<CapabilitiesCalls> => ({
+  'GET /capabilities': {
+    output: {
+      capabilities: [
+        {
+          id: 'opencode',
+          kind: 'agent',
+          label: 'OpenCode',
+          status: STATUS,
+          config: { command: 'opencode acp', name: 'OpenCode' },
+          secrets: ['env'],
+          usedBy: [],
+        },
+      ],
+      recommendations: [],
+    },
+  },
+  'POST /capabilities': {
+    input: { id: 'opencode', kind: 'agent', config: { command: 'opencode acp', name: 'OpenCode' } },
+    output: { message: { kind: 'log', message: 'starting opencode behind the wall' }, done: {} },
+  },
+  'DELETE /capabilities/{id}': { input: { id: 'opencode' }, output: { ok: true } },
+  'POST /capabilities/{id}/rename': { input: { id: 'opencode', to: 'coder' }, output: { ok: true } },
+  'POST /capabilities/{id}/secret': {
+    input: { id: 'opencode', field: 'env', value: 'OPENAI_API_KEY=…' },
+    output: { ok: true },
+  },
+  'GET /capabilities/{id}/status': { input: { id: 'opencode' }, output: STATUS },
+})

@@ -1,0 +1,40 @@
+import { type Contract, type Host, refuse } from '../../sdk/index.js'
+import { agentKind, runtimeOf } from './agents/agent-kind.js'
+import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
+import { examples } from './examples.js'
+import { Capabilities } from './records/capabilities.js'
+import { CAPABILITIES_FILE } from './records/capability-file.js'
+
+export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
+
+/** Connects outside systems and agent programs, and serves them to turns. */
+export const activate = async (host: Host): Promise<void> => {
+  const kinds = [agentKind(host.place)]
+  const capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
+  host.boot('Connections', () => capabilities.recover())
+
+  host.contribute('system.manifestProblems', async () => [
+    {
+      path: CAPABILITIES_FILE,
+      problems: (await capabilities.entries.problems()).map(detail => ({ kind: 'invalidEntry' as const, detail })),
+    },
+  ])
+
+  await host.serve(calls, {
+    'GET /capabilities': async () => ({ capabilities: await capabilities.list(), recommendations: [] }),
+    'POST /capabilities': (given, context) => capabilities.add(given, context),
+    'DELETE /capabilities/{id}': ({ id }, context) => capabilities.remove(id, context),
+    'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),
+    'POST /capabilities/{id}/secret': (given, context) => capabilities.setSecret(given, context),
+    'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
+    'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
+    'capabilities.put': given => capabilities.put(given),
+    'capabilities.drop': ({ id }) => capabilities.drop(id),
+    'capabilities.runtime': async ({ id }) => {
+      const found = await capabilities.entries.get(id)
+      if (found.kind !== 'agent') refuse('conflict', `${id} is no agent program: it is of kind ${found.kind}`)
+      const { entry, problem } = await capabilities.entries.open(found)
+      return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
+    },
+  })
+}
