@@ -2,8 +2,10 @@ import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 import type { RecordCalls } from './records/contract.js'
+import type { ServerCalls } from './servers/contract.js'
 
 export type * from './records/contract.js'
+export type * from './servers/contract.js'
 
 /** A connected capability as it is stored, without its secret fields. */
 export interface CapabilityRecord {
@@ -138,10 +140,7 @@ export interface CapabilitiesEvents {
   'capability.removed': { id: string; kind: string }
 }
 
-export interface CapabilitiesCalls
-  extends
-    Omit<CapabilityServices, 'mcp.tools' | 'mcp.call' | 'mcp.answer' | 'mcp.release' | 'env.variables'>,
-    RecordCalls {}
+export interface CapabilitiesCalls extends Omit<CapabilityServices, 'env.variables'>, RecordCalls, ServerCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

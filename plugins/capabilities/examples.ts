@@ -32,4 +32,22 @@ export const examples = (): Examples<CapabilitiesCalls> => ({
     output: { ok: true },
   },
   'GET /capabilities/{id}/status': { input: { id: 'opencode' }, output: STATUS },
+  'GET /capabilities/{id}/tools': {
+    input: { id: 'tracker' },
+    output: {
+      tools: [
+        {
+          name: 'find_issue',
+          agentName: 'tracker__find_issue',
+          description: 'Find an issue by its number.',
+          input: { type: 'object', properties: { number: { type: 'integer' } } },
+          readOnly: true,
+          destructive: false,
+          offered: true,
+          approve: false,
+        },
+      ],
+      info: { transport: 'http', capabilities: ['tools'], resources: 0, prompts: 0 },
+    },
+  },
 })

@@ -4,13 +4,19 @@ import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
+import type { KindHandler } from './records/kinds.js'
+import { servers } from './servers/calls.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
 
 /** Connects outside systems and agent programs, and serves them to turns. */
 export const activate = async (host: Host): Promise<void> => {
-  const kinds = [agentKind(host.place)]
-  const capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
+  const mcp = servers(host, {
+    entries: () => capabilities.entries,
+    changed: (id, status) => capabilities.changed(id, status),
+  })
+  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind]
+  const capabilities: Capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
   host.boot('Connections', () => capabilities.recover())
 
   host.contribute('system.manifestProblems', async () => [
@@ -21,6 +27,7 @@ export const activate = async (host: Host): Promise<void> => {
   ])
 
   await host.serve(calls, {
+    ...mcp.calls,
     'GET /capabilities': async () => ({ capabilities: await capabilities.list(), recommendations: [] }),
     'POST /capabilities': (given, context) => capabilities.add(given, context),
     'DELETE /capabilities/{id}': ({ id }, context) => capabilities.remove(id, context),
