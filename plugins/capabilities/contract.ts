@@ -1,9 +1,11 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
+import type { CardCalls } from './cards/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
+export type * from './cards/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
 
@@ -140,7 +142,7 @@ export interface CapabilitiesEvents {
   'capability.removed': { id: string; kind: string }
 }
 
-export interface CapabilitiesCalls extends Omit<CapabilityServices, 'env.variables'>, RecordCalls, ServerCalls {}
+export interface CapabilitiesCalls extends CapabilityServices, RecordCalls, ServerCalls, CardCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

@@ -32,6 +32,26 @@ export const examples = (): Examples<CapabilitiesCalls> => ({
     output: { ok: true },
   },
   'GET /capabilities/{id}/status': { input: { id: 'opencode' }, output: STATUS },
+  'GET /capabilities/catalog': {
+    output: {
+      cards: [
+        {
+          id: 'github',
+          name: 'GitHub',
+          kind: 'cli',
+          category: 'code',
+          description: 'Issues, pull requests and releases of GitHub with a token.',
+          fields: [{ key: 'token', label: 'Access token', secret: true }],
+          singleton: false,
+          requires: [],
+          available: true,
+          connected: true,
+          instances: ['github'],
+        },
+      ],
+      categories: [{ id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' }],
+    },
+  },
   'GET /capabilities/{id}/tools': {
     input: { id: 'tracker' },
     output: {

@@ -1,5 +1,7 @@
 import { type Contract, type Host, refuse } from '../../sdk/index.js'
 import { agentKind, runtimeOf } from './agents/agent-kind.js'
+import { catalogFor } from './cards/catalog.js'
+import { cliKind, variablesOfCli } from './cards/cli-kind.js'
 import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
 import { Capabilities } from './records/capabilities.js'
@@ -15,7 +17,7 @@ export const activate = async (host: Host): Promise<void> => {
     entries: () => capabilities.entries,
     changed: (id, status) => capabilities.changed(id, status),
   })
-  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind]
+  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind()]
   const capabilities: Capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
   host.boot('Connections', () => capabilities.recover())
 
@@ -34,6 +36,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),
     'POST /capabilities/{id}/secret': (given, context) => capabilities.setSecret(given, context),
     'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
+    'GET /capabilities/catalog': async (_, { caller }) => catalogFor(caller, await capabilities.entries.all()),
     'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
     'capabilities.put': given => capabilities.put(given),
     'capabilities.drop': ({ id }) => capabilities.drop(id),
@@ -42,6 +45,15 @@ export const activate = async (host: Host): Promise<void> => {
       if (found.kind !== 'agent') refuse('conflict', `${id} is no agent program: it is of kind ${found.kind}`)
       const { entry, problem } = await capabilities.entries.open(found)
       return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
+    },
+    'env.variables': async ({ capabilities: wanted }) => {
+      const variables: { [name: string]: string } = {}
+      for (const found of await capabilities.entries.all()) {
+        if (found.kind !== 'cli' || (wanted && !wanted.includes(found.id))) continue
+        const { entry, problem } = await capabilities.entries.open(found)
+        if (!problem) Object.assign(variables, variablesOfCli(entry))
+      }
+      return { variables }
     },
   })
 }
