@@ -2,7 +2,7 @@ import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
-import type { CapabilitiesEvents, CapabilityServices } from '../plugins/capabilities/contract.js'
+import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { EndpointServices } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinitionServices } from '../plugins/providers/contract.js'
@@ -25,7 +25,7 @@ export interface Api
     Agent,
     Agents,
     Areas,
-    CapabilityServices,
+    CapabilitiesCalls,
     DefinitionServices,
     EndpointServices,
     LogsCalls,

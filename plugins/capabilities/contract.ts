@@ -1,5 +1,13 @@
-import type { Stream } from '../../sdk/contract.js'
+import typia from 'typia'
+import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
+import type { CardCalls } from './cards/contract.js'
+import type { RecordCalls } from './records/contract.js'
+import type { ServerCalls } from './servers/contract.js'
+
+export type * from './cards/contract.js'
+export type * from './records/contract.js'
+export type * from './servers/contract.js'
 
 /** A connected capability as it is stored, without its secret fields. */
 export interface CapabilityRecord {
@@ -132,4 +140,12 @@ export interface CapabilityServices {
 export interface CapabilitiesEvents {
   'capability.connected': { id: string; kind: string }
   'capability.removed': { id: string; kind: string }
+}
+
+export interface CapabilitiesCalls extends CapabilityServices, RecordCalls, ServerCalls, CardCalls {}
+
+export const capabilities: Contract<CapabilitiesCalls> = {
+  schema: () => typia.json.application<CapabilitiesCalls>(),
+  request: typia.misc.createValidatePrune<Requests<CapabilitiesCalls>>(),
+  reply: () => typia.createValidate<Replies<CapabilitiesCalls>>(),
 }

@@ -7,7 +7,8 @@ import type { ManifestProblem } from '../system/contract.js'
 import { acceptedAfter, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
-import { FILE, type KeptSettings, type SettingsFile } from './settings-file.js'
+import type { KeptConfig } from '../../sdk/node/files/config-file.js'
+import { FILE, type SettingsFile } from './settings-file.js'
 
 /** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
@@ -103,7 +104,7 @@ export class CurrentSettings {
   }
 
   /** The settings that the stored keys result in; reports changes and invalid values. */
-  #inForce(kept: KeptSettings, accepted: Reaching, by?: string): Settings {
+  #inForce(kept: KeptConfig, accepted: Reaching, by?: string): Settings {
     const problems = problemsOf(kept, accepted).map(({ detail }) => detail)
     const told = problems.join('\n')
     if (told && told !== this.#told)
@@ -127,12 +128,12 @@ const fits = (key: string, value: unknown): boolean =>
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
 /** What the file says, with the defaults where it says nothing that fits. */
-const fitting = ({ keys }: KeptSettings): Settings => ({
+const fitting = ({ keys }: KeptConfig): Settings => ({
   ...DEFAULTS,
   ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))),
 })
 
-const problemsOf = (kept: KeptSettings, accepted: Reaching): ManifestProblem[] => {
+const problemsOf = (kept: KeptConfig, accepted: Reaching): ManifestProblem[] => {
   const { keys, wrong } = kept
   if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
   const wide = unaccepted(fitting(kept), accepted).map((detail): ManifestProblem => ({ kind: 'unaccepted', detail }))

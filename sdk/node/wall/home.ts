@@ -52,11 +52,17 @@ export const homeOfConversation = (data: string, id: string, { alone = false } =
 export const homeOfPeople = (data: string): Promise<WallHome> =>
   homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
 
-/** The home folder of a connected agent program, with its caches: its sign-in lies there, and no other sees it. */
+/**
+ * The home folder of a connected program, made when it is missing, with its `/tmp` and its caches: its sign-ins stay in
+ * it, and no other program sees it.
+ */
 export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
-  const folder = folderOf(data, PROGRAMS, id)
+  const folder = programHome(data, id)
   return homeIn(data, folder, join(folder, 'home/.cache'))
 }
+
+/** Where the home folder of a connected program lies with its `/tmp`, made or not. */
+export const programHome = (data: string, id: string): string => folderOf(data, PROGRAMS, id)
 
 /** Where the home folder of a conversation lies with its `/tmp`, made or not. */
 export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)

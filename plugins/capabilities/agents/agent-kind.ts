@@ -1,0 +1,84 @@
+import { rename, rm, stat } from 'node:fs/promises'
+import type { Place } from '../../../sdk/index.js'
+import { Refusal } from '../../../sdk/index.js'
+import { programHome } from '../../../sdk/node/wall/home.js'
+import type { AgentRuntime } from '../contract.js'
+import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
+import { active, failing, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { greet } from './handshake.js'
+import { assertInstalled, programBehindWall, type ConnectedProgram } from './program-wall.js'
+import { commandWords, variablesOf } from './words.js'
+
+/** How long a program that answered counts as one that would answer again. */
+const TRUSTED_MS = 300_000
+
+const text = (config: ShownConfig, field: string): string => String(config[field] ?? '')
+
+/** The program of a connection as it is started. */
+const programOf = ({ id, config, secrets }: OpenEntry): ConnectedProgram => {
+  const [program, ...args] = commandWords('command', text(config, 'command'))
+  return { id, program, args, env: variablesOf('env', secrets.env) }
+}
+
+/** How a turn starts the agent program of a connection. */
+export const runtimeOf = (entry: OpenEntry, label: string): AgentRuntime => {
+  const { program, args, env } = programOf(entry)
+  const login = text(entry.config, 'loginCommand')
+  return { id: entry.id, label, command: [program, ...args], env: { ...env }, ...(login && { loginCommand: login }) }
+}
+
+/** Agent programs that speak the Agent Client Protocol. */
+export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>): KindHandler => {
+  const answered = new Map<string, number>()
+  const meet = async (entry: OpenEntry, signal: AbortSignal) => {
+    const program = programOf(entry)
+    await assertInstalled(place, program)
+    const greeting = await greet(await programBehindWall(place, program), { program: program.program, signal })
+    answered.set(entry.id, Date.now())
+    return greeting
+  }
+  return {
+    kind: 'agent',
+    secretFields: () => ['env'],
+    mainSecret: () => 'env',
+    destination: config => JSON.stringify([text(config, 'command'), text(config, 'loginCommand')]),
+    label: config => text(config, 'name') || undefined,
+    check: async entry => {
+      if (entry.config.loginCommand !== undefined) commandWords('loginCommand', text(entry.config, 'loginCommand'))
+      await assertInstalled(place, programOf(entry))
+    },
+    apply: async (entry, report, signal) => {
+      const { program } = programOf(entry)
+      const isNew = (await stat(programHome(place.data, entry.id)).catch(() => undefined)) === undefined
+      report(`starting ${program} behind the wall`)
+      if (isNew) report('it has a home folder of its own, in which its sign-ins stay')
+      const { name, version, signIns } = await meet(entry, signal)
+      const called = name === undefined ? program : `${name}${version === undefined ? '' : ` ${version}`}`
+      report(`${called} speaks the Agent Client Protocol`)
+      if (signIns.length > 0) report(`it signs in with: ${signIns.join(', ')}`)
+      return active()
+    },
+    probe: async (entry, signal, thorough): Promise<CapabilityStatus> => {
+      try {
+        const recent = Date.now() - (answered.get(entry.id) ?? 0) < TRUSTED_MS
+        if (recent && !thorough) await assertInstalled(place, programOf(entry))
+        else await meet(entry, signal)
+        return active()
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return failing(error.message, error.reason === 'missing-program' ? 'missing-program' : 'crashed')
+      }
+    },
+    recorded: async ({ id }) => void answered.set(id, Date.now()),
+    forget: async id => {
+      answered.delete(id)
+      await rm(programHome(place.data, id), { recursive: true, force: true })
+    },
+    rename: async (id, to) => {
+      answered.delete(id)
+      await rename(programHome(place.data, id), programHome(place.data, to)).catch(error => {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      })
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import type { CardCategory, CardField, CatalogCard } from './contract.js'
+
+/** What a card says of itself, without what is connected here. */
+export interface Card extends Pick<CatalogCard, 'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'> {
+  readonly fields: readonly CardField[]
+}
+
+/** A command-line tool, as its card describes it. */
+export interface CliCard extends Card {
+  readonly kind: 'cli'
+  /** Its program; a card without one needs none. */
+  readonly program?: string
+  /** The variables of a turn, each with the field it holds; the connection's id is added to the name. */
+  readonly variables: { readonly [name: string]: string }
+  /** Where its secrets go: the field that names the server, and what it is when that is left out. */
+  readonly server: readonly [field: string, fallback: string]
+}
+
+const TOKEN: CardField = { key: 'token', label: 'Access token', secret: true }
+const server = (key: string, label: string, placeholder: string, optional = true): CardField => ({
+  key,
+  label,
+  placeholder,
+  ...(optional && { optional }),
+})
+
+const CLI_CARDS: readonly CliCard[] = [
+  {
+    id: 'github',
+    name: 'GitHub',
+    kind: 'cli',
+    category: 'code',
+    description: 'Issues, pull requests and releases of GitHub with a token.',
+    hint: 'A fine-grained token for the repositories that the agent works on is enough.',
+    fields: [{ ...TOKEN, placeholder: 'github_pat_…' }, server('host', 'Host', 'github.com')],
+    program: 'gh',
+    variables: { GITHUB_TOKEN: 'token', GITHUB_HOST: 'host' },
+    server: ['host', 'github.com'],
+  },
+  {
+    id: 'gitlab',
+    name: 'GitLab',
+    kind: 'cli',
+    category: 'code',
+    description: 'Issues, merge requests and pipelines of GitLab with a token.',
+    fields: [{ ...TOKEN, placeholder: 'glpat-…' }, server('host', 'Host', 'gitlab.com')],
+    program: 'glab',
+    variables: { GITLAB_TOKEN: 'token', GITLAB_HOST: 'host' },
+    server: ['host', 'gitlab.com'],
+  },
+  {
+    id: 'forgejo',
+    name: 'Forgejo',
+    kind: 'cli',
+    category: 'code',
+    description: 'A Forgejo server, such as Codeberg, with a token.',
+    fields: [server('url', 'Address', 'https://codeberg.org', false), TOKEN],
+    variables: { FORGEJO_TOKEN: 'token', FORGEJO_URL: 'url' },
+    server: ['url', ''],
+  },
+  {
+    id: 'gitea',
+    name: 'Gitea',
+    kind: 'cli',
+    category: 'code',
+    description: 'A Gitea server with a token.',
+    fields: [server('url', 'Address', 'https://gitea.example.org', false), TOKEN],
+    program: 'tea',
+    variables: { GITEA_TOKEN: 'token', GITEA_URL: 'url' },
+    server: ['url', ''],
+  },
+  {
+    id: 'token',
+    name: 'Token',
+    kind: 'cli',
+    category: 'other',
+    description: 'A credential of any service, which programs find in a variable.',
+    fields: [
+      { key: 'name', label: 'Variable', placeholder: 'API_TOKEN', hint: 'The id of the connection is added to it.' },
+      { key: 'token', label: 'Value', secret: true },
+      {
+        ...server('url', 'Address', 'https://api.example.org'),
+        hint: 'Programs find it in the same variable with _URL.',
+      },
+    ],
+    variables: {},
+    server: ['url', ''],
+  },
+]
+
+const OTHER_CARDS: readonly Card[] = [
+  {
+    id: 'mcp',
+    name: 'MCP server',
+    kind: 'mcp',
+    category: 'tools',
+    description: 'Tools of a server of the Model Context Protocol, at an address or as a program.',
+    fields: [
+      {
+        key: 'transport',
+        label: 'Reached over',
+        optional: true,
+        options: [
+          { value: 'http', label: 'HTTP' },
+          { value: 'stdio', label: 'A program of this machine' },
+        ],
+      },
+      server('url', 'Address', 'https://mcp.example.org/mcp'),
+      { key: 'token', label: 'Token', secret: true, optional: true },
+      { key: 'headers', label: 'Headers', placeholder: 'Name: value', secret: true, optional: true, multiline: true },
+      server('command', 'Program', 'npx'),
+      { key: 'args', label: 'Arguments, one a line', optional: true, multiline: true },
+      { key: 'env', label: 'Variables', placeholder: 'NAME=value', secret: true, optional: true, multiline: true },
+      { key: 'allowTools', label: 'Only these tools', placeholder: 'read_*', optional: true, multiline: true },
+      { key: 'denyTools', label: 'Not these tools', placeholder: 'delete_*', optional: true, multiline: true },
+    ],
+  },
+  {
+    id: 'agent',
+    name: 'Agent program',
+    kind: 'agent',
+    category: 'agents',
+    description: 'A program that speaks the Agent Client Protocol, which turns can run on.',
+    fields: [
+      { key: 'command', label: 'Command', placeholder: 'opencode acp' },
+      { key: 'name', label: 'Name', optional: true },
+      { key: 'env', label: 'Variables', placeholder: 'NAME=value', secret: true, optional: true, multiline: true },
+      { key: 'loginCommand', label: 'Sign-in command', placeholder: 'opencode auth login', optional: true },
+    ],
+  },
+]
+
+/** Every card, in the order of the catalogue. */
+export const CARDS: readonly (Card | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
+
+/** The groups of cards. */
+export const CATEGORIES: readonly CardCategory[] = [
+  { id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' },
+  { id: 'tools', label: 'Tools', hint: 'What agents can call beside their own tools.' },
+  { id: 'agents', label: 'Agents', hint: 'Programs that turns can run on.' },
+  { id: 'other', label: 'Other', hint: 'Credentials of any service.' },
+]
+
+/** The card of a command-line tool. */
+export const cliCard = (provider: unknown): CliCard | undefined => CLI_CARDS.find(({ id }) => id === provider)

@@ -1,0 +1,32 @@
+import type { Caller } from '../../../sdk/index.js'
+import type { Entry } from '../records/entries.js'
+import { CARDS, CATEGORIES } from './cards.js'
+import type { Catalog } from './contract.js'
+
+/** Whether a caller may know what is connected. */
+const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
+  kind === 'session' && (role === 'maintainer' || role === 'owner')
+
+/** Every card, with what is connected of it for those who may know. */
+export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: readonly Entry[]): Catalog => ({
+  cards: CARDS.map(({ id, name, kind, category, description, hint, fields }) => {
+    const instances = mayKnow(caller)
+      ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
+      : []
+    return {
+      id,
+      name,
+      kind,
+      category,
+      description,
+      ...(hint !== undefined && { hint }),
+      fields: fields.map(field => ({ ...field })),
+      singleton: false,
+      requires: [],
+      available: true,
+      connected: instances.length > 0,
+      instances,
+    }
+  }),
+  categories: CATEGORIES.map(category => ({ ...category })),
+})

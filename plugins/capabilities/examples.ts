@@ -1,0 +1,73 @@
+import type { Examples } from '../../sdk/contract.js'
+import type { CapabilitiesCalls, CapabilityStatus } from './contract.js'
+
+const STATUS: CapabilityStatus = { state: 'active', checkedAt: 1795384992400 }
+
+/** One use of each call. */
+export const examples = (): Examples<CapabilitiesCalls> => ({
+  'GET /capabilities': {
+    output: {
+      capabilities: [
+        {
+          id: 'opencode',
+          kind: 'agent',
+          label: 'OpenCode',
+          status: STATUS,
+          config: { command: 'opencode acp', name: 'OpenCode' },
+          secrets: ['env'],
+          usedBy: [],
+        },
+      ],
+      recommendations: [],
+    },
+  },
+  'POST /capabilities': {
+    input: { id: 'opencode', kind: 'agent', config: { command: 'opencode acp', name: 'OpenCode' } },
+    output: { message: { kind: 'log', message: 'starting opencode behind the wall' }, done: {} },
+  },
+  'DELETE /capabilities/{id}': { input: { id: 'opencode' }, output: { ok: true } },
+  'POST /capabilities/{id}/rename': { input: { id: 'opencode', to: 'coder' }, output: { ok: true } },
+  'POST /capabilities/{id}/secret': {
+    input: { id: 'opencode', field: 'env', value: 'OPENAI_API_KEY=…' },
+    output: { ok: true },
+  },
+  'GET /capabilities/{id}/status': { input: { id: 'opencode' }, output: STATUS },
+  'GET /capabilities/catalog': {
+    output: {
+      cards: [
+        {
+          id: 'github',
+          name: 'GitHub',
+          kind: 'cli',
+          category: 'code',
+          description: 'Issues, pull requests and releases of GitHub with a token.',
+          fields: [{ key: 'token', label: 'Access token', secret: true }],
+          singleton: false,
+          requires: [],
+          available: true,
+          connected: true,
+          instances: ['github'],
+        },
+      ],
+      categories: [{ id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' }],
+    },
+  },
+  'GET /capabilities/{id}/tools': {
+    input: { id: 'tracker' },
+    output: {
+      tools: [
+        {
+          name: 'find_issue',
+          agentName: 'tracker__find_issue',
+          description: 'Find an issue by its number.',
+          input: { type: 'object', properties: { number: { type: 'integer' } } },
+          readOnly: true,
+          destructive: false,
+          offered: true,
+          approve: false,
+        },
+      ],
+      info: { transport: 'http', capabilities: ['tools'], resources: 0, prompts: 0 },
+    },
+  },
+})

@@ -1,0 +1,59 @@
+import { type Contract, type Host, refuse } from '../../sdk/index.js'
+import { agentKind, runtimeOf } from './agents/agent-kind.js'
+import { catalogFor } from './cards/catalog.js'
+import { cliKind, variablesOfCli } from './cards/cli-kind.js'
+import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
+import { examples } from './examples.js'
+import { Capabilities } from './records/capabilities.js'
+import { CAPABILITIES_FILE } from './records/capability-file.js'
+import type { KindHandler } from './records/kinds.js'
+import { servers } from './servers/calls.js'
+
+export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
+
+/** Connects outside systems and agent programs, and serves them to turns. */
+export const activate = async (host: Host): Promise<void> => {
+  const mcp = servers(host, {
+    entries: () => capabilities.entries,
+    changed: (id, status) => capabilities.changed(id, status),
+  })
+  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind()]
+  const capabilities: Capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
+  host.boot('Connections', () => capabilities.recover())
+
+  host.contribute('system.manifestProblems', async () => [
+    {
+      path: CAPABILITIES_FILE,
+      problems: (await capabilities.entries.problems()).map(detail => ({ kind: 'invalidEntry' as const, detail })),
+    },
+  ])
+
+  await host.serve(calls, {
+    ...mcp.calls,
+    'GET /capabilities': async () => ({ capabilities: await capabilities.list(), recommendations: [] }),
+    'POST /capabilities': (given, context) => capabilities.add(given, context),
+    'DELETE /capabilities/{id}': ({ id }, context) => capabilities.remove(id, context),
+    'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),
+    'POST /capabilities/{id}/secret': (given, context) => capabilities.setSecret(given, context),
+    'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
+    'GET /capabilities/catalog': async (_, { caller }) => catalogFor(caller, await capabilities.entries.all()),
+    'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
+    'capabilities.put': given => capabilities.put(given),
+    'capabilities.drop': ({ id }) => capabilities.drop(id),
+    'capabilities.runtime': async ({ id }) => {
+      const found = await capabilities.entries.get(id)
+      if (found.kind !== 'agent') refuse('conflict', `${id} is no agent program: it is of kind ${found.kind}`)
+      const { entry, problem } = await capabilities.entries.open(found)
+      return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
+    },
+    'env.variables': async ({ capabilities: wanted }) => {
+      const variables: { [name: string]: string } = {}
+      for (const found of await capabilities.entries.all()) {
+        if (found.kind !== 'cli' || (wanted && !wanted.includes(found.id))) continue
+        const { entry, problem } = await capabilities.entries.open(found)
+        if (!problem) Object.assign(variables, variablesOfCli(entry))
+      }
+      return { variables }
+    },
+  })
+}

@@ -1,0 +1,170 @@
+import { Refusal, refuse, type Log, type Store } from '../../../sdk/index.js'
+import { VAULTED, type CapabilityFile } from './capability-file.js'
+import type { ApplyFrame, CapabilityStatus, ShownConfig } from './contract.js'
+import type { Entries, Entry } from './entries.js'
+import type { KindHandler, OpenEntry } from './kinds.js'
+import { masked } from './masking.js'
+import type { Vault } from './vault.js'
+
+/** What is to be connected, checked. */
+export interface Plan {
+  readonly entry: OpenEntry
+  readonly handler: KindHandler
+  /** The connection that is changed. */
+  readonly before?: Entry
+  /** Values to store. */
+  readonly stored: { readonly [field: string]: string }
+}
+
+export interface ConnectingDeps {
+  readonly file: CapabilityFile
+  readonly entries: Entries
+  readonly vault: Vault
+  readonly store: Pick<Store, 'set' | 'delete'>
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/** Under which a start finds what a connection that is not in the file may have left. */
+export const UNFINISHED = 'unfinished/'
+
+const APPLY_MS = 60_000
+
+/** Splits given fields into those that are shown and the values of secrets; what the marker stands for is looked up. */
+export const planOf = async (
+  { vault }: Pick<ConnectingDeps, 'vault'>,
+  { id, config }: { readonly id: string; readonly config: ShownConfig },
+  handler: KindHandler,
+  before: Entry | undefined,
+): Promise<Plan> => {
+  const fields = new Set(handler.secretFields(config))
+  const shown: { [field: string]: string | number | boolean } = {}
+  const secrets: { [field: string]: string } = {}
+  const stored: { [field: string]: string } = {}
+  for (const [field, value] of Object.entries(config)) {
+    if (value === undefined || value === '') continue
+    if (!fields.has(field)) {
+      if (value === VAULTED)
+        refuse('invalid', `config.${field}: expected a value, found ${VAULTED}, for it is no secret`)
+      shown[field] = value
+      continue
+    }
+    if (typeof value !== 'string') return refuse('invalid', `config.${field}: expected a text`)
+    if (value.length > MOST_SECRET)
+      refuse('invalid', `config.${field}: expected at most ${MOST_SECRET} characters, found ${value.length}`)
+    if (value !== VAULTED) stored[field] = value
+    secrets[field] = value === VAULTED ? await kept(vault, id, field, before) : value
+  }
+  const entry: OpenEntry = { id, config: shown, secrets }
+  await handler.check(entry)
+  if (Object.keys(stored).length > 0) await vault.assertOpen()
+  return { entry, handler, stored, ...(before && { before }) }
+}
+
+const MOST_SECRET = 65_536
+
+const kept = async (vault: Vault, id: string, field: string, before: Entry | undefined): Promise<string> => {
+  const value = before?.secrets.includes(field) ? await vault.get(id, field) : undefined
+  return (
+    value
+    ?? refuse('unprocessable', `config.${field}: expected a value, found ${VAULTED}, and none is stored for ${id}`, {
+      errors: [{ path: `config.${field}`, expected: 'a value' }],
+    })
+  )
+}
+
+/** Connects for real, then stores what is secret, then records it; until that, everything is as it was. */
+export const connect = async (
+  deps: ConnectingDeps,
+  plan: Plan,
+  report: (message: string) => void,
+): Promise<CapabilityStatus> => {
+  const { entry, handler, before } = plan
+  const { id } = entry
+  if (!before) await deps.store.set(UNFINISHED + id, { kind: handler.kind })
+  try {
+    const over = AbortSignal.any([deps.signal, AbortSignal.timeout(APPLY_MS)])
+    const status = await handler.apply(entry, message => report(masked(message, entry.secrets)), over)
+    await keep(deps, plan)
+    await handler.recorded?.(entry)
+    return status
+  } catch (error) {
+    if (!before) {
+      await handler.forget?.(id).catch(failed => deps.log.warn('removing files failed', { id, error: String(failed) }))
+      await deps.store.delete(UNFINISHED + id)
+    }
+    throw sentence(error, entry)
+  }
+}
+
+const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: Plan): Promise<void> => {
+  const { entry, handler, before, stored } = plan
+  const { id, config, secrets } = entry
+  const undo: (() => Promise<void>)[] = []
+  try {
+    for (const [field, value] of Object.entries(stored)) {
+      const old = before?.secrets.includes(field) ? await vault.get(id, field) : undefined
+      undo.push(() => (old === undefined ? vault.drop(id, field) : vault.put(id, field, old)))
+      await vault.put(id, field, value)
+    }
+    await entries.allow(id, config, handler)
+    const marked = Object.fromEntries(Object.keys(secrets).map(field => [field, VAULTED]))
+    await file.change(id, now => ({ ...now, kind: handler.kind, config: { ...config, ...marked } }))
+  } catch (error) {
+    for (const step of undo.reverse()) await step()
+    if (!before) await entries.disallow(id)
+    throw error
+  }
+  for (const field of before?.secrets ?? []) if (secrets[field] === undefined) await vault.drop(id, field)
+  await store.delete(UNFINISHED + id)
+}
+
+/** A failure as its caller should see it: without secrets, and as a refusal where the other side is at fault. */
+const sentence = (error: unknown, { secrets }: OpenEntry): unknown => {
+  if (error instanceof Refusal) return new Refusal(error.reason, masked(error.message, secrets), error.detail)
+  if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
+    return new Refusal('dependency', `it did not answer within ${APPLY_MS / 1000} s, and nothing was kept`)
+  return error
+}
+
+/** The steps of a connection as a stream, which may be left without stopping them. */
+export class Steps {
+  readonly #frames: ApplyFrame[] = []
+  #wake: (() => void) | undefined
+  #over = false
+  #error: unknown
+
+  readonly report = (message: string): void => this.#put({ kind: 'log', message })
+
+  finish(id: string, status: CapabilityStatus): void {
+    this.#put({ kind: 'status', status })
+    this.#put({ kind: 'result', ok: true, id, status })
+    this.#end()
+  }
+
+  fail(error: unknown): void {
+    this.#error = error
+    this.#end()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ApplyFrame, void> {
+    for (let next = 0; ;) {
+      while (next < this.#frames.length) yield this.#frames[next++]!
+      if (this.#over) break
+      await new Promise<void>(resolve => (this.#wake = resolve))
+    }
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  #put(frame: ApplyFrame): void {
+    // A server that reports on and on must not fill the memory.
+    if (this.#over || (frame.kind === 'log' && this.#frames.length > 500)) return
+    this.#frames.push(frame)
+    this.#wake?.()
+  }
+
+  #end(): void {
+    this.#over = true
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,182 @@
+import { hash } from 'node:crypto'
+import { refuse, type Log, type Store } from '../../../sdk/index.js'
+import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
+import type { CapabilityStatus, ShownConfig } from './contract.js'
+import { failing, type KindHandler, type OpenEntry } from './kinds.js'
+import type { Vault } from './vault.js'
+
+/** A connection as it is recorded, without values of its secrets. */
+export interface Entry {
+  readonly id: string
+  readonly kind: string
+  readonly label: string
+  readonly config: ShownConfig
+  /** The names of its secret fields that hold a value. */
+  readonly secrets: readonly string[]
+  /** Who serves its kind, where that is this group. */
+  readonly handler?: KindHandler
+}
+
+/** A connection with its values, or why it cannot be used. */
+export interface Opened {
+  readonly entry: OpenEntry
+  readonly problem?: CapabilityStatus
+}
+
+export interface EntriesDeps {
+  readonly file: CapabilityFile
+  readonly vault: Vault
+  readonly store: Pick<Store, 'get' | 'set' | 'delete'>
+  readonly kinds: ReadonlyMap<string, KindHandler>
+  readonly log: Log
+}
+
+const SAVED = 'saved/'
+const FILE = CAPABILITIES_FILE
+
+/** What is connected, as the file and the store of secrets have it. */
+export class Entries {
+  readonly #deps: EntriesDeps
+  /** Ids whose values are being moved out of the file. */
+  readonly #moving = new Set<string>()
+  #told = ''
+
+  constructor(deps: EntriesDeps) {
+    this.#deps = deps
+  }
+
+  async all(): Promise<Entry[]> {
+    const { entries, problems, wrong } = await this.#deps.file.read()
+    this.#tell([...problems, ...(wrong === undefined ? [] : [wrong])])
+    const found: Entry[] = []
+    for (const [id, entry] of entries) found.push(this.#entry(id, await this.#withoutValues(id, entry)))
+    return found
+  }
+
+  async find(id: string): Promise<Entry | undefined> {
+    return (await this.all()).find(entry => entry.id === id)
+  }
+
+  /** The connection of that id. 404: there is none. */
+  async get(id: string): Promise<Entry> {
+    return (await this.find(id)) ?? refuse('not-found', `there is no connection ${JSON.stringify(id.slice(0, 60))}`)
+  }
+
+  /** Why entries of the file, or the values in them, are not used. */
+  async problems(): Promise<string[]> {
+    const { entries, problems, wrong } = await this.#deps.file.read()
+    const plain = [...entries].flatMap(([id, entry]) =>
+      this.#plainFields(entry).map(
+        field => `${id}: the secret ${field} stands in the file: open the store of secrets with POST /secrets/store`,
+      ),
+    )
+    return wrong === undefined ? [...problems, ...plain] : [wrong]
+  }
+
+  /** The values of a connection's secrets, unless the file sends them where no maintainer did. */
+  async open({ id, config, secrets: names, handler }: Entry): Promise<Opened> {
+    if (handler && names.length > 0 && !(await this.#isSaved(id, config, handler)))
+      return {
+        entry: { id, config, secrets: {} },
+        problem: failing(
+          `${FILE} was changed by hand to send its secrets elsewhere: save it with POST /capabilities to allow that`,
+          'unauthorized',
+        ),
+      }
+    const secrets: { [field: string]: string } = {}
+    for (const field of names) {
+      const value = await this.#deps.vault.get(id, field)
+      if (value === undefined)
+        return {
+          entry: { id, config, secrets },
+          problem: failing(
+            (await this.#deps.vault.isOpen())
+              ? `its secret ${field} is not stored here: set it with POST /capabilities/${id}/secret`
+              : `its secret ${field} cannot be read: open the store of secrets with POST /secrets/store`,
+            'unauthorized',
+          ),
+        }
+      secrets[field] = value
+    }
+    return { entry: { id, config, secrets } }
+  }
+
+  /** From here on the secrets of a connection may be sent where its fields say. */
+  async allow(id: string, config: ShownConfig, handler: KindHandler): Promise<void> {
+    await this.#deps.store.set(SAVED + id, fingerprint(config, handler))
+  }
+
+  async disallow(id: string): Promise<void> {
+    await this.#deps.store.delete(SAVED + id)
+  }
+
+  /** Carries the permission to another id. */
+  async carry(id: string, to: string): Promise<void> {
+    const saved = await this.#deps.store.get<string>(SAVED + id)
+    if (saved !== undefined) await this.#deps.store.set(SAVED + to, saved)
+  }
+
+  async #isSaved(id: string, config: ShownConfig, handler: KindHandler): Promise<boolean> {
+    return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(config, handler)
+  }
+
+  #entry(id: string, { kind, label, config }: FileEntry): Entry {
+    const handler = this.#deps.kinds.get(kind)
+    const fields = Object.entries(config)
+    const secret = new Set(handler?.secretFields(config))
+    const names = fields.filter(([, value]) => value === VAULTED).map(([field]) => field)
+    const shown = Object.fromEntries(fields.filter(([field, value]) => !secret.has(field) && value !== VAULTED))
+    return {
+      id,
+      kind,
+      label: (handler?.label(shown) || label) ?? id,
+      config: shown,
+      secrets: names,
+      ...(handler && { handler }),
+    }
+  }
+
+  /** The secret fields in which a value stands that somebody wrote by hand. */
+  #plainFields({ kind, config }: FileEntry): string[] {
+    const fields = this.#deps.kinds.get(kind)?.secretFields(config) ?? []
+    return fields.filter(field => config[field] !== undefined && config[field] !== VAULTED && config[field] !== '')
+  }
+
+  /** Moves values that were written by hand into the store of secrets, and leaves the marker in the file. */
+  async #withoutValues(id: string, entry: FileEntry): Promise<FileEntry> {
+    const plain = this.#plainFields(entry)
+    const { file, vault, log, kinds } = this.#deps
+    if (plain.length === 0 || this.#moving.has(id) || !(await vault.isOpen())) return entry
+    this.#moving.add(id)
+    try {
+      for (const field of plain) await vault.put(id, field, String(entry.config[field]))
+      const marked = Object.fromEntries(plain.map(field => [field, VAULTED]))
+      const config = { ...entry.config, ...marked }
+      const others = Object.entries(entry.config).some(([, value]) => value === VAULTED)
+      const handler = kinds.get(entry.kind)!
+      // Whoever wrote all of its secrets may say where they go; values stored before are not theirs to send.
+      if (!others) await this.allow(id, withoutMarkers(config), handler)
+      await file.change(id, now => (now && { ...now, config: { ...now.config, ...marked } }) ?? undefined)
+      log.info('secrets written into the file of connections were moved to the store of secrets', { id, fields: plain })
+      return { ...entry, config }
+    } catch (error) {
+      log.warn('moving secrets out of the file of connections failed', { id, error: String(error) })
+      return entry
+    } finally {
+      this.#moving.delete(id)
+    }
+  }
+
+  #tell(problems: readonly string[]): void {
+    const told = problems.join('\n')
+    if (told && told !== this.#told)
+      this.#deps.log.warn(`${FILE} has entries that are not used`, { problems: problems.slice(0, 20) })
+    this.#told = told
+  }
+}
+
+const withoutMarkers = (config: ShownConfig): ShownConfig =>
+  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))
+
+const fingerprint = (config: ShownConfig, handler: KindHandler): string =>
+  hash('sha256', `${handler.kind}\n${handler.destination(config)}`, 'base64url')

@@ -1,0 +1,52 @@
+import type { CapabilityStatus, ServedKind, ShownConfig } from './contract.js'
+
+/** A connection with the values of its secret fields: never shown, never logged. */
+export interface OpenEntry {
+  readonly id: string
+  readonly config: ShownConfig
+  readonly secrets: { readonly [field: string]: string }
+}
+
+/** A kind of connection: what it needs, and what connecting, asking and removing it means. */
+export interface KindHandler {
+  readonly kind: ServedKind
+  /** The fields whose values are secrets. */
+  secretFields(config: ShownConfig): readonly string[]
+  /** The field that a new secret replaces when none is named. */
+  mainSecret(config: ShownConfig): string | undefined
+  /** Where its secrets are sent, as a text that changes with every field that decides it. */
+  destination(config: ShownConfig): string
+  label(config: ShownConfig): string | undefined
+  card?(config: ShownConfig): string
+  /** Refuses what cannot work, by name and without a value of a secret. */
+  check(entry: OpenEntry): Promise<void>
+  /**
+   * Connects for real and ends what it started.
+   *
+   * @throws A refusal `dependency` where the other side does not do its part.
+   */
+  apply(entry: OpenEntry, report: (message: string) => void, signal: AbortSignal): Promise<CapabilityStatus>
+  /** Asks how it is; `thorough`: a person asks. It never throws. */
+  probe(entry: OpenEntry, signal: AbortSignal, thorough: boolean): Promise<CapabilityStatus>
+  /** It was recorded, with these fields. */
+  recorded?(entry: OpenEntry): Promise<void>
+  /** Removes what is kept of it beside the record; also what an attempt to connect left. */
+  forget?(id: string): Promise<void>
+  /** Carries what is kept of it to another id. */
+  rename?(id: string, to: string): Promise<void>
+  /** Whether a turn is using it at this moment. */
+  busy?(id: string): boolean
+  /** The tools that agents are offered, when they are known. */
+  tools?(id: string): number | undefined
+}
+
+/** The state of something that works. */
+export const active = (): CapabilityStatus => ({ state: 'active', checkedAt: Date.now() })
+
+/** The state of something that does not, with the reason as a sentence. */
+export const failing = (detail: string, code?: CapabilityStatus['code']): CapabilityStatus => ({
+  state: code === 'sign-in' || code === 'rebuild' || code === 'starting' ? 'pending' : 'error',
+  detail,
+  ...(code && { code }),
+  checkedAt: Date.now(),
+})

@@ -1,0 +1,60 @@
+import { type Host, Refusal, refuse } from '../../../sdk/index.js'
+
+const NO_STORE =
+  'the sandbox has no open store of secrets: set it up or open it with POST /secrets/store, and try again'
+
+/** The secret fields of connections, kept by the group of secrets under `<id>/<field>`. */
+export class Vault {
+  readonly #host: Pick<Host, 'call' | 'serves'>
+
+  constructor(host: Pick<Host, 'call' | 'serves'>) {
+    this.#host = host
+  }
+
+  /** Refuses where no secret can be stored now. */
+  async assertOpen(): Promise<void> {
+    if (!(await this.isOpen())) refuse('unavailable', NO_STORE)
+  }
+
+  async isOpen(): Promise<boolean> {
+    if (!(await this.#host.serves('secrets.names')) || !(await this.#host.serves('secrets.put'))) return false
+    return (await this.#host.call('secrets.names')).open
+  }
+
+  /** A value; undefined: none is stored, or there is no store that is open. */
+  async get(id: string, field: string): Promise<string | undefined> {
+    if (!(await this.#host.serves('secrets.get'))) return undefined
+    try {
+      return (await this.#host.call('secrets.get', { name: `${id}/${field}` })).value
+    } catch (error) {
+      if (error instanceof Refusal && CLOSED.has(error.reason)) return undefined
+      throw error
+    }
+  }
+
+  async put(id: string, field: string, value: string): Promise<void> {
+    await this.assertOpen()
+    await open(this.#host.call('secrets.put', { name: `${id}/${field}`, value }))
+  }
+
+  /** Removes one field of a connection, or all of them. */
+  async drop(id: string, field = ''): Promise<void> {
+    if (await this.#host.serves('secrets.drop')) await open(this.#host.call('secrets.drop', { name: `${id}/${field}` }))
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    if (await this.#host.serves('secrets.move')) await open(this.#host.call('secrets.move', { from, to }))
+  }
+}
+
+const CLOSED: ReadonlySet<string> = new Set(['conflict', 'unavailable', 'not-found'])
+
+/** A store that is missing is no conflict for whoever connects something, but not ready. */
+const open = async <T>(asked: Promise<T>): Promise<T> => {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'conflict') refuse('unavailable', NO_STORE, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,268 @@
+import type { Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
+import { Refusal, type Host } from '../../../sdk/index.js'
+import { addressesOf } from '../../../sdk/node/network/outbound.js'
+import { assertInstalled } from '../agents/program-wall.js'
+import type { OpenEntry } from '../records/kinds.js'
+import { masked } from '../records/masking.js'
+import { boundedFetch } from './bounded-fetch.js'
+import { serverOf, type HttpServer, type StdioServer } from './config.js'
+import type { McpInfo } from './contract.js'
+import { serverCommand } from './place.js'
+import { StdioTransport } from './stdio-transport.js'
+import { serverTools, type ServerTool } from './tool-list.js'
+
+const HELLO_MS = 30_000
+const MOST_PAGES = 50
+
+/** Why a server cannot be used, with the code of its state. */
+export class ServerFailure extends Refusal {
+  readonly code: 'unreachable' | 'unauthorized' | 'crashed'
+
+  constructor(code: ServerFailure['code'], message: string, cause?: unknown) {
+    super('dependency', message, { cause })
+    this.code = code
+  }
+}
+
+/** What a connection is opened with. */
+export interface ConnectionDeps {
+  readonly host: Pick<Host, 'place' | 'call'>
+  readonly entry: OpenEntry
+  readonly conversationId?: string
+  readonly signal: AbortSignal
+  /** The server asks a person something. */
+  readonly elicit?: (params: ElicitRequest['params'], signal: AbortSignal) => Promise<ElicitResult>
+  /** It says that its tools changed. */
+  readonly toolsChanged?: () => void
+}
+
+type Library = typeof import('@modelcontextprotocol/client')
+
+/** One session with a server: a process of its own, or a session over HTTP. */
+export class Connection {
+  readonly client: Client
+  readonly entry: OpenEntry
+  readonly #transport: Transport
+  readonly #kind: McpInfo['transport']
+  readonly #library: Library
+  #closed = false
+  /** Resolves when it is over, whoever ended it. */
+  readonly over: Promise<void>
+
+  constructor(client: Client, transport: Transport, kind: McpInfo['transport'], entry: OpenEntry, library: Library) {
+    this.client = client
+    this.entry = entry
+    this.#transport = transport
+    this.#kind = kind
+    this.#library = library
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.over = promise
+    client.onclose = () => {
+      this.#closed = true
+      resolve()
+    }
+  }
+
+  /** Whether it is over. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  get pid(): number | undefined {
+    return this.#transport instanceof StdioTransport ? this.#transport.pid : undefined
+  }
+
+  /** Why the process of the server ended, as the rest of a sentence; undefined: it did not, or is none. */
+  async crash(): Promise<string | undefined> {
+    return this.#transport instanceof StdioTransport ? this.#transport.lost() : undefined
+  }
+
+  async tools(signal: AbortSignal): Promise<ServerTool[]> {
+    if (!this.client.getServerCapabilities()?.tools) return []
+    const { tools } = await this.client.listTools(undefined, { signal, timeout: HELLO_MS, cacheMode: 'refresh' })
+    return serverTools(tools)
+  }
+
+  async info(signal: AbortSignal): Promise<McpInfo> {
+    const { client } = this
+    const server = client.getServerVersion()
+    const instructions = client.getInstructions()?.slice(0, 8000).toWellFormed()
+    const protocol = client.getNegotiatedProtocolVersion()
+    const able = client.getServerCapabilities() ?? {}
+    const options = { signal, timeout: HELLO_MS }
+    const [resources, prompts] = await Promise.all([
+      able.resources ? client.listResources(undefined, options).then(({ resources: found }) => found.length, none) : 0,
+      able.prompts ? client.listPrompts(undefined, options).then(({ prompts: found }) => found.length, none) : 0,
+    ])
+    return {
+      ...(server && {
+        server: {
+          name: server.name.slice(0, 200),
+          version: server.version.slice(0, 100),
+          ...(instructions && { instructions }),
+        },
+      }),
+      ...(protocol !== undefined && { protocol }),
+      transport: this.#kind,
+      capabilities: CAPABILITIES.filter(name => name in able),
+      resources,
+      prompts,
+      ...(this.pid !== undefined && { pid: this.pid }),
+    }
+  }
+
+  /** Whether a failure says that the server does not know the session any more: what was asked has not been done. */
+  forgotten(error: unknown): boolean {
+    if (this.#kind !== 'http' || !(error instanceof this.#library.SdkHttpError)) return false
+    // Some servers name a session they do not know in a 400.
+    return error.status === 404 || (error.status === 400 && /session/i.test(error.message))
+  }
+
+  /** Whether a failure is the server's answer to what was asked, and not one of the connection. */
+  answered(error: unknown): boolean {
+    return error instanceof this.#library.ProtocolError
+  }
+
+  /** A failure of this connection as a sentence. */
+  failure(error: unknown): Promise<ServerFailure> {
+    return failureOf(error, this.#transport, this.entry, this.#library)
+  }
+
+  /** Ends it: the process with everything it started, or the session. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if ('terminateSession' in this.#transport)
+      await Promise.race([
+        (this.#transport as { terminateSession(): Promise<void> }).terminateSession().catch(() => {}),
+        new Promise(resolve => setTimeout(resolve, 2000).unref()),
+      ])
+    await this.client.close()
+  }
+}
+
+/**
+ * Starts or reaches a server and agrees with it on the protocol.
+ *
+ * @throws A `ServerFailure`, or a refusal that names what is wrong with the config.
+ */
+export const openConnection = async (deps: ConnectionDeps): Promise<Connection> => {
+  const server = serverOf(deps.entry)
+  const library = await import('@modelcontextprotocol/client')
+  return server.kind === 'stdio' ? overStdio(deps, server, library) : overHttp(deps, server, library)
+}
+
+const CAPABILITIES = ['tools', 'resources', 'prompts', 'sampling', 'elicitation', 'logging'] as const
+const none = () => 0
+
+const clientFor = (library: Library, { elicit, toolsChanged }: ConnectionDeps): Client => {
+  const client = new library.Client(
+    { name: 'sandbox', version: '1' },
+    {
+      capabilities: elicit ? { elicitation: { form: {} } } : {},
+      listMaxPages: MOST_PAGES,
+      ...(toolsChanged && {
+        listChanged: { tools: { autoRefresh: false, debounceMs: 200, onChanged: () => toolsChanged() } },
+      }),
+    },
+  )
+  if (elicit) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => elicit(params, mcpReq.signal))
+  return client
+}
+
+const overStdio = async (deps: ConnectionDeps, server: StdioServer, library: Library): Promise<Connection> => {
+  const { host, entry, conversationId, signal } = deps
+  await assertInstalled(host.place, { id: entry.id, program: server.program })
+  const transport = new StdioTransport(await serverCommand(host, entry.id, server, conversationId))
+  return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
+}
+
+const overHttp = async (deps: ConnectionDeps, server: HttpServer, library: Library): Promise<Connection> => {
+  const { host, entry, signal } = deps
+  const { listeners } = await host.call('kernel.listeners')
+  await addressesOf(server.url, { near: true, listeners }, signal).catch(error => {
+    if (error instanceof Refusal) throw new ServerFailure('unreachable', error.message, error)
+    throw new ServerFailure('unreachable', `${server.url.host} has no address (${(error as Error).message})`, error)
+  })
+  const options = { requestInit: { headers: { ...server.headers } }, fetch: boundedFetch }
+  const current = new library.StreamableHTTPClientTransport(server.url, options)
+  try {
+    return await connected(clientFor(library, deps), current, 'http', entry, library, signal)
+  } catch (error) {
+    if (!isOlder((error as Error).cause, library)) throw error
+    const older = new library.SSEClientTransport(server.url, options)
+    return await connected(clientFor(library, deps), older, 'event-stream', entry, library, signal).catch(() => {
+      // The older transport was a guess: what the server said first is what helps.
+      throw error
+    })
+  }
+}
+
+/** Whether a server may speak the older transport only: it refuses the first request, but not who makes it. */
+const isOlder = (error: unknown, { SdkHttpError }: Library): boolean =>
+  error instanceof SdkHttpError && error.status >= 400 && error.status < 500 && ![401, 403, 429].includes(error.status)
+
+const connected = async (
+  client: Client,
+  transport: Transport,
+  kind: McpInfo['transport'],
+  entry: OpenEntry,
+  library: Library,
+  signal: AbortSignal,
+): Promise<Connection> => {
+  const connection = new Connection(client, transport, kind, entry, library)
+  try {
+    await client.connect(transport, { signal, timeout: HELLO_MS })
+    return connection
+  } catch (error) {
+    const failure = await failureOf(error, transport, entry, library)
+    await connection.close().catch(() => {})
+    signal.throwIfAborted()
+    throw failure
+  }
+}
+
+/** What went wrong with a server, as a sentence without secrets. */
+const failureOf = async (
+  error: unknown,
+  transport: Transport,
+  { id, secrets }: OpenEntry,
+  { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError }: Library,
+): Promise<ServerFailure> => {
+  if (error instanceof ServerFailure) return error
+  const crash = transport instanceof StdioTransport ? await transport.lost() : undefined
+  if (crash !== undefined) return new ServerFailure('crashed', masked(`the server ${id} ${crash}`, secrets), error)
+  const status = error instanceof SdkHttpError ? error.status : undefined
+  if (error instanceof UnauthorizedError || status === 401 || status === 403)
+    return new ServerFailure(
+      'unauthorized',
+      `the server ${id} refuses access (${status ?? 401}): give it a valid token, or sign in`,
+      error,
+    )
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+    return new ServerFailure('unreachable', `the server ${id} did not answer in time`, error)
+  if (error instanceof ProtocolError)
+    return new ServerFailure('unreachable', masked(`the server ${id} refused: ${error.message}`, secrets), error)
+  const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+  const why = cause?.code ?? cause?.message
+  return new ServerFailure(
+    'unreachable',
+    masked(`the server ${id} failed: ${message}${why === undefined ? '' : ` (${why})`}`, secrets),
+    error,
+  )
+}
+
+/** Opens a connection for as long as something takes. */
+export const withConnection = async <T>(
+  deps: ConnectionDeps,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> => {
+  const connection = await openConnection(deps)
+  try {
+    return await work(connection)
+  } catch (error) {
+    deps.signal.throwIfAborted()
+    throw error instanceof Refusal ? error : await connection.failure(error)
+  } finally {
+    await connection.close().catch(() => {})
+  }
+}

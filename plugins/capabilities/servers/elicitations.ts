@@ -1,0 +1,46 @@
+import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import { randomUUID } from 'node:crypto'
+import { refuse, type Ok } from '../../../sdk/index.js'
+import type { ElicitAnswer, ToolElicits } from '../contract.js'
+
+const MOST_MESSAGE = 4000
+
+/** A call of a tool while it runs, as far as questions of its server go. */
+export interface AskingCall {
+  /** Puts a question before the person. */
+  ask(question: ToolElicits): void
+  /** The question is answered, or not asked any more. */
+  settled(): void
+}
+
+/** Questions of servers that wait for a person. */
+export class Elicitations {
+  readonly #waiting = new Map<string, (answer: ElicitResult) => void>()
+
+  /** Asks on behalf of a server, and answers what the person said; `cancel` when the signal says so. */
+  async ask(call: AskingCall, params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
+    if (!('requestedSchema' in params)) return { action: 'decline' }
+    const id = randomUUID()
+    const { promise, resolve } = Promise.withResolvers<ElicitResult>()
+    const cancel = () => resolve({ action: 'cancel' })
+    signal.addEventListener('abort', cancel, { once: true })
+    this.#waiting.set(id, resolve)
+    const message = params.message.slice(0, MOST_MESSAGE).toWellFormed()
+    call.ask({ kind: 'elicit', id, message, schema: { ...(params.requestedSchema as object) } })
+    try {
+      return signal.aborted ? { action: 'cancel' } : await promise
+    } finally {
+      this.#waiting.delete(id)
+      signal.removeEventListener('abort', cancel)
+      call.settled()
+    }
+  }
+
+  /** Answers a question. 404: it is not asked any more. */
+  answer({ id, action, content }: ElicitAnswer): Ok {
+    const waiting = this.#waiting.get(id)
+    if (!waiting) return refuse('not-found', 'this question is not asked any more')
+    waiting({ action, ...(action === 'accept' && content && { content }) })
+    return { ok: true }
+  }
+}

@@ -1,0 +1,151 @@
+import { refuse, Refusal, type Host } from '../../../sdk/index.js'
+import { rename, rm } from 'node:fs/promises'
+import { programHome } from '../../../sdk/node/wall/home.js'
+import { assertInstalled } from '../agents/program-wall.js'
+import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
+import { active, failing, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { serverOf } from './config.js'
+import { ServerFailure, withConnection, type Connection } from './connection.js'
+import { pausedSentence } from './crashes.js'
+import type { McpInfo } from './contract.js'
+import type { Sessions } from './sessions.js'
+import { mcpTools, type ServerTool } from './tool-list.js'
+import type { TurnTools } from './turn-tools.js'
+
+const TRUSTED_MS = 60_000
+const PING_MS = 2000
+
+/** A server as it was met last. */
+export interface MetServer {
+  readonly tools: readonly ServerTool[]
+  readonly info: McpInfo
+  readonly config: ShownConfig
+  readonly at: number
+}
+
+/** Servers of the Model Context Protocol as connections. */
+export class McpKind implements KindHandler {
+  readonly kind = 'mcp'
+  readonly met = new Map<string, MetServer>()
+  readonly #host: Pick<Host, 'place' | 'call' | 'signal'>
+  readonly #sessions: Sessions
+  readonly #turns: TurnTools
+
+  constructor(host: Pick<Host, 'place' | 'call' | 'signal'>, sessions: Sessions, turns: TurnTools) {
+    this.#host = host
+    this.#sessions = sessions
+    this.#turns = turns
+  }
+
+  secretFields(): readonly string[] {
+    return ['token', 'headers', 'env', 'clientSecret']
+  }
+
+  mainSecret({ transport }: ShownConfig): string {
+    return transport === 'stdio' ? 'env' : 'token'
+  }
+
+  destination({ transport, url, command, args, cwd }: ShownConfig): string {
+    return JSON.stringify([transport ?? 'http', url, command, args, cwd])
+  }
+
+  label(): undefined {
+    return undefined
+  }
+
+  async check(entry: OpenEntry): Promise<void> {
+    const server = serverOf(entry)
+    if (server.kind === 'stdio') await assertInstalled(this.#host.place, { id: entry.id, program: server.program })
+  }
+
+  async apply(entry: OpenEntry, report: (message: string) => void, signal: AbortSignal): Promise<CapabilityStatus> {
+    const server = serverOf(entry)
+    report(server.kind === 'stdio' ? `starting ${server.program} behind the wall` : `connecting to ${server.url.host}`)
+    const { tools, info } = await this.meet(entry, signal)
+    const { name, version } = info.server ?? { name: entry.id, version: '' }
+    report(`${name} ${version} speaks version ${info.protocol ?? 'unknown'} of the protocol over ${info.transport}`)
+    const offered = mcpTools(entry.id, entry.config, tools, new Set()).filter(tool => tool.offered).length
+    report(`it has ${tools.length} tools, of which ${offered} are offered`)
+    return active()
+  }
+
+  /** Connects anew, as no conversation, and ends that again. */
+  meet(entry: OpenEntry, signal: AbortSignal): Promise<MetServer> {
+    // As a turn meets it: some servers have more tools for a client that can be asked.
+    const elicit = async () => ({ action: 'decline' as const })
+    return withConnection({ host: this.#host, entry, signal, elicit }, async connection => {
+      const [tools, info] = [await connection.tools(signal), await connection.info(signal)]
+      await connection.client.ping({ signal })
+      const { pid: _, ...lasting } = info
+      const met = { tools, info: lasting, config: entry.config, at: Date.now() }
+      this.met.set(entry.id, met)
+      return met
+    })
+  }
+
+  /** The server said that it has other tools now. */
+  learned(id: string, tools: readonly ServerTool[]): void {
+    const met = this.met.get(id)
+    if (met) this.met.set(id, { ...met, tools })
+  }
+
+  async probe(entry: OpenEntry, signal: AbortSignal, thorough: boolean): Promise<CapabilityStatus> {
+    const { id } = entry
+    try {
+      if (thorough) this.#sessions.crashes.clear(id)
+      if (this.#sessions.crashes.paused(id)) return failing(pausedSentence(id), 'crashed')
+      const live = await this.#sessions.live(id)
+      if (live && !thorough) await ping(live, signal)
+      else if (thorough || Date.now() - (this.met.get(id)?.at ?? 0) > TRUSTED_MS) await this.meet(entry, signal)
+      return active()
+    } catch (error) {
+      if (error instanceof ServerFailure) return failing(error.message, error.code)
+      if (error instanceof Refusal)
+        return failing(error.message, error.reason === 'missing-program' ? 'missing-program' : undefined)
+      throw error
+    }
+  }
+
+  async recorded({ id }: OpenEntry): Promise<void> {
+    await this.#turns.trust(id, this.met.get(id)?.tools ?? [])
+    await this.#sessions.endAll(id)
+  }
+
+  async forget(id: string): Promise<void> {
+    await this.#sessions.endAll(id)
+    this.met.delete(id)
+    await this.#turns.distrust(id)
+    await rm(programHome(this.#host.place.data, id), { recursive: true, force: true })
+  }
+
+  async rename(id: string, to: string): Promise<void> {
+    await this.#sessions.endAll(id)
+    this.met.delete(id)
+    await this.#turns.carryTrust(id, to)
+    const { data } = this.#host.place
+    await rename(programHome(data, id), programHome(data, to)).catch(error => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    })
+  }
+
+  busy(id: string): boolean {
+    return this.#sessions.busy(id)
+  }
+
+  tools(id: string): number | undefined {
+    const met = this.met.get(id)
+    return met && mcpTools(id, met.config, met.tools, new Set()).filter(({ offered }) => offered).length
+  }
+}
+
+const ping = async (connection: Connection, signal: AbortSignal): Promise<void> => {
+  try {
+    await connection.client.ping({ signal, timeout: PING_MS })
+  } catch (error) {
+    throw await connection.failure(error)
+  }
+}
+
+/** Refuses to list the tools of a connection that has none. */
+export const refuseTools = (id: string, kind: string): never =>
+  refuse('conflict', `${id} has no tools: connections of kind ${kind} give agents none`)

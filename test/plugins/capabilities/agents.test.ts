@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { root } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { add, capabilitiesDaemon, program } from './support.js'
+
+const SCRIPT_AGENT = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`
+const OPENCODE = join(root, '../node_modules/.bin/opencode')
+
+t.test('an agent program is connected after a real handshake, and recorded', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const frames = await add(daemon, { id: 'scripts', kind: 'agent', config: { command: SCRIPT_AGENT, name: 'Scripts' } })
+  t.match(frames.at(-1), { kind: 'result', ok: true, id: 'scripts', status: { state: 'active' } })
+  t.match(
+    frames.map(frame => (frame.kind === 'log' ? frame.message : frame.kind)).join('\n'),
+    /speaks the Agent Client/,
+  )
+  t.same(JSON.parse(readFileSync(join(daemon.workspace, '.sandbox/config/capabilities.json'), 'utf8')), {
+    scripts: { kind: 'agent', config: { command: SCRIPT_AGENT, name: 'Scripts' } },
+  })
+  const { capabilities } = await daemon.client.call('GET /capabilities')
+  t.match(
+    capabilities,
+    exactly({ id: 'scripts', kind: 'agent', label: 'Scripts', status: { state: 'active' }, secrets: [] }),
+  )
+  t.ok(existsSync(join(daemon.data, 'homes/programs/scripts/home')))
+})
+
+t.test('opencode is connected', { skip: existsSync(OPENCODE) ? false : 'opencode is not installed' }, async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const frames = await add(daemon, { id: 'opencode', kind: 'agent', config: { command: `${OPENCODE} acp` } })
+  t.match(frames.at(-1), { kind: 'result', ok: true, status: { state: 'active' } })
+})
+
+t.test('a program that does not do its part is one sentence, and nothing is kept of it', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const attempts: [command: string, sentence: RegExp][] = [
+    [
+      program(daemon, 'ends', '#!/bin/sh\necho no key >&2\nexit 3\n'),
+      /ended with exit code 3: no key; run the command/,
+    ],
+    [program(daemon, 'floods', '#!/bin/sh\nexec tr "\\\\0" x </dev/zero\n'), /a line of more than 1048576 bytes/],
+    [program(daemon, 'talks', '#!/bin/sh\necho hello\nsleep 60\n'), /no message of the Agent Client Protocol: "hello"/],
+    [
+      program(daemon, 'logs', '#!/bin/sh\nwhile :; do echo \'{"jsonrpc":"2.0","method":"x"}\'; done\n'),
+      /wrote more than/,
+    ],
+    [
+      program(
+        daemon,
+        'old',
+        `#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":9}}'\nsleep 9\n`,
+      ),
+      /version 9/,
+    ],
+    [
+      program(
+        daemon,
+        'refuses',
+        `#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":"licence"}}'\nsleep 9\n`,
+      ),
+      /licence/,
+    ],
+  ]
+  for (const [command, sentence] of attempts) {
+    t.match(
+      await refusalOf(() => add(daemon, { id: 'bad', kind: 'agent', config: { command } })),
+      { message: sentence },
+      command,
+    )
+  }
+  t.same((await daemon.client.call('GET /capabilities')).capabilities, [])
+  t.notOk(existsSync(join(daemon.workspace, '.sandbox/config/capabilities.json')))
+  t.same(readdirSync(join(daemon.data, 'homes/programs')), [])
+})
