@@ -3,7 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
-import type { LimitSettings } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings } from '../sdk/host.js'
 import type { IdentityProvider } from '../sdk/kernel.js'
 import { stateFolder } from '../sdk/node/files/state-folder.js'
 
@@ -45,6 +45,8 @@ export interface Deployment {
     /** What the programs of one turn may use. */
     limits?: LimitSettings
   }
+  /** Providers of models, and the free trial. */
+  models?: ModelSettings
 }
 
 type WallPath = string & tags.Pattern<'^(/|~/).*$'>

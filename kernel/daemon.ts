@@ -117,6 +117,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     dirname(socketPath),
     stateFolder(process.env),
     ...(config.deploymentFile ? [config.deploymentFile] : []),
+    ...(deployment.models?.trial?.tokenFile ? [deployment.models.trial.tokenFile] : []),
   ]
   const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
   declareTurnWritable(grants.write)
@@ -148,6 +149,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     hidden,
     grants,
     limits: deployment.wall?.limits ?? {},
+    ...(deployment.models && { models: deployment.models }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, WallGrants } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly grants: WallGrants
   /** What the deployment says of the limits of turns. */
   readonly limits: LimitSettings
+  /** What the deployment says of models. */
+  readonly models?: ModelSettings
   /** Only these groups; left out: all. */
   readonly only?: readonly string[]
   /** Groups to run in processes of their own. */
@@ -35,12 +37,12 @@ const LAST_WORK = 8_000
  * A manifest that needs what nobody serves, and a group that cannot start, stop the start by name.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { root, only, apart = [], workspace, data, hidden, grants, limits } = options
+  const { root, only, apart = [], workspace, data, hidden, grants, limits, models } = options
   const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
-    const place = { workspace, data, folder: join(data, name), root, hidden, grants, limits }
+    const place = { workspace, data, folder: join(data, name), root, hidden, grants, limits, ...(models && { models }) }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

@@ -3,7 +3,7 @@ import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
-import type { EndpointServices } from '../plugins/endpoints/contract.js'
+import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinitionServices } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
@@ -27,7 +27,7 @@ export interface Api
     Areas,
     CapabilitiesCalls,
     DefinitionServices,
-    EndpointServices,
+    EndpointCalls,
     LogsCalls,
     SecretsCalls,
     SettingsCalls,

@@ -73,6 +73,25 @@ export interface LimitSettings {
   fileSize?: HostSize
 }
 
+/** A path of the machine that a deployment names. */
+export type MachinePath = string & tags.Pattern<'^/[^\\0]*$'>
+
+/** The free trial of models that a deployment offers. */
+export interface TrialSettings {
+  /** Where its server is: `<url>/status` says what is left, its models are below `<url>/v1`. */
+  url: string & tags.Pattern<'^https?://[^\\s?#@]+$'>
+  /** A file that holds the bearer token of the server. */
+  tokenFile?: MachinePath
+}
+
+/** What the deployment says of models. */
+export interface ModelSettings {
+  /** A folder with definitions of providers, one `<id>.json` each, beside those of the product. */
+  providers?: MachinePath
+  /** The free trial; there is none when left out. */
+  trial?: TrialSettings
+}
+
 /** What a plugin knows about the daemon it runs in. Nothing here changes while the daemon runs. */
 export interface Place {
   /** The workspace's real path. */
@@ -89,6 +108,8 @@ export interface Place {
   readonly grants: WallGrants
   /** The limits of turns that the deployment sets. */
   readonly limits: LimitSettings
+  /** What the deployment says of models. */
+  readonly models?: ModelSettings
 }
 
 /** Files and folders of the machine that are there behind every wall, beside the system's own; absolute paths. */

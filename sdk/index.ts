@@ -17,7 +17,7 @@ export type {
   Watch,
 } from './contract.js'
 export { explain } from './explain.js'
-export type { Activate, Files, Host, Journals, Log, Place, Store, WallGrants } from './host.js'
+export type { Activate, Files, Host, Journals, Log, ModelSettings, Place, Store, WallGrants } from './host.js'
 export { accessTo, allows, commonReach, covers, isWithin, leads, pathOfRepo, reachOf } from './reach.js'
 export type { Access, Cover, Reach, ReachFolder } from './reach.js'
 export { Refusal, refuse } from './refusal.js'

@@ -1,8 +1,12 @@
-import type { tags } from 'typia'
-import type { Count, Millis } from '../../sdk/types.js'
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Count, Millis, Ok } from '../../sdk/types.js'
 
 /** How a model server is spoken to: chat completions, messages, or tags and chat. */
 export type WireProtocol = 'openai' | 'anthropic' | 'ollama'
+
+/** The id of a model server: a turn's provider is `endpoint/<id>`. Not `trial`, `local-model` or `free-trial`. */
+export type EndpointId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,59}$'>
 
 /** One model in a catalogue. */
 export interface ModelRow {
@@ -27,6 +31,11 @@ export interface EndpointTarget {
   protocol: WireProtocol
   /** Without a version segment and without a slash at the end. */
   baseUrl: string
+  /**
+   * Where its calls are, such as `…/v1` of `…/v1/chat/completions` and `…/v1/messages`, or `…/api` of `…/api/chat`,
+   * without a slash at the end. Left out: at the usual place below `baseUrl`.
+   */
+  apiBase?: string
   /** Every header beside those of the protocol, with the key. */
   headers: { [name: string]: string }
   /** Whether this machine runs the model. */
@@ -47,10 +56,169 @@ export interface EndpointChoice {
   reason?: string
 }
 
+/** A model server to save. */
+export interface ServerInput {
+  id: EndpointId
+  /** What people see; the id when left out. */
+  label?: string & tags.MaxLength<80>
+  kind: 'server'
+  protocol: WireProtocol
+  /** Where it is: `http://` or `https://`, with or without a version segment and a slash at the end. */
+  baseUrl: string & tags.MinLength<1> & tags.MaxLength<2048>
+  /** Left out or `__vaulted__`: the stored one stays; "": none. */
+  apiKey?: string & tags.MaxLength<4096>
+  /** `Name: value` a line, sent with every request; empty lines and those that begin with # do not count. */
+  headers?: string & tags.MaxLength<8192>
+}
+
+/** How a model server stands. */
+export type EndpointStatus =
+  'ready' | 'empty' | 'unreachable' | 'refused' | 'downloading' | 'loading' | 'stopped' | 'unavailable' | 'error'
+
+/** A model server with what is known of it. */
+export interface EndpointRow {
+  id: string
+  /** What a turn names: `endpoint/<id>`. */
+  provider: string
+  kind: 'server' | 'local' | 'trial'
+  label: string
+  protocol: WireProtocol
+  /** Without user and query. */
+  baseUrl?: string
+  hasKey: boolean
+  /** The names of the headers that are added; never a value. */
+  headerNames: string[]
+  status: EndpointStatus
+  /** What is wrong and what to do. */
+  detail?: string
+  models: Count
+  /** The default model; "" when there is none. */
+  default: string
+  /** The last answer of the server. */
+  checkedAt?: Millis
+}
+/** What a model server serves. */
+export interface EndpointModels {
+  models: ModelRow[]
+  default: string
+}
+/** What worked when what was given did not. */
+export interface EndpointSuggestion {
+  baseUrl?: string
+  protocol?: WireProtocol
+}
+/** What a test of a model server found. */
+export interface EndpointTest {
+  /** Its models were listed, and one answered. */
+  ok: boolean
+  /** Milliseconds to the first token. */
+  latencyMs?: number
+  /** The HTTP status of the last refusal. */
+  status?: Count
+  models: Count
+  /** The model that was asked. */
+  model?: string
+  chat: 'ok' | 'failed' | 'skipped'
+  /** The answer came piece by piece. */
+  streaming: boolean
+  tools: 'ok' | 'unsupported' | 'untested'
+  suggestion?: EndpointSuggestion
+  /** What is wrong, in the server's own words where it has some; never with the key. */
+  detail?: string
+}
+/** What is left of the free trial. */
+export interface TrialStatus {
+  available: boolean
+  allowance: Count
+  used: Count
+  remaining: Count
+  health: 'unknown' | 'healthy' | 'degraded' | 'unavailable'
+  /** ISO 8601. */
+  resetsAt?: string
+  /** ISO 8601. */
+  retryAt?: string
+  /** The model that answered the last message. */
+  servedModel?: string
+}
+
 /** What model servers are for other groups. */
 export interface EndpointServices {
   /** Gives a model server as a turn speaks to it. 404: no such server. */
   'endpoints.target'(input: { id: string }): EndpointTarget
   /** Lists what can be chosen, without asking any server. */
   'endpoints.choices'(): { endpoints: EndpointChoice[] }
+}
+
+export interface EndpointCalls extends EndpointServices {
+  /**
+   * List the model servers, and the free trial while it is available, with what is known of each.
+   *
+   * Servers that were last asked more than 60 s ago are asked after the answer. No key and no header value is in it.
+   */
+  'GET /endpoints'(): { endpoints: EndpointRow[] }
+
+  /**
+   * Add a model server, or replace the one of that id.
+   *
+   * It is stored, then asked once for its models, at most 10 s; it stays stored whatever it answers, and `status` says
+   * what that was. Saving the same again changes nothing.
+   *
+   * - 400: a line of `headers` that is none, or an address that is neither http nor https
+   * - 409: the id is reserved, or is that of another kind of capability
+   * - 422: the address has a user, a password or a query, or is that of this sandbox itself
+   * - 503: a key or header value was given and the secret store is missing or locked; or capabilities cannot be stored
+   */
+  'POST /endpoints'(input: ServerInput): EndpointRow
+
+  /**
+   * Remove a model server with its key, its headers and its stored list of models.
+   *
+   * The next turn of a conversation on it is refused until another model is chosen. Removing one that is gone succeeds.
+   *
+   * - 409: it is the free trial
+   * - 503: capabilities cannot be stored
+   */
+  'DELETE /endpoints/{id}'(input: { id: EndpointId }): Ok
+
+  /**
+   * Try a model server: list its models, ask one of them for at most 16 tokens, then offer it a tool.
+   *
+   * A server that refuses is an answer too. Where the list fails, other addresses and protocols are tried, and
+   * `suggestion` names what worked. A model that refuses tools is marked `helperOnly`, one that takes them is not. It
+   * takes at most 30 s.
+   *
+   * - 404: no such server
+   * - 429: it is being tested now
+   * - 503: the secret store with its key is locked
+   */
+  'POST /endpoints/{id}/test'(input: {
+    id: EndpointId
+    /** The model to ask; its default when left out. */
+    model?: string & tags.MinLength<1> & tags.MaxLength<200>
+    /** Offer it a tool too; yes when left out. */
+    tools?: boolean
+  }): EndpointTest
+
+  /**
+   * List what a model server serves, as it says itself.
+   *
+   * An answer counts for 60 s; after that it is asked again, at most 10 s, and the last list stands in for one that
+   * does not answer. Models that do not chat are left out. An empty list means that it has never answered with one.
+   *
+   * - 404: no such server
+   */
+  'GET /endpoints/{id}/models'(input: { id: EndpointId }): EndpointModels
+
+  /**
+   * Say what is left of the free trial, as its server says now, at most 5 s, else as it last said.
+   *
+   * Without a trial `available` is false and `health` `unknown`.
+   */
+  'GET /endpoints/trial/status'(): TrialStatus
+}
+
+export const endpoints: Contract<EndpointCalls> = {
+  schema: () => typia.json.application<EndpointCalls>(),
+  request: typia.misc.createValidatePrune<Requests<EndpointCalls>>(),
+  reply: () => typia.createValidate<Replies<EndpointCalls>>(),
 }

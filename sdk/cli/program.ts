@@ -17,6 +17,7 @@ import { programHelp, verbHelp } from './help.js'
 import { login } from './login.js'
 import { logsVerb } from './logs.js'
 import { members } from './members.js'
+import { modelVerb } from './model.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
 import { queue } from './queue.js'
@@ -59,6 +60,7 @@ export const VERBS: readonly Verb[] = [
   areasVerb,
   sessions,
   token,
+  modelVerb,
   terminal,
   browser,
   activityVerb,

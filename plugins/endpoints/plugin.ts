@@ -1,0 +1,157 @@
+import { type Contract, type Host, refuse } from '../../sdk/index.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { record } from '../../sdk/node/record/record.js'
+import { Catalogues, rowsOf } from './catalogues.js'
+import { type EndpointCalls, type EndpointRow, endpoints, type EndpointTest } from './contract.js'
+import { SERVER_KIND, type ServerEntry } from './entry.js'
+import { examples } from './examples.js'
+import { firstOf, serverChoice, serverRow, serverTarget, TRIAL, trialChoice, trialRow, trialTarget } from './rows.js'
+import { checkBaseUrl, checkId, givenServer } from './save.js'
+import { EndpointStore } from './store.js'
+import { Trial } from './trial.js'
+import { tryServer } from './try-server.js'
+
+export const contract: Contract<EndpointCalls> = { ...endpoints, examples }
+
+const TEST_WITHIN = 30_000
+
+/** Keeps the model servers of this sandbox, and asks them what they serve. */
+export const activate = async (host: Host): Promise<void> => {
+  const store = new EndpointStore(host)
+  const changes = new KeyedMutex()
+  const testing = new Set<string>()
+
+  const publish = (key?: string): void => {
+    host
+      .call('kernel.events.publish', { domain: 'endpoints', ...(key !== undefined && { key }) })
+      .catch(error => host.log.warn('publishing a change of model servers failed', { error: String(error) }))
+  }
+
+  const catalogues = new Catalogues({
+    files: host.files,
+    signal: host.signal,
+    access: entry => store.access(entry),
+    changed: publish,
+  })
+  const trial = new Trial(host.place.models?.trial, {
+    files: host.files,
+    signal: host.signal,
+    changed: () => publish(TRIAL),
+  })
+
+  /** Work that goes on after an answer; what fails is for the operator. */
+  const behind = (work: Promise<unknown>): void =>
+    void work.catch(
+      error => host.signal.aborted || host.log.warn('asking a model server failed', { error: String(error) }),
+    )
+
+  const found = async (id: string): Promise<ServerEntry> =>
+    (await store.server(id)) ?? refuse('not-found', `there is no model server ${id}: GET /endpoints lists them`)
+
+  const rowOf = async (entry: ServerEntry): Promise<EndpointRow> => {
+    const [known, access] = await Promise.all([catalogues.known(entry), store.access(entry)])
+    if (!catalogues.isFresh(entry)) behind(catalogues.ask(entry))
+    return serverRow(entry, known, access)
+  }
+
+  const test = async (entry: ServerEntry, asked: { model?: string; tools?: boolean }): Promise<EndpointTest> => {
+    const { problem, headers, secrets } = await store.access(entry)
+    if (problem !== undefined) refuse('unavailable', `${entry.label}: ${problem}`)
+    const key = entry.hasKey ? await store.secret(entry.id, 'apiKey') : undefined
+    const signal = AbortSignal.any([host.signal, AbortSignal.timeout(TEST_WITHIN)])
+    const { protocol, baseUrl } = entry
+    const server = { protocol, baseUrl, headers, secrets }
+    const { model } = asked
+    const tried = await tryServer({
+      server,
+      key,
+      tools: asked.tools !== false,
+      signal,
+      ...(model !== undefined && { model }),
+    })
+    if (tried.model !== undefined && tried.tools !== 'untested')
+      await catalogues.mark(entry, tried.model, tried.tools === 'unsupported')
+    catalogues.expire(entry.id)
+    behind(catalogues.ask(entry))
+    return tried
+  }
+
+  host.on('capability.connected', ({ id, kind }) => {
+    if (kind !== SERVER_KIND || changes.held(id)) return
+    catalogues.expire(id)
+    publish(id)
+  })
+  host.on('capability.removed', ({ id, kind }) => {
+    if (kind !== SERVER_KIND || changes.held(id)) return
+    behind(catalogues.drop(id))
+    publish(id)
+  })
+
+  await host.serve(endpoints, {
+    'GET /endpoints': async () => {
+      const rows = await Promise.all((await store.servers()).map(rowOf))
+      const known = await trial.known()
+      if (host.place.models?.trial) behind(trial.ask())
+      return { endpoints: [...rows, ...(known.status.available ? [trialRow(known)] : [])] }
+    },
+    'POST /endpoints': async (input, context) => {
+      checkId(input.id)
+      await checkBaseUrl(input.baseUrl, (await host.call('kernel.listeners')).listeners)
+      const entry = await changes.with(input.id, async () => {
+        const { given, changes: changed } = await givenServer(store, input, await store.server(input.id))
+        if (changed) {
+          await store.put(given)
+          catalogues.expire(input.id)
+          publish(input.id)
+          await record(host, { type: 'endpoint.saved', outcome: 'ok', extra: { id: input.id } }, context)
+        }
+        return found(input.id)
+      })
+      await catalogues.current(entry)
+      return rowOf(entry)
+    },
+    'DELETE /endpoints/{id}': async ({ id }, context) => {
+      if (id === TRIAL) refuse('conflict', 'the free trial belongs to the deployment and cannot be removed')
+      await changes.with(id, async () => {
+        if (!(await store.server(id))) return
+        await store.drop(id)
+        await catalogues.drop(id)
+        publish(id)
+        await record(host, { type: 'endpoint.removed', outcome: 'ok', extra: { id } }, context)
+      })
+      return { ok: true }
+    },
+    'POST /endpoints/{id}/test': async ({ id, ...asked }) => {
+      const entry = await found(id)
+      if (testing.has(id)) refuse('too-many', `${entry.label} is being tested now`, { retryAfter: 5 })
+      testing.add(id)
+      try {
+        return await test(entry, asked)
+      } finally {
+        testing.delete(id)
+      }
+    },
+    'GET /endpoints/{id}/models': async ({ id }) => {
+      const { models } = (id === TRIAL && trialChoice(await trial.known())) || { models: undefined }
+      if (models) return { models, default: firstOf(models) }
+      const rows = rowsOf(await catalogues.current(await found(id)))
+      return { models: rows, default: firstOf(rows) }
+    },
+    'GET /endpoints/trial/status': () => trial.ask(),
+    'endpoints.target': async ({ id }) => {
+      const offered = id === TRIAL ? await trial.server() : undefined
+      if (offered) return trialTarget(await trial.known(), offered.baseUrl, offered.headers)
+      const entry = await found(id)
+      const known = await catalogues.known(entry)
+      const usable = known.status === 'ready'
+      if (usable && !catalogues.isFresh(entry)) behind(catalogues.ask(entry))
+      return serverTarget(entry, usable ? known : await catalogues.current(entry), await store.access(entry))
+    },
+    'endpoints.choices': async () => {
+      const offered = trialChoice(await trial.known())
+      const servers = await store.servers()
+      const choices = await Promise.all(servers.map(async entry => serverChoice(entry, await catalogues.known(entry))))
+      return { endpoints: [...choices, ...(offered ? [offered] : [])] }
+    },
+  })
+}

@@ -1,0 +1,74 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { refuse } from '../../sdk/index.js'
+import { barred, type Listener } from '../../sdk/node/network/addresses.js'
+import type { CapabilityGiven } from '../capabilities/contract.js'
+import type { ServerInput } from './contract.js'
+import { SERVER_KIND, type ServerEntry } from './entry.js'
+import { checkHeaderLines } from './header-lines.js'
+import { type EndpointStore, VAULTED } from './store.js'
+
+const RESERVED = new Set(['trial', 'local-model', 'free-trial'])
+
+/** Refuses an id that stands for something else. */
+export const checkId = (id: string): void => {
+  if (RESERVED.has(id)) refuse('conflict', `the id ${id} is reserved: choose another`)
+}
+
+/** Refuses an address that cannot be that of a model server. */
+export const checkBaseUrl = async (baseUrl: string, listeners: readonly Listener[]): Promise<void> => {
+  const url =
+    (/^https?:\/\//.test(baseUrl) && URL.parse(baseUrl))
+    || refuse('invalid', 'baseUrl: expected an address such as http://127.0.0.1:8080', {
+      errors: [{ path: 'baseUrl', expected: 'an address with http or https' }],
+    })
+  if (url.username || url.password)
+    refuse('unprocessable', 'baseUrl: expected an address without user and password: give the key as apiKey')
+  if (url.search || url.hash) refuse('unprocessable', 'baseUrl: expected an address without ? and #')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => [])
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+  for (const { address } of addresses) {
+    const why = barred(address, port, { near: true, listeners })
+    if (why !== undefined) refuse('unprocessable', `baseUrl: ${url.origin} is no model server: ${why}`)
+  }
+}
+
+/** What is stored of a server, and whether that is anything else than before. */
+export const givenServer = async (
+  store: EndpointStore,
+  { id, label, protocol, baseUrl, apiKey, headers }: ServerInput,
+  before: ServerEntry | undefined,
+): Promise<{ given: CapabilityGiven; changes: boolean }> => {
+  if (headers !== undefined && headers !== VAULTED) checkHeaderLines(headers)
+  const fields: [field: 'apiKey' | 'headers', value: string | undefined, held: boolean][] = [
+    ['apiKey', apiKey, before?.hasKey === true],
+    ['headers', headers, before?.hasHeaders === true],
+  ]
+  const secrets: { [field: string]: string } = {}
+  for (const [field, value, held] of fields) {
+    if (value === undefined) continue
+    if (value === VAULTED && !held) {
+      refuse('unprocessable', `${field}: ${VAULTED} keeps a stored value, and none is stored: give one`)
+    } else if (value !== VAULTED && (value !== '' || held)) secrets[field] = value
+  }
+  const shown = label?.trim() || before?.label || id
+  const same =
+    before !== undefined && before.label === shown && before.protocol === protocol && before.baseUrl === baseUrl
+  return {
+    given: { id, kind: SERVER_KIND, label: shown, config: { protocol, baseUrl }, secrets },
+    changes: !same || !(await areStored(store, id, secrets)),
+  }
+}
+
+/** Whether these are the values that are stored already. */
+const areStored = async (
+  store: EndpointStore,
+  id: string,
+  secrets: { readonly [field: string]: string },
+): Promise<boolean> => {
+  const fields = (['apiKey', 'headers'] as const).filter(field => secrets[field] !== undefined)
+  if (fields.length > 0 && !(await store.open())) return false
+  const stored = await Promise.all(fields.map(field => store.secret(id, field)))
+  return fields.every((field, at) => secrets[field] === (stored[at] ?? ''))
+}

@@ -1,0 +1,30 @@
+import type { ServerProtocol } from './list-rows.js'
+
+const VERSION = /\/v\d+[a-z0-9]*$/i
+const TAILS = /\/(chat\/completions|completions|messages|models|responses|tags|chat|show|generate)$/i
+
+const bare = (address: string): string => {
+  const url = new URL(address)
+  return (url.origin + url.pathname).replace(/\/+$/, '')
+}
+
+/** An address without user, query, slash and version segment at its end. */
+export const rootAddress = (address: string, protocol: ServerProtocol): string => {
+  const plain = bare(address)
+  return protocol === 'ollama' ? plain.replace(VERSION, '').replace(/\/api$/i, '') : plain.replace(VERSION, '')
+}
+
+/** Where the calls of a server may be, the likeliest first: with the version segment that was given, else the usual. */
+export const apiAddresses = (address: string, protocol: ServerProtocol): [string, ...string[]] => {
+  const root = rootAddress(address, protocol)
+  if (protocol === 'ollama') return [`${root}/api`]
+  if (protocol === 'anthropic') return [`${root}/v1`]
+  const given = bare(address)
+  return given === root || given === `${root}/v1` ? [`${root}/v1`, root] : [given, `${root}/v1`]
+}
+
+/** An address as it may be shown: without user and query. */
+export const shownAddress = (address: string): string => (URL.canParse(address) ? bare(address) : '')
+
+/** The address without the path of one call, where somebody copied that of a call. */
+export const withoutCall = (address: string): string => bare(address).replace(TAILS, '')
