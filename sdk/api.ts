@@ -15,7 +15,7 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
-import type { UsageServices } from '../plugins/usage/contract.js'
+import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
@@ -32,7 +32,7 @@ export interface Api
     SecretsCalls,
     SettingsCalls,
     System,
-    UsageServices,
+    UsageCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

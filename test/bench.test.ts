@@ -44,6 +44,10 @@ t.test('the bench roster runs to its end', beside, async t =>
   t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }),
 )
 
+t.test('the bench usage runs to its end', beside, async t =>
+  t.match(await ended('usage'), { code: 0, out: /a turn recorded, flushed/ }),
+)
+
 t.test('a bench that is not there is refused', async t => {
   t.match(await ended('requests'), { code: 2, errors: /expected names of request, .*found requests/ })
 })

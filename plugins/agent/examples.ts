@@ -1,8 +1,24 @@
 import type { Examples } from '../../sdk/contract.js'
 import { EXAMPLE_ARCHIVED_CARD, EXAMPLE_CARD, EXAMPLE_CONVERSATION, EXAMPLE_RUN } from '../../sdk/node/example-card.js'
-import type { Agent, QueuedMessage } from './contract.js'
+import type { Agent, QuestionCard, QueuedMessage } from './contract.js'
 
 const REQUEST = `${EXAMPLE_RUN}.1`
+
+const QUESTION: QuestionCard = {
+  kind: 'question',
+  requestId: REQUEST,
+  questions: [
+    {
+      question: 'Which currency?',
+      header: 'Currency',
+      multiSelect: false,
+      options: [
+        { label: 'EUR', description: 'as in the rest of the shop' },
+        { label: 'USD', description: 'as in the tests' },
+      ],
+    },
+  ],
+}
 
 const WAITING: QueuedMessage = {
   messageId: 'm-tax',
@@ -38,23 +54,14 @@ export const examples = (): Examples<Agent> => ({
       message: {
         kind: 'frame',
         seq: 7,
-        event: {
-          kind: 'question',
-          requestId: REQUEST,
-          questions: [
-            {
-              question: 'Which currency?',
-              header: 'Currency',
-              multiSelect: false,
-              options: [
-                { label: 'EUR', description: 'as in the rest of the shop' },
-                { label: 'USD', description: 'as in the tests' },
-              ],
-            },
-          ],
-        },
+        event: QUESTION,
       },
       done: { run: EXAMPLE_RUN, reason: 'completed' },
+    },
+  },
+  'GET /agent/cards': {
+    output: {
+      cards: [{ conversationId: EXAMPLE_CONVERSATION, run: EXAMPLE_RUN, raisedAt: 1795384992801, card: QUESTION }],
     },
   },
   'POST /agent/reply': {

@@ -43,6 +43,11 @@ export class OpenCards {
     return (this.#open.get(requestId) ?? this.#answered.get(requestId))?.conversationId
   }
 
+  /** A card that waits for its answer. */
+  open(requestId: string): Card | undefined {
+    return this.#open.get(requestId)?.card
+  }
+
   /** Whether a card waits for its answer. */
   isOpen(requestId: string): boolean {
     return this.#open.has(requestId)

@@ -1,8 +1,29 @@
-import type { Ok } from '../../../sdk/types.js'
-import type { CardReply } from './card.js'
+import type { Millis, Ok } from '../../../sdk/types.js'
+import type { ConversationId, RunId } from '../turn/frames.js'
+import type { Card, CardReply } from './card.js'
+
+/** A card that waits for its answer. */
+export interface WaitingCard {
+  conversationId: ConversationId
+  run: RunId
+  raisedAt: Millis
+  /** As its frame shows it. */
+  card: Card
+}
 
 /** What a turn asks of a person. */
 export interface CardCalls {
+  /**
+   * List every open card with its whole body, oldest first, so that an inbox or a script can answer without following
+   * each run.
+   *
+   * An `editor` token gets those of conversations it opened, a person limited to areas those of conversations there.
+   *
+   * - 403: an `editor` token names a conversation it did not open
+   * - 404: no such conversation
+   */
+  'GET /agent/cards'(input: { conversationId?: ConversationId }): { cards: WaitingCard[] }
+
   /**
    * Answer a card; the turn picks up where it stopped.
    *
