@@ -159,6 +159,8 @@ export const activate = async (host: Host): Promise<void> => {
     networks,
     limits,
     references: user => referencesOf(host, user),
+    variables: async conversationId =>
+      (await host.serves('env.variables')) ? (await host.call('env.variables', { conversationId })).variables : {},
     connected: ({ conversationId, run }) => new ConnectedTools(host, { conversationId, run }),
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log },
@@ -226,6 +228,7 @@ export const activate = async (host: Host): Promise<void> => {
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
+    if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
     networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activityVerb } from './activity.js'
+import { agentVerb } from './agent.js'
 import { areasVerb } from './areas.js'
 import { fork, rewindVerb } from './back.js'
 import { browser } from './browser.js'
@@ -47,6 +48,7 @@ export const VERBS: readonly Verb[] = [
   queue,
   stop,
   agentsVerb,
+  agentVerb,
   events,
   transcript,
   diff,

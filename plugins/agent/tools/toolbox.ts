@@ -74,6 +74,7 @@ export const toolbox = (
           const { name, description, input } = tool.schema()
           return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }
         }),
-    walled: program => treeCommand(wall, root, cwd, program, listeners.begun),
+    walled: program =>
+      treeCommand(wall, root, cwd, { ...program, env: { ...listeners.env, ...program.env } }, listeners.begun),
   }
 }

@@ -36,6 +36,8 @@ export interface ProgramAsked {
   cwd?: string
   /** Folders outside the tree that it needs; it cannot write there. */
   needs?: string[]
+  /** The connected program whose home folder it has; left out: that of the conversation. */
+  home?: string
 }
 /** What to start instead, in this folder with exactly this environment. */
 export interface ProgramBehindWall {

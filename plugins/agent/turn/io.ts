@@ -5,7 +5,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
 import type { CardReply } from '../contract.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from './environment.js'
-import type { Frame, PermissionMode } from './frames.js'
+import type { Frame, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from '../tools/gate.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
@@ -104,9 +104,11 @@ const workerIo = (
     return reply
   }
 
+  const modeNow = (): PermissionMode => turn.record.mode ?? turn.entry.fields.permissionMode
+
   const permit = async (call: GatedCall): Promise<string | undefined> => {
     const verdict = decide(call, {
-      mode: turn.record.mode ?? turn.entry.fields.permissionMode,
+      mode: modeNow(),
       remembered: remembered.names(),
       attended: turn.message.attended,
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
@@ -158,8 +160,8 @@ const workerIo = (
       if (helper !== undefined) push(moved(turn, helper, name))
     }
     if (unknown) return refused(id, face.refused)
-    const free = foreign?.readOnly && !foreign.approve
-    const reason = await permit({ id, name, category: free ? 'read' : category, ...shown, input })
+    const judged = foreign ? judgedAs(foreign, modeNow()) : category
+    const reason = await permit({ id, name, category: judged, ...shown, input })
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
@@ -262,6 +264,12 @@ const faceOf = ({ title, name, server }: ConnectedTool, input: object): CallSumm
   category: 'other',
   target: `${server}: ${title ?? name} ${JSON.stringify(input).slice(0, MOST_TARGET).toWellFormed()}`,
 })
+
+/** As what the gate judges a connected tool: one that may change something waits for the plan, like any change. */
+const judgedAs = ({ readOnly, approve }: ConnectedTool, mode: PermissionMode): ToolCategory => {
+  if (mode === 'plan' && !readOnly) return 'edit'
+  return approve ? 'other' : 'read'
+}
 
 /** What a server refuses, or fails at, is a failed result. */
 const calledOutside = async (call: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> => {

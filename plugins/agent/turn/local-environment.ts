@@ -11,6 +11,7 @@ import {
   type ReachFolder,
 } from '../../../sdk/index.js'
 import type { Log } from '../../../sdk/index.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
@@ -68,6 +69,8 @@ export interface TurnEnvironmentDeps {
   readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
   /** Puts stored values in place of references in what leaves a turn. */
   readonly references: (user: ReferenceUser) => References
+  /** The variables of connected command-line tools. */
+  readonly variables: (conversationId: string) => Promise<Env>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn) => ConnectedTools
   /** The values that no turn may show. */
@@ -80,6 +83,8 @@ interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
   readonly reach: TurnNetwork['reach']
   readonly expose: TurnNetwork['serve']
+  /** What every program of the turn gets, with values of secrets. */
+  readonly variables: Env
 }
 
 /** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
@@ -152,6 +157,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       },
       reach: network.reach,
       expose: network.serve,
+      variables: await this.#deps.variables(id),
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }
@@ -325,7 +331,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { remembered, subagentDeps, underWay, commands } = this.#deps
     // Every prepared of this environment was made by `prepare`.
     const tree = prepared as Tree
-    const { wall, reach, expose } = tree
+    const { wall, reach, expose, variables } = tree
     this.#trees.set(turn, tree)
     const { conversationId } = turn
     return turnIo(turn, prepared, adapterRun, {
@@ -340,6 +346,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         {
           onStart: (pid, over) => underWay.begun(conversationId, pid, over),
           begun: commands.of(conversationId, turn.run),
+          env: variables,
         },
         this.#deps.references({ conversationId, run: turn.run }),
       ),

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { contains } from '../../../sdk/node/files/paths.js'
-import { listEnv, type RunOptions } from '../../../sdk/node/programs/run.js'
+import { listEnv, type Env, type RunOptions } from '../../../sdk/node/programs/run.js'
 import { homeOfProgram } from '../../../sdk/node/wall/home.js'
 import type { WallHome } from '../../../sdk/node/wall/spec.js'
 import { holdsAll, runWalled, walled, type WallSpec } from '../../../sdk/node/wall/wall.js'
@@ -21,6 +21,8 @@ const SOURCE = 'exec "$1" - 2>&1'
 export interface ProgramListeners {
   readonly onStart: NonNullable<RunOptions['onStart']>
   readonly begun: BeginCommand
+  /** Variables that every program of the turn gets. */
+  readonly env?: Env
 }
 
 /**
@@ -38,7 +40,7 @@ export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   { root, cwd }: { readonly root: string; readonly cwd: string },
   signal: AbortSignal,
-  { onStart, begun }: ProgramListeners,
+  { onStart, begun, env: usual = {} }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const around = aroundOf(wall)
   const ran = async (
@@ -65,7 +67,7 @@ export const turnPrograms = (
     }
     try {
       const result = await runWalled(
-        { ...wall, cwd: seen, env: listEnv({ ...env, PWD: seen }) },
+        { ...wall, cwd: seen, env: listEnv({ ...usual, ...env, PWD: seen }) },
         SHELL,
         ['-c', script, SHELL, argument],
         options,

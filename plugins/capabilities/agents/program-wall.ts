@@ -1,7 +1,8 @@
 import { access, constants, realpath } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { refuse, type Place } from '../../../sdk/index.js'
-import { inside } from '../../../sdk/node/files/paths.js'
+import { contains, inside } from '../../../sdk/node/files/paths.js'
+import { installedAt } from '../../../sdk/node/programs/installed-at.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
 import { homeOfProgram, programHome } from '../../../sdk/node/wall/home.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
@@ -17,13 +18,19 @@ export interface ConnectedProgram {
   readonly cwd?: string
 }
 
+type NamedProgram = Pick<ConnectedProgram, 'id' | 'program'>
+
 /** Refuses a program that is not there: a name is looked up in the PATH and in its home folder. */
-export const assertInstalled = async (
-  { data }: Pick<Place, 'data'>,
-  { id, program }: Pick<ConnectedProgram, 'id' | 'program'>,
-): Promise<void> => {
+export const assertInstalled = async (place: Pick<Place, 'data'>, named: NamedProgram): Promise<void> => {
+  const { program } = named
   if (program.includes('/') && !isAbsolute(program))
     refuse('invalid', `config.command: expected the name or the absolute path of a program, found ${program}`)
+  if ((await placeOf(place, named)) === undefined)
+    refuse('missing-program', `there is no program ${program}: install it, or give its absolute path as the command`)
+}
+
+/** Where a program is. */
+const placeOf = async ({ data }: Pick<Place, 'data'>, { id, program }: NamedProgram): Promise<string | undefined> => {
   const folders = [...(listEnv().PATH ?? '').split(delimiter), join(programHome(data, id), 'home/.local/bin')]
   const places = isAbsolute(program) ? [program] : folders.map(folder => join(folder, program))
   const found = await Promise.all(
@@ -34,8 +41,13 @@ export const assertInstalled = async (
       ),
     ),
   )
-  if (!found.includes(true))
-    refuse('missing-program', `there is no program ${program}: install it, or give its absolute path as the command`)
+  return places[found.indexOf(true)]
+}
+
+/** The folders that a program needs beside those of the system. */
+export const foldersOf = async (place: Pick<Place, 'data'>, named: NamedProgram): Promise<string[]> => {
+  const path = await placeOf(place, named)
+  return path === undefined ? [] : installedAt(path)
 }
 
 /** The command that runs a connected program behind the wall, in the workspace, with its own home folder. */
@@ -53,6 +65,7 @@ export const programBehindWall = async (
       home: await homeOfProgram(data, id),
       hide: hidden,
       grants,
+      readOnly: (await foldersOf({ data }, { id, program })).filter(each => !contains(root, each)),
       env: listEnv({ PWD: folder, ...env }),
     },
     program,

@@ -26,7 +26,7 @@ export class ServerFailure extends Refusal {
 
 /** What a connection is opened with. */
 export interface ConnectionDeps {
-  readonly host: Pick<Host, 'place' | 'call'>
+  readonly host: Pick<Host, 'place' | 'call' | 'serves'>
   readonly entry: OpenEntry
   readonly conversationId?: string
   readonly signal: AbortSignal

@@ -27,11 +27,11 @@ export interface MetServer {
 export class McpKind implements KindHandler {
   readonly kind = 'mcp'
   readonly met = new Map<string, MetServer>()
-  readonly #host: Pick<Host, 'place' | 'call' | 'signal'>
+  readonly #host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
   readonly #sessions: Sessions
   readonly #turns: TurnTools
 
-  constructor(host: Pick<Host, 'place' | 'call' | 'signal'>, sessions: Sessions, turns: TurnTools) {
+  constructor(host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>, sessions: Sessions, turns: TurnTools) {
     this.#host = host
     this.#sessions = sessions
     this.#turns = turns

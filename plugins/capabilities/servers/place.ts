@@ -1,17 +1,28 @@
 import type { Host } from '../../../sdk/index.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
-import { programBehindWall } from '../agents/program-wall.js'
+import { foldersOf, programBehindWall } from '../agents/program-wall.js'
 import type { StdioServer } from './config.js'
 
 /**
- * The command that starts a server's program, behind the wall in the workspace, with the home folder of the connection.
- *
- * A conversation's server is to run where the programs of its turns do, in their tree and network: that is for the group
- * that runs turns to say, and to be asked here.
+ * The command that starts a server's program, with the home folder of the connection: for a conversation where the
+ * programs of its turns run, in their tree and network, otherwise behind a wall of its own in the workspace.
  */
-export const serverCommand = (
-  { place }: Pick<Host, 'place'>,
+export const serverCommand = async (
+  { place, call, serves }: Pick<Host, 'place' | 'call' | 'serves'>,
   id: string,
-  { program, args, env, cwd }: StdioServer,
-  _conversationId: string | undefined,
-): Promise<Walled> => programBehindWall(place, { id, program, args, env, cwd })
+  server: StdioServer,
+  conversationId: string | undefined,
+): Promise<Walled> => {
+  const { program, args, env, cwd } = server
+  if (conversationId === undefined || !(await serves('agent.walled')))
+    return programBehindWall(place, { id, program, args, env, cwd })
+  return call('agent.walled', {
+    conversationId,
+    home: id,
+    program,
+    args: [...args],
+    env: { ...env },
+    needs: await foldersOf(place, { id, program }),
+    ...(cwd !== '' && { cwd }),
+  })
+}

@@ -8,7 +8,7 @@ import type { AskingCall, Elicitations } from './elicitations.js'
 const IDLE_MS = 600_000
 
 export interface SessionsDeps {
-  readonly host: Pick<Host, 'place' | 'call' | 'log' | 'signal'>
+  readonly host: Pick<Host, 'place' | 'call' | 'serves' | 'log' | 'signal'>
   readonly elicitations: Elicitations
   /** A server ended by itself; `paused`: too often. */
   readonly crashed: (id: string, detail: string, paused: boolean) => void
