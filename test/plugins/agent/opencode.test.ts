@@ -23,11 +23,16 @@ interface ModelCall {
 const bash = (command: string): ModelCall => ({ name: 'bash', arguments: { command, description: 'Writes' } })
 
 /** A call that the model asks the program for, then a last word. */
-const modelServer = async (t: Test, wants: ModelCall) => {
+const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 | 429 }) => {
   const asked: Asked[] = []
   const server = createServer(async (request, answer) => {
     const body = await textOf(request)
     if (!request.url?.includes('chat')) return void answer.end('{"data":[]}')
+    if ('refuses' in wants) {
+      answer.writeHead(wants.refuses, { 'content-type': 'application/json' })
+      const message = wants.refuses === 401 ? 'Incorrect API key provided' : 'You exceeded your current quota'
+      return void answer.end(JSON.stringify({ error: { message } }))
+    }
     const wanted = JSON.parse(body) as Asked
     asked.push(wanted)
     answer.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -63,7 +68,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 const PROGRAM = join(process.cwd(), 'node_modules/.bin/opencode')
 const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
 
-const world = async (t: Test, wants: ModelCall) => {
+const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
   const { port, asked } = await modelServer(t, wants)
   const config = {
     model: 'local/m1',
@@ -187,3 +192,18 @@ t.test('the tools of the sandbox reach the program: a question of its model is a
   const served = asked.find(({ tools }) => tools)!.tools!.map(tool => tool.function.name)
   t.ok(served.includes('sandbox_Delegate') && !served.includes('sandbox_Shell'), 'files and commands are its own')
 })
+
+for (const [refuses, code] of [
+  [401, 'reauth'],
+  [429, 'rate_limit'],
+] as const) {
+  t.test(`a model server that answers ${refuses} ends the turn soon, with what to do`, { skip }, async t => {
+    const { turn } = await world(t, { refuses })
+    const frames = await turn({})
+    t.match(
+      frames.find(({ kind }) => kind === 'error'),
+      { code, message: /model server of OpenCode/ },
+    )
+    t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
+  })
+}

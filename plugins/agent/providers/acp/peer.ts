@@ -381,6 +381,12 @@ export class AgentPeer {
     }
   }
 
+  /** Has somebody listen to what the program writes to standard error, until the answered function is called. */
+  overhear(listener: (piece: string) => void): () => void {
+    this.#process.onErrors = listener
+    return () => (this.#process.onErrors = undefined)
+  }
+
   /** Says something and answers why it stopped; on the signal it is asked to stop, and ended when it does not. */
   async prompt(
     prompt: ContentBlock[],

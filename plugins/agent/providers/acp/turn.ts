@@ -6,15 +6,17 @@ import { isServed, toolServerOf } from '../../tool-server/served-tools.js'
 import { TurnClient } from './client.js'
 import { UNAUTHENTICATED } from './declined.js'
 import { fieldsOf, choiceField } from './outside.js'
-import { isKnown } from './known-programs.js'
+import { complaintIn, isKnown } from './known-programs.js'
 import { Crashed, type AgentPeer, type PromptUsage } from './peer.js'
 import type { Peers } from './peers.js'
+import { refusalIn } from './refusals.js'
 import { absence, located, type AgentProgram } from './program.js'
 import { approval, opening, planned } from './prompt.js'
 
 const MOST_MESSAGE = 2000
 const MOST_NAMED = 20
 const SLOW_MS = 5_000
+const REFUSED_MS = 3_000
 /** What a program may say of its own refusal. */
 const CODES = ['script-syntax', 'unknown-command', 'model-invalid', 'context-full'] as const satisfies ErrorCode[]
 
@@ -265,14 +267,61 @@ class VendorTurn {
 
   async #say(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
     const { conversationId, run } = this.#request
-    const { reason, usage } = await peer.prompt(
-      words,
-      { 'sandbox/conversation': conversationId, 'sandbox/run': run },
-      this.#io.signal,
-    )
-    if (usage) this.#usage = added(this.#usage, usage)
-    if (reason === 'end_turn' || this.#io.signal.aborted) return
-    throw new Failed({ message: `${this.#program.label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
+    const { label } = this.#program
+    const refused = this.#refusals(peer)
+    try {
+      const { reason, usage } = await peer.prompt(
+        words,
+        { 'sandbox/conversation': conversationId, 'sandbox/run': run },
+        AbortSignal.any([this.#io.signal, refused.signal]),
+      )
+      if (usage) this.#usage = added(this.#usage, usage)
+      if (refused.failure) throw new Failed(refused.failure)
+      if (reason === 'end_turn' || this.#io.signal.aborted) return
+      throw new Failed({ message: `${label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
+    } catch (error) {
+      throw refused.failure && !(error instanceof Failed) ? new Failed(refused.failure) : error
+    } finally {
+      refused.over()
+    }
+  }
+
+  /** Ends the prompt of a program that asks a server again and again which refuses it, and says nothing of it. */
+  #refusals(peer: AgentPeer): {
+    readonly signal: AbortSignal
+    readonly failure: TurnFailure | undefined
+    over(): void
+  } {
+    const {
+      label,
+      command: [program],
+    } = this.#program
+    const stop = new AbortController()
+    let failure: TurnFailure | undefined
+    let timer: NodeJS.Timeout | undefined
+    const leave = peer.overhear(piece => {
+      const complaint = piece.split('\n').flatMap(line => complaintIn(program, line) ?? [])[0]
+      const found = complaint === undefined ? undefined : refusalIn(label, complaint)
+      const said = this.#client.updates.count
+      if (!found || timer) return
+      timer = setTimeout(() => {
+        timer = undefined
+        // It went on by itself meanwhile.
+        if (this.#client.updates.count !== said) return
+        failure = found
+        stop.abort()
+      }, REFUSED_MS)
+    })
+    return {
+      signal: stop.signal,
+      get failure() {
+        return failure
+      },
+      over: () => {
+        clearTimeout(timer)
+        leave()
+      },
+    }
   }
 
   /** What a person reads of an end that was not good; undefined for a bug. */
@@ -287,7 +336,8 @@ class VendorTurn {
     const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : '']
       .filter(Boolean)
       .join(': ')
-    return { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
+    const refusal = known === undefined ? refusalIn(label, said) : undefined
+    return refusal ?? { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
   }
 }
 

@@ -14,6 +14,8 @@ export class Updates {
   /** What it said since `heard` was last emptied, for a plan. */
   #said = ''
   #cost: number | undefined
+  /** How many updates were heard. */
+  count = 0
 
   constructor(calls: AgentCalls) {
     this.#calls = calls
@@ -40,6 +42,7 @@ export class Updates {
 
   /** The frames of an update; none when it says nothing that is shown. */
   heard(update: { readonly [name: string]: unknown }): Frame[] {
+    this.count++
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         return this.#words(update)

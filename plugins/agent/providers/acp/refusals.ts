@@ -1,0 +1,23 @@
+import type { TurnFailure } from '../adapter.js'
+
+const AUTH =
+  /\b401\b|unauthori[sz]ed|authentication|invalid (?:api|x-api) ?-?key|incorrect api key|api key (?:is )?(?:missing|invalid)|please (?:log|sign) ?in|not (?:logged|signed) in|token (?:has )?expired/i
+const LIMIT =
+  /\b429\b|quota|rate.?limit|usage limit|limit (?:was )?(?:reached|exceeded)|too many requests|insufficient (?:balance|credit|funds)|out of credits/i
+const MOST = 300
+
+/** What a program's words say of its model server: that it takes no more requests, or not its credential. */
+export const refusalIn = (label: string, words: string): TurnFailure | undefined => {
+  const said = words.slice(0, MOST).toWellFormed()
+  if (AUTH.test(words))
+    return {
+      code: 'reauth',
+      message: `the model server of ${label} refuses its credential (${said}): sign in again, or give it another key`,
+    }
+  if (LIMIT.test(words))
+    return {
+      code: 'rate_limit',
+      message: `a limit of the model server of ${label} is used up (${said}): wait, or choose another model`,
+    }
+  return undefined
+}
