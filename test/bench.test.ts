@@ -23,6 +23,7 @@ const ROWS = {
   turns: /\| an idle watcher of the daemon \| /,
   events: /\| 20 readers of events: loop delay p99 \| /,
   spawn: /\| spawn: .*, the loop stands still \| /,
+  native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 
 t.jobs = 2
