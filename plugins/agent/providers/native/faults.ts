@@ -47,7 +47,7 @@ const textField = (value: unknown, ...names: string[]): string | undefined => {
 }
 
 /** What a server says of an error, in whichever form its protocol has. */
-export const wordsOf = (body: unknown): string => {
+export const refusalWords = (body: unknown): string => {
   const error = fieldOf(body, 'error')
   const said =
     (typeof body === 'string' ? body : undefined)
@@ -98,7 +98,7 @@ export const streamFault = (error: unknown): ServerFault => {
   const kind = textField(inner, 'code', 'errorCode', 'type', 'errorType')
   const numbered = Number(fieldOf(inner, 'status') ?? fieldOf(inner, 'statusCode') ?? fieldOf(inner, 'code'))
   const status = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
-  return faultOf(status, wordsOf(inner))
+  return faultOf(status, refusalWords(inner))
 }
 
 /** The server fault among the causes of an error, when there is one. */

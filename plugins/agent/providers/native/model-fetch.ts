@@ -2,7 +2,7 @@ import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } fr
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
-import { faultOf, lost, ServerFault, wordsOf } from './faults.js'
+import { faultOf, lost, ServerFault, refusalWords } from './faults.js'
 
 /** What one answer of a model server may take. */
 export interface AnswerLimits {
@@ -166,7 +166,7 @@ const refusalOf = async (answer: IncomingMessage, own: { readonly [name: string]
   }
   await Promise.race([read().catch(() => {}), delay(REFUSAL_MS)])
   answer.destroy()
-  return faultOf(statusCode, withoutSecrets(wordsOf(parsed(text)), own), waitOf(headers))
+  return faultOf(statusCode, withoutSecrets(refusalWords(parsed(text)), own), waitOf(headers))
 }
 
 const parsed = (text: string): unknown => {

@@ -39,7 +39,7 @@ export interface NativeDeps {
   readonly sessions: NativeSessions
   /** Asked before each request to a model; a no ends the turn with its message. */
   readonly admit?: (step: ModelStep) => Promise<{ ok: true } | { ok: false; message: string }>
-  /** What the model is told first; must be the same for every request of a conversation. Left out: the sandbox's own. */
+  /** What the model is told first, the same in every request of a conversation; left out: the sandbox's own. */
   readonly instructions?: (request: TurnRequest) => Promise<string>
   readonly again?: AskAgain
   readonly limits?: AnswerLimits
