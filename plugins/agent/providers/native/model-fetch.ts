@@ -177,8 +177,8 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Servers repeat the key they refuse. */
-const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
+/** A text without the values of headers: servers repeat the key they refuse. */
+export const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
   const values = Object.values(own).flatMap(value => [value, value.replace(/^\w+ /, '')])
   return values.filter(value => value.length >= 6).reduce((text, value) => text.replaceAll(value, '***'), words)
 }
