@@ -120,3 +120,9 @@ export const faultFrom = (error: unknown): ServerFault => {
     return new ServerFault('the model server sent an answer that its protocol does not know')
   return streamFault(error)
 }
+
+/** A text without the values of headers: servers repeat the key they refuse. */
+export const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
+  const values = Object.values(own).flatMap(value => [value, value.replace(/^\w+ /, '')])
+  return values.filter(value => value.length >= 6).reduce((text, value) => text.replaceAll(value, '***'), words)
+}

@@ -2,9 +2,8 @@ import type { EndpointChoice, EndpointTarget } from '../../../endpoints/contract
 import { Refusal } from '../../../../sdk/index.js'
 import type { Abilities, ProviderAdapter, TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame, ProviderId } from '../../turn/frames.js'
-import { ServerFault } from './faults.js'
-import { withoutSecrets } from './model-fetch.js'
-import { NativeTurn, type NativeDeps } from './native-turn.js'
+import { ServerFault, withoutSecrets } from './faults.js'
+import type { NativeDeps, NativeTurn } from './native-turn.js'
 import { failTurn, NativeOver } from './over.js'
 import { nativeSessionOf } from './session.js'
 
@@ -64,6 +63,8 @@ async function* run(
     const target = await targetOf(provider, request)
     headers = target.headers
     yield* opening(provider.id, request, request.model || target.default)
+    // Loaded with the first turn: the daemon starts without it.
+    const { NativeTurn } = await import('./native-turn.js')
     turn = new NativeTurn(provider.id, target, deps, request, io)
     yield* turn.work()
   } catch (error) {
