@@ -6,7 +6,19 @@ import { availableParallelism, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { asked, quick, type Verdict } from './measure.js'
 
-const BENCHES = ['request', 'frames', 'start', 'turns', 'events', 'spawn', 'copies', 'roster', 'mask', 'usage'] as const
+const BENCHES = [
+  'request',
+  'frames',
+  'start',
+  'turns',
+  'events',
+  'spawn',
+  'copies',
+  'roster',
+  'mask',
+  'usage',
+  'native',
+] as const
 
 const unknown = asked.filter(name => !(BENCHES as readonly string[]).includes(name))
 if (unknown.length > 0) {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EndpointTarget, WireProtocol } from '../../plugins/endpoints/contract.js'
 
@@ -44,14 +44,27 @@ export interface ScriptedRefusal {
 /** What the server does with one request; `silent` never answers, `flood` sends so many bytes. */
 export type ScriptedReply = ScriptedAnswer | ScriptedRefusal | { readonly silent: true } | { readonly flood: number }
 
+/** A message of a request, in any protocol. */
+export interface SeenMessage {
+  readonly role: string
+  readonly content: unknown
+  readonly tool_call_id?: string
+}
+
+/** What a request to a model holds, in any protocol. */
+export interface SeenBody {
+  readonly messages?: readonly SeenMessage[]
+  readonly tools?: readonly object[]
+  readonly system?: readonly object[]
+  readonly [field: string]: unknown
+}
+
 /** A request as it came. */
 export interface SeenRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  // What a test reads of it is whatever the protocol has.
-  // eslint-disable-next-line
-  readonly body: any
+  readonly body: SeenBody
   readonly at: number
 }
 
@@ -161,8 +174,10 @@ const messages = ({ thoughts, text, calls, usage, finish = 'stop', error }: Scri
 }
 
 const ollamaChat = ({ thoughts, text, calls, usage, finish = 'stop', error }: ScriptedAnswer): string[] => {
-  const line = (message: object, more: object = { done: false }) =>
-    `${JSON.stringify({ model: 'm', created_at: '2026-01-01T00:00:00Z', message: { role: 'assistant', ...message }, ...more })}\n`
+  const line = (message: object, more: object = { done: false }) => {
+    const whole = { role: 'assistant', ...message }
+    return `${JSON.stringify({ model: 'm', created_at: '2026-01-01T00:00:00Z', message: whole, ...more })}\n`
+  }
   return [
     ...(thoughts ?? []).map(thinking => line({ content: '', thinking })),
     ...(text ?? []).map(content => line({ content })),
@@ -192,7 +207,6 @@ export class ModelServer {
   readonly requests: SeenRequest[] = []
   readonly protocol: WireProtocol
   readonly #script: readonly ScriptedReply[] | ((request: SeenRequest, nth: number) => ScriptedReply)
-  readonly #sockets = new Set<Socket>()
   #port = 0
 
   constructor(protocol: WireProtocol, script: ModelServer['script']) {
@@ -208,9 +222,14 @@ export class ModelServer {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Connections that are open now. */
-  get connections(): number {
-    return this.#sockets.size
+  /** What a request held. */
+  body(nth: number): SeenBody {
+    return this.requests.at(nth)?.body ?? {}
+  }
+
+  /** The messages of a request, as JSON. */
+  told(nth: number): string {
+    return JSON.stringify(this.body(nth).messages)
   }
 
   target(more: Partial<EndpointTarget> = {}): EndpointTarget {
@@ -234,14 +253,10 @@ export class ModelServer {
         for await (const piece of request) pieces.push(piece as Buffer)
         const text = Buffer.concat(pieces).toString()
         const { url = '', headers } = request
-        const seen = { path: url, headers, text, body: text ? JSON.parse(text) : undefined, at: performance.now() }
+        const seen = { path: url, headers, text, body: JSON.parse(text) as SeenBody, at: performance.now() }
         this.requests.push(seen)
         await this.#answer(seen, response)
       })().catch(() => response.destroy())
-    })
-    server.on('connection', socket => {
-      this.#sockets.add(socket)
-      socket.on('close', () => this.#sockets.delete(socket))
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { WireProtocol } from '../../../plugins/endpoints/contract.js'
 import { Refusal } from '../../../sdk/index.js'
+import { exactly } from '../../support/lists.js'
 import { modelServer } from '../../support/model-server.js'
 import { nativeRun, NativeWorld } from './native-support.js'
 
@@ -18,7 +19,7 @@ for (const protocol of PROTOCOLS) {
     ])
     const world = await nativeRun(server.target())
     t.equal(world.prose, 'ok\n')
-    t.match(
+    t.strictSame(
       world.find('provider_retry').map(({ attempt, maxAttempts, status }) => [attempt, maxAttempts, status]),
       [
         [1, 8, 429],
@@ -36,7 +37,7 @@ for (const protocol of PROTOCOLS) {
     const world = await nativeRun(server.target())
     t.equal(world.prose, 'The first words, the second words.\n')
     t.equal(server.requests.length, 3)
-    t.match(world.find('usage'), [{ numTurns: 1 }])
+    t.match(world.find('usage'), exactly({ numTurns: 1 }))
   })
 
   void t.test(`${protocol}: another answer than the one that was cut off begins a new block`, async t => {
@@ -53,13 +54,21 @@ for (const protocol of PROTOCOLS) {
     const server = await modelServer(t, protocol, [{ text: ['half'], error }, { text: ['half', ' whole'] }])
     const world = await nativeRun(server.target())
     t.equal(world.prose, 'half whole\n')
+    const shown = await modelServer(t, protocol, [
+      { text: ['half'], error: { error: { type: 'authentication_error', message: 'bad key-123456' } } },
+    ])
+    t.notMatch(JSON.stringify((await nativeRun(shown.target(), { deps: { again } })).log), /key-123456/)
     const refused = await modelServer(t, protocol, [
       { status: 401, body: '{"error":{"message":"Incorrect API key provided: key-123456"}}' },
     ])
     const { log, find } = bound(await nativeRun(refused.target()))
-    t.match(find('error'), [
-      { code: 'token-refused', message: 'the model server refused the key (401): Incorrect API key provided: ***' },
-    ])
+    t.match(
+      find('error'),
+      exactly({
+        code: 'token-refused',
+        message: 'the model server refused the key (401): Incorrect API key provided: ***',
+      }),
+    )
     t.equal(refused.requests.length, 1)
     t.notMatch(JSON.stringify(log), /key-123456/)
   })
@@ -78,7 +87,7 @@ for (const protocol of PROTOCOLS) {
     const world = await nativeRun(server.target())
     t.equal(world.prose, 'sorry\n')
     t.equal(world.find('tool_call').length, 3)
-    const second = JSON.stringify(server.requests[1]!.body.messages)
+    const second = server.told(1)
     t.match(second, /there is no tool Nothing/)
     // Arguments of this protocol are JSON already: those that are no object reach the tool, which refuses them.
     if (protocol !== 'ollama') {
@@ -91,7 +100,7 @@ for (const protocol of PROTOCOLS) {
   void t.test(`${protocol}: an answer over 32 MiB ends the turn as failed`, async t => {
     const server = await modelServer(t, protocol, [{ flood: 40 * MIB }])
     const world = await nativeRun(server.target())
-    t.match(world.find('error'), [{ message: /over 33554432 bytes/ }])
+    t.match(world.find('error'), exactly({ message: /over 33554432 bytes/ }))
     t.equal(server.requests.length, 1)
   })
 
@@ -99,12 +108,12 @@ for (const protocol of PROTOCOLS) {
     const large = await modelServer(t, protocol, [
       { calls: [{ name: 'Write', input: { path: 'a', content: 'x'.repeat(MIB + 1) } }] },
     ])
-    t.match((await nativeRun(large.target())).find('error'), [{ message: /tool call of over 1048576 bytes/ }])
+    t.match((await nativeRun(large.target())).find('error'), exactly({ message: /tool call of over 1048576 bytes/ }))
     const many = await modelServer(t, protocol, [
       { calls: Array.from({ length: 257 }, (_, n) => ({ name: 'Read', input: { path: `${n}` }, id: `i${n}` })) },
     ])
     const world = await nativeRun(many.target())
-    t.match(world.find('error'), [{ message: /over 256 tool calls/ }])
+    t.match(world.find('error'), exactly({ message: /over 256 tool calls/ }))
     t.equal(world.calls.length, 0, 'none of them has run')
   })
 }
@@ -114,12 +123,12 @@ const bound = (world: NativeWorld) => ({ log: world.log, find: world.find.bind(w
 void t.test('a server that stays busy or away ends the turn by its code', async t => {
   const busy = await modelServer(t, 'openai', [{ status: 429, headers: { 'retry-after': '0.002' } }])
   const limited = await nativeRun(busy.target(), { deps: { again } })
-  t.match(limited.find('error'), [{ code: 'rate_limit', resetsAt: Number }])
+  t.match(limited.find('error'), exactly({ code: 'rate_limit', resetsAt: Number }))
   t.equal(busy.requests.length, 3)
   t.equal(limited.find('provider_retry').length, 2)
   const gone = busy.target({ baseUrl: 'http://127.0.0.1:9' })
   const away = await nativeRun(gone, { deps: { again } })
-  t.match(away.find('error'), [{ code: 'provider-outage', message: /nothing is listening there/ }])
+  t.match(away.find('error'), exactly({ code: 'provider-outage', message: /nothing is listening there/ }))
 })
 
 void t.test('a server that wants to be left alone for long is not waited for', async t => {
@@ -146,19 +155,22 @@ void t.test('a redirect is followed within the origin, and to no other', async t
   const other = await modelServer(t, 'openai', [{ text: ['stolen'] }])
   const away = await modelServer(t, 'openai', [{ status: 307, headers: { location: `${other.address}/v1` } }])
   const world = await nativeRun(away.target())
-  t.match(world.find('error'), [{ message: /redirects to another origin/ }])
+  t.match(world.find('error'), exactly({ message: /redirects to another origin/ }))
   t.equal(other.requests.length, 0)
   const circle = await modelServer(t, 'openai', [{ status: 308, headers: { location: '/again' } }])
-  t.match((await nativeRun(circle.target())).find('error'), [{ message: /redirects more than 5 times/ }])
+  t.match((await nativeRun(circle.target())).find('error'), exactly({ message: /redirects more than 5 times/ }))
 })
 
 void t.test('a server that sends nothing for too long ends the turn, before its answer and within', async t => {
   const limits = { bytes: MIB, silenceMs: 60 }
   const silent = await modelServer(t, 'openai', [{ silent: true }])
-  t.match((await nativeRun(silent.target(), { deps: { limits } })).find('error'), [{ message: /sent nothing for/ }])
+  t.match(
+    (await nativeRun(silent.target(), { deps: { limits } })).find('error'),
+    exactly({ message: /sent nothing for/ }),
+  )
   const slow = await modelServer(t, 'openai', [{ text: ['a', 'b', 'c'], everyMs: 150 }])
   const world = await nativeRun(slow.target(), { deps: { limits } })
-  t.match(world.find('error'), [{ message: /sent nothing for/ }])
+  t.match(world.find('error'), exactly({ message: /sent nothing for/ }))
   t.equal(slow.requests.length, 1)
 })
 
@@ -166,22 +178,22 @@ void t.test('other refusals end the turn by what they mean', async t => {
   const codeOf = async (status: number, message: string) => {
     const server = await modelServer(t, 'openai', [{ status, body: JSON.stringify({ error: { message } }) }])
     const [error] = (await nativeRun(server.target())).find('error')
-    return [error?.code, error?.message]
+    return `${error?.code}: ${error?.message}`
   }
-  t.strictSame(await codeOf(402, 'pay'), ['not-entitled', 'the model server wants payment: pay'])
-  t.match(await codeOf(404, 'the model `x` does not exist'), ['model-invalid'])
-  t.match(await codeOf(429, 'You exceeded insufficient_quota'), ['rate_limit'])
-  t.match(await codeOf(400, 'maximum context length is 10 tokens'), ['context-full'])
-  t.strictSame(await codeOf(400, 'bad temperature'), [
-    undefined,
-    'the model server refused the request (400): bad temperature',
-  ])
+  t.equal(await codeOf(402, 'pay'), 'not-entitled: the model server wants payment: pay')
+  t.match(await codeOf(404, 'the model `x` does not exist'), /^model-invalid: /)
+  t.match(await codeOf(429, 'You exceeded insufficient_quota'), /^rate_limit: /)
+  t.match(await codeOf(400, 'maximum context length is 10 tokens'), /^context-full: /)
+  t.equal(
+    await codeOf(400, 'bad temperature'),
+    'undefined: the model server refused the request (400): bad temperature',
+  )
 })
 
 void t.test('a turn asks the model so many times and no more', async t => {
   const server = await modelServer(t, 'openai', [{ calls: [{ name: 'Read', input: { path: 'a' } }] }])
   const world = await nativeRun(server.target(), { deps: { mostRounds: 5 } })
-  t.match(world.find('error'), [{ message: /asked 5 times/ }])
+  t.match(world.find('error'), exactly({ message: /asked 5 times/ }))
   t.equal(server.requests.length, 5)
 })
 
@@ -202,34 +214,36 @@ void t.test('a stop in the middle of an answer ends at once and keeps what was s
     const next = new NativeWorld({ ...world.setup })
     Object.assign(next, { sessions: world.sessions, sessionId: world.sessionId })
     await next.next({ prompt: 'go on' })
-    t.match(JSON.stringify(server.requests[1]!.body.messages), /word0 word1.*go on/)
+    t.match(server.told(1), /word0 word1.*go on/)
   }
 })
 
 void t.test('a server that is not usable ends the turn with the reason', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = await nativeRun(server.target({ problem: 'the secret of its key is gone' }))
-  t.match(world.find('error'), [{ message: 'Server cannot be used now: the secret of its key is gone' }])
+  t.match(world.find('error'), exactly({ message: 'Server cannot be used now: the secret of its key is gone' }))
   const gone = await nativeRun(() => Promise.reject(new Refusal('not-found', 'there is no model server e-1')))
-  t.match(gone.find('error'), [{ message: 'Server cannot be used: there is no model server e-1' }])
+  const without = await nativeRun(server.target({ default: '' }), { request: { model: '' } })
+  t.match(without.find('error'), exactly({ code: 'model-invalid' }))
+  t.match(gone.find('error'), exactly({ message: 'Server cannot be used: there is no model server e-1' }))
 })
 
 void t.test('an answer that the model declines or cannot end says so', async t => {
   for (const protocol of ['openai', 'anthropic'] as const) {
     const declined = await modelServer(t, protocol, [{ text: ['no'], finish: 'refused' }])
-    t.match((await nativeRun(declined.target())).find('error'), [{ message: /declined/ }])
+    t.match((await nativeRun(declined.target())).find('error'), exactly({ message: /declined/ }))
   }
   for (const protocol of PROTOCOLS) {
     const long = await modelServer(t, protocol, [{ text: ['and so on'], finish: 'length' }])
-    t.match((await nativeRun(long.target())).find('notice'), [{ text: /most tokens/ }])
+    t.match((await nativeRun(long.target())).find('notice'), exactly({ text: /most tokens/ }))
     const nothing = await modelServer(t, protocol, [{}])
-    t.match((await nativeRun(nothing.target())).find('notice'), [{ text: 'the model answered nothing' }])
+    t.match((await nativeRun(nothing.target())).find('notice'), exactly({ text: 'the model answered nothing' }))
   }
 })
 
 void t.test('what is no line of the protocol ends the turn as failed', async t => {
   const server = await modelServer(t, 'ollama', [{ status: 200, body: 'not json\n' }])
-  t.match((await nativeRun(server.target())).find('error'), [{ message: /not JSON/ }])
+  t.match((await nativeRun(server.target())).find('error'), exactly({ message: /not JSON/ }))
   const page = await modelServer(t, 'openai', [{ status: 200, body: 'data: {"choices":7}\n\n' }])
-  t.match((await nativeRun(page.target())).find('error'), [{ message: /its protocol does not know/ }])
+  t.match((await nativeRun(page.target())).find('error'), exactly({ message: /its protocol does not know/ }))
 })

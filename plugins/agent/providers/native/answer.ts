@@ -136,7 +136,6 @@ const inputOf = (text: string): Pick<CallPart, 'input' | 'malformed'> => {
   } catch (error) {
     why = error instanceof Error ? error.message.slice(0, 200) : why
   }
-  return {
-    malformed: `the arguments of the call are no JSON object (${why}); they begin with ${JSON.stringify(text.slice(0, 200))}`,
-  }
+  const begins = JSON.stringify(text.slice(0, 200))
+  return { malformed: `the arguments of the call are no JSON object (${why}); they begin with ${begins}` }
 }

@@ -18,7 +18,7 @@ export interface AskAgain {
 export const ASK_AGAIN: AskAgain = { times: 8, firstMs: 1000, mostMs: 60_000, longestMs: 600_000 }
 
 /** A request to a model, and where its answer is told. */
-export interface Asked {
+export interface ModelAsking {
   readonly model: ServerModel
   readonly call: ModelCall
   readonly io: Pick<TurnIo, 'signal' | 'gap'>
@@ -32,7 +32,7 @@ export interface Asked {
  * Asks a model, telling its answer as it comes; asks again after failures that pass. Ends the turn after the last of
  * them; other refusals are thrown as `ServerFault`.
  */
-export async function* askModel(asked: Asked): AsyncGenerator<Frame, ModelAnswer> {
+export async function* askModel(asked: ModelAsking): AsyncGenerator<Frame, ModelAnswer> {
   const { io, spoken, again } = asked
   for (let attempt = 1; ; attempt++) {
     const reader = new AnswerReader(spoken)
@@ -75,7 +75,7 @@ const waitBefore = (attempt: number, { message, details }: ServerFault, again: A
 }
 
 /** The parts of a streamed answer; ends at once when the turn stops. */
-async function* partsOf({ model, call, io: { signal } }: Asked): AsyncGenerator<StreamPart> {
+async function* partsOf({ model, call, io: { signal } }: ModelAsking): AsyncGenerator<StreamPart> {
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
   const stop = () => reject(new NativeOver('stopped'))

@@ -42,6 +42,14 @@ export const withoutOldResults = (
   return tokensOf(shorter) <= window * ENOUGH ? shorter : undefined
 }
 
+/** The entries with the beginning alone of what calls gave. */
+export const inBrief = (entries: readonly SessionEntry[]): readonly SessionEntry[] =>
+  entries.map(entry =>
+    entry.kind === 'result' && entry.text.length > SHORT
+      ? { ...entry, text: `${entry.text.slice(0, SHORT)} […]` }
+      : entry,
+  )
+
 /** What is to be summed up, and what stays as it is. */
 export interface Split {
   readonly head: readonly SessionEntry[]

@@ -47,7 +47,7 @@ const textField = (value: unknown, ...names: string[]): string | undefined => {
 }
 
 /** What a server says of an error, in whichever form its protocol has. */
-export const wordsOf = (body: unknown): string => {
+export const refusalWords = (body: unknown): string => {
   const error = fieldOf(body, 'error')
   const said =
     (typeof body === 'string' ? body : undefined)
@@ -98,7 +98,7 @@ export const streamFault = (error: unknown): ServerFault => {
   const kind = textField(inner, 'code', 'errorCode', 'type', 'errorType')
   const numbered = Number(fieldOf(inner, 'status') ?? fieldOf(inner, 'statusCode') ?? fieldOf(inner, 'code'))
   const status = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
-  return faultOf(status, wordsOf(inner))
+  return faultOf(status, refusalWords(inner))
 }
 
 /** The server fault among the causes of an error, when there is one. */
@@ -119,4 +119,10 @@ export const faultFrom = (error: unknown): ServerFault => {
   if (/^AI_(JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|EmptyResponseBody)Error$/.test(name))
     return new ServerFault('the model server sent an answer that its protocol does not know')
   return streamFault(error)
+}
+
+/** A text without the values of headers: servers repeat the key they refuse. */
+export const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
+  const values = Object.values(own).flatMap(value => [value, value.replace(/^\w+ /, '')])
+  return values.filter(value => value.length >= 6).reduce((text, value) => text.replaceAll(value, '***'), words)
 }

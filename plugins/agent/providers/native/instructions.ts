@@ -13,8 +13,8 @@ tools you are given.
 
 /** Stands with the words of a turn that begins in plan mode. */
 export const PLANNING =
-  'Plan mode is on: look at what you need, but change nothing and run nothing that changes anything. When you know what '
-  + 'to do, show your plan with the tool Plan. After the yes to it, carry it out.'
+  'Plan mode is on: look at what you need, but change nothing and run nothing that changes anything. When you know '
+  + 'what to do, show your plan with the tool Plan. After the yes to it, carry it out.'
 
 /** Stands after what was done elsewhere in this turn. */
 export const GO_ON =

@@ -2,7 +2,7 @@ import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } fr
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
-import { faultOf, lost, ServerFault, wordsOf } from './faults.js'
+import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 
 /** What one answer of a model server may take. */
 export interface AnswerLimits {
@@ -166,7 +166,7 @@ const refusalOf = async (answer: IncomingMessage, own: { readonly [name: string]
   }
   await Promise.race([read().catch(() => {}), delay(REFUSAL_MS)])
   answer.destroy()
-  return faultOf(statusCode, withoutSecrets(wordsOf(parsed(text)), own), waitOf(headers))
+  return faultOf(statusCode, withoutSecrets(refusalWords(parsed(text)), own), waitOf(headers))
 }
 
 const parsed = (text: string): unknown => {
@@ -175,12 +175,6 @@ const parsed = (text: string): unknown => {
   } catch {
     return text
   }
-}
-
-/** Servers repeat the key they refuse. */
-const withoutSecrets = (words: string, own: { readonly [name: string]: string }): string => {
-  const values = Object.values(own).flatMap(value => [value, value.replace(/^\w+ /, '')])
-  return values.filter(value => value.length >= 6).reduce((text, value) => text.replaceAll(value, '***'), words)
 }
 
 /** How long `retry-after` says to wait: seconds or a date. */

@@ -2,8 +2,8 @@ import type { EndpointChoice, EndpointTarget } from '../../../endpoints/contract
 import { Refusal } from '../../../../sdk/index.js'
 import type { Abilities, ProviderAdapter, TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame, ProviderId } from '../../turn/frames.js'
-import { ServerFault } from './faults.js'
-import { NativeTurn, type NativeDeps } from './native-turn.js'
+import { ServerFault, withoutSecrets } from './faults.js'
+import type { NativeDeps, NativeTurn } from './native-turn.js'
 import { failTurn, NativeOver } from './over.js'
 import { nativeSessionOf } from './session.js'
 
@@ -58,9 +58,13 @@ async function* run(
 ): AsyncGenerator<Frame, void> {
   let turn: NativeTurn | undefined
   let failure: NativeOver['failure']
+  let headers: EndpointTarget['headers'] = {}
   try {
-    const target = await targetOf(provider)
+    const target = await targetOf(provider, request)
+    headers = target.headers
     yield* opening(provider.id, request, request.model || target.default)
+    // Loaded with the first turn: the daemon starts without it.
+    const { NativeTurn } = await import('./native-turn.js')
     turn = new NativeTurn(provider.id, target, deps, request, io)
     yield* turn.work()
   } catch (error) {
@@ -73,15 +77,17 @@ async function* run(
     } else if (!io.signal.aborted) throw error
   }
   yield* turn?.end() ?? []
-  if (failure && !io.signal.aborted) yield { kind: 'error', ...failure }
+  if (failure && !io.signal.aborted)
+    yield { kind: 'error', ...failure, message: withoutSecrets(failure.message, headers) }
 }
 
-const targetOf = async ({ label, target }: NativeProvider): Promise<EndpointTarget> => {
+const targetOf = async ({ label, target }: NativeProvider, { model }: TurnRequest): Promise<EndpointTarget> => {
   const found = await target().catch((error: unknown) => {
     if (error instanceof Refusal) return failTurn(`${label} cannot be used: ${error.message}`)
     throw error
   })
-  return found.problem === undefined ? found : failTurn(`${label} cannot be used now: ${found.problem}`)
+  if (found.problem !== undefined) failTurn(`${label} cannot be used now: ${found.problem}`)
+  return model || found.default ? found : failTurn(`${label} has no model: name one`, 'model-invalid')
 }
 
 /** Frames at the start of a turn, but for those that a first attempt wrote. */

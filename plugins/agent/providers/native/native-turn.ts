@@ -4,7 +4,7 @@ import type { Frame, ProviderId } from '../../turn/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
 import { runCalls } from './calls.js'
-import { COMPACT_AT, splitFor, summaryOf, tokensOf, withoutOldResults, type Split } from './compaction.js'
+import { COMPACT_AT, inBrief, splitFor, summaryOf, tokensOf, withoutOldResults, type Split } from './compaction.js'
 import { ServerFault } from './faults.js'
 import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
 import { LiveSession } from './live-session.js'
@@ -39,7 +39,7 @@ export interface NativeDeps {
   readonly sessions: NativeSessions
   /** Asked before each request to a model; a no ends the turn with its message. */
   readonly admit?: (step: ModelStep) => Promise<{ ok: true } | { ok: false; message: string }>
-  /** What the model is told first; must be the same for every request of a conversation. Left out: the sandbox's own. */
+  /** What the model is told first, the same in every request of a conversation; left out: the sandbox's own. */
   readonly instructions?: (request: TurnRequest) => Promise<string>
   readonly again?: AskAgain
   readonly limits?: AnswerLimits
@@ -49,6 +49,8 @@ export interface NativeDeps {
 const MOST_ROUNDS = 500
 /** What a server is taken to have room for that does not say. */
 const UNKNOWN_WINDOW = 1_000_000
+/** Why a session is made shorter: by itself, or because the server said so. */
+type CompactTrigger = 'auto' | 'too-long'
 const NO_SUMMARY = 'Earlier messages were left out: they did not fit.'
 
 /** One turn of a model: asks it, runs the tools it calls, and tells it the results until it calls none. */
@@ -280,7 +282,7 @@ export class NativeTurn {
   }
 
   /** Makes the session shorter; answers whether it is. */
-  async *#compact(trigger: string, window: number): AsyncGenerator<Frame, boolean> {
+  async *#compact(trigger: CompactTrigger, window: number): AsyncGenerator<Frame, boolean> {
     const session = this.#session
     const before = session.tokens
     const estimate = tokensOf(session.entries)
@@ -288,7 +290,7 @@ export class NativeTurn {
     const room = (window * estimate) / Math.max(1, before)
     const dropped = withoutOldResults(session.entries, room)
     const split = dropped ? undefined : splitFor(session.entries, room)
-    const shorter = dropped ?? (split && [summaryOf(split, yield* this.#summary(split)), ...split.tail])
+    const shorter = dropped ?? (split && [summaryOf(split, yield* this.#summary(split, trigger)), ...split.tail])
     if (!shorter || tokensOf(shorter) > estimate * 0.9) return false
     // What was counted before says nothing of what is left.
     await session.replace(shorter.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)))
@@ -297,9 +299,9 @@ export class NativeTurn {
     return true
   }
 
-  async *#summary({ head }: Split): AsyncGenerator<Frame, string> {
+  async *#summary({ head }: Split, trigger: CompactTrigger): AsyncGenerator<Frame, string> {
     await this.#admit()
-    const prompt = await this.#prompt(head)
+    const prompt = await this.#prompt(trigger === 'too-long' ? inBrief(head) : head)
     const asking = this.#ask([...prompt, { role: 'user', content: [{ type: 'text', text: SUMMARIZE }] }], spokenIn([]))
     try {
       for (;;) {

@@ -34,8 +34,8 @@ export const modelWire = async (
   id: string,
   settings: ModelSettings,
   limits: AnswerLimits = ANSWER_LIMITS,
+  send: typeof fetch = modelFetch(target.headers, limits),
 ): Promise<ModelWire> => {
-  const send = modelFetch(target.headers, limits)
   const window = target.models.find(row => row.id === id)?.contextWindow
   const known = window ? { window } : {}
   switch (target.protocol) {
