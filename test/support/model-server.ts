@@ -253,7 +253,13 @@ export class ModelServer {
         for await (const piece of request) pieces.push(piece as Buffer)
         const text = Buffer.concat(pieces).toString()
         const { url = '', headers } = request
-        const seen = { path: url, headers, text, body: JSON.parse(text) as SeenBody, at: performance.now() }
+        const seen = {
+          path: url,
+          headers,
+          text,
+          body: (text ? JSON.parse(text) : {}) as SeenBody,
+          at: performance.now(),
+        }
         this.requests.push(seen)
         await this.#answer(seen, response)
       })().catch(() => response.destroy())

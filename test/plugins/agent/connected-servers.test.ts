@@ -3,21 +3,26 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
 import { daemonWith } from '../../support/daemon.js'
-import { modelServer } from '../../support/model-server.js'
+import { modelServer, type ScriptedReply } from '../../support/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
+/** What a chat-completions server is asked. */
+interface Asked {
+  readonly messages: readonly { readonly role: string }[]
+  readonly tools?: readonly { readonly function: { readonly name: string } }[]
+}
+
 const SERVER = join(process.cwd(), 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
-const EVERYTHING = join(process.cwd(), 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
-const skip = existsSync(SERVER) && existsSync(EVERYTHING) ? false : 'the servers are not installed'
+const skip = existsSync(SERVER) ? false : 'the server is not installed'
 
 t.test('a real tool server runs in the private copy of the turn that uses it', { skip }, async t => {
-  const server = await modelServer(t, 'openai', ({ body }) => {
-    if (!body?.messages) return { status: 200, body: '{"data":[{"id":"m"}]}' }
-    const names = (body.tools ?? []).map((tool: { function: { name: string } }) => tool.function.name)
-    const write = names.find((name: string) => name.includes('write_file'))
-    return body.messages.at(-1).role === 'tool'
+  const server = await modelServer(t, 'openai', ({ text }): ScriptedReply => {
+    if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
+    const { tools = [], messages } = JSON.parse(text) as Asked
+    const write = tools.map(tool => tool.function.name).find(name => name.includes('write_file'))
+    return messages.at(-1)?.role === 'tool'
       ? { text: ['Done.'] }
-      : { calls: [{ name: write, input: { path: 'made.txt', content: 'by the server' } }] }
+      : { calls: [{ name: write ?? 'none', input: { path: 'made.txt', content: 'by the server' } }] }
   })
   const { client, data, workspace } = await daemonWith(t, ['agent', 'agents', 'capabilities', 'endpoints'])
   const frames: ApplyFrame[] = []
