@@ -5,7 +5,7 @@ import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesEvents, CapabilityServices } from '../plugins/capabilities/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
-import type { DefinitionServices } from '../plugins/providers/contract.js'
+import type { AgentProviderServices, DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { SecretServices, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type {
@@ -23,12 +23,13 @@ export interface Api
   extends
     ActivityCalls,
     Agent,
+    AgentProviderServices,
     Agents,
     Areas,
     CapabilityServices,
-    DefinitionServices,
     EndpointCalls,
     LogsCalls,
+    DefinedProviderCalls,
     SecretServices,
     SettingsCalls,
     System,
