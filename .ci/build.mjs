@@ -7,7 +7,9 @@ import { bundle } from './bundle.mjs'
 
 const STAMP = 'dist/.built'
 const STATE = 'dist/.tsbuildinfo'
-const sources = globSync('{kernel,plugins,sdk,openapi,test}/**/*.ts', { exclude: ['test/fixtures/**'] }).sort()
+const sources = globSync(['{kernel,plugins,sdk,openapi,test}/**/*.ts', 'plugins/**/*.json'], {
+  exclude: ['test/fixtures/**'],
+}).sort()
 const readFile = file => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 const hashOf = (files, beginning = '') => {
   const digest = createHash('sha256').update(beginning)

@@ -5,7 +5,7 @@ import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
-import type { DefinitionServices } from '../plugins/providers/contract.js'
+import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type {
@@ -26,7 +26,7 @@ export interface Api
     Agents,
     Areas,
     CapabilitiesCalls,
-    DefinitionServices,
+    DefinedProviderCalls,
     EndpointCalls,
     LogsCalls,
     SecretsCalls,

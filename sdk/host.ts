@@ -88,6 +88,8 @@ export interface TrialSettings {
 export interface ModelSettings {
   /** A folder with definitions of providers, one `<id>.json` each, beside those of the product. */
   providers?: MachinePath
+  /** A file with the local models that can be fetched, as a JSON list; there are none when left out. */
+  local?: MachinePath
   /** The free trial; there is none when left out. */
   trial?: TrialSettings
 }

@@ -1,6 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok } from '../../sdk/types.js'
+import type { LocalModelCalls } from './local/contract.js'
 
 /** How a model server is spoken to: chat completions, messages, or tags and chat. */
 export type WireProtocol = 'openai' | 'anthropic' | 'ollama'
@@ -80,7 +81,7 @@ export interface EndpointRow {
   id: string
   /** What a turn names: `endpoint/<id>`. */
   provider: string
-  kind: 'server' | 'local' | 'trial'
+  kind: 'server' | 'trial'
   label: string
   protocol: WireProtocol
   /** Without user and query. */
@@ -149,7 +150,7 @@ export interface EndpointServices {
   'endpoints.choices'(): { endpoints: EndpointChoice[] }
 }
 
-export interface EndpointCalls extends EndpointServices {
+export interface EndpointCalls extends EndpointServices, LocalModelCalls {
   /**
    * List the model servers, and the free trial while it is available, with what is known of each.
    *

@@ -17,6 +17,8 @@ const DESK: EndpointRow = {
   checkedAt: 1795384994499,
 }
 
+const PREFETCH = { model: 'small', state: 'downloading', receivedBytes: 209715200, totalBytes: 491520000 } as const
+
 /** One use of each call. */
 export const examples = (): Examples<EndpointCalls> => ({
   'GET /endpoints': { output: { endpoints: [DESK] } },
@@ -44,6 +46,33 @@ export const examples = (): Examples<EndpointCalls> => ({
     },
   },
   'GET /endpoints/{id}/models': { input: { id: 'desk' }, output: { models: [MODEL], default: 'qwen3:8b' } },
+  'GET /endpoints/local-model/fit': {
+    output: {
+      memoryBytes: 17179869184,
+      memoryCapped: false,
+      gpu: 'absent',
+      gpuMemoryBytes: 0,
+      gpuFreeBytes: 0,
+      budgetBytes: 14602888806,
+      fullSpeedBytes: 14602888806,
+      fullSpeedDevice: 'host',
+      serverReady: true,
+      options: [
+        {
+          model: 'small',
+          label: 'Small 0.5B (Apache 2.0)',
+          tier: 'instant',
+          weightsBytes: 491520000,
+          held: false,
+          windows: [{ tokens: 4096, totalBytes: 1121600000, fits: true, fullSpeed: true }],
+        },
+      ],
+      instant: { model: 'small', context: 4096 },
+      best: { model: 'small', context: 4096 },
+      prefetch: PREFETCH,
+    },
+  },
+  'POST /endpoints/local-model/prefetch': { input: { action: 'start' }, output: PREFETCH },
   'GET /endpoints/trial/status': {
     output: {
       available: true,

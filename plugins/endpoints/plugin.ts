@@ -7,6 +7,7 @@ import { SERVER_KIND, type ServerEntry } from './entry.js'
 import { examples } from './examples.js'
 import { firstOf, serverChoice, serverRow, serverTarget, TRIAL, trialChoice, trialRow, trialTarget } from './rows.js'
 import { checkBaseUrl, checkId, givenServer } from './save.js'
+import { localModelCalls } from './local/calls.js'
 import { EndpointStore } from './store.js'
 import { Trial } from './trial.js'
 import { tryServer } from './try-server.js'
@@ -88,6 +89,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   await host.serve(endpoints, {
+    ...localModelCalls(host, publish),
     'GET /endpoints': async () => {
       const rows = await Promise.all((await store.servers()).map(rowOf))
       const known = await trial.known()

@@ -19,6 +19,7 @@ import { login } from './login.js'
 import { logsVerb } from './logs.js'
 import { members } from './members.js'
 import { modelVerb } from './model.js'
+import { modelsVerb } from './models.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
 import { queue } from './queue.js'
@@ -62,6 +63,7 @@ export const VERBS: readonly Verb[] = [
   areasVerb,
   sessions,
   token,
+  modelsVerb,
   modelVerb,
   terminal,
   browser,

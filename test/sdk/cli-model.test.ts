@@ -67,3 +67,20 @@ t.test('model servers are added, listed, tested and removed from the command lin
   t.match(await model(['test', 'lab']), { code: 1, err: /no model server lab/ })
   t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 1, err: /id/ })
 })
+
+t.test('what a turn can run on is listed, the ready first', async t => {
+  const data = await daemonOf(t, 'endpoints', 'providers')
+  const run = (...args: string[]) => sandbox(args, { env: { SANDBOX_DATA: data } })
+  t.match(await run('models'), { code: 0, out: /^no model fits; sandbox models --all/ })
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'small' }, { id: 'large' }] })
+  await run('model', 'add', 'desk', '--protocol', 'openai', '--url', server.url)
+  t.match(await run('models'), {
+    code: 0,
+    out: /^AGENT +MODEL +WINDOW\nendpoint\/desk +small\s*\nendpoint\/desk +large\s*\n$/,
+  })
+  t.match(await run('models', 'LARGE'), { code: 0, out: /^AGENT.*\nendpoint\/desk +large\s*\n$/ })
+  t.match(await run('models', '--limit', '1'), { code: 0, out: /small\s*\n1 model more/ })
+  t.match(await run('models', '--all'), { code: 0, out: /READY\nendpoint[^]*anthropic .*no: no account/ })
+  t.match(await run('models', '--all', '--agent', 'openai'), { code: 0, out: /^AGENT.*\nopenai / })
+  t.match(await run('models', '--limit', '0'), { code: 2, err: /expected a number from 1 to 500/ })
+})

@@ -11,6 +11,8 @@ export interface ListedServer {
   readonly headers: { readonly [name: string]: string }
   /** Values that no message may contain. */
   readonly secrets: readonly string[]
+  /** Where its list is below its address, where that is known; the address is then taken as it is. */
+  readonly list?: string
 }
 
 /** What a server serves, and where its calls are. */
@@ -42,7 +44,8 @@ const AT_ONCE = 6
 /** Asks a server what it serves, within 10 s. */
 export const listServer = async (server: ListedServer, signal: AbortSignal, within = 10_000): Promise<ServerList> => {
   const end = Date.now() + within
-  const [first, ...others] = apiAddresses(server.baseUrl, server.protocol)
+  const [first, ...others] =
+    server.list === undefined ? apiAddresses(server.baseUrl, server.protocol) : [server.baseUrl]
   try {
     return await listAt(server, first, signal, end)
   } catch (error) {
@@ -59,7 +62,7 @@ const listAt = async (server: ListedServer, apiBase: string, signal: AbortSignal
   const ask = (path: string, body?: unknown) => askJson(server, apiBase + path, signal, end, body)
   if (server.protocol === 'ollama') return { apiBase, models: await listTags(ask) }
   const models: ListedModel[] = []
-  let path = server.protocol === 'anthropic' ? '/models?limit=1000' : '/models'
+  let path = server.list ?? (server.protocol === 'anthropic' ? '/models?limit=1000' : '/models')
   for (let pages = 0; pages < MOST_PAGES && models.length < MOST_ROWS; pages++) {
     const value = await ask(path)
     const rows = rowsOfData(value)
@@ -67,7 +70,7 @@ const listAt = async (server: ListedServer, apiBase: string, signal: AbortSignal
     const known = new Set(models.map(({ id }) => id))
     models.push(...rows.filter(({ id }) => !known.has(id)))
     const { has_more: more, last_id: last } = value as { has_more?: unknown; last_id?: unknown }
-    if (server.protocol !== 'anthropic' || more !== true || typeof last !== 'string') break
+    if (server.protocol !== 'anthropic' || server.list !== undefined || more !== true || typeof last !== 'string') break
     path = `/models?limit=1000&after_id=${encodeURIComponent(last)}`
   }
   return { apiBase, models: models.slice(0, MOST_ROWS) }

@@ -1,0 +1,51 @@
+import { isLoopbackHostname } from '../../../sdk/node/models/outgoing.js'
+import { RESERVED_IDS } from '../reserved-ids.js'
+import { parseDefinition, type DefinedAuth, type ProviderDefinition } from './contract.js'
+
+/** What each way to sign in needs. */
+const NEEDED: { readonly [flow: string]: readonly (keyof DefinedAuth)[] } = {
+  redirect: ['authorizeUrl', 'tokenUrl', 'clientId'],
+  code: ['authorizeUrl', 'tokenUrl', 'clientId'],
+  device: ['deviceUrl', 'tokenUrl', 'clientId'],
+  key: [],
+}
+
+/**
+ * The definition of a file.
+ *
+ * @throws Error with a sentence that says what is wrong with it.
+ */
+export const checkedDefinition = (file: string, text: string): ProviderDefinition => {
+  const parsed = parsedDefinition(text)
+  const { id, auth, baseUrl, limits } = parsed
+  if (file !== `${id}.json`) throw new Error(`expected the id ${file.replace(/\.json$/, '')}, as the file, found ${id}`)
+  if (RESERVED_IDS.has(id)) throw new Error(`the id ${id} is reserved: choose another`)
+  const { authorizeUrl, tokenUrl, deviceUrl, revokeUrl, keyUrl } = auth
+  const addresses = { baseUrl, authorizeUrl, tokenUrl, deviceUrl, revokeUrl, keyUrl, 'limits.url': limits?.url }
+  for (const [field, address] of Object.entries(addresses))
+    if (address !== undefined && !isSafe(address))
+      throw new Error(`${field}: expected an https address, or http of this machine, found ${address.slice(0, 200)}`)
+  for (const flow of auth.flows) {
+    const missing = NEEDED[flow]!.find(field => !auth[field])
+    if (missing) throw new Error(`auth.${missing}: expected for the sign-in ${flow}, found nothing`)
+  }
+  return parsed
+}
+
+const parsedDefinition = (text: string): ProviderDefinition => {
+  let result: ReturnType<typeof parseDefinition>
+  try {
+    result = parseDefinition(text)
+  } catch (error) {
+    throw new Error(`expected JSON: ${(error as Error).message.slice(0, 120)}`)
+  }
+  if (result.success) return result.data
+  const [first] = result.errors
+  throw new Error(`${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+}
+
+const isSafe = (address: string): boolean => {
+  const url = URL.parse(address)
+  if (!url || url.username || url.password) return false
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHostname(url.hostname))
+}

@@ -1,0 +1,86 @@
+import typia, { type tags } from 'typia'
+import type { DefinedProvider, SignInFlow, TokenPrice } from '../contract.js'
+
+/** A path below the address of a provider. */
+type ListPath = string & tags.Pattern<'^/[^\\s]*$'>
+
+/** How one signs in at a provider, and how a request says who asks. */
+export interface DefinedAuth {
+  flows: SignInFlow[]
+  authorizeUrl?: string
+  tokenUrl?: string
+  deviceUrl?: string
+  revokeUrl?: string
+  clientId?: string
+  redirectUri?: string
+  scopes?: string[]
+  /** Where the answer to a sign-in names the person: paths into it. */
+  identity?: { email?: string; organization?: string }
+  /** The header that carries the key. */
+  header: 'bearer' | 'x-api-key'
+  /** Where a person makes a key. */
+  keyUrl?: string
+}
+/** A model that a definition names. */
+export interface DefinedModel {
+  id: string & tags.MinLength<1> & tags.MaxLength<200>
+  label: string & tags.MinLength<1>
+  efforts?: string[]
+  description?: string
+  badges?: ('reasoning' | 'fast')[]
+  contextWindow?: number & tags.Type<'uint32'>
+  helperOnly?: 'no-tool-calls' | 'instant-tier'
+}
+/** The models of a provider. */
+export interface DefinedModels {
+  /** Where its list is, below its address; `/models` when left out. */
+  list?: ListPath
+  /** The list is given without an account. */
+  open?: boolean
+  /** What it offers when it cannot be asked. */
+  builtIn: DefinedModel[]
+  /** The ids that come first. */
+  prefer?: string[]
+  /** Ids that are left out; a `*` stands for any part. */
+  ignore?: string[]
+  prices?: { [model: string]: TokenPrice }
+}
+/** One window of a limit. */
+export interface DefinedWindow {
+  kind: string
+  label?: string
+  percent: string
+  resetsAt?: string
+  models?: string[]
+}
+/** What a provider says of its limits. */
+export interface DefinedLimits {
+  from: 'headers' | 'get'
+  url?: string
+  windows: DefinedWindow[]
+}
+/** Words with which a provider refuses. */
+export interface DefinedRefusal {
+  match: string
+  kind: 'limit' | 'auth' | 'entitlement'
+}
+/** A provider as its file describes it. */
+export interface ProviderDefinition {
+  id: DefinedProvider
+  label: string & tags.MinLength<1> & tags.MaxLength<80>
+  serving: 'native' | 'routed'
+  protocol: 'openai' | 'anthropic'
+  /** Where its calls are, such as `…/v1` for `…/v1/chat/completions`. */
+  baseUrl: string
+  auth: DefinedAuth
+  limits?: DefinedLimits
+  models: DefinedModels
+  /** Its own agent program. */
+  harness?: { program: string; install: string }
+  refusals?: DefinedRefusal[]
+}
+
+/** The definition that a text holds as JSON; throws where it is none. */
+export const parseDefinition = typia.json.createValidateParse<ProviderDefinition>()
+/** The definition that a value is. */
+export const checkDefinition = typia.createValidate<ProviderDefinition>()

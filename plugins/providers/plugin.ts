@@ -1,0 +1,155 @@
+import { type Caller, type Contract, type Host, refuse } from '../../sdk/index.js'
+import { ProviderCatalogues, type AccountHeaders } from './catalogues.js'
+import { pageOf } from './choices.js'
+import { type AgentProvider, type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
+import type { ProviderDefinition } from './definitions/contract.js'
+import { Definitions } from './definitions/definitions.js'
+import { shippedDefinitions } from './definitions/shipped.js'
+import { examples } from './examples.js'
+
+export const contract: Contract<DefinedProviderCalls> = { ...providers, examples }
+
+const NO_ACCOUNT = 'no account of it is connected'
+
+/** Lists the providers of models and what they offer. */
+export const activate = async (host: Host): Promise<void> => {
+  const publish = (key?: string): void => {
+    host
+      .call('kernel.events.publish', { domain: 'providers', ...(key !== undefined && { key }) })
+      .catch(error => host.log.warn('publishing a change of providers failed', { error: String(error) }))
+  }
+  const folder = host.place.models?.providers
+  const definitions = new Definitions({
+    shipped: shippedDefinitions(),
+    workspace: host.place.workspace,
+    signal: host.signal,
+    changed: publish,
+    ...(folder !== undefined && { folder }),
+  })
+  await definitions.load()
+  for (const { file, message } of definitions.problems)
+    host.log.warn('a definition of a provider was not loaded', { file, message })
+  const catalogues = new ProviderCatalogues({ files: host.files, signal: host.signal, now: Date.now, changed: publish })
+
+  /** The providers that need no definition. */
+  const running = async (): Promise<AgentProvider[]> => {
+    if (!(await host.serves('agent.providers'))) return []
+    const { providers: all } = await host.call('agent.providers')
+    return all.filter(({ id }) => !id.includes('/') && !definitions.find(id))
+  }
+
+  const rowOf = async (definition: ProviderDefinition): Promise<ProviderRow> => ({
+    id: definition.id,
+    label: definition.label,
+    serving: definition.serving,
+    harnesses: ['native', ...(definition.harness ? ['vendor-code' as const] : [])],
+    flows: [...definition.auth.flows],
+    accounts: 0,
+    ready: 'no-account',
+    detail: NO_ACCOUNT,
+    default: (await catalogues.known(definition)).default,
+    paid: definition.auth.flows.includes('key'),
+  })
+
+  /** Everything a turn can be asked to run on, each provider's models in its own order. */
+  const choices = async (): Promise<Choice[]> =>
+    (await Promise.all([running().then(all => all.flatMap(choicesOfAgent)), defined(), servers(), programs()])).flat()
+
+  const defined = async (): Promise<Choice[]> => {
+    const each = definitions.all.map(async definition => {
+      const { models } = await catalogues.known(definition)
+      return models.map(model => {
+        const price = priceOf(definition, model.id)
+        const common = { provider: definition.id, providerLabel: definition.label, model, ...(price && { price }) }
+        return { ...common, ready: false, reason: NO_ACCOUNT }
+      })
+    })
+    return (await Promise.all(each)).flat()
+  }
+
+  const servers = async (): Promise<Choice[]> => {
+    if (!(await host.serves('endpoints.choices'))) return []
+    const { endpoints } = await host.call('endpoints.choices')
+    return endpoints.flatMap(({ id, label, models, ready, reason }) =>
+      models.map(model => ({
+        provider: `endpoint/${id}`,
+        providerLabel: label,
+        model,
+        ready,
+        ...(reason !== undefined && { reason }),
+      })),
+    )
+  }
+
+  const programs = async (): Promise<Choice[]> => {
+    if (!(await host.serves('capabilities.records'))) return []
+    const { capabilities } = await host.call('capabilities.records', { kind: 'agent' })
+    return capabilities
+      .filter(({ kind }) => kind === 'agent')
+      .map(({ id, label }) => ({
+        provider: `agent/${id}`,
+        providerLabel: label,
+        model: { id: 'default', label: 'Its own choice', efforts: [], badges: [] },
+        ready: true,
+      }))
+  }
+
+  await host.serve(providers, {
+    'GET /providers': async (_input, { caller }) => ({
+      providers: [...(await running()).map(rowOfAgent), ...(await Promise.all(definitions.all.map(rowOf)))],
+      problems: audits(caller) ? definitions.problems : [],
+    }),
+    'GET /providers/{provider}/models': async ({ provider, force, account }, { caller }) => {
+      if (account !== undefined && !audits(caller))
+        refuse('forbidden', 'account: only maintainers and the owner see what an account may use; leave it out')
+      const definition = definitions.find(provider)
+      if (!definition) {
+        const own = (await running()).find(({ id }) => id === provider)
+        if (own && account === undefined) {
+          const models = own.models.map(plainRow)
+          return { models, default: models[0]?.id ?? '', source: 'built-in' as const }
+        }
+      }
+      if (definition && account === undefined)
+        return catalogues.current(definition, credentialOf(definition), force !== undefined)
+      return refuse(
+        'not-found',
+        definition
+          ? `${definition.label} has no account ${account}`
+          : `there is no provider ${provider}: GET /providers lists them`,
+      )
+    },
+    'GET /providers/models': async asked => pageOf(await choices(), asked),
+    'definitions.price': ({ provider, model }) => {
+      const definition = definitions.find(provider)
+      const price = definition && priceOf(definition, model)
+      return price ? { price } : {}
+    },
+  })
+}
+
+/** What a provider is asked with: nothing while no account of it is connected. */
+const credentialOf = (_definition: ProviderDefinition): AccountHeaders => undefined
+
+const priceOf = ({ models: { prices = {} } }: ProviderDefinition, model: string) =>
+  Object.hasOwn(prices, model) ? structuredClone(prices[model]) : undefined
+
+const plainRow = (id: string) => ({ id, label: id, efforts: [], badges: [] })
+
+const choicesOfAgent = ({ id, label, models }: AgentProvider): Choice[] =>
+  models.map(model => ({ provider: id, providerLabel: label, model: plainRow(model), ready: true }))
+
+const rowOfAgent = ({ id, label, harnesses, models }: AgentProvider): ProviderRow => ({
+  id,
+  label,
+  serving: 'script',
+  harnesses: [...harnesses],
+  flows: [],
+  accounts: 0,
+  ready: 'yes',
+  default: models[0] ?? '',
+  paid: false,
+})
+
+/** Whether a caller may see what concerns the deployment and its accounts. */
+const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')

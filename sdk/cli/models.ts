@@ -1,0 +1,66 @@
+import type { Choice } from '../../plugins/providers/contract.js'
+import { asked } from './asked.js'
+import { SELF } from './own-name.js'
+import { columns, counted, oneLine, plain } from './text.js'
+import { CONNECTION, misused, type Verb } from './verb.js'
+
+const USUAL = 200
+const MOST = 500
+
+/** Lists what a turn can run on. */
+export const modelsVerb: Verb = {
+  name: 'models',
+  usage: '[TEXT]',
+  summary: 'list what a turn can run on',
+  examples: ['models', 'models sonnet', 'models --all --agent openai'],
+  notes: [
+    'TEXT is a part of the name of a model. A turn runs on one with run --agent AGENT --model MODEL.',
+    'Without --all only what is ready is listed.',
+  ],
+  flags: {
+    all: { help: 'list also what is not ready, with the reason' },
+    agent: { value: 'PROVIDER', help: 'only those of this provider, such as endpoint/desk' },
+    limit: { value: 'N', help: `so many at most; default: ${USUAL}, at most ${MOST}` },
+    ...CONNECTION,
+  },
+  most: 1,
+  run: (terminal, given) => {
+    const [q] = given.args
+    const [provider, limit] = [given.text('agent'), given.text('limit') ?? String(USUAL)]
+    if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MOST)
+      misused(`--limit: expected a number from 1 to ${MOST}, found ${plain(limit)}`)
+    const input = {
+      limit: Number(limit),
+      ...(q !== undefined && { q }),
+      ...(provider !== undefined && { provider }),
+      ...(!given.on('all') && { ready: '1' as const }),
+    }
+    return asked(
+      terminal,
+      given,
+      (client, options) => client.call('GET /providers/models', input, options),
+      ({ choices, total }, width) => [
+        ...(choices.length > 0
+          ? tableOf(choices, width)
+          : [`no model fits; ${SELF} models --all lists those not ready`]),
+        ...(total > choices.length ? [`${counted(total - choices.length, 'model')} more: name a part of theirs`] : []),
+      ],
+    )
+  },
+}
+
+const tableOf = (choices: readonly Choice[], width: number | undefined): string[] => {
+  const waits = choices.some(({ ready }) => !ready)
+  return columns(
+    [
+      ['AGENT', 'MODEL', 'WINDOW', ...(waits ? ['READY'] : [])],
+      ...choices.map(({ provider, model, ready, reason }) => [
+        plain(provider),
+        oneLine(model.id) + (model.helperOnly ? ' (no tools)' : ''),
+        model.contextWindow === undefined ? '' : String(model.contextWindow),
+        ...(waits ? [ready ? 'yes' : `no: ${oneLine(reason ?? '')}`] : []),
+      ]),
+    ],
+    width,
+  )
+}
