@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { SignIn } from './sign-in.js'
+import type { ServerSignIn } from './sign-in.js'
 
 const LASTS_MS = 600_000
 
@@ -8,7 +8,7 @@ export interface Handshake {
   readonly id: string
   readonly capability: string
   readonly server: URL
-  readonly signIn: SignIn
+  readonly signIn: ServerSignIn
   readonly metadata?: URL
   readonly scope?: string
   readonly expiresAt: number

@@ -7,7 +7,7 @@ import { serverOf } from '../servers/config.js'
 import type { FinishedLogin, OAuthLogin } from './contract.js'
 import { guardedFetch, isLoopback } from './guarded-fetch.js'
 import { Handshakes, type Handshake } from './handshakes.js'
-import { SignIn } from './sign-in.js'
+import { ServerSignIn } from './sign-in.js'
 import type { SignInTokens } from './tokens.js'
 
 const HELLO = { jsonrpc: '2.0', id: 0, method: 'ping' }
@@ -49,7 +49,7 @@ export class Logins {
     const scope = scopes === undefined ? asked : String(scopes)
     const redirect = `${base}/capabilities/oauth/callback`
     const secret = entry.secrets.clientSecret
-    const signIn = new SignIn(
+    const signIn = new ServerSignIn(
       redirect,
       {
         server: server.url.href,

@@ -24,7 +24,7 @@ export interface StoredSignIn {
 export class PersonNeeded extends Error {}
 
 /** One sign-in to a server, as the library drives it: what it learns is here, until it is stored. */
-export class SignIn implements OAuthClientProvider {
+export class ServerSignIn implements OAuthClientProvider {
   readonly state_ = randomBytes(32).toString('base64url')
   readonly redirectUrl: string
   readonly clientMetadata: OAuthClientMetadata

@@ -2,7 +2,7 @@ import { Refusal, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Vault } from '../records/vault.js'
 import { guardedFetch } from './guarded-fetch.js'
-import { PersonNeeded, SignIn, type StoredSignIn } from './sign-in.js'
+import { PersonNeeded, ServerSignIn, type StoredSignIn } from './sign-in.js'
 
 /** The field that holds a sign-in, beside those of a connection's form. */
 const FIELD = 'oauth'
@@ -44,7 +44,7 @@ export class SignInTokens {
 
   async #refreshed(id: string, server: URL, stored: StoredSignIn): Promise<string | undefined> {
     const { auth } = await import('@modelcontextprotocol/client')
-    const signIn = new SignIn('http://127.0.0.1/', stored, {
+    const signIn = new ServerSignIn('http://127.0.0.1/', stored, {
       interactive: false,
       changed: changed => this.keep(id, changed),
     })

@@ -48,6 +48,7 @@ class RunningCall implements AskingCall {
   readonly #sessions: ServerSessions
   readonly #signal: AbortSignal
   readonly #silent = new AbortController()
+  readonly #over = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #progress = 0
@@ -60,10 +61,15 @@ class RunningCall implements AskingCall {
     void this.#run()
       .catch((error: unknown) => failed(this.#sentence(error)))
       .then(answer => {
+        this.#over.abort()
         clearTimeout(this.#timer)
         this.events.put(answer)
         this.events.end()
       })
+  }
+
+  get over(): AbortSignal {
+    return this.#over.signal
   }
 
   ask(question: ToolElicits): void {
