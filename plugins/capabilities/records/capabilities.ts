@@ -53,6 +53,7 @@ export class Capabilities {
     return Promise.all(
       entries.map(async entry => {
         const { id, kind, label, config, secrets, handler } = entry
+        const status = await this.#statuses.get(id, thorough => this.#probe(entry, thorough), ASK_MS)
         const tools = handler?.tools?.(id)
         const card = handler?.card?.(config)
         return {
@@ -60,7 +61,7 @@ export class Capabilities {
           kind,
           label,
           ...(card !== undefined && { card }),
-          status: await this.#statuses.get(id, thorough => this.#probe(entry, thorough), ASK_MS),
+          status,
           config: { ...config },
           secrets: [...secrets],
           ...(tools !== undefined && { tools }),
