@@ -4,7 +4,8 @@ import t from 'tap'
 import type { ApplyFrame, Capability } from '../../../plugins/capabilities/contract.js'
 import { folderOf, makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { realServer } from './servers-support.js'
+import { callTool, realServer, resultOf } from './servers-support.js'
+import { capabilitiesDaemon } from './support.js'
 
 const connect = async ({ client }: RunningDaemon, capability: Capability): Promise<ApplyFrame | undefined> => {
   let last: ApplyFrame | undefined
@@ -54,4 +55,23 @@ t.test('an attempt that a kill cut off leaves nothing', async t => {
   t.same((await second.client.call('GET /capabilities')).capabilities, [])
   t.notOk(existsSync(join(data, 'homes/programs/silent')))
   t.equal(await second.terminate(), 0)
+})
+
+t.test('in a process of its own the group connects, calls and cancels as in that of the daemon', async t => {
+  const { daemon, vault } = await capabilitiesDaemon(t, { apart: ['capabilities'] })
+  const config = {
+    transport: 'stdio',
+    command: `node ${realServer('everything')} stdio`,
+    env: 'TEAM=blue-team-7',
+  } as const
+  for await (const _ of await daemon.client.call('POST /capabilities', { id: 'every', kind: 'mcp', config })) continue
+  t.same([...vault.values], [['every/env', 'TEAM=blue-team-7']])
+  t.match(await resultOf(daemon, { server: 'every', name: 'get-env', input: {} }), { ok: true, text: /blue-team-7/ })
+  const stop = new AbortController()
+  const long = { server: 'every', name: 'trigger-long-running-operation', input: { duration: 60, steps: 60 } }
+  const began = Date.now()
+  const cut = callTool(daemon, long, () => stop.abort(), stop.signal)
+  await cut.catch(() => {})
+  t.ok(Date.now() - began < 20_000)
+  t.match(await resultOf(daemon, { server: 'every', name: 'echo', input: { message: 'still here' } }), { ok: true })
 })
