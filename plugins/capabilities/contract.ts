@@ -1,11 +1,13 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
-import type { CardCalls } from './cards/contract.js'
+import type { CatalogCalls } from './cards/contract.js'
+import type { LoginCalls } from './login/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
 export type * from './cards/contract.js'
+export type * from './login/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
 
@@ -142,7 +144,7 @@ export interface CapabilitiesEvents {
   'capability.removed': { id: string; kind: string }
 }
 
-export interface CapabilitiesCalls extends CapabilityServices, RecordCalls, ServerCalls, CardCalls {}
+export interface CapabilitiesCalls extends CapabilityServices, RecordCalls, ServerCalls, CatalogCalls, LoginCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

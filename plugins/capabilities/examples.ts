@@ -32,6 +32,24 @@ export const examples = (): Examples<CapabilitiesCalls> => ({
     output: { ok: true },
   },
   'GET /capabilities/{id}/status': { input: { id: 'opencode' }, output: STATUS },
+  'POST /capabilities/{id}/login': {
+    input: { id: 'tracker' },
+    output: {
+      kind: 'oauth',
+      url: 'https://sign-in.example.org/authorize?response_type=code',
+      handshake: '8a4f1e6c-3d52-4c7b-9b7e-0f6f3f1f2a90',
+      expiresAt: 1795385592400,
+      redirect: 'http://127.0.0.1:8787/capabilities/oauth/callback',
+    },
+  },
+  'POST /capabilities/{id}/login/finish': {
+    input: { id: 'tracker', handshake: '8a4f1e6c-3d52-4c7b-9b7e-0f6f3f1f2a90', code: 'c-1' },
+    output: { ok: true, status: STATUS },
+  },
+  'GET /capabilities/oauth/callback': {
+    input: { state: 'k0YbQm', code: 'c-1' },
+    output: '<p>You are signed in. You can close this page.',
+  },
   'GET /capabilities/catalog': {
     output: {
       cards: [

@@ -4,21 +4,36 @@ import { catalogFor } from './cards/catalog.js'
 import { cliKind, variablesOfCli } from './cards/cli-kind.js'
 import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
+import { loginCalls } from './login/calls.js'
+import { SignInTokens } from './login/tokens.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
 import type { KindHandler } from './records/kinds.js'
+import { Vault } from './records/vault.js'
 import { servers } from './servers/calls.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
 
 /** Connects outside systems and agent programs, and serves them to turns. */
 export const activate = async (host: Host): Promise<void> => {
+  const tokens = new SignInTokens(host, new Vault(host))
   const mcp = servers(host, {
+    tokens,
     entries: () => capabilities.entries,
     changed: (id, status) => capabilities.changed(id, status),
   })
   const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind()]
   const capabilities: Capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
+  const logins = loginCalls(host, {
+    entries: () => capabilities.entries,
+    vault: () => capabilities.vault,
+    tokens,
+    status: async id => {
+      const status = await capabilities.status(id)
+      await mcp.kind.signedIn(id)
+      return status
+    },
+  })
   host.boot('Connections', () => capabilities.recover())
 
   host.contribute('system.manifestProblems', async () => [
@@ -30,6 +45,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(calls, {
     ...mcp.calls,
+    ...logins,
     'GET /capabilities': async () => ({ capabilities: await capabilities.list(), recommendations: [] }),
     'POST /capabilities': (given, context) => capabilities.add(given, context),
     'DELETE /capabilities/{id}': ({ id }, context) => capabilities.remove(id, context),

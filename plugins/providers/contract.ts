@@ -124,7 +124,6 @@ export interface DefinedProviderCalls extends DefinitionServices {
     after?: string
   }): ChoicePage
 }
-}
 
 export const providers: Contract<DefinedProviderCalls> = {
   schema: () => typia.json.application<DefinedProviderCalls>(),

@@ -1,7 +1,8 @@
 import { type Caller, type Contract, type Host, refuse } from '../../sdk/index.js'
 import { ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
-import { type AgentProvider, type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
+import type { BuiltInProvider } from '../agent/contract.js'
+import { type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
 import type { ProviderDefinition } from './definitions/contract.js'
 import { Definitions } from './definitions/definitions.js'
 import { shippedDefinitions } from './definitions/shipped.js'
@@ -32,7 +33,7 @@ export const activate = async (host: Host): Promise<void> => {
   const catalogues = new ProviderCatalogues({ files: host.files, signal: host.signal, now: Date.now, changed: publish })
 
   /** The providers that need no definition. */
-  const running = async (): Promise<AgentProvider[]> => {
+  const running = async (): Promise<BuiltInProvider[]> => {
     if (!(await host.serves('agent.providers'))) return []
     const { providers: all } = await host.call('agent.providers')
     return all.filter(({ id }) => !id.includes('/') && !definitions.find(id))
@@ -136,10 +137,10 @@ const priceOf = ({ models: { prices = {} } }: ProviderDefinition, model: string)
 
 const plainRow = (id: string) => ({ id, label: id, efforts: [], badges: [] })
 
-const choicesOfAgent = ({ id, label, models }: AgentProvider): Choice[] =>
+const choicesOfAgent = ({ id, label, models }: BuiltInProvider): Choice[] =>
   models.map(model => ({ provider: id, providerLabel: label, model: plainRow(model), ready: true }))
 
-const rowOfAgent = ({ id, label, harnesses, models }: AgentProvider): ProviderRow => ({
+const rowOfAgent = ({ id, label, harnesses, models }: BuiltInProvider): ProviderRow => ({
   id,
   label,
   serving: 'script',

@@ -4,7 +4,7 @@ import { Refusal } from '../../../sdk/index.js'
 import { programHome } from '../../../sdk/node/wall/home.js'
 import type { AgentRuntime } from '../contract.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
-import { active, failing, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { greet } from './handshake.js'
 import { assertInstalled, programBehindWall, type ConnectedProgram } from './program-wall.js'
 import { commandWords, variablesOf } from './words.js'
@@ -56,17 +56,17 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
       const called = name === undefined ? program : `${name}${version === undefined ? '' : ` ${version}`}`
       report(`${called} speaks the Agent Client Protocol`)
       if (signIns.length > 0) report(`it signs in with: ${signIns.join(', ')}`)
-      return active()
+      return activeStatus()
     },
     probe: async (entry, signal, thorough): Promise<CapabilityStatus> => {
       try {
         const recent = Date.now() - (answered.get(entry.id) ?? 0) < TRUSTED_MS
         if (recent && !thorough) await assertInstalled(place, programOf(entry))
         else await meet(entry, signal)
-        return active()
+        return activeStatus()
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        return failing(error.message, error.reason === 'missing-program' ? 'missing-program' : 'crashed')
+        return failingStatus(error.message, error.reason === 'missing-program' ? 'missing-program' : 'crashed')
       }
     },
     recorded: async ({ id }) => void answered.set(id, Date.now()),

@@ -5,7 +5,7 @@ import { refuse } from '../../../sdk/index.js'
  *
  * Undefined: a quote is not closed, or a \ stands last.
  */
-export const wordsOf = (line: string): string[] | undefined => {
+export const splitWords = (line: string): string[] | undefined => {
   const words: string[] = []
   let word: string | undefined
   let quote = ''
@@ -32,7 +32,7 @@ export const wordsOf = (line: string): string[] | undefined => {
 /** The words of a field, of which there must be one. */
 export const commandWords = (field: string, line: string): [program: string, ...args: string[]] => {
   if (line.includes('\0')) refuse('invalid', `config.${field}: expected a command line without NUL characters`)
-  const words = wordsOf(line) ?? refuse('invalid', `config.${field}: expected every quote to be closed`)
+  const words = splitWords(line) ?? refuse('invalid', `config.${field}: expected every quote to be closed`)
   const [program = '', ...args] = words
   if (program === '') refuse('invalid', `config.${field}: expected a program, found nothing`)
   return [program, ...args]

@@ -1,12 +1,15 @@
 import type { CardCategory, CardField, CatalogCard } from './contract.js'
 
 /** What a card says of itself, without what is connected here. */
-export interface Card extends Pick<CatalogCard, 'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'> {
+export interface ConnectionCard extends Pick<
+  CatalogCard,
+  'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'
+> {
   readonly fields: readonly CardField[]
 }
 
 /** A command-line tool, as its card describes it. */
-export interface CliCard extends Card {
+export interface CliCard extends ConnectionCard {
   readonly kind: 'cli'
   /** Its program; a card without one needs none. */
   readonly program?: string
@@ -88,7 +91,7 @@ const CLI_CARDS: readonly CliCard[] = [
   },
 ]
 
-const OTHER_CARDS: readonly Card[] = [
+const OTHER_CARDS: readonly ConnectionCard[] = [
   {
     id: 'mcp',
     name: 'MCP server',
@@ -131,7 +134,7 @@ const OTHER_CARDS: readonly Card[] = [
 ]
 
 /** Every card, in the order of the catalogue. */
-export const CARDS: readonly (Card | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
+export const CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
 
 /** The groups of cards. */
 export const CATEGORIES: readonly CardCategory[] = [

@@ -1,5 +1,5 @@
 import type { Caller } from '../../../sdk/index.js'
-import type { Entry } from '../records/entries.js'
+import type { RecordedEntry } from '../records/entries.js'
 import { CARDS, CATEGORIES } from './cards.js'
 import type { Catalog } from './contract.js'
 
@@ -8,7 +8,7 @@ const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
   kind === 'session' && (role === 'maintainer' || role === 'owner')
 
 /** Every card, with what is connected of it for those who may know. */
-export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: readonly Entry[]): Catalog => ({
+export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: readonly RecordedEntry[]): Catalog => ({
   cards: CARDS.map(({ id, name, kind, category, description, hint, fields }) => {
     const instances = mayKnow(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)

@@ -2,7 +2,7 @@ import { refuse } from '../../../sdk/index.js'
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { ShownConfig } from '../records/contract.js'
-import { active, failing, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { cliCard, type CliCard } from './cards.js'
 
 const HOST = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$/
@@ -64,8 +64,11 @@ const addressOf = (url: string): void => {
 export const cliKind = (): KindHandler => {
   const state = async (card: CliCard) =>
     card.program === undefined || (await ownProgram(card.program)) !== undefined
-      ? active()
-      : failing(`the program ${card.program} is not installed: install it, or use the variables without it`, 'rebuild')
+      ? activeStatus()
+      : failingStatus(
+          `the program ${card.program} is not installed: install it, or use the variables without it`,
+          'rebuild',
+        )
   return {
     kind: 'cli',
     // A card that nobody knows may have any secret: what looks like one is treated so.

@@ -50,7 +50,7 @@ export interface Catalog {
 }
 
 /** What can be connected. */
-export interface CardCalls {
+export interface CatalogCalls {
   /**
    * List every card that could be connected, with its form.
    *

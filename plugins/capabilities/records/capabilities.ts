@@ -3,9 +3,9 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityGiven, CapabilityRecord } from '../contract.js'
 import { CapabilityFile, RESERVED, VAULTED } from './capability-file.js'
-import { connect, planOf, Steps, UNFINISHED, type ConnectingDeps, type Plan } from './connecting.js'
+import { connect, applyPlanOf, ApplySteps, UNFINISHED, type ConnectingDeps, type ApplyPlan } from './connecting.js'
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
-import { Entries, type Entry } from './entries.js'
+import { Entries, type RecordedEntry } from './entries.js'
 import type { ForwardedKind } from './forwards.js'
 import type { KindHandler } from './kinds.js'
 import { masked } from './masking.js'
@@ -53,6 +53,7 @@ export class Capabilities {
     return Promise.all(
       entries.map(async entry => {
         const { id, kind, label, config, secrets, handler } = entry
+        const status = await this.#statuses.get(id, thorough => this.#probe(entry, thorough), ASK_MS)
         const tools = handler?.tools?.(id)
         const card = handler?.card?.(config)
         return {
@@ -60,7 +61,7 @@ export class Capabilities {
           kind,
           label,
           ...(card !== undefined && { card }),
-          status: await this.#statuses.get(id, thorough => this.#probe(entry, thorough), ASK_MS),
+          status,
           config: { ...config },
           secrets: [...secrets],
           ...(tools !== undefined && { tools }),
@@ -80,7 +81,7 @@ export class Capabilities {
     this.#statuses.set(id, status)
   }
 
-  async #probe(entry: Entry, thorough: boolean): Promise<CapabilityStatus> {
+  async #probe(entry: RecordedEntry, thorough: boolean): Promise<CapabilityStatus> {
     const { id, handler, kind } = entry
     const inactive = (detail: string): CapabilityStatus => ({ state: 'inactive', detail, checkedAt: Date.now() })
     const forward = this.#forwards.get(kind)
@@ -108,11 +109,11 @@ export class Capabilities {
     try {
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
-      const steps = new Steps()
+      const steps = new ApplySteps()
       const config = given.config as ShownConfig
       const work = forward
         ? this.#forwarded(forward, { id, kind, config }, steps)
-        : this.#connected(await planOf(this.#deps, { id, config }, handler!, before), caller.actor, steps.report)
+        : this.#connected(await applyPlanOf(this.#deps, { id, config }, handler!, before), caller.actor, steps.report)
       void work.finally(release).then(
         status => steps.finish(id, status),
         error => steps.fail(error),
@@ -127,14 +128,14 @@ export class Capabilities {
   async #forwarded(
     forward: ForwardedKind,
     given: { id: string; kind: string; config: ShownConfig },
-    steps: Steps,
+    steps: ApplySteps,
   ): Promise<CapabilityStatus> {
     const { status, log } = await forward.apply(given)
     log.forEach(steps.report)
     return status
   }
 
-  async #connected(plan: Plan, actor: string, report: (message: string) => void): Promise<CapabilityStatus> {
+  async #connected(plan: ApplyPlan, actor: string, report: (message: string) => void): Promise<CapabilityStatus> {
     const { before, handler, entry } = plan
     const { id } = entry
     try {
@@ -162,7 +163,7 @@ export class Capabilities {
     }
   }
 
-  async #removed({ id, kind, secrets, handler }: Entry): Promise<void> {
+  async #removed({ id, kind, secrets, handler }: RecordedEntry): Promise<void> {
     if (secrets.length > 0) await this.vault.assertOpen()
     await this.#host.store.set(UNFINISHED + id, { kind })
     await this.#file.change(id, () => undefined)
@@ -237,7 +238,7 @@ export class Capabilities {
       if (problem && others.some(one => entry.secrets[one] === undefined)) refuse('conflict', problem.detail!)
       const kept = Object.fromEntries(others.map(one => [one, VAULTED]))
       const config = { ...before.config, ...kept, [name]: value }
-      const plan = await planOf(this.#deps, { id, config }, handler, before)
+      const plan = await applyPlanOf(this.#deps, { id, config }, handler, before)
       const status = await connect(this.#deps, plan, () => {})
       this.#statuses.set(id, status)
       this.#connectedNow(id, kind)
@@ -346,7 +347,7 @@ export class Capabilities {
   }
 }
 
-const recordOf = ({ id, kind, label, config, secrets }: Entry): CapabilityRecord => ({
+const recordOf = ({ id, kind, label, config, secrets }: RecordedEntry): CapabilityRecord => ({
   id,
   kind,
   label,

@@ -1,17 +1,17 @@
 import { Refusal, refuse, type Log, type Store } from '../../../sdk/index.js'
 import { VAULTED, type CapabilityFile } from './capability-file.js'
 import type { ApplyFrame, CapabilityStatus, ShownConfig } from './contract.js'
-import type { Entries, Entry } from './entries.js'
+import type { Entries, RecordedEntry } from './entries.js'
 import type { KindHandler, OpenEntry } from './kinds.js'
 import { masked } from './masking.js'
 import type { Vault } from './vault.js'
 
 /** What is to be connected, checked. */
-export interface Plan {
+export interface ApplyPlan {
   readonly entry: OpenEntry
   readonly handler: KindHandler
   /** The connection that is changed. */
-  readonly before?: Entry
+  readonly before?: RecordedEntry
   /** Values to store. */
   readonly stored: { readonly [field: string]: string }
 }
@@ -31,12 +31,12 @@ export const UNFINISHED = 'unfinished/'
 const APPLY_MS = 60_000
 
 /** Splits given fields into those that are shown and the values of secrets; what the marker stands for is looked up. */
-export const planOf = async (
+export const applyPlanOf = async (
   { vault }: Pick<ConnectingDeps, 'vault'>,
   { id, config }: { readonly id: string; readonly config: ShownConfig },
   handler: KindHandler,
-  before: Entry | undefined,
-): Promise<Plan> => {
+  before: RecordedEntry | undefined,
+): Promise<ApplyPlan> => {
   const fields = new Set(handler.secretFields(config))
   const shown: { [field: string]: string | number | boolean } = {}
   const secrets: { [field: string]: string } = {}
@@ -63,7 +63,7 @@ export const planOf = async (
 
 const MOST_SECRET = 65_536
 
-const kept = async (vault: Vault, id: string, field: string, before: Entry | undefined): Promise<string> => {
+const kept = async (vault: Vault, id: string, field: string, before: RecordedEntry | undefined): Promise<string> => {
   const value = before?.secrets.includes(field) ? await vault.get(id, field) : undefined
   return (
     value
@@ -76,7 +76,7 @@ const kept = async (vault: Vault, id: string, field: string, before: Entry | und
 /** Connects for real, then stores what is secret, then records it; until that, everything is as it was. */
 export const connect = async (
   deps: ConnectingDeps,
-  plan: Plan,
+  plan: ApplyPlan,
   report: (message: string) => void,
 ): Promise<CapabilityStatus> => {
   const { entry, handler, before } = plan
@@ -97,7 +97,7 @@ export const connect = async (
   }
 }
 
-const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: Plan): Promise<void> => {
+const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: ApplyPlan): Promise<void> => {
   const { entry, handler, before, stored } = plan
   const { id, config, secrets } = entry
   const undo: (() => Promise<void>)[] = []
@@ -128,7 +128,7 @@ const sentence = (error: unknown, { secrets }: OpenEntry): unknown => {
 }
 
 /** The steps of a connection as a stream, which may be left without stopping them. */
-export class Steps {
+export class ApplySteps {
   readonly #frames: ApplyFrame[] = []
   #wake: (() => void) | undefined
   #over = false

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
 import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
-import { failing, type KindHandler, type OpenEntry } from './kinds.js'
+import { failingStatus, type KindHandler, type OpenEntry } from './kinds.js'
 import type { Vault } from './vault.js'
 
 /** A connection as it is recorded, without values of its secrets. */
-export interface Entry {
+export interface RecordedEntry {
   readonly id: string
   readonly kind: string
   readonly label: string
@@ -18,7 +18,7 @@ export interface Entry {
 }
 
 /** A connection with its values, or why it cannot be used. */
-export interface Opened {
+export interface OpenedEntry {
   readonly entry: OpenEntry
   readonly problem?: CapabilityStatus
 }
@@ -45,20 +45,20 @@ export class Entries {
     this.#deps = deps
   }
 
-  async all(): Promise<Entry[]> {
+  async all(): Promise<RecordedEntry[]> {
     const { entries, problems, wrong } = await this.#deps.file.read()
     this.#tell([...problems, ...(wrong === undefined ? [] : [wrong])])
-    const found: Entry[] = []
+    const found: RecordedEntry[] = []
     for (const [id, entry] of entries) found.push(this.#entry(id, await this.#withoutValues(id, entry)))
     return found
   }
 
-  async find(id: string): Promise<Entry | undefined> {
+  async find(id: string): Promise<RecordedEntry | undefined> {
     return (await this.all()).find(entry => entry.id === id)
   }
 
   /** The connection of that id. 404: there is none. */
-  async get(id: string): Promise<Entry> {
+  async get(id: string): Promise<RecordedEntry> {
     return (await this.find(id)) ?? refuse('not-found', `there is no connection ${JSON.stringify(id.slice(0, 60))}`)
   }
 
@@ -74,11 +74,11 @@ export class Entries {
   }
 
   /** The values of a connection's secrets, unless the file sends them where no maintainer did. */
-  async open({ id, config, secrets: names, handler }: Entry): Promise<Opened> {
+  async open({ id, config, secrets: names, handler }: RecordedEntry): Promise<OpenedEntry> {
     if (handler && names.length > 0 && !(await this.#isSaved(id, config, handler)))
       return {
         entry: { id, config, secrets: {} },
-        problem: failing(
+        problem: failingStatus(
           `${FILE} was changed by hand to send its secrets elsewhere: save it with POST /capabilities to allow that`,
           'unauthorized',
         ),
@@ -89,7 +89,7 @@ export class Entries {
       if (value === undefined)
         return {
           entry: { id, config, secrets },
-          problem: failing(
+          problem: failingStatus(
             (await this.#deps.vault.isOpen())
               ? `its secret ${field} is not stored here: set it with POST /capabilities/${id}/secret`
               : `its secret ${field} cannot be read: open the store of secrets with POST /secrets/store`,
@@ -120,7 +120,7 @@ export class Entries {
     return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(config, handler)
   }
 
-  #entry(id: string, { kind, label, config }: FileEntry): Entry {
+  #entry(id: string, { kind, label, config }: FileEntry): RecordedEntry {
     const handler = this.#deps.kinds.get(kind)
     const fields = Object.entries(config)
     const secret = new Set(handler?.secretFields(config))

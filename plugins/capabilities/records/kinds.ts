@@ -41,10 +41,10 @@ export interface KindHandler {
 }
 
 /** The state of something that works. */
-export const active = (): CapabilityStatus => ({ state: 'active', checkedAt: Date.now() })
+export const activeStatus = (): CapabilityStatus => ({ state: 'active', checkedAt: Date.now() })
 
 /** The state of something that does not, with the reason as a sentence. */
-export const failing = (detail: string, code?: CapabilityStatus['code']): CapabilityStatus => ({
+export const failingStatus = (detail: string, code?: CapabilityStatus['code']): CapabilityStatus => ({
   state: code === 'sign-in' || code === 'rebuild' || code === 'starting' ? 'pending' : 'error',
   detail,
   ...(code && { code }),

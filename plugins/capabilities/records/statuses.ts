@@ -5,7 +5,7 @@ const MOST_MS = 300_000
 
 interface Known {
   status: CapabilityStatus
-  /** How often in a row it was found failing. */
+  /** How often in a row it was found failingStatus. */
   failures: number
 }
 

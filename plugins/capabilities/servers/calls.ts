@@ -3,12 +3,13 @@ import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityServices } from '../contract.js'
 import type { CapabilityStatus } from '../records/contract.js'
 import type { Entries } from '../records/entries.js'
-import { failing } from '../records/kinds.js'
+import { failingStatus } from '../records/kinds.js'
+import type { ServerConnectionDeps } from './connection.js'
 import type { ServerCalls } from './contract.js'
 import { pausedSentence } from './crashes.js'
 import { Elicitations } from './elicitations.js'
 import { McpKind, refuseTools } from './mcp-kind.js'
-import { Sessions } from './sessions.js'
+import { ServerSessions } from './sessions.js'
 import { mcpTools } from './tool-list.js'
 import { callTool } from './tool-call.js'
 import { TurnTools } from './turn-tools.js'
@@ -22,13 +23,14 @@ export interface Servers {
 }
 
 /** What the servers need of the connections, which need them too. */
-export interface Connections {
+export interface RecordedConnections {
   entries(): Entries
   changed(id: string, status: CapabilityStatus): void
+  readonly tokens: ServerConnectionDeps['tokens']
 }
 
 /** Serves the tools of connected servers. */
-export const servers = (host: Host, connections: Connections): Servers => {
+export const servers = (host: Host, connections: RecordedConnections): Servers => {
   const elicitations = new Elicitations()
   const told = (type: string, extra: { [field: string]: string | string[] }, error?: string) =>
     void record(host, {
@@ -38,11 +40,12 @@ export const servers = (host: Host, connections: Connections): Servers => {
       ...(error !== undefined && { error }),
       extra,
     })
-  const sessions: Sessions = new Sessions({
+  const sessions: ServerSessions = new ServerSessions({
     host,
     elicitations,
+    tokens: connections.tokens,
     crashed: (id, detail, paused) => {
-      connections.changed(id, failing(paused ? `${pausedSentence(id)} (${detail})` : detail, 'crashed'))
+      connections.changed(id, failingStatus(paused ? `${pausedSentence(id)} (${detail})` : detail, 'crashed'))
       told('capability.failed', { id, kind: 'mcp' }, detail)
     },
     toolsChanged: (id, connection) =>
@@ -60,7 +63,7 @@ export const servers = (host: Host, connections: Connections): Servers => {
     log: host.log,
     changed: (id, names) => told('capability.tools-changed', { id, kind: 'mcp', tools: names.slice(0, 50) }),
   })
-  const kind = new McpKind(host, sessions, turns)
+  const kind = new McpKind(host, sessions, turns, connections.tokens)
   const release = async (conversationId: string) => {
     turns.forget(conversationId)
     await sessions.release(conversationId)

@@ -76,6 +76,13 @@ const addressOf = (value: string): URL => {
   return url
 }
 
+/** Whether a person signs in to the server of a connection, where it asks for that. */
+export const signsIn = (entry: OpenEntry): boolean => {
+  const server = serverOf(entry)
+  const { auth } = entry.config
+  return server.kind === 'http' && server.headers.authorization === undefined && auth !== 'none' && auth !== 'token'
+}
+
 /** How long a call of a server may be silent. */
 export const timeoutOf = (config: ShownConfig): number => Number(config.timeoutMs ?? DEFAULT_TIMEOUT_MS)
 

@@ -1,11 +1,12 @@
-import type { Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
+import type { AuthProvider, Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
 import { Refusal, type Host } from '../../../sdk/index.js'
 import { addressesOf } from '../../../sdk/node/network/outbound.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { OpenEntry } from '../records/kinds.js'
 import { masked } from '../records/masking.js'
+import type { SignInTokens } from '../login/tokens.js'
 import { boundedFetch } from './bounded-fetch.js'
-import { serverOf, type HttpServer, type StdioServer } from './config.js'
+import { serverOf, signsIn, type HttpServer, type StdioServer } from './config.js'
 import type { McpInfo } from './contract.js'
 import { serverCommand } from './place.js'
 import { StdioTransport } from './stdio-transport.js'
@@ -16,7 +17,7 @@ const MOST_PAGES = 50
 
 /** Why a server cannot be used, with the code of its state. */
 export class ServerFailure extends Refusal {
-  readonly code: 'unreachable' | 'unauthorized' | 'crashed'
+  readonly code: 'unreachable' | 'unauthorized' | 'sign-in' | 'crashed'
 
   constructor(code: ServerFailure['code'], message: string, cause?: unknown) {
     super('dependency', message, { cause })
@@ -25,9 +26,11 @@ export class ServerFailure extends Refusal {
 }
 
 /** What a connection is opened with. */
-export interface ConnectionDeps {
+export interface ServerConnectionDeps {
   readonly host: Pick<Host, 'place' | 'call' | 'serves'>
   readonly entry: OpenEntry
+  /** Of people who signed in to the server. */
+  readonly tokens: Pick<SignInTokens, 'token'>
   readonly conversationId?: string
   readonly signal: AbortSignal
   /** The server asks a person something. */
@@ -39,7 +42,7 @@ export interface ConnectionDeps {
 type Library = typeof import('@modelcontextprotocol/client')
 
 /** One session with a server: a process of its own, or a session over HTTP. */
-export class Connection {
+export class ServerConnection {
   readonly client: Client
   readonly entry: OpenEntry
   readonly #transport: Transport
@@ -145,7 +148,7 @@ export class Connection {
  *
  * @throws A `ServerFailure`, or a refusal that names what is wrong with the config.
  */
-export const openConnection = async (deps: ConnectionDeps): Promise<Connection> => {
+export const openConnection = async (deps: ServerConnectionDeps): Promise<ServerConnection> => {
   const server = serverOf(deps.entry)
   const library = await import('@modelcontextprotocol/client')
   return server.kind === 'stdio' ? overStdio(deps, server, library) : overHttp(deps, server, library)
@@ -154,7 +157,7 @@ export const openConnection = async (deps: ConnectionDeps): Promise<Connection> 
 const CAPABILITIES = ['tools', 'resources', 'prompts', 'sampling', 'elicitation', 'logging'] as const
 const none = () => 0
 
-const clientFor = (library: Library, { elicit, toolsChanged }: ConnectionDeps): Client => {
+const clientFor = (library: Library, { elicit, toolsChanged }: ServerConnectionDeps): Client => {
   const client = new library.Client(
     { name: 'sandbox', version: '1' },
     {
@@ -169,21 +172,34 @@ const clientFor = (library: Library, { elicit, toolsChanged }: ConnectionDeps): 
   return client
 }
 
-const overStdio = async (deps: ConnectionDeps, server: StdioServer, library: Library): Promise<Connection> => {
+const overStdio = async (
+  deps: ServerConnectionDeps,
+  server: StdioServer,
+  library: Library,
+): Promise<ServerConnection> => {
   const { host, entry, conversationId, signal } = deps
   await assertInstalled(host.place, { id: entry.id, program: server.program })
   const transport = new StdioTransport(await serverCommand(host, entry.id, server, conversationId))
   return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
 }
 
-const overHttp = async (deps: ConnectionDeps, server: HttpServer, library: Library): Promise<Connection> => {
+const overHttp = async (
+  deps: ServerConnectionDeps,
+  server: HttpServer,
+  library: Library,
+): Promise<ServerConnection> => {
   const { host, entry, signal } = deps
   const { listeners } = await host.call('kernel.listeners')
   await addressesOf(server.url, { near: true, listeners }, signal).catch(error => {
     if (error instanceof Refusal) throw new ServerFailure('unreachable', error.message, error)
     throw new ServerFailure('unreachable', `${server.url.host} has no address (${(error as Error).message})`, error)
   })
-  const options = { requestInit: { headers: { ...server.headers } }, fetch: boundedFetch }
+  const authProvider = await authProviderFor(deps, server.url, library)
+  const options = {
+    requestInit: { headers: { ...server.headers } },
+    fetch: boundedFetch,
+    ...(authProvider && { authProvider }),
+  }
   const current = new library.StreamableHTTPClientTransport(server.url, options)
   try {
     return await connected(clientFor(library, deps), current, 'http', entry, library, signal)
@@ -194,6 +210,23 @@ const overHttp = async (deps: ConnectionDeps, server: HttpServer, library: Libra
       // The older transport was a guess: what the server said first is what helps.
       throw error
     })
+  }
+}
+
+/** The tokens of a sign-in, for each request anew; undefined: nobody signed in. */
+const authProviderFor = async (
+  { entry, tokens }: ServerConnectionDeps,
+  url: URL,
+  { UnauthorizedError }: Library,
+): Promise<AuthProvider | undefined> => {
+  if (!signsIn(entry)) return undefined
+  let sent = await tokens.token(entry.id, url)
+  if (sent === undefined) return undefined
+  return {
+    token: async () => (sent = await tokens.token(entry.id, url)),
+    onUnauthorized: async () => {
+      if ((await tokens.token(entry.id, url, sent)) === undefined) throw new UnauthorizedError()
+    },
   }
 }
 
@@ -208,8 +241,8 @@ const connected = async (
   entry: OpenEntry,
   library: Library,
   signal: AbortSignal,
-): Promise<Connection> => {
-  const connection = new Connection(client, transport, kind, entry, library)
+): Promise<ServerConnection> => {
+  const connection = new ServerConnection(client, transport, kind, entry, library)
   try {
     await client.connect(transport, { signal, timeout: HELLO_MS })
     return connection
@@ -225,13 +258,16 @@ const connected = async (
 const failureOf = async (
   error: unknown,
   transport: Transport,
-  { id, secrets }: OpenEntry,
+  entry: OpenEntry,
   { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError }: Library,
 ): Promise<ServerFailure> => {
   if (error instanceof ServerFailure) return error
+  const { id, secrets } = entry
   const crash = transport instanceof StdioTransport ? await transport.lost() : undefined
   if (crash !== undefined) return new ServerFailure('crashed', masked(`the server ${id} ${crash}`, secrets), error)
   const status = error instanceof SdkHttpError ? error.status : undefined
+  if ((error instanceof UnauthorizedError || status === 401) && signsIn(entry))
+    return new ServerFailure('sign-in', `the server ${id} asks to sign in: POST /capabilities/${id}/login`, error)
   if (error instanceof UnauthorizedError || status === 401 || status === 403)
     return new ServerFailure(
       'unauthorized',
@@ -253,8 +289,8 @@ const failureOf = async (
 
 /** Opens a connection for as long as something takes. */
 export const withConnection = async <T>(
-  deps: ConnectionDeps,
-  work: (connection: Connection) => Promise<T>,
+  deps: ServerConnectionDeps,
+  work: (connection: ServerConnection) => Promise<T>,
 ): Promise<T> => {
   const connection = await openConnection(deps)
   try {

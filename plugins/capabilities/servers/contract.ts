@@ -2,7 +2,7 @@ import type { Count } from '../../../sdk/types.js'
 import type { CapabilityId } from '../records/contract.js'
 
 /** A JSON Schema. */
-export interface InputSchema {
+export interface ServerInputSchema {
   [keyword: string]: unknown
 }
 /** A tool of a connected server. */
@@ -13,7 +13,7 @@ export interface McpTool {
   agentName: string
   title?: string
   description: string
-  input: InputSchema
+  input: ServerInputSchema
   /** The server says that it only reads, and a maintainer saved the connection when it did. */
   readOnly: boolean
   destructive: boolean

@@ -7,6 +7,8 @@ const MOST_MESSAGE = 4000
 
 /** A call of a tool while it runs, as far as questions of its server go. */
 export interface AskingCall {
+  /** Aborted when the call is over: nobody answers its questions then. */
+  readonly over: AbortSignal
   /** Puts a question before the person. */
   ask(question: ToolElicits): void
   /** The question is answered, or not asked any more. */
@@ -18,8 +20,9 @@ export class Elicitations {
   readonly #waiting = new Map<string, (answer: ElicitResult) => void>()
 
   /** Asks on behalf of a server, and answers what the person said; `cancel` when the signal says so. */
-  async ask(call: AskingCall, params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
+  async ask(call: AskingCall, params: ElicitRequest['params'], asked: AbortSignal): Promise<ElicitResult> {
     if (!('requestedSchema' in params)) return { action: 'decline' }
+    const signal = AbortSignal.any([asked, call.over])
     const id = randomUUID()
     const { promise, resolve } = Promise.withResolvers<ElicitResult>()
     const cancel = () => resolve({ action: 'cancel' })

@@ -3,12 +3,12 @@ import { rename, rm } from 'node:fs/promises'
 import { programHome } from '../../../sdk/node/wall/home.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
-import { active, failing, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { serverOf } from './config.js'
-import { ServerFailure, withConnection, type Connection } from './connection.js'
+import { ServerFailure, withConnection, type ServerConnection, type ServerConnectionDeps } from './connection.js'
 import { pausedSentence } from './crashes.js'
 import type { McpInfo } from './contract.js'
-import type { Sessions } from './sessions.js'
+import type { ServerSessions } from './sessions.js'
 import { mcpTools, type ServerTool } from './tool-list.js'
 import type { TurnTools } from './turn-tools.js'
 
@@ -28,10 +28,17 @@ export class McpKind implements KindHandler {
   readonly kind = 'mcp'
   readonly met = new Map<string, MetServer>()
   readonly #host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
-  readonly #sessions: Sessions
+  readonly #sessions: ServerSessions
   readonly #turns: TurnTools
+  readonly #tokens: ServerConnectionDeps['tokens']
 
-  constructor(host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>, sessions: Sessions, turns: TurnTools) {
+  constructor(
+    host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>,
+    sessions: ServerSessions,
+    turns: TurnTools,
+    tokens: ServerConnectionDeps['tokens'],
+  ) {
+    this.#tokens = tokens
     this.#host = host
     this.#sessions = sessions
     this.#turns = turns
@@ -61,19 +68,27 @@ export class McpKind implements KindHandler {
   async apply(entry: OpenEntry, report: (message: string) => void, signal: AbortSignal): Promise<CapabilityStatus> {
     const server = serverOf(entry)
     report(server.kind === 'stdio' ? `starting ${server.program} behind the wall` : `connecting to ${server.url.host}`)
-    const { tools, info } = await this.meet(entry, signal)
+    const met = await this.meet(entry, signal).catch((error: unknown) => {
+      if (error instanceof ServerFailure && error.code === 'sign-in') return error
+      throw error
+    })
+    if (met instanceof ServerFailure) {
+      report(met.message)
+      return failingStatus(met.message, met.code)
+    }
+    const { tools, info } = met
     const { name, version } = info.server ?? { name: entry.id, version: '' }
     report(`${name} ${version} speaks version ${info.protocol ?? 'unknown'} of the protocol over ${info.transport}`)
     const offered = mcpTools(entry.id, entry.config, tools, new Set()).filter(tool => tool.offered).length
     report(`it has ${tools.length} tools, of which ${offered} are offered`)
-    return active()
+    return activeStatus()
   }
 
   /** Connects anew, as no conversation, and ends that again. */
   meet(entry: OpenEntry, signal: AbortSignal): Promise<MetServer> {
     // As a turn meets it: some servers have more tools for a client that can be asked.
     const elicit = async () => ({ action: 'decline' as const })
-    return withConnection({ host: this.#host, entry, signal, elicit }, async connection => {
+    return withConnection({ host: this.#host, entry, tokens: this.#tokens, signal, elicit }, async connection => {
       const [tools, info] = [await connection.tools(signal), await connection.info(signal)]
       await connection.client.ping({ signal })
       const { pid: _, ...lasting } = info
@@ -81,6 +96,12 @@ export class McpKind implements KindHandler {
       this.met.set(entry.id, met)
       return met
     })
+  }
+
+  /** A person signed in: what the server says of its tools then is believed, as when it is connected. */
+  async signedIn(id: string): Promise<void> {
+    const met = this.met.get(id)
+    if (met && !(await this.#turns.knows(id))) await this.#turns.trust(id, met.tools)
   }
 
   /** The server said that it has other tools now. */
@@ -93,21 +114,23 @@ export class McpKind implements KindHandler {
     const { id } = entry
     try {
       if (thorough) this.#sessions.crashes.clear(id)
-      if (this.#sessions.crashes.paused(id)) return failing(pausedSentence(id), 'crashed')
+      if (this.#sessions.crashes.paused(id)) return failingStatus(pausedSentence(id), 'crashed')
       const live = await this.#sessions.live(id)
       if (live && !thorough) await ping(live, signal)
       else if (thorough || Date.now() - (this.met.get(id)?.at ?? 0) > TRUSTED_MS) await this.meet(entry, signal)
-      return active()
+      return activeStatus()
     } catch (error) {
-      if (error instanceof ServerFailure) return failing(error.message, error.code)
+      if (error instanceof ServerFailure) return failingStatus(error.message, error.code)
       if (error instanceof Refusal)
-        return failing(error.message, error.reason === 'missing-program' ? 'missing-program' : undefined)
+        return failingStatus(error.message, error.reason === 'missing-program' ? 'missing-program' : undefined)
       throw error
     }
   }
 
   async recorded({ id }: OpenEntry): Promise<void> {
-    await this.#turns.trust(id, this.met.get(id)?.tools ?? [])
+    const met = this.met.get(id)
+    if (met) await this.#turns.trust(id, met.tools)
+    else await this.#turns.distrust(id)
     await this.#sessions.endAll(id)
   }
 
@@ -138,7 +161,7 @@ export class McpKind implements KindHandler {
   }
 }
 
-const ping = async (connection: Connection, signal: AbortSignal): Promise<void> => {
+const ping = async (connection: ServerConnection, signal: AbortSignal): Promise<void> => {
   try {
     await connection.client.ping({ signal, timeout: PING_MS })
   } catch (error) {

@@ -1,43 +1,44 @@
 import { Refusal, type Host } from '../../../sdk/index.js'
 import type { OpenEntry } from '../records/kinds.js'
-import { openConnection, ServerFailure, type Connection } from './connection.js'
+import { openConnection, ServerFailure, type ServerConnection, type ServerConnectionDeps } from './connection.js'
 import { Crashes, pausedSentence } from './crashes.js'
 import type { AskingCall, Elicitations } from './elicitations.js'
 
 /** How long the servers of a conversation stay when no turn of it runs. */
 const IDLE_MS = 600_000
 
-export interface SessionsDeps {
+export interface ServerSessionsDeps {
   readonly host: Pick<Host, 'place' | 'call' | 'serves' | 'log' | 'signal'>
   readonly elicitations: Elicitations
+  readonly tokens: ServerConnectionDeps['tokens']
   /** A server ended by itself; `paused`: too often. */
   readonly crashed: (id: string, detail: string, paused: boolean) => void
-  readonly toolsChanged: (id: string, connection: Connection) => void
+  readonly toolsChanged: (id: string, connection: ServerConnection) => void
   readonly idleMs?: number
 }
 
 interface Session {
-  readonly opened: Promise<Connection>
+  readonly opened: Promise<ServerConnection>
   /** The calls that run on it, newest last. */
   readonly calls: AskingCall[]
 }
 
-/** The servers of each conversation: started at their first use, kept while turns of it run, and ended after a while. */
-export class Sessions {
+/** The servers of each conversation: started at first use, kept while turns of it run, and ended after a while. */
+export class ServerSessions {
   readonly crashes = new Crashes()
-  readonly #deps: SessionsDeps
+  readonly #deps: ServerSessionsDeps
   readonly #open = new Map<string, Map<string, Session>>()
   /** The turns that are known to run, by conversation. */
   readonly #runs = new Map<string, Set<string>>()
   readonly #idle = new Map<string, NodeJS.Timeout>()
 
-  constructor(deps: SessionsDeps) {
+  constructor(deps: ServerSessionsDeps) {
     this.#deps = deps
     deps.host.signal.addEventListener('abort', () => this.#stop(), { once: true })
   }
 
   /** The connection of a conversation to a server. */
-  async get(conversationId: string, entry: OpenEntry): Promise<Connection> {
+  async get(conversationId: string, entry: OpenEntry): Promise<ServerConnection> {
     const { id } = entry
     if (this.crashes.paused(id)) throw new ServerFailure('crashed', pausedSentence(id))
     const found = this.#open.get(conversationId)?.get(id)
@@ -62,7 +63,7 @@ export class Sessions {
   }
 
   /** The newest connection to a server that is open. */
-  async live(id: string): Promise<Connection | undefined> {
+  async live(id: string): Promise<ServerConnection | undefined> {
     const found = [...this.#open.values()].flatMap(sessions => sessions.get(id) ?? []).at(-1)
     const connection = await found?.opened.catch(() => undefined)
     return connection?.closed ? undefined : connection
@@ -97,7 +98,7 @@ export class Sessions {
   }
 
   /** Ends a connection that failed: the next use opens another one. */
-  async drop(conversationId: string, id: string, connection: Connection): Promise<void> {
+  async drop(conversationId: string, id: string, connection: ServerConnection): Promise<void> {
     const session = this.#open.get(conversationId)?.get(id)
     if ((await session?.opened.catch(() => undefined)) === connection) this.#forget(conversationId, id, session!)
     await connection.close().catch(() => {})
@@ -117,12 +118,13 @@ export class Sessions {
   }
 
   #start(conversationId: string, entry: OpenEntry): Session {
-    const { host, elicitations, toolsChanged } = this.#deps
+    const { host, elicitations, tokens, toolsChanged } = this.#deps
     const { id } = entry
     const calls: AskingCall[] = []
     const opened = openConnection({
       host,
       entry,
+      tokens,
       conversationId,
       signal: host.signal,
       // A question comes while a call runs; of several, the newest is the likeliest to have caused it.
@@ -145,7 +147,7 @@ export class Sessions {
     return session
   }
 
-  async #watch(conversationId: string, connection: Connection, session: Session): Promise<void> {
+  async #watch(conversationId: string, connection: ServerConnection, session: Session): Promise<void> {
     const { id } = connection.entry
     await connection.over
     this.#forget(conversationId, id, session)

@@ -5,9 +5,9 @@ import type { ToolAnswered, ToolAsked, ToolElicits, ToolPicture, ToolProgress } 
 import type { OpenEntry } from '../records/kinds.js'
 import { masked } from '../records/masking.js'
 import { timeoutOf } from './config.js'
-import type { Connection } from './connection.js'
+import type { ServerConnection } from './connection.js'
 import type { AskingCall } from './elicitations.js'
-import type { Sessions } from './sessions.js'
+import type { ServerSessions } from './sessions.js'
 import type { TurnTools } from './turn-tools.js'
 
 const MOST_TEXT = 1024 * 1024
@@ -24,7 +24,7 @@ const failed = (text: string): ToolAnswered => ({ kind: 'result', ok: false, tex
 
 /** Calls a tool that the turn was offered: its progress, the questions of its server, and last its answer. */
 export async function* callTool(
-  { turns, sessions }: { readonly turns: TurnTools; readonly sessions: Sessions },
+  { turns, sessions }: { readonly turns: TurnTools; readonly sessions: ServerSessions },
   asked: ToolAsked,
   signal: AbortSignal,
 ): AsyncGenerator<CallEvent, void> {
@@ -45,14 +45,15 @@ class RunningCall implements AskingCall {
   readonly events = new Inbox<CallEvent>({ full: Infinity, room: 0, pause: () => {}, resume: () => {} })
   readonly #asked: ToolAsked
   readonly #entry: OpenEntry
-  readonly #sessions: Sessions
+  readonly #sessions: ServerSessions
   readonly #signal: AbortSignal
   readonly #silent = new AbortController()
+  readonly #over = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #progress = 0
 
-  constructor(asked: ToolAsked, entry: OpenEntry, sessions: Sessions, signal: AbortSignal) {
+  constructor(asked: ToolAsked, entry: OpenEntry, sessions: ServerSessions, signal: AbortSignal) {
     this.#asked = asked
     this.#entry = entry
     this.#sessions = sessions
@@ -60,10 +61,15 @@ class RunningCall implements AskingCall {
     void this.#run()
       .catch((error: unknown) => failed(this.#sentence(error)))
       .then(answer => {
+        this.#over.abort()
         clearTimeout(this.#timer)
         this.events.put(answer)
         this.events.end()
       })
+  }
+
+  get over(): AbortSignal {
+    return this.#over.signal
   }
 
   ask(question: ToolElicits): void {
@@ -92,7 +98,7 @@ class RunningCall implements AskingCall {
     }
   }
 
-  async #on(connection: Connection): Promise<ToolAnswered> {
+  async #on(connection: ServerConnection): Promise<ToolAnswered> {
     const { conversationId, server, name, input } = this.#asked
     const over = this.#sessions.calling(conversationId, server, this)
     this.#listen()

@@ -1,10 +1,10 @@
 import { Refusal, type Log, type Store } from '../../../sdk/index.js'
 import type { ConnectedTool, ConnectedTools, ToolsAsked } from '../contract.js'
-import type { Entries, Entry } from '../records/entries.js'
+import type { Entries, RecordedEntry } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
-import type { Connection } from './connection.js'
+import type { ServerConnection } from './connection.js'
 import { agentNameOf, digestOf, mcpTools, type ServerTool } from './tool-list.js'
-import type { Sessions } from './sessions.js'
+import type { ServerSessions } from './sessions.js'
 
 const MOST_RUNS = 8
 const TRUSTED = 'read-only/'
@@ -23,7 +23,7 @@ export interface TurnOffers {
 
 export interface TurnToolsDeps {
   readonly entries: Pick<Entries, 'all' | 'open'>
-  readonly sessions: Sessions
+  readonly sessions: ServerSessions
   readonly store: Pick<Store, 'get' | 'set' | 'delete'>
   readonly signal: AbortSignal
   readonly log: Log
@@ -79,6 +79,11 @@ export class TurnTools {
     this.#seen.delete(id)
   }
 
+  /** Whether a maintainer saved it while its tools were known. */
+  async knows(id: string): Promise<boolean> {
+    return (await this.#deps.store.get<string[]>(TRUSTED + id)) !== undefined
+  }
+
   async trusted(id: string): Promise<ReadonlySet<string>> {
     return new Set(await this.#deps.store.get<string[]>(TRUSTED + id))
   }
@@ -107,7 +112,7 @@ export class TurnTools {
   }
 
   /** The server says that its tools changed: turns that run keep theirs, and the next ones get the new. */
-  async refresh(id: string, connection: Connection): Promise<readonly ServerTool[]> {
+  async refresh(id: string, connection: ServerConnection): Promise<readonly ServerTool[]> {
     const tools = await connection.tools(this.#deps.signal)
     this.see(id, tools)
     return tools
@@ -128,7 +133,7 @@ export class TurnTools {
     return { offers, problems: found.flatMap(({ problem }) => problem ?? []) }
   }
 
-  async #ofServer(conversationId: string, found: Entry): Promise<{ offers?: Offer[]; problem?: string }> {
+  async #ofServer(conversationId: string, found: RecordedEntry): Promise<{ offers?: Offer[]; problem?: string }> {
     const { id, config } = found
     try {
       const { entry, problem } = await this.#deps.entries.open(found)
@@ -149,7 +154,7 @@ export class TurnTools {
     }
   }
 
-  async #toolsOf(id: string, connection: Connection): Promise<readonly ServerTool[]> {
+  async #toolsOf(id: string, connection: ServerConnection): Promise<readonly ServerTool[]> {
     try {
       const over = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(PATIENCE_MS)])
       const tools = await connection.tools(over)

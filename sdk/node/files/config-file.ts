@@ -25,8 +25,8 @@ const unusable = (wrong: string): KeptConfig => ({ ...NOTHING, wrong })
 const CLOSED = new Set(['EACCES', 'EPERM', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR'])
 
 /**
- * A file of settings in the workspace, which holds a JSON object: read with care, since anybody may have written it, and
- * written in one step.
+ * A file of settings in the workspace, which holds a JSON object: read with care, since anybody may have written it,
+ * and written in one step.
  */
 export class ConfigFile {
   readonly #workspace: string
@@ -125,7 +125,8 @@ export class ConfigFile {
     if (isClosed(error))
       return new Refusal(
         'dependency',
-        `${this.#name} could not be written (${codeOf(error)}), so nothing was: open its folder for writing and try again`,
+        `${this.#name} could not be written (${codeOf(error)}), so nothing was: `
+          + 'open its folder for writing and try again',
         { cause: error },
       )
     // Its folders are made where they are missing, so what is missing is the workspace.

@@ -20,7 +20,11 @@ let description = 'as it was'
 require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
   const { id, method, params } = JSON.parse(line)
   const answer = result => say({ id, result })
-  if (method === 'initialize') return answer({ protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'scripted', version: '1' } })
+  if (method === 'initialize') {
+    const { protocolVersion } = params
+    const capabilities = { tools: { listChanged: true } }
+    return answer({ protocolVersion, capabilities, serverInfo: { name: 'scripted', version: '1' } })
+  }
   if (method === 'ping') return answer({})
   ${cases}
 })
@@ -70,7 +74,8 @@ t.test('a hint of reading only that comes later is not believed until a maintain
     daemon,
     'hints',
     tools(
-      "tool('always', 'reads', { annotations: { readOnlyHint: true } }), tool('later', 'writes', { annotations: { readOnlyHint: require('node:fs').existsSync('later') } })",
+      `tool('always', 'reads', { annotations: { readOnlyHint: true } }),
+      tool('later', 'writes', { annotations: { readOnlyHint: require('node:fs').existsSync('later') } })`,
     ),
   )
   await add(daemon, stdio(command))
@@ -101,7 +106,8 @@ t.test('names that models cannot take become ones they can, all different', asyn
         daemon,
         'names',
         tools(
-          `tool('a.b', ''), tool('a/b', ''), tool('a_b', ''), tool('${long}1', ''), tool('${long}2', ''), tool('bad name', ''), tool('a.b', 'twice')`,
+          `tool('a.b', ''), tool('a/b', ''), tool('a_b', ''), tool('${long}1', ''), tool('${long}2', ''),
+          tool('bad name', ''), tool('a.b', 'twice')`,
         ),
       ),
     ),

@@ -81,6 +81,19 @@ t.test('a question of the server is asked and answered', async t => {
   })
   t.match(declined.at(-1), { kind: 'result', text: /decline/i })
   t.match(await refusalOf(() => inner(daemon, 'mcp.answer', { id: 'x', action: 'cancel' })), { status: 404 })
+  const stop = new AbortController()
+  let question = ''
+  const cut = await callTool(
+    daemon,
+    asked,
+    event => {
+      if (event.kind === 'elicit') question = event.id
+      stop.abort()
+    },
+    stop.signal,
+  )
+  t.match(cut.at(-1), { kind: 'result', ok: false, text: /was cancelled/ })
+  t.match(await refusalOf(() => inner(daemon, 'mcp.answer', { id: question, action: 'cancel' })), { status: 404 })
 })
 
 t.test('a killed server fails its call, the next starts it again, and three crashes pause it', async t => {

@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair } from 'jose'
+import t, { type Test } from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import type { Support } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { resultOf, TURN } from './servers-support.js'
+import { add, capabilitiesDaemon, inner } from './support.js'
+
+interface IssuedToken {
+  destroy(): Promise<void>
+}
+/** As much of the library of the authorization server as is used here; it brings no types. */
+interface Provider {
+  callback(): RequestListener
+  readonly AccessToken: { find(token: string): Promise<IssuedToken | undefined> }
+  readonly RefreshToken: { find(token: string): Promise<IssuedToken | undefined> }
+  on(event: string, listener: (token: { jti: string }) => void): void
+}
+
+const listening = async (t: Test): Promise<{ url: string; serve: (listener: RequestListener) => void }> => {
+  let serve: RequestListener = (_, response) => void response.end()
+  const server = createServer((request, response) => serve(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    serve: listener => (serve = listener),
+  }
+}
+
+/** A server that asks for a sign-in, and a real authorization server with dynamic registration. */
+const signedInServer = async (t: Test, ttl = 3600) => {
+  const issuer = await listening(t)
+  const resource = await listening(t)
+  const url = `${resource.url}/mcp`
+  const library = 'oidc-provider'
+  const { default: Made } = (await import(library)) as { default: new (issuer: string, config: object) => Provider }
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+  const provider = new Made(issuer.url, {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'k', use: 'sig', alg: 'RS256' }] },
+    cookies: { keys: [randomBytes(16).toString('hex')] },
+    scopes: ['mcp', 'offline_access'],
+    features: {
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({ scope: 'mcp', accessTokenFormat: 'opaque', accessTokenTTL: ttl }),
+        useGrantedResource: () => true,
+      },
+    },
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
+    findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  })
+  issuer.serve(provider.callback())
+  const refreshTokens: string[] = []
+  provider.on('refresh_token.saved', ({ jti }) => refreshTokens.push(jti))
+  const accepted: string[] = []
+  resource.serve(async (request, response) => {
+    if (request.url?.startsWith('/.well-known/oauth-protected-resource')) {
+      response.setHeader('content-type', 'application/json')
+      const metadata = {
+        resource: url,
+        authorization_servers: [issuer.url],
+        scopes_supported: ['mcp', 'offline_access'],
+      }
+      return response.end(JSON.stringify(metadata))
+    }
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
+    if (token === undefined || !(await provider.AccessToken.find(token))) {
+      const metadata = `${resource.url}/.well-known/oauth-protected-resource/mcp`
+      return response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end()
+    }
+    accepted.push(token)
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    let body = ''
+    for await (const piece of request) body += piece
+    const { id, method, params } = JSON.parse(body) as {
+      id?: number
+      method: string
+      params?: { protocolVersion: string }
+    }
+    if (id === undefined) return response.writeHead(202).end()
+    const results: { [method: string]: object } = {
+      initialize: {
+        protocolVersion: params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'guarded', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'who', description: '', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [{ type: 'text', text: 'you' }] },
+    }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }))
+  })
+  return { url, provider, accepted, refreshTokens }
+}
+
+/** Signs in as a browser does; answers the address it is sent to at the end, which is not visited. */
+const browse = async (start: string, redirect: string): Promise<string> => {
+  const cookies = new Map<string, string>()
+  const visit = async (url: string, form?: { [field: string]: string }): Promise<string> => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    })
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
+      cookies.set(name, value)
+    }
+    const next = response.headers.get('location')
+    if (!next) throw new Error(`${response.status} ${await response.text()}`)
+    return new URL(next, url).href
+  }
+  let at = await visit(start)
+  while (!at.startsWith(redirect)) {
+    const consents = cookies.has('_session')
+    at = at.includes('/interaction/')
+      ? await visit(at, consents ? { prompt: 'consent' } : { prompt: 'login', login: 'ada', password: 'any' })
+      : await visit(at)
+  }
+  return at
+}
+
+const connected = async (t: Test, ttl?: number) => {
+  const { daemon, vault } = await capabilitiesDaemon(t)
+  const server = await signedInServer(t, ttl)
+  const frames = await add(daemon, { id: 'guarded', kind: 'mcp', config: { url: server.url } })
+  t.match(frames.at(-1), { kind: 'result', status: { state: 'pending', code: 'sign-in' } })
+  return { daemon, vault, server }
+}
+const login = (daemon: Support) => daemon.client.call('POST /capabilities/{id}/login', { id: 'guarded' })
+const status = (daemon: Support) => daemon.client.call('GET /capabilities/{id}/status', { id: 'guarded' })
+const who = { server: 'guarded', name: 'who', input: {} }
+
+t.test('a person signs in, and the tools are there', async t => {
+  const { daemon, vault, server } = await connected(t)
+  t.match(await inner(daemon, 'mcp.tools', TURN), { tools: exactly(), problems: exactly(/asks to sign in/) })
+  const { url, redirect } = await login(daemon)
+  const { searchParams } = new URL(url)
+  t.equal(searchParams.get('code_challenge_method'), 'S256')
+  t.equal(searchParams.get('resource'), server.url)
+  t.equal(Buffer.from(searchParams.get('state') ?? '', 'base64url').length, 32)
+  const back = await browse(url, redirect)
+  const page = await fetch(back)
+  t.equal(page.status, 200)
+  t.match(await page.text(), /You are signed in/)
+  t.match(await status(daemon), { state: 'active' })
+  t.match(await resultOf(daemon, { ...who, run: 'r-2' }), { ok: true, text: 'you' })
+  t.same([...vault.values.keys()], ['guarded/oauth'])
+  const again = await fetch(back)
+  t.equal(again.status, 400)
+  const shown = JSON.stringify([await daemon.client.call('GET /capabilities'), daemon.logged])
+  t.ok(server.accepted.length > 0 && server.accepted.every(token => !shown.includes(token)))
+  t.same(await daemon.client.call('DELETE /capabilities/{id}', { id: 'guarded' }), { ok: true })
+  t.equal(vault.values.size, 0)
+})
+
+t.test('a token that ends is refreshed without a person, and a revoked sign-in asks for one', async t => {
+  const { daemon, server } = await connected(t, 61)
+  const { url, redirect } = await login(daemon)
+  t.equal((await fetch(await browse(url, redirect))).status, 200)
+  await new Promise(resolve => setTimeout(resolve, 1500))
+  const before = server.accepted.at(-1)
+  t.match(await status(daemon), { state: 'active' })
+  t.not(server.accepted.at(-1), before)
+  for (const jti of server.refreshTokens) await (await server.provider.RefreshToken.find(jti))?.destroy()
+  await new Promise(resolve => setTimeout(resolve, 1500))
+  t.match(await status(daemon), { state: 'pending', code: 'sign-in' })
+  t.match(await resultOf(daemon, who), { ok: false })
+})
+
+t.test('a sign-in is completed by hand, or abandoned', async t => {
+  const { daemon, vault } = await connected(t)
+  const { url, redirect, handshake } = await login(daemon)
+  const finish = (body: object) =>
+    daemon.client.call('POST /capabilities/{id}/login/finish', { id: 'guarded', handshake, ...body })
+  const redirectUrl = await browse(url, redirect)
+  const code = new URL(redirectUrl).searchParams.get('code')!
+  for (const body of [
+    {},
+    { code, redirectUrl },
+    { redirectUrl: redirectUrl.replace(/state=[^&]+/, 'state=x') },
+    { code },
+  ])
+    t.match(await refusalOf(() => finish(body)), { status: 400 }, Object.keys(body).join())
+  t.match(await refusalOf(() => finish({ handshake: 'x', code })), { status: 404 })
+  t.equal(vault.values.size, 0)
+  t.match(await finish({ redirectUrl }), { ok: true, status: { state: 'active' } })
+  t.match(await finish({ redirectUrl }), { ok: true, status: { state: 'active' } })
+  const other = await login(daemon)
+  t.match(await finish({ handshake: other.handshake, cancel: true }), { ok: true })
+  t.match(await refusalOf(() => finish({ handshake: other.handshake, code })), { status: 404 })
+})
+
+t.test(
+  'signing in is refused without a credential, with a token, and where there is nothing to sign in to',
+  async t => {
+    const { daemon } = await capabilitiesDaemon(t)
+    const { token } = await daemon.token('land')
+    for (const path of ['/capabilities/x/login', '/capabilities/x/login/finish']) {
+      const body = JSON.stringify({ handshake: 'h', cancel: true })
+      const headers = { 'content-type': 'application/json' }
+      t.equal((await fetch(daemon.url + path, { method: 'POST', body, headers })).status, 401)
+      const controlled = { ...headers, 'x-sandbox-control': token }
+      t.equal((await fetch(daemon.url + path, { method: 'POST', body, headers: controlled })).status, 403)
+      t.equal((await daemon.fetch(path, { method: 'POST', body })).status, 404)
+    }
+    await add(daemon, { id: 'x', kind: 'cli', config: { provider: 'github', token: 'abc' } })
+    t.equal((await daemon.fetch('/capabilities/x/login', { method: 'POST', body: '{}' })).status, 409)
+    t.equal((await daemon.fetch('/capabilities/x/login', { method: 'POST', body: '{"kind":"dance"}' })).status, 400)
+  },
+)
+
+t.test('states that nobody waits for are refused, and then not looked at', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const callback = (query: string) => fetch(`${daemon.url}/capabilities/oauth/callback${query}`)
+  t.equal((await callback('')).status, 400)
+  for (let at = 0; at < 30; at++) t.equal((await callback(`?state=s-${at}&code=c`)).status, 400)
+  t.equal((await callback('?state=s&code=c')).status, 429)
+})
