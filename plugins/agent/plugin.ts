@@ -42,6 +42,8 @@ import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
 import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
+import { recordCalls } from './records/calls.js'
+import { Records } from './records/records.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
@@ -214,6 +216,16 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
+  const records = new Records({
+    conversations,
+    transcripts,
+    anchors,
+    search,
+    decisions,
+    look,
+    log,
+    clear: id => commands.forget(id),
+  })
   const board = new Board({
     engine,
     conversations,
@@ -240,6 +252,7 @@ export const activate = async (host: Host): Promise<void> => {
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
+    await records.recover()
     await restart({
       engine,
       conversations,
@@ -321,6 +334,7 @@ export const activate = async (host: Host): Promise<void> => {
         look,
       }),
       ...providerCalls(providers),
+      ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),
     }),
