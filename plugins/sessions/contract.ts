@@ -1,7 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Ok } from '../../sdk/types.js'
-import type { RecordState, Session, SessionRow } from '../agent/contract.js'
+import type { SessionState, PastSession, SessionRow } from '../agent/contract.js'
 
 /** One page of past sessions, newest first. */
 export interface SessionPage {
@@ -27,7 +27,7 @@ export interface SessionCalls {
   'GET /sessions'(input: {
     query?: string & tags.MaxLength<200>
     caseSensitive?: boolean
-    state?: RecordState
+    state?: SessionState
     /** 50 when left out. */
     limit?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<500>
     before?: string & tags.MaxLength<100>
@@ -46,7 +46,7 @@ export interface SessionCalls {
     id: string
     limit?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<1000>
     before?: Count
-  }): Session
+  }): PastSession
 
   /**
    * Delete one record for good: what was said, its words in the index and the logs of its commands.

@@ -5,7 +5,7 @@ import type { RecordPlace } from '../agent/contract.js'
 export const cursorOf = ({ updatedAt, id }: RecordPlace): string => `${updatedAt}.${id}`
 
 /** The place that a word names; refuses one that no page gave. */
-export const placeOf = (cursor: string): RecordPlace => {
+export const placeOfCursor = (cursor: string): RecordPlace => {
   const [, updatedAt, id] = /^(\d{1,16})\.([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})$/.exec(cursor) ?? []
   if (updatedAt === undefined || id === undefined)
     return refuse('invalid', `before: expected the next of a page, found ${JSON.stringify(cursor)}`, {

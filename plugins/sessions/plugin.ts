@@ -1,7 +1,7 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { record } from '../../sdk/node/record/record.js'
 import { sessionsContract, type SessionCalls } from './contract.js'
-import { cursorOf, placeOf } from './cursor.js'
+import { cursorOf, placeOfCursor } from './cursor.js'
 import { examples } from './examples.js'
 
 export const contract: Contract<SessionCalls> = { ...sessionsContract, examples }
@@ -20,7 +20,7 @@ export const activate = async (host: Host): Promise<void> => {
           ...(words && { query: words }),
           ...(caseSensitive !== undefined && { caseSensitive }),
           ...(state !== undefined && { state }),
-          ...(before !== undefined && { before: placeOf(before) }),
+          ...(before !== undefined && { before: placeOfCursor(before) }),
         },
         { as: context, signal: context.signal },
       )

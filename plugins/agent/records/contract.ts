@@ -5,7 +5,7 @@ import type { TranscriptMessage } from '../conversations/record.js'
 import type { ConversationId, Harness, ProviderId } from '../turn/frames.js'
 
 /** Where a conversation is: on the board, archived, or only its record is left. */
-export type RecordState = 'live' | 'archived' | 'discarded'
+export type SessionState = 'live' | 'archived' | 'discarded'
 
 /** One conversation of all that were ever recorded. */
 export interface SessionRow {
@@ -14,7 +14,7 @@ export interface SessionRow {
   title: string
   updatedAt: Millis
   startedAt: Millis
-  state: RecordState
+  state: SessionState
   provider: ProviderId
   harness: Harness
   model?: string
@@ -39,7 +39,7 @@ export interface RecordPage {
   indexing: boolean
 }
 /** One record in full. */
-export interface Session extends SessionRow {
+export interface PastSession extends SessionRow {
   messages: TranscriptMessage[]
 }
 
@@ -49,13 +49,13 @@ export interface RecordCalls {
   'agent.records'(input: {
     query?: string
     caseSensitive?: boolean
-    state?: RecordState
+    state?: SessionState
     limit: Positive
     before?: RecordPlace
   }): RecordPage
 
   /** One record with its rows: all, or with `limit` the last ones before index `before`. */
-  'agent.record'(input: { id: string; limit?: Positive; before?: Count }): Session
+  'agent.record'(input: { id: string; limit?: Positive; before?: Count }): PastSession
 
   /** Deletes the record of a discarded conversation for good, and answers what it was called. */
   'agent.forget'(input: { id: string }): { title: string & tags.MinLength<1> }

@@ -9,7 +9,7 @@ import { withCheckpoints, type Anchors } from '../conversations/anchors.js'
 import type { Conversations, RecordedConversation } from '../conversations/conversations.js'
 import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
-import type { RecordCalls, RecordPage, RecordPlace, Session, SessionRow } from './contract.js'
+import type { RecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
 
 /** What records stand on. */
 export interface RecordsDeps {
@@ -61,7 +61,7 @@ export class Records {
   }
 
   /** One record in full, or a stretch of it. */
-  async get(id: string, caller: Caller, limit?: number, before?: number): Promise<Session> {
+  async get(id: string, caller: Caller, limit?: number, before?: number): Promise<PastSession> {
     const { anchors, transcripts } = this.#deps
     const recorded = await this.#visible(id, caller)
     assertReads(caller, recorded)
