@@ -16,6 +16,7 @@ import { agentsVerb, diff, discard, land } from './fleet.js'
 import { programHelp, verbHelp } from './help.js'
 import { login } from './login.js'
 import { logsVerb } from './logs.js'
+import { machine } from './machine.js'
 import { members } from './members.js'
 import { network } from './network.js'
 import { SELF } from './own-name.js'
@@ -64,6 +65,7 @@ export const VERBS: readonly Verb[] = [
   activityVerb,
   logsVerb,
   usage,
+  machine,
   wall,
   network,
   bundle,
