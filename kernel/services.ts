@@ -1,6 +1,6 @@
 import { isStream } from '../sdk/wire.js'
 import { isPosition, type Context } from '../sdk/contract.js'
-import type { Answer, AppendOptions, Link, Log, Store } from '../sdk/host.js'
+import type { Answer, AppendOptions, Link, Log, ReadOptions, Store } from '../sdk/host.js'
 import { refuse } from '../sdk/refusal.js'
 import type { Boot } from './boot.js'
 import type { Calls, Principal } from './calls.js'
@@ -42,6 +42,7 @@ interface Asked {
   to: string
   entries: unknown[]
   flush?: AppendOptions['flush']
+  damaged?: ReadOptions['damaged']
   tail: { event: 'message' | 'done' | 'error'; data: unknown }[]
   after: number
   prefix: string
@@ -144,7 +145,7 @@ export class PluginLink implements Link {
       case 'host.journal.close':
         return journals.close(journal, asked.tail)
       case 'host.journal.read':
-        return journals.read(journal, asked.after)
+        return journals.read(journal, asked.after, { ...(asked.damaged !== undefined && { damaged: asked.damaged }) })
       case 'host.journal.stat':
         return journals.stat(journal)
       case 'host.journal.rewrite':

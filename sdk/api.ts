@@ -7,6 +7,7 @@ import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
+import type { SessionCalls } from '../plugins/sessions/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
 import type {
   BundlePart,
@@ -30,6 +31,7 @@ export interface Api
     EndpointCalls,
     LogsCalls,
     SecretsCalls,
+    SessionCalls,
     SettingsCalls,
     System,
     UsageCalls,

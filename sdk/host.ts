@@ -18,6 +18,11 @@ export interface AppendOptions {
   readonly flush?: boolean
 }
 
+export interface ReadOptions {
+  /** What is read in the place of an entry that is no JSON any more; without it a damaged journal cannot be read. */
+  readonly damaged?: object
+}
+
 /**
  * Append-only logs, by name (`frames/r-1`). An entry is serialised once and written once.
  *
@@ -30,7 +35,7 @@ export interface Journals {
   /** Closes a journal of events: every watcher gets the tail last, as control events without a position. */
   close(journal: string, tail: readonly { event: 'message' | 'done' | 'error'; data: unknown }[]): Promise<void>
   /** The entries after a position, whole ones only; a torn last entry is dropped. Empty when there is none. */
-  read<T>(journal: string, after?: number): Promise<T[]>
+  read<T>(journal: string, after?: number, options?: ReadOptions): Promise<T[]>
   /** How many entries there are, and whether it was closed; undefined when there is no such journal. */
   stat(journal: string): Promise<{ entries: number; closed: boolean } | undefined>
   /** Replaces the whole journal in one step: readers see the old one or the new one. */
@@ -193,7 +198,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
     journal: {
       append: (journal, entries, options) => ask('host.journal.append', { journal, entries, ...options }),
       close: (journal, tail) => ask('host.journal.close', { journal, tail }),
-      read: (journal, after = 0) => ask('host.journal.read', { journal, after }),
+      read: (journal, after = 0, options) => ask('host.journal.read', { journal, after, ...options }),
       stat: journal => ask('host.journal.stat', { journal }),
       rewrite: (journal, entries) => ask('host.journal.rewrite', { journal, entries }),
       rename: (journal, to) => ask('host.journal.rename', { journal, to }),

@@ -6,6 +6,7 @@ import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { ProviderCalls } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
+import type { RecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
 import type { TurnCalls } from './turn/contract.js'
 import type { ConversationId, RunEnd, RunId } from './turn/frames.js'
@@ -19,6 +20,7 @@ export type * from './conversations/record.js'
 export type * from './copies/contract.js'
 export type * from './providers/contract.js'
 export type * from './queue/contract.js'
+export type * from './records/contract.js'
 export type * from './subagents/contract.js'
 export type * from './subagents/session.js'
 export type * from './turn/contract.js'
@@ -26,7 +28,16 @@ export type * from './turn/frames.js'
 export type * from './turn/input.js'
 
 export interface Agent
-  extends QueueCalls, TurnCalls, CardCalls, ConversationCalls, BoardCalls, ProviderCalls, SubagentCalls, CopyCalls {}
+  extends
+    QueueCalls,
+    TurnCalls,
+    CardCalls,
+    ConversationCalls,
+    BoardCalls,
+    ProviderCalls,
+    RecordCalls,
+    SubagentCalls,
+    CopyCalls {}
 
 export interface AgentEvents {
   /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */

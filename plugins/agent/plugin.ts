@@ -45,6 +45,8 @@ import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
 import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
+import { recordCalls } from './records/calls.js'
+import { Records } from './records/records.js'
 import { assertAffordable, budgetsOf } from './spending/admission.js'
 import { billed } from './spending/ledger.js'
 import { referencesOf } from './secrets/references.js'
@@ -253,6 +255,16 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const index = new SearchIndex(place.folder)
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
+  const records = new Records({
+    conversations,
+    transcripts,
+    anchors,
+    search,
+    decisions,
+    look,
+    log,
+    clear: id => commands.forget(id),
+  })
   const board = new Board({
     engine,
     conversations,
@@ -279,6 +291,7 @@ export const activate = async (host: Host): Promise<void> => {
     await eraser.recover()
     await recoverRewinds(rewinding)
     await forks.recover()
+    await records.recover()
     await stored.refresh()
     for (const id of new Set(conversations.all.map(({ provider }) => provider)))
       await providers
@@ -367,6 +380,7 @@ export const activate = async (host: Host): Promise<void> => {
         look,
       }),
       ...providerCalls(providers),
+      ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),
     }),

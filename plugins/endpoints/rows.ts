@@ -49,14 +49,14 @@ export const trialRow = ({ models }: KnownTrial): EndpointRow => ({
 })
 
 /** Why a server cannot be used as it stands; undefined when it can. */
-const problemOf = (entry: ServerEntry, known: KnownServer, problem: string | undefined): string | undefined => {
-  if (problem !== undefined) return `${entry.label}: ${problem}`
+const problemOf = (entry: ServerEntry, known: KnownServer): string | undefined => {
   return known.status === 'ready' ? undefined : `${entry.label}: ${known.detail ?? `it is ${known.status}`}`
 }
 
 /** A server as a turn speaks to it. */
 export const serverTarget = (entry: ServerEntry, known: KnownServer, access: ServerAccess): EndpointTarget => {
-  const problem = problemOf(entry, known, access.problem)
+  // A server that could not be asked a while ago may be back: a turn finds out, and says so itself.
+  const problem = access.problem === undefined ? undefined : `${entry.label}: ${access.problem}`
   return {
     id: entry.id,
     label: entry.label,
@@ -73,7 +73,7 @@ export const serverTarget = (entry: ServerEntry, known: KnownServer, access: Ser
 
 /** A server as something to choose. */
 export const serverChoice = (entry: ServerEntry, known: KnownServer): EndpointChoice => {
-  const reason = problemOf(entry, known, undefined)
+  const reason = problemOf(entry, known)
   return {
     id: entry.id,
     label: entry.label,

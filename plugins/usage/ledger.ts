@@ -134,7 +134,7 @@ export class Ledger {
     for (const number of numbers.filter(each => each >= journal)) {
       const after = number === journal ? lines : 0
       const more = await journals.read<LedgerLine>(nameOf(number), after)
-      if (more.length > 0) index.add(more, { journal: number, lines: after + more.length })
+      if (more.length > 0) index.add(more, { journal: number, lines: after + more.length }, numbers.at(-1))
     }
   }
 }

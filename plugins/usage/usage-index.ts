@@ -97,8 +97,11 @@ export class UsageIndex {
     return { journal: Number(journal), lines: Number(lines) }
   }
 
-  /** Adds lines that follow in the ledger, and moves the mark behind them, in one step. */
-  add(lines: readonly LedgerLine[], mark: LedgerMark): void {
+  /**
+   * Adds lines that follow in the ledger, and moves the mark behind them, in one step; `newest` is the last journal of
+   * the ledger, where the lines are of an older one.
+   */
+  add(lines: readonly LedgerLine[], mark: LedgerMark, newest = mark.journal): void {
     const [days, conversations] = [new Map<string, SQLInputValue[]>(), new Map<string, SQLInputValue[]>()]
     for (const line of lines) {
       const keys = keysOf(line)
@@ -111,7 +114,8 @@ export class UsageIndex {
       for (const row of days.values()) toDays.run(...row)
       for (const row of conversations.values()) toConversations.run(...row)
       const remember = db.prepare('insert or ignore into runs values (?, ?, ?, ?, ?)')
-      for (const { run, part = 1, costUsd } of lines)
+      const remembered = mark.journal > newest - REMEMBERED ? lines : []
+      for (const { run, part = 1, costUsd } of remembered)
         if (run !== undefined) remember.run(run, part, rootOf(run), nanosOf(costUsd), mark.journal)
       db.prepare('delete from runs where journal <= ?').run(mark.journal - REMEMBERED)
       db.prepare('update mark set journal = ?, lines = ?').run(mark.journal, mark.lines)

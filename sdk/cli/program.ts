@@ -17,6 +17,7 @@ import { agentsVerb, diff, discard, land } from './fleet.js'
 import { programHelp, verbHelp } from './help.js'
 import { login } from './login.js'
 import { logsVerb } from './logs.js'
+import { machine } from './machine.js'
 import { members } from './members.js'
 import { modelVerb } from './model.js'
 import { modelsVerb } from './models.js'
@@ -70,6 +71,7 @@ export const VERBS: readonly Verb[] = [
   activityVerb,
   logsVerb,
   usage,
+  machine,
   wall,
   network,
   bundle,

@@ -7,12 +7,14 @@ import { dayOfTime } from './when.js'
 /** Shows who is signed in, and ends sessions. */
 export const sessions: Verb = {
   name: 'sessions',
+  group: true,
   usage: '[list | revoke ID|EMAIL | revoke --all]',
   summary: 'list sessions, and end them',
   examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
   notes: [
     'revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes '
       + 'within a second.',
+    "Past conversations are group sessions too: call 'GET /sessions' lists them, sessions get ID shows one.",
   ],
   flags: {
     all: { help: 'with revoke: end every session of the sandbox' },

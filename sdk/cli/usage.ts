@@ -1,95 +1,72 @@
-import type { MachineUse } from '../../plugins/system/contract.js'
+import type { UsageRollup, UsageRow } from '../../plugins/usage/contract.js'
 import { asked } from './asked.js'
-import { bar, bytesWords } from '../sizes.js'
-import { columns, oneLine, stylesOf, type Styles, wrapped } from './text.js'
-import { CONNECTION, type Verb } from './verb.js'
+import { columns, counted, oneLine } from './text.js'
+import { CONNECTION, misused, type Verb } from './verb.js'
 
-const BAR = 20
-/** From this width on a bar stands beside its words. */
-const WIDE = 80
-const SPARKS = '▁▂▃▄▅▆▇█'
+type RowKey = 'day' | 'provider' | 'account' | 'model' | 'harness' | 'conversationId' | 'persona'
+const FIELDS: { readonly [key: string]: RowKey } = {
+  day: 'day',
+  provider: 'provider',
+  account: 'account',
+  model: 'model',
+  harness: 'harness',
+  conversation: 'conversationId',
+  persona: 'persona',
+}
+const BY = 'day'
 
-/** Shows what the machine below the sandbox is doing. */
+/** Shows what turns cost. */
 export const usage: Verb = {
   name: 'usage',
+  group: true,
   usage: '',
-  summary: 'show processors, memory, disks and the largest processes',
-  examples: ['usage', 'usage --json'],
-  flags: CONNECTION,
+  summary: 'show what turns cost, by day, model and other keys',
+  examples: ['usage', 'usage --by day,model', 'usage --from 2026-11-01 --to 2026-11-30 --by persona'],
+  notes: [`Keys of --by: ${Object.keys(FIELDS).join(', ')}. Days are in UTC.`],
+  flags: {
+    by: { value: 'KEYS', help: `what to group by, with commas; default: ${BY}` },
+    from: { value: 'DAY', help: 'the first day, such as 2026-11-01' },
+    to: { value: 'DAY', help: 'the last day' },
+    ...CONNECTION,
+  },
   most: 0,
-  run: (terminal, given) =>
-    asked(
+  run: (terminal, given) => {
+    const keys = (given.text('by') ?? BY).split(',').map(word => word.trim())
+    const wrong = keys.find(key => !Object.hasOwn(FIELDS, key))
+    if (wrong !== undefined)
+      return misused(`--by: expected keys of ${Object.keys(FIELDS).join(', ')} with commas, found ${oneLine(wrong)}`)
+    const [from, to] = [given.text('from'), given.text('to')]
+    return asked(
       terminal,
       given,
-      (client, options) => client.call('GET /system/usage', { history: '1' }, options),
-      ({ machine }, width) => linesOf(machine, stylesOf(terminal.colour), width),
-    ),
+      (client, options) =>
+        client.call(
+          'GET /usage/rollup',
+          { by: keys.join(), ...(from !== undefined && { from }), ...(to !== undefined && { to }) },
+          options,
+        ),
+      (found, width) => tableOf(found, keys, width),
+    )
+  },
 }
 
-const linesOf = (
-  { cpus, cpuPct, load, memory, disks, daemon, processes, recent }: MachineUse,
-  styles: Styles,
-  width = Infinity,
-): string[] => {
-  const most = memory.limitBytes ?? memory.totalBytes
-  const room = [
-    gauge(
-      'processors',
-      cpuPct / 100,
-      `${cpuPct.toFixed(0)} % of ${cpus}, load ${load.map(each => each.toFixed(2)).join(' ')}`,
-      styles,
-      width,
-    ),
-    gauge(
-      'memory',
-      memory.usedBytes / most,
-      `${bytesWords(memory.usedBytes)} of ${bytesWords(most)}${memory.limitBytes === undefined ? '' : ' allowed'}`,
-      styles,
-      width,
-    ),
-    ...disks.map(({ label, totalBytes, freeBytes }) =>
-      gauge(
-        `${label} disk`,
-        1 - freeBytes / totalBytes,
-        `${bytesWords(freeBytes)} free of ${bytesWords(totalBytes)}`,
-        styles,
-        width,
-      ),
-    ),
-  ]
-  const history =
-    recent.length > 1
-      ? [
-          `${'last hour'.padEnd(width < WIDE ? 0 : 15)}  ${recent
-            .slice(width < WIDE ? 13 - width : 0)
-            .map(({ cpuPct }) => SPARKS[Math.min(7, Math.floor(cpuPct / 12.5))])
-            .join('')}${width < WIDE ? '' : '  processors'}`,
-        ]
-      : []
-  const rows = processes.map(({ pid, name, origin, session, conversationId, cpuPct, rssBytes }) => [
-    String(pid),
-    `${cpuPct.toFixed(0)} %`,
-    bytesWords(rssBytes),
-    `${origin}${conversationId || session ? ` ${oneLine(conversationId ?? session ?? '')}` : ''}`,
-    oneLine(name),
-  ])
-  return [
-    ...room,
-    ...history,
-    ...wrapped(
-      `${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${daemon.loopLagMs} ms `
-        + `late, process ${daemon.pid}`,
-      width,
-    ),
-    '',
-    ...columns([['PID', 'CPU', 'MEMORY', 'OF', 'PROGRAM'], ...rows], width),
-  ]
+const tableOf = (
+  { rows, total }: UsageRollup,
+  keys: readonly string[],
+  width: number | undefined,
+): string | string[] => {
+  if (rows.length === 0) return 'nothing was used in this time'
+  const named = rows.map(row => [...keys.map(key => oneLine(row[FIELDS[key]!] ?? '-')), ...figuresOf(row)])
+  const all = [...keys.map((_, at) => (at === 0 ? 'total' : '')), ...figuresOf(total)]
+  const header = [...keys.map(key => key.toUpperCase()), 'TURNS', 'IN', 'OUT', 'CACHED', 'COST']
+  const note = total.unpriced > 0 ? ['', `The price of ${counted(total.unpriced, 'turn')} is unknown.`] : []
+  return [...columns([header, ...named, all], width), ...note]
 }
 
-const gauge = (what: string, share: number, words: string, { red, yellow }: Styles, width: number): string => {
-  const drawn = bar(share, BAR)
-  const coloured = share >= 0.95 ? red(drawn) : share >= 0.8 ? yellow(drawn) : drawn
-  return width < WIDE
-    ? [...wrapped(`${what}: ${words}`, width), `  ${coloured}`].join('\n')
-    : `${what.padEnd(15)}  ${coloured}  ${words}`
-}
+const figuresOf = (row: UsageRow): string[] => [
+  String(row.turns),
+  String(row.inputTokens),
+  String(row.outputTokens),
+  String(row.cacheReadTokens + row.cacheCreationTokens),
+  `$${row.costUsd.toFixed(4)}`,
+]

@@ -597,6 +597,20 @@ cases('a purge', ['agent.erase.meant', 'agent.erase.removed'], async (t, point) 
   })
 })
 
+cases('the record of a discarded conversation', ['agent.forget.meant', 'agent.forget.removed'], async (t, point) => {
+  const where = whereIn(t)
+  await dies(t, where, point, async ({ once: client }) => {
+    await runTurn(client, 'f', 'say zebrafish', { isolated: true })
+    await client.call('POST /agents/{id}/discard', { id: 'f' })
+    await client.call('DELETE /sessions/{id}', { id: 'f' })
+  })
+  await after(t, where, async daemon => {
+    t.match(await refusal(daemon.client.call('GET /sessions/{id}', { id: 'f' })), { status: 404 })
+    t.equal(await daemon.kernel.journals.stat('agent/transcripts/f'), undefined)
+    t.same((await daemon.client.call('GET /sessions', { query: 'zebrafish' })).sessions, [])
+  })
+})
+
 // Backups ------------------------------------------------------------------------------------------------------------
 
 cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)

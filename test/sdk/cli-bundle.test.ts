@@ -7,11 +7,11 @@ import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 import { sandbox } from './cli-process.js'
 
-t.test('usage shows what the machine does, as a table or as JSON', async t => {
+t.test('machine shows what the machine does, as a table or as JSON', async t => {
   const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
   const { data } = await spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data') })
-  const { code, out } = await sandbox(['usage', '--data', data])
+  const { code, out } = await sandbox(['machine', '--data', data])
   t.equal(code, 0)
   for (const line of [
     /^processors +[█░]{20}  \d+ % of \d+, load /m,
@@ -21,7 +21,7 @@ t.test('usage shows what the machine does, as a table or as JSON', async t => {
     /^PID +CPU +MEMORY +OF +PROGRAM$/m,
   ])
     t.match(out, line)
-  t.match(JSON.parse((await sandbox(['usage', '--data', data, '--json'])).out), {
+  t.match(JSON.parse((await sandbox(['machine', '--data', data, '--json'])).out), {
     machine: { cpus: Number, recent: { length: 0 } },
   })
 })

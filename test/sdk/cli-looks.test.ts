@@ -104,6 +104,16 @@ t.test('a table wraps its last column, and becomes paragraphs where that has too
 
 const hour = Date.now() + 3_600_000
 const ada = 'ada.lovelace@example.org'
+const USED = {
+  turns: 12_000,
+  inputTokens: 184_200_000,
+  outputTokens: 9_310_000,
+  cacheReadTokens: 91_000_000,
+  cacheCreationTokens: 12_400_000,
+  costUsd: 738.5,
+  durationMs: 412_000,
+  unpriced: 3,
+}
 const ANSWERS: { readonly [path: string]: unknown } = {
   '/agents': {
     rev: 1,
@@ -189,6 +199,10 @@ const ANSWERS: { readonly [path: string]: unknown } = {
     folders: [],
   },
   '/areas/reach': { people: [{ email: ada, role: 'viewer', access: 'work', via: ['docs'] }] },
+  '/usage/rollup': {
+    rows: [{ day: '2026-11-23', model: 'a-model-with-a-long-name', ...USED }],
+    total: USED,
+  },
   '/system/usage': {
     machine: {
       cpus: 8,
@@ -217,7 +231,8 @@ const TABLES: readonly (readonly string[])[] = [
   ['members'],
   ['areas'],
   ['areas', 'reach', 'documents'],
-  ['usage'],
+  ['usage', '--by', 'day,model'],
+  ['machine'],
 ]
 
 t.test('every table fits 40 columns, by COLUMNS and at a terminal', async t => {

@@ -28,6 +28,7 @@ const VERBS = [
   'token',
   'terminal',
   'usage',
+  'machine',
   'bundle',
   'call',
   'completion',

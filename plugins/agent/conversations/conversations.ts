@@ -9,6 +9,22 @@ interface Gone {
   /** As its words stay, it is there for those who reach all of these; absent: the whole workspace. */
   readonly folders?: readonly ReachFolder[]
   readonly at: number
+  /** Of one whose record stays. */
+  readonly record?: RecordTraits
+  /** Its record is on its way out, which the next start completes. */
+  readonly forgetting?: true
+}
+
+/** What the record of a conversation says of it, on the board and off it. */
+export interface RecordTraits extends Pick<
+  Conversation,
+  'title' | 'provider' | 'harness' | 'model' | 'startIn' | 'openedBy' | 'createdAt' | 'updatedAt'
+> {}
+
+/** A conversation that has a record, on the board or not. */
+export interface RecordedConversation extends RecordTraits, Pick<Conversation, 'id' | 'openedByToken'> {
+  readonly folders?: readonly ReachFolder[]
+  readonly state: 'live' | 'archived' | 'discarded'
 }
 
 /** A conversation on its way off the board, with its record or without. */
@@ -16,6 +32,36 @@ export interface Leaving {
   readonly conversation: Conversation
   readonly purged: boolean
 }
+
+const traitsOf = (conversation: Conversation): RecordTraits => {
+  const { title, provider, harness, model, startIn, openedBy, createdAt, updatedAt } = conversation
+  return {
+    ...(title !== undefined && { title }),
+    ...(model !== undefined && { model }),
+    ...(startIn !== undefined && { startIn }),
+    ...{ provider, harness, openedBy, createdAt, updatedAt },
+  }
+}
+
+const onBoard = (conversation: Conversation): RecordedConversation => {
+  const { id, openedByToken, folders, archivedAt } = conversation
+  return {
+    id,
+    ...traitsOf(conversation),
+    ...(openedByToken && { openedByToken }),
+    ...(folders && { folders }),
+    state: archivedAt === undefined ? 'live' : 'archived',
+  }
+}
+
+const discardedOf = (id: string, { record, openedByToken, folders }: Gone): RecordedConversation | undefined =>
+  record && {
+    id,
+    ...record,
+    ...(openedByToken && { openedByToken }),
+    ...(folders && { folders }),
+    state: 'discarded',
+  }
 
 const LIVE = 'c/'
 const GONE = 'gone/'
@@ -66,6 +112,37 @@ export class Conversations {
 
   get all(): readonly Conversation[] {
     return [...this.#live.values()]
+  }
+
+  /** Every conversation that has a record: those on the board, and those that were discarded. */
+  get recorded(): readonly RecordedConversation[] {
+    const discarded = [...this.#gone].flatMap(([id, gone]) => discardedOf(id, gone) ?? [])
+    return [...this.all.map(onBoard), ...discarded]
+  }
+
+  /** A conversation that has a record. */
+  findRecorded(id: string): RecordedConversation | undefined {
+    const [live, gone] = [this.#live.get(id), this.#gone.get(id)]
+    return live ? onBoard(live) : gone && discardedOf(id, gone)
+  }
+
+  /** Those whose record is on its way out. */
+  get forgetting(): readonly string[] {
+    return [...this.#gone].flatMap(([id, { forgetting }]) => (forgetting ? [id] : []))
+  }
+
+  /** Has no record of a discarded conversation any more from here on, and lets `work` take away what is left of it. */
+  async forgetRecord(id: string, work: () => Promise<void>): Promise<void> {
+    const { record: _record, ...gone } = this.#gone.get(id) ?? refuseUnknown(id)
+    const forgetting: Gone = { ...gone, forgetting: true }
+    await this.#store.set(GONE + id, forgetting)
+    this.#gone.set(id, forgetting)
+    failpoint('agent.forget.meant')
+    await work()
+    failpoint('agent.forget.removed')
+    const { forgetting: _forgetting, ...left } = forgetting
+    await this.#store.set(GONE + id, left)
+    this.#gone.set(id, left)
   }
 
   /** Puts a conversation on the board; whoever opens it made it durable already. */
@@ -127,9 +204,15 @@ export class Conversations {
     await this.#store.delete(LEAVING + id)
   }
 
-  /** Forgets a conversation of which nothing else is left. */
-  async remove({ id, openedByToken, folders }: Conversation): Promise<void> {
-    const gone: Gone = { at: Date.now(), ...(openedByToken && { openedByToken }), ...(folders && { folders }) }
+  /** Forgets a conversation of which nothing else is left, or its record alone. */
+  async remove({ conversation, purged }: Leaving): Promise<void> {
+    const { id, openedByToken, folders } = conversation
+    const gone: Gone = {
+      at: Date.now(),
+      ...(openedByToken && { openedByToken }),
+      ...(folders && { folders }),
+      ...(!purged && { record: traitsOf(conversation) }),
+    }
     this.#live.delete(id)
     this.#gone.set(id, gone)
     await this.#writing.get(id)?.catch(() => {})

@@ -84,7 +84,7 @@ export class Eraser {
     const waiting = queue.waiting(id).map(({ run }) => run)
     await queue.drop(id)
     waiting.forEach(withdrawn)
-    await conversations.remove(conversation)
+    await conversations.remove({ conversation, purged })
     failpoint('agent.erase.over')
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../../../sdk/index.js'
 import type { Match, Matches, Snippet } from '../contract.js'
-import type { Conversations } from './conversations.js'
+import type { Conversations, RecordedConversation } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Row } from '../turn/run-record.js'
 import type { IndexMark, Said, SearchIndex } from './search-index.js'
@@ -18,6 +18,9 @@ export interface SearchDeps {
   /** How long an answer waits for the index. */
   readonly patienceMs?: number
 }
+
+/** What is searched of a conversation beside what was said in it. */
+type Searched = Pick<RecordedConversation, 'id' | 'title' | 'updatedAt'>
 
 const PATIENCE_MS = 1_000
 const AT_ONCE = 50
@@ -42,7 +45,12 @@ export class Search {
     this.#deps = deps
   }
 
-  async find(query: string, caseSensitive: boolean): Promise<Matches> {
+  /** What holds the words, newest first; of the board, or of those that have a record. */
+  async find(
+    query: string,
+    caseSensitive: boolean,
+    among: readonly Searched[] = this.#deps.conversations.all,
+  ): Promise<Matches> {
     const { conversations, engine, signal, patienceMs = PATIENCE_MS } = this.#deps
     const fold = caseSensitive ? (text: string) => text : (text: string) => text.toLowerCase()
     const words = fold(query)
@@ -60,7 +68,7 @@ export class Search {
     late.abort()
     const hits = await this.#hits(query, holds)
     for (const { id, said } of live) for (const each of said) if (holds(each.text)) note(hits, id, each)
-    const all = [...conversations.all].sort((one, other) => other.updatedAt - one.updatedAt)
+    const all = [...among].sort((one, other) => other.updatedAt - one.updatedAt)
     const matches = all.flatMap(({ id, title = '' }): Match[] => {
       if (holds(title)) return [{ id }]
       const { user, agent } = hits.get(id) ?? {}
@@ -140,8 +148,8 @@ export class Search {
   async #pass(): Promise<void> {
     const { conversations, index, signal, transcripts } = this.#deps
     const marks = index.marks
-    for (const id of marks.keys()) if (!conversations.find(id)) index.forget(id)
-    for (const { id } of conversations.all) {
+    for (const id of marks.keys()) if (!conversations.findRecorded(id)) index.forget(id)
+    for (const { id } of conversations.recorded) {
       signal.throwIfAborted()
       const now = await transcripts.mark(id)
       const known = marks.get(id)
@@ -164,7 +172,7 @@ export class Search {
     }
     for (; lines.length > 0; await breath()) {
       // Its words must not come back once it is gone.
-      if (!conversations.find(id)) return
+      if (!conversations.findRecorded(id)) return
       const some = lines.splice(0, AT_ONCE)
       at += some.length
       index.add(id, saidIn(some.flatMap(({ rows }) => rows)), { lines: at, tail: some.at(-1)!.key })

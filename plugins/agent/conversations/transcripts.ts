@@ -11,8 +11,12 @@ export interface Settled {
   /** Only people who may land had a say in it. */
   readonly lands?: boolean
   readonly rows: readonly Row[]
+  /** The line cannot be read any more: it counts as one row, which nobody is given. */
+  readonly damaged?: true
 }
 
+const DAMAGED: Settled = { rows: [], damaged: true }
+const rowsIn = ({ rows, damaged }: Settled): number => (damaged ? 1 : rows.length)
 const HISTORY_RUNS = 40
 const HISTORY_CHARACTERS = 120_000
 
@@ -64,18 +68,18 @@ export class Transcripts {
 
   /** The row at a place. */
   async row(conversationId: string, index: number): Promise<TranscriptMessage | undefined> {
-    return (await this.page(conversationId)).messages[index]
+    return (await this.page(conversationId)).messages.find(row => row.index === index)
   }
 
   /** Keeps the runs that end at or before a place, in one step, and answers how many rows went. */
   async cut(conversationId: string, index: number): Promise<number> {
-    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    const settled = await this.#read(conversationId)
     let rows = 0
-    const from = settled.findIndex(line => (rows += line.rows.length) > index)
+    const from = settled.findIndex(line => (rows += rowsIn(line)) > index)
     if (from === -1) return 0
     await this.#journals.rewrite(transcriptOf(conversationId), settled.slice(0, from))
     this.#forget(conversationId)
-    return settled.slice(from).reduce((sum, line) => sum + line.rows.length, 0)
+    return settled.slice(from).reduce((sum, line) => sum + rowsIn(line), 0)
   }
 
   /** Adds a settled run, unless it is the last one already; `lands`: only people who may land had a say in it. */
@@ -118,16 +122,16 @@ export class Transcripts {
   /** Whether only people who may land had a say in what stands before a place. */
   async lands(conversationId: string, index = Infinity): Promise<boolean> {
     let from = 0
-    for (const { lands, rows } of await this.#journals.read<Settled>(transcriptOf(conversationId))) {
-      if (from < index && lands !== true) return false
-      from += rows.length
+    for (const line of await this.#read(conversationId)) {
+      if (from < index && line.lands !== true) return false
+      from += rowsIn(line)
     }
     return true
   }
 
   /** The runs that stand behind lines of a record; the beginning of a fork counts as one. */
   async runs(conversationId: string): Promise<string[]> {
-    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId))
+    const settled = await this.#read(conversationId)
     return settled.flatMap(({ run }) => (run === undefined ? [] : [run]))
   }
 
@@ -141,7 +145,7 @@ export class Transcripts {
 
   /** The lines of a record after so many of them. */
   async lines(conversationId: string, after: number): Promise<SettledLine[]> {
-    const settled = await this.#journals.read<Settled>(transcriptOf(conversationId), after)
+    const settled = await this.#read(conversationId, after)
     return settled.map(line => ({ key: keyOf(line), rows: line.rows }))
   }
 
@@ -151,17 +155,19 @@ export class Transcripts {
     limit?: number,
     before?: number,
   ): Promise<Pick<TranscriptPage, 'messages' | 'total'>> {
-    const rows = this.#numbered(await this.#journals.read<Settled>(transcriptOf(conversationId)), 0)
-    const end = Math.min(before ?? rows.length, rows.length)
-    return { messages: rows.slice(limit === undefined ? 0 : Math.max(0, end - limit), end), total: rows.length }
+    const settled = await this.#read(conversationId)
+    const total = settled.reduce((sum, line) => sum + rowsIn(line), 0)
+    const end = Math.min(before ?? total, total)
+    const from = limit === undefined ? 0 : Math.max(0, end - limit)
+    return { messages: this.#numbered(settled, 0).filter(({ index }) => index >= from && index < end), total }
   }
 
   /** The newest rows, oldest of them first, as far as an adapter is given them. */
   async history(conversationId: string): Promise<TranscriptMessage[]> {
     const { runs, rows: total } = await this.#count(conversationId)
     if (!runs) return []
-    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), Math.max(0, runs - HISTORY_RUNS))
-    const rows = this.#numbered(newest, total - newest.reduce((sum, settled) => sum + settled.rows.length, 0))
+    const newest = await this.#read(conversationId, Math.max(0, runs - HISTORY_RUNS))
+    const rows = this.#numbered(newest, total - newest.reduce((sum, settled) => sum + rowsIn(settled), 0))
     let characters = 0
     const from = rows.findLastIndex(({ text }) => (characters += text.length) > HISTORY_CHARACTERS)
     // Who wrote a line that was placed is for people to see: to the model the words are its own.
@@ -171,13 +177,21 @@ export class Transcripts {
   /** The words a settled run stands on; only its conversation's newest run is looked for. */
   async opening(conversationId: string, run: string): Promise<Row | undefined> {
     const { lastAt } = await this.#count(conversationId)
-    const newest = await this.#journals.read<Settled>(transcriptOf(conversationId), lastAt)
+    const newest = await this.#read(conversationId, lastAt)
     return newest.find(settled => settled.run === run)?.rows[0]
   }
 
   #numbered(settled: readonly Settled[], from: number): TranscriptMessage[] {
     let index = from
-    return settled.flatMap(({ rows }) => rows.map(row => ({ index: index++, ...row })))
+    return settled.flatMap(line => {
+      if (line.damaged) index++
+      return line.rows.map(row => ({ index: index++, ...row }))
+    })
+  }
+
+  async #read(conversationId: string, after = 0): Promise<Settled[]> {
+    const lines = await this.#journals.read<Settled>(transcriptOf(conversationId), after, { damaged: DAMAGED })
+    return lines.map(line => (Array.isArray(line?.rows) ? line : DAMAGED))
   }
 
   /** Where a record ends that nothing else was asked about yet: its last line is all that is read. */
@@ -187,7 +201,7 @@ export class Transcripts {
     const read = async () => {
       const journal = transcriptOf(conversationId)
       const { entries: lines } = (await this.#journals.stat(journal)) ?? { entries: 0 }
-      const [last] = lines > 0 ? await this.#journals.read<Settled>(journal, lines - 1) : []
+      const [last] = lines > 0 ? await this.#read(conversationId, lines - 1) : []
       return { lines, tail: last ? keyOf(last) : '' }
     }
     const end = read()
@@ -205,13 +219,13 @@ export class Transcripts {
   #count(conversationId: string) {
     const known = this.#counts.get(conversationId)
     if (known) return known
-    const counted = this.#journals.read<Settled>(transcriptOf(conversationId)).then(settled => {
+    const counted = this.#read(conversationId).then(settled => {
       const lastAt = settled.findLastIndex(({ run }) => run !== undefined)
       const last = settled[lastAt]?.run
       const tail = settled.at(-1)
       return {
         runs: settled.length,
-        rows: settled.reduce((sum, { rows }) => sum + rows.length, 0),
+        rows: settled.reduce((sum, line) => sum + rowsIn(line), 0),
         lastAt: Math.max(0, lastAt),
         tail: tail ? keyOf(tail) : '',
         ...(last !== undefined && { last }),

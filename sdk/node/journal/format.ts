@@ -92,12 +92,21 @@ export const entriesOf = function* (bytes: Buffer, terminator: string): Generato
   }
 }
 
-/** The values of a stretch, control events left out. */
-export const valuesOf = (bytes: Buffer, format: Format): unknown[] => {
+/**
+ * The values of a stretch, control events left out; `damaged` stands for what is no JSON, which without it cannot be
+ * read.
+ */
+export const valuesOf = (bytes: Buffer, format: Format, damaged?: unknown): unknown[] => {
   const values: unknown[] = []
   for (const [start, end] of entriesOf(bytes, format.terminator)) {
     if (!format.counts(bytes, start)) continue
-    values.push(JSON.parse(format.json(bytes.toString('utf8', start, end - format.terminator.length))))
+    const json = format.json(bytes.toString('utf8', start, end - format.terminator.length))
+    try {
+      values.push(JSON.parse(json))
+    } catch (error) {
+      if (damaged === undefined) throw error
+      values.push(damaged)
+    }
   }
   return values
 }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Writable } from 'node:stream'
-import type { AppendOptions } from '../../host.js'
+import type { AppendOptions, ReadOptions } from '../../host.js'
 import { namesBelow } from '../files/disk.js'
 import { controlEvent, formatOf, lines } from './format.js'
 import type { Control } from './format.js'
@@ -61,11 +61,11 @@ export class JournalStore {
   }
 
   /** The entries after a position that are whole now; none when there is no such journal. */
-  async read<T>(name: string, after = 0): Promise<T[]> {
+  async read<T>(name: string, after = 0, { damaged }: ReadOptions = {}): Promise<T[]> {
     return this.#journal(name).use(async log => {
       const found: T[] = []
       if (!log.exists || after >= log.entries) return found
-      for await (const { values } of log.values(await log.offsetAfter(after))) {
+      for await (const { values } of log.values(await log.offsetAfter(after), damaged)) {
         for (const value of values) found.push(value as T)
       }
       return found

@@ -166,9 +166,9 @@ export class JournalFile {
   }
 
   /** Values from an offset on, in stretches; the answer of each step is where the next one begins. */
-  async *values(from: number): AsyncGenerator<{ values: unknown[]; next: number }> {
+  async *values(from: number, damaged?: unknown): AsyncGenerator<{ values: unknown[]; next: number }> {
     for await (const { at, bytes } of stretches(this.bytes, from, this.#format.terminator)) {
-      yield { values: valuesOf(bytes, this.#format), next: at + bytes.length }
+      yield { values: valuesOf(bytes, this.#format, damaged), next: at + bytes.length }
     }
   }
 

@@ -15,6 +15,8 @@ import { approval, opening, planned } from './prompt.js'
 
 const MOST_MESSAGE = 2000
 const MOST_NAMED = 20
+/** As the list of models calls whatever the program chooses. */
+const OWN_MODEL = 'default'
 const SLOW_MS = 5_000
 const REFUSED_MS = 3_000
 /** What a program may say of its own refusal. */
@@ -178,7 +180,7 @@ class VendorTurn {
     )
     try {
       const remembers = await peer.open(tree.seen.cwd, before, await this.#tools(peer), this.#io.signal)
-      const named = model === this.#provider || this.#program.asks ? {} : { model }
+      const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
       const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
       const { missing, models } = await peer.configure(wanted, this.#io.signal)
       if (models && models.length > 0) throw new Failed(unknownModel(label, model, models))

@@ -43,7 +43,7 @@ export const modelWire = async (
       const { OpenAICompatibleChatLanguageModel } = await import('@ai-sdk/openai-compatible')
       const model = new OpenAICompatibleChatLanguageModel(id, {
         provider: 'openaiCompatible',
-        url: ({ path }) => `${target.baseUrl}/v1${path}`,
+        url: ({ path }) => `${apiOf(target)}${path}`,
         includeUsage: true,
         fetch: send,
       })
@@ -53,7 +53,7 @@ export const modelWire = async (
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      const model = createAnthropic({ baseURL: `${target.baseUrl}/v1`, apiKey: NO_KEY, fetch: send })(id)
+      const model = createAnthropic({ baseURL: apiOf(target), apiKey: NO_KEY, fetch: send })(id)
       const maxOutputTokens = Math.min(MOST_OUTPUT, Math.floor((window ?? Infinity) / 4))
       const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings) } }
       return { model, options, marksCache: true, ...known }
@@ -61,7 +61,7 @@ export const modelWire = async (
     case 'ollama': {
       const { createOllama } = await import('ollama-ai-provider-v2')
       const think = settings.thinking ?? (settings.effort === undefined ? undefined : true)
-      const model = createOllama({ baseURL: `${target.baseUrl}/api`, fetch: ollamaFetch(send, think) })(id)
+      const model = createOllama({ baseURL: apiOf(target), fetch: ollamaFetch(send, think) })(id)
       const room = window && Math.min(window, MOST_LOCAL_WINDOW)
       const ollama = { ...(think !== undefined && { think }), ...(room && { options: { num_ctx: room } }) }
       return { model, options: { providerOptions: { ollama } }, marksCache: false, ...(room && { window: room }) }
@@ -80,3 +80,7 @@ const messagesOptions = ({ effort, thinking, fast }: ModelSettings): ProviderOpt
     ...(fast && { speed: 'fast' }),
   }
 }
+
+/** Where the calls of a server are. */
+const apiOf = ({ apiBase, baseUrl, protocol }: EndpointTarget): string =>
+  apiBase ?? `${baseUrl}/${protocol === 'ollama' ? 'api' : 'v1'}`

@@ -1,0 +1,62 @@
+import type { tags } from 'typia'
+import type { Count, Millis, Positive } from '../../../sdk/types.js'
+import type { Snippet } from '../conversations/contract.js'
+import type { TranscriptMessage } from '../conversations/record.js'
+import type { ConversationId, Harness, ProviderId } from '../turn/frames.js'
+
+/** Where a conversation is: on the board, archived, or only its record is left. */
+export type SessionState = 'live' | 'archived' | 'discarded'
+
+/** One conversation of all that were ever recorded. */
+export interface SessionRow {
+  id: ConversationId
+  /** Its title, else the first words said, else the names of the attached files. */
+  title: string
+  updatedAt: Millis
+  startedAt: Millis
+  state: SessionState
+  provider: ProviderId
+  harness: Harness
+  model?: string
+  /** Rows of the record. */
+  total: Count
+  /** An e-mail, `token:<label>` or `sandbox:<what>`. */
+  openedBy: string
+  /** Only of a search, and only where the title does not hold the words. */
+  snippet?: Snippet
+}
+/** A place in the list of records: what follows the one that is named. */
+export interface RecordPlace {
+  updatedAt: Millis
+  id: string
+}
+/** One page of records, newest first. */
+export interface RecordPage {
+  sessions: SessionRow[]
+  /** The last one of this page, where more follow. */
+  next?: RecordPlace
+  /** The index of what was said is still being built: the answer can grow. */
+  indexing: boolean
+}
+/** One record in full. */
+export interface PastSession extends SessionRow {
+  messages: TranscriptMessage[]
+}
+
+/** What was recorded of conversations, on the board or off it; asked as the caller being served. */
+export interface RecordCalls {
+  /** A page of the records that the caller may read, of those that hold the words where there is a query. */
+  'agent.records'(input: {
+    query?: string
+    caseSensitive?: boolean
+    state?: SessionState
+    limit: Positive
+    before?: RecordPlace
+  }): RecordPage
+
+  /** One record with its rows: all, or with `limit` the last ones before index `before`. */
+  'agent.record'(input: { id: string; limit?: Positive; before?: Count }): PastSession
+
+  /** Deletes the record of a discarded conversation for good, and answers what it was called. */
+  'agent.forget'(input: { id: string }): { title: string & tags.MinLength<1> }
+}
