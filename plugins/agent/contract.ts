@@ -6,7 +6,7 @@ import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { ProviderCalls } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
-import type { RecordCalls } from './records/contract.js'
+import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
 import type { TurnCalls } from './turn/contract.js'
 import type { ConversationId, RunEnd, RunId } from './turn/frames.js'
@@ -35,7 +35,7 @@ export interface Agent
     ConversationCalls,
     BoardCalls,
     ProviderCalls,
-    RecordCalls,
+    SessionRecordCalls,
     SubagentCalls,
     CopyCalls {}
 

@@ -23,7 +23,7 @@ import { AutoLand } from './conversations/auto-land.js'
 import { exportConversations, importConversations } from './conversations/bundle-part.js'
 import { conversationCalls } from './conversations/calls.js'
 import { Changes } from './conversations/changes.js'
-import { ConnectedTools } from './connected-tools/connected-tools.js'
+import { ServerTools } from './connected-tools/connected-tools.js'
 import { Conversations } from './conversations/conversations.js'
 import { Eraser } from './conversations/eraser.js'
 import { Forks } from './conversations/forks.js'
@@ -163,7 +163,7 @@ export const activate = async (host: Host): Promise<void> => {
     references: user => referencesOf(host, user),
     variables: async conversationId =>
       (await host.serves('env.variables')) ? (await host.call('env.variables', { conversationId })).variables : {},
-    connected: ({ conversationId, run }) => new ConnectedTools(host, { conversationId, run }),
+    connected: ({ conversationId, run }) => new ServerTools(host, { conversationId, run }),
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log },
   })

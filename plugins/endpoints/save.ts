@@ -6,7 +6,7 @@ import type { CapabilityGiven } from '../capabilities/contract.js'
 import type { ServerInput } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
 import { checkHeaderLines } from './header-lines.js'
-import { type EndpointStore, VAULTED } from './store.js'
+import { type EndpointStore, KEEP_STORED } from './store.js'
 
 const RESERVED = new Set(['trial', 'local-model', 'free-trial'])
 
@@ -40,7 +40,7 @@ export const givenServer = async (
   { id, label, protocol, baseUrl, apiKey, headers }: ServerInput,
   before: ServerEntry | undefined,
 ): Promise<{ given: CapabilityGiven; changes: boolean }> => {
-  if (headers !== undefined && headers !== VAULTED) checkHeaderLines(headers)
+  if (headers !== undefined && headers !== KEEP_STORED) checkHeaderLines(headers)
   const fields: [field: 'apiKey' | 'headers', value: string | undefined, held: boolean][] = [
     ['apiKey', apiKey, before?.hasKey === true],
     ['headers', headers, before?.hasHeaders === true],
@@ -48,9 +48,9 @@ export const givenServer = async (
   const secrets: { [field: string]: string } = {}
   for (const [field, value, held] of fields) {
     if (value === undefined) continue
-    if (value === VAULTED && !held) {
-      refuse('unprocessable', `${field}: ${VAULTED} keeps a stored value, and none is stored: give one`)
-    } else if (value !== VAULTED && (value !== '' || held)) secrets[field] = value
+    if (value === KEEP_STORED && !held) {
+      refuse('unprocessable', `${field}: ${KEEP_STORED} keeps a stored value, and none is stored: give one`)
+    } else if (value !== KEEP_STORED && (value !== '' || held)) secrets[field] = value
   }
   const shown = label?.trim() || before?.label || id
   const same =

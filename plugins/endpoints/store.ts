@@ -5,7 +5,7 @@ import { SERVER_KIND, type ServerEntry, serverOf } from './entry.js'
 import { headerLines } from './header-lines.js'
 
 /** In place of a secret: the stored one stays. */
-export const VAULTED = '__vaulted__'
+export const KEEP_STORED = '__vaulted__'
 
 /** What is sent with each request to a server, and the values in it that nobody may read. */
 export interface ServerAccess {

@@ -21,8 +21,8 @@ export const agentVerb: Verb = {
     'agent add gemini --command "gemini --experimental-acp" --env-stdin',
   ],
   notes: [
-    'An agent program speaks the Agent Client Protocol on its standard input and output. It runs behind the wall, with a '
-      + 'home folder of its own.',
+    'An agent program speaks the Agent Client Protocol on its standard input and output. It runs behind the wall, '
+      + 'with a home folder of its own.',
     'With --env-stdin its variables are read from standard input, NAME=value, one a line; they are kept as secrets.',
     'A turn runs on it with run --agent agent/NAME.',
   ],

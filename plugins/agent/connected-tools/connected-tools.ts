@@ -15,7 +15,7 @@ export interface ConnectedCall {
 }
 
 /** The tools of connected servers in one turn: read once, so that the model is offered the same list throughout. */
-export class ConnectedTools {
+export class ServerTools {
   readonly #host: Pick<Host, 'call' | 'serves'>
   readonly #turn: { readonly conversationId: string; readonly run: string }
   #tools: Promise<ReadonlyMap<string, ConnectedTool>> | undefined

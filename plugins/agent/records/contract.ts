@@ -44,7 +44,7 @@ export interface PastSession extends SessionRow {
 }
 
 /** What was recorded of conversations, on the board or off it; asked as the caller being served. */
-export interface RecordCalls {
+export interface SessionRecordCalls {
   /** A page of the records that the caller may read, of those that hold the words where there is a query. */
   'agent.records'(input: {
     query?: string

@@ -9,7 +9,7 @@ import { withCheckpoints, type Anchors } from '../conversations/anchors.js'
 import type { Conversations, RecordedConversation } from '../conversations/conversations.js'
 import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
-import type { RecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
+import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
 
 /** What records stand on. */
 export interface RecordsDeps {
@@ -36,7 +36,7 @@ export class Records {
   }
 
   /** A page of what the caller may read. */
-  async page(asked: Input<RecordCalls, 'agent.records'>, caller: Caller): Promise<RecordPage> {
+  async page(asked: Input<SessionRecordCalls, 'agent.records'>, caller: Caller): Promise<RecordPage> {
     const { query, caseSensitive = false, state, limit, before } = asked
     const readable = await this.#readable(caller)
     const found = query === undefined ? undefined : await this.#deps.search.find(query, caseSensitive, readable)

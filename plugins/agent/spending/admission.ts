@@ -7,13 +7,13 @@ import type { Turn } from '../turn/turn.js'
 export type StepAdmitted = { readonly ok: true } | { readonly ok: false; readonly message: string }
 
 /** Tokens that a turn has used and its frames do not say yet. */
-export interface UsedTokens {
+export interface SpentTokens {
   readonly input: number
   readonly output: number
 }
 
 /** Asks the budgets of the sandbox. */
-export type AdmitStep = (turn: Turn, used?: UsedTokens) => Promise<StepAdmitted>
+export type AdmitStep = (turn: Turn, used?: SpentTokens) => Promise<StepAdmitted>
 
 const SPENT = 'a budget of this sandbox is used up'
 const OK: StepAdmitted = { ok: true }
@@ -58,7 +58,7 @@ export const assertAffordable = async (
   refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
 }
 
-const NONE: UsedTokens = { input: 0, output: 0 }
+const NONE: SpentTokens = { input: 0, output: 0 }
 
 const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Turn, used = NONE): AdmissionAsked => {
   const { parts } = record.spending

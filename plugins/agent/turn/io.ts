@@ -10,7 +10,7 @@ import { decide } from '../tools/gate.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
 import type { AdapterRun } from './adapter-run.js'
-import type { ConnectedTools } from '../connected-tools/connected-tools.js'
+import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
@@ -24,7 +24,7 @@ export interface TurnIoDeps {
   readonly subagentDeps: SubagentDeps
   readonly expose: TurnIo['expose']
   /** The tools of connected servers; left out: there are none. */
-  readonly connected?: ConnectedTools
+  readonly connected?: ServerTools
 }
 
 const MOST_TARGET = 120

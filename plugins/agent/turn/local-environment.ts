@@ -29,7 +29,7 @@ import type { Copies } from '../copies/copies.js'
 import { pathOf } from '../copies/repositories.js'
 import type { SyncedCopy } from '../copies/states.js'
 import { assertMasking } from '../queue/message-checks.js'
-import type { ConnectedTools } from '../connected-tools/connected-tools.js'
+import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { References, ReferenceUser } from '../secrets/references.js'
 import type { StoredValues } from '../secrets/stored-values.js'
 import type { SubagentDeps } from '../subagents/subagents.js'
@@ -72,7 +72,7 @@ export interface TurnEnvironmentDeps {
   /** The variables of connected command-line tools. */
   readonly variables: (conversationId: string) => Promise<Env>
   /** The tools of connected servers. */
-  readonly connected: (turn: Turn) => ConnectedTools
+  readonly connected: (turn: Turn) => ServerTools
   /** The values that no turn may show. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The network of each conversation. */

@@ -45,7 +45,7 @@ const placeOf = async ({ data }: Pick<Place, 'data'>, { id, program }: NamedProg
 }
 
 /** The folders that a program needs beside those of the system. */
-export const foldersOf = async (place: Pick<Place, 'data'>, named: NamedProgram): Promise<string[]> => {
+export const programFolders = async (place: Pick<Place, 'data'>, named: NamedProgram): Promise<string[]> => {
   const path = await placeOf(place, named)
   return path === undefined ? [] : installedAt(path)
 }
@@ -65,7 +65,7 @@ export const programBehindWall = async (
       home: await homeOfProgram(data, id),
       hide: hidden,
       grants,
-      readOnly: (await foldersOf({ data }, { id, program })).filter(each => !contains(root, each)),
+      readOnly: (await programFolders({ data }, { id, program })).filter(each => !contains(root, each)),
       env: listEnv({ PWD: folder, ...env }),
     },
     program,

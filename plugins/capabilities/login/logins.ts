@@ -3,7 +3,7 @@ import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityStatus } from '../records/contract.js'
 import type { Entries } from '../records/entries.js'
 import type { Vault } from '../records/vault.js'
-import { serverOf } from '../servers/config.js'
+import { toolServerIn } from '../servers/config.js'
 import type { FinishedLogin, OAuthLogin } from './contract.js'
 import { guardedFetch, isLoopback } from './guarded-fetch.js'
 import { Handshakes, type Handshake } from './handshakes.js'
@@ -37,7 +37,7 @@ export class Logins {
     if (found.kind !== 'mcp') return nothing(`${id} is of kind ${found.kind}`)
     const { entry, problem } = await entries().open(found)
     if (problem) return refuse('conflict', problem.detail!)
-    const server = serverOf(entry)
+    const server = toolServerIn(entry)
     if (server.kind !== 'http') return nothing(`the server ${id} is a program`)
     const { auth: way, clientId, scopes } = entry.config
     if (way === 'none' || way === 'token' || server.headers.authorization !== undefined)

@@ -29,7 +29,7 @@ const text = (config: ShownConfig, field: string): string => String(config[field
 const linesOf = (value: string): string[] => value.split(/\r?\n/).filter(line => line.trim() !== '')
 
 /** The headers of a field with `Name: value` lines; a value is in no message. */
-export const headersOf = (field: string, value = ''): { [name: string]: string } =>
+export const serverHeaders = (field: string, value = ''): { [name: string]: string } =>
   Object.fromEntries(
     linesOf(value).map((line, at) => {
       const [, name = '', content = ''] = HEADER.exec(line) ?? []
@@ -41,7 +41,7 @@ export const headersOf = (field: string, value = ''): { [name: string]: string }
   )
 
 /** The server of a connection, or a refusal that names the field that is wrong. */
-export const serverOf = ({ config, secrets }: OpenEntry): StdioServer | HttpServer => {
+export const toolServerIn = ({ config, secrets }: OpenEntry): StdioServer | HttpServer => {
   if (text(config, 'transport') === 'stdio') {
     for (const field of ['url', 'auth', 'scopes', 'clientId'])
       if (config[field] !== undefined) refuse('invalid', `config.${field}: expected nothing for a server over stdio`)
@@ -52,7 +52,7 @@ export const serverOf = ({ config, secrets }: OpenEntry): StdioServer | HttpServ
   for (const field of ['command', 'args', 'cwd'])
     if (config[field] !== undefined) refuse('invalid', `config.${field}: expected nothing for a server over http`)
   if (secrets.env !== undefined) refuse('invalid', 'config.env: expected nothing for a server over http')
-  const headers = headersOf('headers', secrets.headers)
+  const headers = serverHeaders('headers', secrets.headers)
   const { token } = secrets
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     refuse('invalid', 'config.token: expected signs without blanks')
@@ -78,7 +78,7 @@ const addressOf = (value: string): URL => {
 
 /** Whether a person signs in to the server of a connection, where it asks for that. */
 export const signsIn = (entry: OpenEntry): boolean => {
-  const server = serverOf(entry)
+  const server = toolServerIn(entry)
   const { auth } = entry.config
   return server.kind === 'http' && server.headers.authorization === undefined && auth !== 'none' && auth !== 'token'
 }

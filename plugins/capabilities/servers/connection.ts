@@ -6,7 +6,7 @@ import type { OpenEntry } from '../records/kinds.js'
 import { masked } from '../records/masking.js'
 import type { SignInTokens } from '../login/tokens.js'
 import { boundedFetch } from './bounded-fetch.js'
-import { serverOf, signsIn, type HttpServer, type StdioServer } from './config.js'
+import { toolServerIn, signsIn, type HttpServer, type StdioServer } from './config.js'
 import type { McpInfo } from './contract.js'
 import { serverCommand } from './place.js'
 import { StdioTransport } from './stdio-transport.js'
@@ -149,7 +149,7 @@ export class ServerConnection {
  * @throws A `ServerFailure`, or a refusal that names what is wrong with the config.
  */
 export const openConnection = async (deps: ServerConnectionDeps): Promise<ServerConnection> => {
-  const server = serverOf(deps.entry)
+  const server = toolServerIn(deps.entry)
   const library = await import('@modelcontextprotocol/client')
   return server.kind === 'stdio' ? overStdio(deps, server, library) : overHttp(deps, server, library)
 }

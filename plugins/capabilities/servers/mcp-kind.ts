@@ -4,7 +4,7 @@ import { programHome } from '../../../sdk/node/wall/home.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
-import { serverOf } from './config.js'
+import { toolServerIn } from './config.js'
 import { ServerFailure, withConnection, type ServerConnection, type ServerConnectionDeps } from './connection.js'
 import { pausedSentence } from './crashes.js'
 import type { McpInfo } from './contract.js'
@@ -61,12 +61,12 @@ export class McpKind implements KindHandler {
   }
 
   async check(entry: OpenEntry): Promise<void> {
-    const server = serverOf(entry)
+    const server = toolServerIn(entry)
     if (server.kind === 'stdio') await assertInstalled(this.#host.place, { id: entry.id, program: server.program })
   }
 
   async apply(entry: OpenEntry, report: (message: string) => void, signal: AbortSignal): Promise<CapabilityStatus> {
-    const server = serverOf(entry)
+    const server = toolServerIn(entry)
     report(server.kind === 'stdio' ? `starting ${server.program} behind the wall` : `connecting to ${server.url.host}`)
     const met = await this.meet(entry, signal).catch((error: unknown) => {
       if (error instanceof ServerFailure && error.code === 'sign-in') return error

@@ -1,6 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
-import { foldersOf, programBehindWall } from '../agents/program-wall.js'
+import { programFolders, programBehindWall } from '../agents/program-wall.js'
 import type { StdioServer } from './config.js'
 
 /**
@@ -22,7 +22,7 @@ export const serverCommand = async (
     program,
     args: [...args],
     env: { ...env },
-    needs: await foldersOf(place, { id, program }),
+    needs: await programFolders(place, { id, program }),
     ...(cwd !== '' && { cwd }),
   })
 }

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { daemonWith } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
 /** A program that asks for nothing: it writes a file itself, and says what came of it. */
@@ -22,7 +23,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (method === 'session/load') send({ id, result: {} })
   else if (method === 'session/prompt') {
     say('wrote ' + attempt(() => writeFileSync('made.txt', 'by itself') ?? 'it'))
-    say(', history ' + attempt(() => writeFileSync(readFileSync('.git', 'utf8').slice(8).trim() + '/made', 'x') ?? 'it'))
+    const history = readFileSync('.git', 'utf8').slice(8).trim()
+    say(', history ' + attempt(() => writeFileSync(history + '/made', 'x') ?? 'it'))
     say(', home ' + attempt(() => writeFileSync(process.env.HOME + '/kept.txt', 'kept') ?? 'it'))
     say(', secret ' + process.env.KEY)
     send({ id, result: { stopReason: 'end_turn' } })
@@ -86,7 +88,7 @@ t.test('a program that never asks is not held to mode default, and the turn says
   const { turn } = await world(t)
   t.match(
     (await turn('c', { permissionMode: 'default' })).find(({ kind }) => kind === 'init'),
-    { unenforced: ['mode'] },
+    { unenforced: exactly('mode') },
   )
 })
 
@@ -96,7 +98,7 @@ t.test('a plan, and a turn that may only read, change nothing whatever the progr
   t.equal(saidIn(read), 'wrote EROFS, history EROFS, home it, secret k-1')
   t.match(
     read.find(({ kind }) => kind === 'init'),
-    { unenforced: ['tools'] },
+    { unenforced: exactly('tools') },
   )
   t.notOk(existsSync(join(copy('r'), 'made.txt')))
   t.match(saidIn(await turn('no', { permissionMode: 'plan' }, false)), /wrote EROFS.*not approved/)

@@ -7,6 +7,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import type { UsageTurn } from '../../../plugins/usage/contract.js'
 import { daemonWith } from '../../support/daemon.js'
 import { modelServer, type ModelServer } from '../../support/model-server.js'
+import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
 const LOOKUP: ConnectedTool = {
@@ -92,9 +93,17 @@ for (const protocol of ['openai', 'anthropic', 'ollama'] as const satisfies Wire
     )
     await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
     t.equal(readFileSync(join(workspace, 'made.txt'), 'utf8'), 'hi\n')
-    t.match(lines, [
-      { provider: 'endpoint/local', model: 'm', harness: 'native', inputTokens: 190, outputTokens: 10, turns: 2 },
-    ])
+    t.match(
+      lines,
+      exactly({
+        provider: 'endpoint/local',
+        model: 'm',
+        harness: 'native',
+        inputTokens: 190,
+        outputTokens: 10,
+        turns: 2,
+      }),
+    )
   })
 }
 
@@ -120,7 +129,7 @@ t.test('a tool of a connected server is called by the model; what it asks meanwh
   t.match(JSON.stringify(server.requests[1]!.body.messages), /meaning of house/)
   t.match(
     frames.filter(({ kind }) => kind === 'notice'),
-    [{ text: /files cannot be reached/, source: 'capabilities' }],
+    exactly({ text: /files cannot be reached/, source: 'capabilities' }),
   )
 })
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { daemonWith } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
 /** What a chat-completions server is asked. */
@@ -22,6 +23,9 @@ interface ModelCall {
 
 const bash = (command: string): ModelCall => ({ name: 'bash', arguments: { command, description: 'Writes' } })
 
+const HEAD = { id: 'x', object: 'chat.completion.chunk', created: 1 }
+const choiceOf = (choice: object) => ({ choices: [{ index: 0, ...choice }] })
+
 /** A call that the model asks the program for, then a last word. */
 const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 | 429 }) => {
   const asked: Asked[] = []
@@ -37,9 +41,7 @@ const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 |
     asked.push(wanted)
     answer.writeHead(200, { 'content-type': 'text/event-stream' })
     const send = (choice: object, rest: object = {}) =>
-      answer.write(
-        `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: wanted.model, choices: [{ index: 0, ...choice }], ...rest })}\n\n`,
-      )
+      answer.write(`data: ${JSON.stringify({ ...HEAD, model: wanted.model, ...choiceOf(choice), ...rest })}\n\n`)
     const over = !wanted.tools || wanted.messages.at(-1)?.role === 'tool'
     const call = {
       index: 0,
@@ -139,7 +141,7 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
   const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
   t.match(
     messages.flatMap(({ tools = [] }) => tools).map(({ target }) => target),
-    ['echo hi > made.txt'],
+    exactly('echo hi > made.txt'),
     'the record says what was run, not how it was announced',
   )
   await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
@@ -181,7 +183,7 @@ t.test('the tools of the sandbox reach the program: a question of its model is a
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.match(
     frames.filter(({ kind }) => kind === 'tool_call'),
-    [{ name: 'Ask' }],
+    exactly({ name: 'Ask' }),
     'it shows once',
   )
   t.match(JSON.stringify(asked.at(-1)!.messages.at(-1)), /blue/, 'the model is told the answer')

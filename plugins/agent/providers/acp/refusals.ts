@@ -1,9 +1,15 @@
 import type { TurnFailure } from '../adapter.js'
 
-const AUTH =
-  /\b401\b|unauthori[sz]ed|authentication|invalid (?:api|x-api) ?-?key|incorrect api key|api key (?:is )?(?:missing|invalid)|please (?:log|sign) ?in|not (?:logged|signed) in|token (?:has )?expired/i
-const LIMIT =
-  /\b429\b|quota|rate.?limit|usage limit|limit (?:was )?(?:reached|exceeded)|too many requests|insufficient (?:balance|credit|funds)|out of credits/i
+const anyOf = (...forms: readonly string[]): RegExp => new RegExp(forms.join('|'), 'i')
+
+const AUTH = anyOf(
+  String.raw`\b401\b|unauthori[sz]ed|authentication|not (?:logged|signed) in|please (?:log|sign) ?in`,
+  String.raw`(?:invalid|incorrect) (?:x-)?api[- ]?key|api key (?:is )?(?:missing|invalid)|token (?:has )?expired`,
+)
+const LIMIT = anyOf(
+  String.raw`\b429\b|quota|rate.?limit|usage limit|limit (?:was )?(?:reached|exceeded)|too many requests`,
+  String.raw`insufficient (?:balance|credit|funds)|out of credits`,
+)
 const MOST = 300
 
 /** What a program's words say of its model server: that it takes no more requests, or not its credential. */

@@ -4,7 +4,7 @@ import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fe
 import { ollamaFetch } from './ollama-lines.js'
 
 /** What a turn asks of its model beside the words. */
-export interface ModelSettings {
+export interface AnswerSettings {
   readonly effort?: string
   readonly thinking?: boolean
   readonly fast?: boolean
@@ -32,7 +32,7 @@ const DEFAULT_BUDGET = 16_000
 export const modelWire = async (
   target: EndpointTarget,
   id: string,
-  settings: ModelSettings,
+  settings: AnswerSettings,
   limits: AnswerLimits = ANSWER_LIMITS,
   send: typeof fetch = modelFetch(target.headers, limits),
 ): Promise<ModelWire> => {
@@ -69,7 +69,7 @@ export const modelWire = async (
   }
 }
 
-const messagesOptions = ({ effort, thinking, fast }: ModelSettings): ProviderOptions[string] => {
+const messagesOptions = ({ effort, thinking, fast }: AnswerSettings): ProviderOptions[string] => {
   const level = EFFORTS.find(known => known === effort)
   return {
     ...(level && { effort: level }),
