@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import type { Admission, AdmissionAsked, UsageTurn } from '../../../plugins/usage/contract.js'
 import { daemonWith } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
 /** A sandbox whose budgets say what the test says. */
@@ -35,8 +36,9 @@ const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () =
 t.test('a settled turn is one line with what its provider says it used', async t => {
   const { turn, lines } = await world(t)
   await turn({ prompt: 'usage 110 25 0.75\nsay hi' })
-  t.match(lines, [
-    {
+  t.match(
+    lines,
+    exactly({
       provider: 'script',
       model: 'script',
       harness: 'native',
@@ -45,9 +47,8 @@ t.test('a settled turn is one line with what its provider says it used', async t
       part: 0,
       outcome: 'ok',
       unattended: false,
-    },
-  ])
-  t.equal(lines.length, 1)
+    }),
+  )
   t.match(lines[0], { inputTokens: 110, outputTokens: 25, costUsd: 0.75 })
 })
 
@@ -62,7 +63,7 @@ t.test('a message that a budget refuses is 429 with its sentence, and no turn be
     reason: 'too-many',
     message: /budget day of 1.00 USD/,
   })
-  t.match(asked, [{ provider: 'script', model: 'script', unattended: false }])
+  t.match(asked, exactly({ provider: 'script', model: 'script', unattended: false }))
   t.same(lines, [])
 })
 
