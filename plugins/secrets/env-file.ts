@@ -8,7 +8,7 @@ import { codeOf, inside, segmentsOf } from '../../sdk/node/files/paths.js'
 import { git } from '../../sdk/node/programs/git.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { editEnvText, EnvTextError, readEnvText } from './env-text.js'
-import { overwrite, zero } from './vault-keys.js'
+import { onlyName, zero } from './overwriting.js'
 
 /** The most bytes of a `.env` file that is read. */
 export const MOST_ENV_BYTES = 80 * 1024 * 1024
@@ -42,17 +42,16 @@ export class EnvFile {
     const text = (await this.#read(''))?.text ?? ''
     const next = editEnvText(text, set, drop)
     if (next === text) return
-    if (next.trim() === '') {
-      await overwrite(file)
-      await rm(file, { force: true })
-      return flushFolder(dirname(file))
-    }
-    const before = drop.size > 0 ? await open(file, 'r+').catch(() => undefined) : undefined
+    const before = drop.size > 0 ? await onlyName(file) : undefined
     try {
-      await writeAtomic(file, next, { mode: 0o600, flush: true }).catch(error => {
-        throw writeFailure(error)
-      })
+      if (next.trim() === '') {
+        await rm(file, { force: true })
+        await flushFolder(dirname(file))
+      } else await writeAtomic(file, next, { mode: 0o600, flush: true })
+      // Only once it has no name any more: a daemon that is killed on the way finds a whole file, or none.
       if (before) await zero(before)
+    } catch (error) {
+      throw writeFailure(error)
     } finally {
       await before?.close()
     }

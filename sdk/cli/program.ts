@@ -24,6 +24,7 @@ import { answer, attachVerb, runVerb, stop } from './run.js'
 import { scriptAgentVerb } from './script-agent.js'
 import { serve } from './serve.js'
 import { service } from './service.js'
+import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
 import { jsonLine, oneLine, plain } from './text.js'
@@ -59,6 +60,7 @@ export const VERBS: readonly Verb[] = [
   areasVerb,
   sessions,
   token,
+  secret,
   terminal,
   browser,
   activityVerb,
