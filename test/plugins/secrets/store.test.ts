@@ -136,7 +136,7 @@ t.test('a path that git would publish, or outside the workspace, is no store', a
     ['/etc/.env', /inside the workspace/],
     ['.env-data/x', /inside the workspace/],
     ['.git/.env', /belongs to git/],
-    ['gone/.env', /the folder of gone\/.env is not there/],
+    ['gone/.env', /gone\/.env, whose folder is not there/],
     ['.env.folder', /no file/],
     ['.env.broken', /line 1/],
   ]
