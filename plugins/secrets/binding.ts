@@ -7,5 +7,5 @@ import type { KnownSecret } from './open-store.js'
 export const boundRefusal = ({ name, hosts = [] }: KnownSecret): string | undefined =>
   hosts.length === 0
     ? undefined
-    : `{{secret:${name}}} is bound to ${hosts.slice(0, 5).join(', ')}${hosts.length > 5 ? ' and others' : ''}, and this `
-      + 'network is shared or has no proxy that puts it into requests to these hosts alone: it was not used'
+    : `{{secret:${name}}} is bound to ${hosts.slice(0, 5).join(', ')}${hosts.length > 5 ? ' and others' : ''}, and `
+      + 'this network is shared or has no proxy that puts it into requests to these hosts alone: it was not used'

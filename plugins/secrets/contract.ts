@@ -63,8 +63,8 @@ export type VaultUnlock = 'keyring' | 'file' | 'passphrase'
 export interface VaultChoice {
   kind: 'vault'
   /**
-   * `file`: the key is a file in the daemon's data folder; `keyring`: it is in the system's key ring; `passphrase`: it is
-   * asked for after every start of the daemon.
+   * `file`: the key is a file in the daemon's data folder; `keyring`: it is in the system's key ring; `passphrase`: it
+   * is asked for after every start of the daemon.
    */
   unlock: VaultUnlock
   /** 12 to 1024 characters; only with `passphrase`. */
@@ -250,8 +250,8 @@ export interface SecretsCalls extends SecretServices {
   /**
    * Make a value that nobody has seen, and store it.
    *
-   * A key that is stored is rotated only with `replace`; the replaced value stays masked for 24 hours. Of a key pair the
-   * public half is in the answer.
+   * A key that is stored is rotated only with `replace`; the replaced value stays masked for 24 hours. Of a key pair
+   * the public half is in the answer.
    *
    * - 409: the key is stored and `replace` is not given, there is no store yet, or 1000 keys are stored
    * - 503: the store is locked

@@ -7,8 +7,8 @@ import { flushFolder, sweepTemporary, writeAtomic } from '../../sdk/node/files/f
 import { codeOf, inside, segmentsOf } from '../../sdk/node/files/paths.js'
 import { git } from '../../sdk/node/programs/git.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
-import { editEnvText, EnvTextError, readEnvText } from './env-text.js'
-import { overwrite, zero } from './vault-keys.js'
+import { editEnvText, readEnvText } from './env-text.js'
+import { onlyName, zero } from './overwriting.js'
 
 /** The most bytes of a `.env` file that is read. */
 export const MOST_ENV_BYTES = 80 * 1024 * 1024
@@ -42,17 +42,16 @@ export class EnvFile {
     const text = (await this.#read(''))?.text ?? ''
     const next = editEnvText(text, set, drop)
     if (next === text) return
-    if (next.trim() === '') {
-      await overwrite(file)
-      await rm(file, { force: true })
-      return flushFolder(dirname(file))
-    }
-    const before = drop.size > 0 ? await open(file, 'r+').catch(() => undefined) : undefined
+    const before = drop.size > 0 ? await onlyName(file) : undefined
     try {
-      await writeAtomic(file, next, { mode: 0o600, flush: true }).catch(error => {
-        throw writeFailure(error)
-      })
+      if (next.trim() === '') {
+        await rm(file, { force: true })
+        await flushFolder(dirname(file))
+      } else await writeAtomic(file, next, { mode: 0o600, flush: true })
+      // Only once it has no name any more: a daemon that is killed on the way finds a whole file, or none.
       if (before) await zero(before)
+    } catch (error) {
+      throw writeFailure(error)
     } finally {
       await before?.close()
     }
@@ -89,21 +88,20 @@ export class EnvFile {
 /** Refuses a path that may not hold secrets: git must ignore it, or the next commit would publish them. */
 export const checkEnvPath = async (workspace: string, path: string): Promise<void> => {
   const file = await placeOf(workspace, path)
-  if (isClosedName(segmentsOf(relative(workspace, file))))
-    refuse('unprocessable', `${path} belongs to git or the sandbox`)
+  const wrong = (found: string) =>
+    refuse('unprocessable', `path: expected a .env file that git ignores, such as .env.local, found ${path}, ${found}`)
+  if (isClosedName(segmentsOf(relative(workspace, file)))) wrong('which belongs to git or the sandbox')
   const folder = dirname(file)
-  if (!(await stat(folder).catch(() => undefined))?.isDirectory())
-    refuse('unprocessable', `the folder of ${path} is not there: make it first`)
+  if (!(await stat(folder).catch(() => undefined))?.isDirectory()) wrong('whose folder is not there: make it first')
   const repository = repositoryOf(workspace, folder)
   const name = relative(repository, file)
   const asked = async (...args: string[]) => (await git(repository, args, { ok: [0, 1, 128] })).code
   if ((await asked('ls-files', '--error-unmatch', '--', `:(literal)${name}`)) === 0)
-    refuse('unprocessable', `${path} is tracked by git, so a commit would publish it: choose a path that git ignores`)
+    wrong('which is tracked by git, so that a commit would publish it')
   if ((await asked('check-ignore', '-q', '--', name)) !== 0)
-    refuse('unprocessable', `${path} is not ignored by git: add it to .gitignore first`)
+    wrong('which is not ignored by git: add it to .gitignore first')
   await new EnvFile(workspace, path).values().catch((error: unknown) => {
-    const why = error instanceof EnvTextError ? `${path}, ${error.message}` : (error as Error).message
-    refuse('unprocessable', `${why}: mend it, or choose another path`)
+    wrong(`which does not hold .env text: ${(error as Error).message}`)
   })
 }
 

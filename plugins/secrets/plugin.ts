@@ -10,10 +10,10 @@ import { generated } from './generating.js'
 import { inventory } from './inventory.js'
 import { systemKeyring } from './keyring.js'
 import type { StoreChange } from './open-store.js'
-import { namesIn } from './references.js'
+import { referencedNames } from './references.js'
 import { resolved, usable } from './resolving.js'
 import { SecretStore, WrongPassphrase } from './secret-store.js'
-import { checkChoice, placeOf, storeState } from './store-state.js'
+import { checkChoice, storePlace, storeState } from './store-state.js'
 import { UseLog } from './use-log.js'
 import { VaultKeys } from './vault-keys.js'
 
@@ -60,7 +60,7 @@ export const activate = async (host: Host): Promise<void> => {
     record(host, { type: `secret.${type}`, outcome: 'ok', extra }, context)
 
   const resolve = async (input: SecretText, way: 'text' | 'shell', { caller }: Context) => {
-    const names = namesIn(input.text)
+    const names = referencedNames(input.text)
     if (names.length === 0) return { text: input.text }
     if (store.locked !== undefined) return { refused: store.locked }
     const fields = names.some(name => name.includes('/')) ? await connected() : []
@@ -115,7 +115,7 @@ export const activate = async (host: Host): Promise<void> => {
         uses.last(),
         host.collect('secrets.required'),
       ])
-      const place = placeOf(store)
+      const place = storePlace(store)
       return { entries: inventory({ known, connected: capabilities, required: required.flat(), uses: last, place }) }
     },
     'POST /secrets/reveal': async ({ key, field }, context) => {

@@ -1,7 +1,9 @@
 const REFERENCE = /\{\{secret:([A-Za-z0-9_./-]+)\}\}/g
 
 /** The names that a text refers to, each once and in order. */
-export const namesIn = (text: string): string[] => [...new Set([...text.matchAll(REFERENCE)].map(([, name]) => name!))]
+export const referencedNames = (text: string): string[] => [
+  ...new Set([...text.matchAll(REFERENCE)].map(([, name]) => name!)),
+]
 
 /** The text with what stands for each name in place of its references. */
 export const withReferences = (text: string, of: (name: string) => string): string =>

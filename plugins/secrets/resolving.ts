@@ -1,7 +1,7 @@
 import type { CapabilityRecord } from '../capabilities/contract.js'
 import { boundRefusal } from './binding.js'
 import type { ResolvedText, SecretText, SecretUser } from './contract.js'
-import { namesIn, withReferences } from './references.js'
+import { referencedNames, withReferences } from './references.js'
 import { shellLine } from './shell-line.js'
 import type { StoredSecret } from './vault.js'
 
@@ -35,7 +35,7 @@ export const resolved = (
   way: 'text' | 'shell',
   known: ReadonlyMap<string, StoredSecret>,
 ): Resolution => {
-  const names = namesIn(text)
+  const names = referencedNames(text)
   const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) return { answer: { unknown, names: [...known.keys()].sort() }, used: [] }
   const refused = names.map(name => boundRefusal(known.get(name)!)).find(Boolean)

@@ -9,8 +9,8 @@ import { codeOf } from '../../sdk/node/files/paths.js'
 import type { StoreConfig } from './contract.js'
 import { checkEnvPath, EnvFile } from './env-file.js'
 import { EnvTextError } from './env-text.js'
-import { Moves } from './moves.js'
 import type { KnownSecret, OpenStore, StoreChange, StoreDeps } from './open-store.js'
+import { StoreMoves } from './store-moves.js'
 import {
   fitsVault,
   keyOfPassphrase,
@@ -38,7 +38,7 @@ const EMPTY: VaultContent = { secrets: [], replaced: [] }
  */
 export class SecretStore {
   readonly #deps: StoreDeps
-  readonly #moves: Moves
+  readonly #moves: StoreMoves
   readonly #turns = new KeyedMutex()
   #vault: SealedVault | undefined
   #open: OpenStore | undefined
@@ -48,7 +48,7 @@ export class SecretStore {
 
   constructor(deps: StoreDeps) {
     this.#deps = deps
-    this.#moves = new Moves(deps)
+    this.#moves = new StoreMoves(deps)
   }
 
   /** Reads what is there, and opens it where no person is needed. */

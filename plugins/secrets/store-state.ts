@@ -63,5 +63,5 @@ export const checkChoice = (config: StoreConfig): void => {
 }
 
 /** Where values lie, in words. */
-export const placeOf = ({ head }: SecretStore): string =>
+export const storePlace = ({ head }: SecretStore): string =>
   head === undefined ? 'nowhere yet' : head.dotenv === undefined ? "the sandbox's encrypted store" : head.dotenv

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
-import { mkdir, open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../sdk/node/files/disk.js'
 import { flushFolder } from '../../sdk/node/files/files.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import type { Keyring } from './keyring.js'
+import { onlyName, zero } from './overwriting.js'
 import { KEY_BYTES, keyOfPassphrase, type VaultHead } from './vault.js'
 
 type Head = Omit<VaultHead, 'check'>
@@ -45,8 +45,13 @@ export class VaultKeys {
     if (head.unlock === 'keyring') await this.#keyring.remove(head.key).catch(() => {})
     if (head.unlock !== 'file') return
     const file = this.#file(head.key)
-    await overwrite(file)
-    await rm(file, { force: true })
+    const handle = await onlyName(file)
+    try {
+      await rm(file, { force: true })
+      if (handle) await zero(handle)
+    } finally {
+      await handle?.close()
+    }
     await flushFolder(this.#folder).catch(ifAbsent)
   }
 
@@ -68,25 +73,6 @@ export class VaultKeys {
   #stored(id: string): Promise<Buffer | undefined> {
     return readFile(this.#file(id)).catch(ifAbsent)
   }
-}
-
-/** Writes zeros over the bytes of a file, so that they are not found on the disk once its name is gone. */
-export const overwrite = async (path: string): Promise<void> => {
-  const handle = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW).catch(ifAbsent)
-  if (!handle) return
-  try {
-    await zero(handle)
-  } finally {
-    await handle.close()
-  }
-}
-
-/** The same for a file that is open, unless it is found under another name too. */
-export const zero = async (handle: FileHandle): Promise<void> => {
-  const { size, nlink } = await handle.stat()
-  if (nlink > 1) return
-  await handle.write(Buffer.alloc(size), 0, size, 0)
-  await handle.sync()
 }
 
 const ifAbsent = (error: unknown): undefined => {

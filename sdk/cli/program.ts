@@ -28,6 +28,7 @@ import { answer, attachVerb, runVerb, stop } from './run.js'
 import { scriptAgentVerb } from './script-agent.js'
 import { serve } from './serve.js'
 import { service } from './service.js'
+import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import { terminal } from './terminal.js'
 import { jsonLine, oneLine, plain } from './text.js'
@@ -66,6 +67,7 @@ export const VERBS: readonly Verb[] = [
   token,
   modelsVerb,
   modelVerb,
+  secret,
   terminal,
   browser,
   activityVerb,

@@ -152,17 +152,17 @@ t.test('a value is stored, listed by name, used, replaced and removed', async t 
   t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true })
   t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true })
   t.same(await client.call('GET /secrets'), { keys: ['OTHER'] })
-  t.match(
-    recorded.map(({ type, extra }) => [type, extra?.['key']]),
-    exactly(
-      ['secret.store', undefined],
-      ['secret.store', undefined],
-      ['secret.set', 'TOKEN'],
-      ['secret.set', 'OTHER'],
-      ['secret.revealed', 'TOKEN'],
-      ['secret.set', 'TOKEN'],
-      ['secret.removed', 'TOKEN'],
-    ),
+  t.same(
+    recorded.map(({ type, extra }) => `${type} ${extra?.['key'] ?? ''}`),
+    [
+      'secret.store ',
+      'secret.store ',
+      'secret.set TOKEN',
+      'secret.set OTHER',
+      'secret.revealed TOKEN',
+      'secret.set TOKEN',
+      'secret.removed TOKEN',
+    ],
   )
   t.notMatch(JSON.stringify(recorded), /tr0ub4dor|another-value/)
 })
@@ -289,8 +289,8 @@ t.test('an import is all or nothing, keeps what is there, and answers names', as
       { key: 'D', reason: 'not-chosen' },
     ],
   })
-  t.match(await client.call('POST /secrets/import', { text: 'A=new', replace: true }), { replaced: ['A'] })
-  t.match(await client.call('POST /secrets/import', { path: 'a/.env' }), { added: ['FROM_FILE'] })
+  t.match(await client.call('POST /secrets/import', { text: 'A=new', replace: true }), { replaced: exactly('A') })
+  t.match(await client.call('POST /secrets/import', { path: 'a/.env' }), { added: exactly('FROM_FILE') })
   t.equal(readFileSync(join(workspace, 'a/.env'), 'utf8'), 'FROM_FILE=1\n')
   mkdirSync(join(workspace, 'big'))
   writeFileSync(join(workspace, 'big/.env'), 'x'.repeat(1024 * 1024 + 1))
@@ -344,7 +344,7 @@ t.test('a key bound to hosts enters no text, one bound to personas only their tu
   })
   t.match(
     (await client.call('GET /secrets/inventory')).entries,
-    exactly({ hosts: ['api.example.org', '*.example.com'], personas: ['ada'] }),
+    exactly({ hosts: exactly('api.example.org', '*.example.com'), personas: exactly('ada') }),
   )
   const bound = {
     refused:
@@ -360,7 +360,11 @@ t.test('a key bound to hosts enters no text, one bound to personas only their tu
       names: [],
     })
   await client.call('POST /secrets', { key: 'API', value: 'a new value' })
-  t.match((await client.call('GET /secrets/inventory')).entries, exactly({ personas: ['ada'] }), 'a new value keeps it')
+  t.match(
+    (await client.call('GET /secrets/inventory')).entries,
+    exactly({ personas: exactly('ada') }),
+    'a new value keeps it',
+  )
   t.same((await client.call('GET /secrets/uses', {})).uses.length, 1, 'what was refused was not used')
 })
 
@@ -422,7 +426,7 @@ t.test('fields of capabilities are kept apart from keys, and used by turns that 
   const none = { ...use('{{secret:github/token}}'), capabilities: [] }
   t.same(await inner(daemon, 'secrets.resolve', none), { unknown: ['github/token'], names: [] })
   for (const name of ['ext/x/setting', 'openai/key'])
-    t.match(await inner(daemon, 'secrets.resolve', use(`{{secret:${name}}}`)), { unknown: [name] })
+    t.match(await inner(daemon, 'secrets.resolve', use(`{{secret:${name}}}`)), { unknown: exactly(name) })
   t.match(
     (await client.call('GET /secrets/inventory')).entries,
     exactly({ key: 'github', kind: 'capability', status: 'connected', label: 'GitHub', lastUse: {} }),

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { EnvFile } from './env-file.js'
+import { EnvTextError } from './env-text.js'
 import type { OpenStore, StoreDeps } from './open-store.js'
 import { openVault, readVault, type VaultContent, type VaultHead } from './vault.js'
 
@@ -17,8 +18,8 @@ interface Move {
 
 const MOVE = 'move'
 
-/** Notes what a move of the store has to clean up, on either side, so that a killed daemon does it at its next start. */
-export class Moves {
+/** Notes what a move of the store has to clean up on either side, so that a killed daemon does it at its next start. */
+export class StoreMoves {
   readonly #deps: StoreDeps
 
   constructor(deps: StoreDeps) {
@@ -50,8 +51,14 @@ export class Moves {
     const move = await this.#deps.files.read<Move>(MOVE)
     if (!move) return
     const { from, to, added } = move
-    if (now.head.key !== to.key) await this.#leave(to, now, added)
-    else if (from) await this.#leave(from, now)
+    try {
+      if (now.head.key !== to.key) await this.#leave(to, now, added)
+      else if (from) await this.#leave(from, now)
+    } catch (error) {
+      // Somebody broke the file meanwhile: it is looked at again at the next start, and the store works without it.
+      if (error instanceof EnvTextError) return
+      throw error
+    }
     failpoint('secrets.move.cleaned')
     await this.#deps.files.remove(MOVE)
   }
@@ -71,7 +78,7 @@ export class Moves {
       const env = new EnvFile(this.#deps.workspace, dotenv)
       await env.sweep().catch(() => {})
       const stored = new Map(now.content.secrets.map(({ name, value }) => [name, value]))
-      const values = await env.values().catch(() => new Map<string, string>())
+      const values = await env.values()
       const drop = [...values].filter(
         ([name, value]) => stored.get(name) === value && (only === undefined || only.includes(name)),
       )
