@@ -23,7 +23,7 @@ import { Live } from './streams/live.js'
 import { Connections } from './http/connections.js'
 import { sweepTemporaries } from '../sdk/node/files/disk.js'
 import { groupLog } from '../sdk/node/logs/line.js'
-import { maskInLogs } from '../sdk/node/access/stored-values.js'
+import { redactCalls } from '../sdk/node/access/stored-values.js'
 import type { Logger } from './logs/log.js'
 import type { KernelServices } from './services.js'
 import { FileStore } from './storage/files.js'
@@ -133,11 +133,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  kernel.calls.add('kernel.redact.values', 'kernel', async (_, input) => {
-    maskInLogs(data, (input as { values: { name: string; value: string }[] }).values)
-    return { ok: true }
-  })
-  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups) }
+  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups), ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }

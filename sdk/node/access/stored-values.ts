@@ -1,3 +1,5 @@
+import type { Handlers } from '../../contract.js'
+import type { Kernel } from '../../kernel.js'
 import type { Hidden } from './mask-forms.js'
 import { Masker } from './masker.js'
 
@@ -18,3 +20,11 @@ export const withoutStored = (line: string): string => {
   if (masker.mask(line) === line) return line
   return JSON.stringify(masker.maskJson(JSON.parse(line))) + (line.endsWith('\n') ? '\n' : '')
 }
+
+/** The call that replaces the values which the logs of this daemon mask. */
+export const redactCalls = (data: string): Pick<Handlers<Kernel>, 'kernel.redact.values'> => ({
+  'kernel.redact.values': ({ values }) => {
+    maskInLogs(data, values)
+    return { ok: true }
+  },
+})
