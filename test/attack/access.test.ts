@@ -107,6 +107,8 @@ t.test('no token of any scope reaches the trust surface', async t => {
   t.ok(
     ROUTED.filter(routed => !surface.includes(routed.call))
       .filter(routed => scopesOf(routed) !== 'open')
+      // Past conversations are no sign-ins.
+      .filter(({ call }) => !/^(?:GET|DELETE) \/sessions/.test(call))
       .every(({ call }) => !/secret|token|session|terminal|log|bundle|member/.test(call)),
   )
 })
@@ -232,9 +234,13 @@ t.test('every call an editor token reaches is attacked below', async t => {
   const reached = ROUTED.filter(routed => scopesOf(routed) !== 'open' && scopesOf(routed).includes('editor')).map(
     ({ call }) => call,
   )
-  // Subagents of other callers are tested in test/plugins/system/subagents.test.ts.
+  // Subagents of other callers are tested in test/plugins/system/subagents.test.ts, open cards and past conversations
+  // beside the groups that serve them.
   const attacked = new Set([
     'POST /agent/reply',
+    'GET /agent/cards',
+    'GET /sessions',
+    'GET /sessions/{id}',
     'GET /system/subagents/{id}/transcript',
     ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`),
   ])

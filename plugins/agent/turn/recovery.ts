@@ -204,9 +204,9 @@ const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise
   // Who gave an answer that only the log tells of is not known here.
   const found = answered.length > before.length && { outsiders: true }
   await turn.entry.change({ attempt: attempt + 1, answered, parked: up, ...found })
-  const replies = up.map(card => turn.park(card))
+  const put = await Promise.all(up.map(card => turn.put(card)))
   await turn.log.settled()
-  void Promise.all(replies).then(() => engine.drive(turn, { reason: 'answered' }))
+  void Promise.all(put.map(({ reply }) => reply)).then(() => engine.drive(turn, { reason: 'answered' }))
 }
 
 /** Closes the streams that the last daemon left open. */

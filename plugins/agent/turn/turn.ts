@@ -291,8 +291,13 @@ export class Turn {
     return mine
   }
 
-  /** Puts a card up that has its id, a restored one too. */
+  /** Puts a card up that has its id, and waits for its answer. */
   async park(parked: ParkedCard): Promise<CardReply | undefined> {
+    return (await this.put(parked)).reply
+  }
+
+  /** Puts a card up that has its id, a restored one too; resolves once it can be answered. */
+  async put(parked: ParkedCard): Promise<{ readonly reply: Promise<CardReply | undefined> }> {
     const { card } = parked
     const { requestId, kind } = card
     // A restart finds a card that was written down before its frame was: the next one has another number.
@@ -304,7 +309,7 @@ export class Turn {
     await this.entry.change({ parked: this.#parked }, { flush: true })
     failpoint('agent.card.parked')
     // Taken down before it was up: nobody is to see it any more.
-    if (!this.#up.has(requestId)) return promise
+    if (!this.#up.has(requestId)) return { reply: promise }
     this.#host.cards.raise({
       card,
       conversationId: this.conversationId,
@@ -313,7 +318,7 @@ export class Turn {
     if (this.record.card(requestId)) this.#host.changed(this.conversationId)
     else this.log.push(card)
     this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
-    return promise
+    return { reply: promise }
   }
 
   get #parked(): ParkedCard[] {
