@@ -15,16 +15,22 @@ export const checkId = (id: string): void => {
   if (RESERVED.has(id)) refuse('conflict', `the id ${id} is reserved: choose another`)
 }
 
+const shownText = (text: string): string => JSON.stringify(text.slice(0, 80))
+
 /** Refuses an address that cannot be that of a model server. */
 export const checkBaseUrl = async (baseUrl: string, listeners: readonly Listener[]): Promise<void> => {
   const url =
     (/^https?:\/\//.test(baseUrl) && URL.parse(baseUrl))
-    || refuse('invalid', 'baseUrl: expected an address such as http://127.0.0.1:8080', {
+    || refuse('invalid', `baseUrl: expected an address such as http://127.0.0.1:8080, found ${shownText(baseUrl)}`, {
       errors: [{ path: 'baseUrl', expected: 'an address with http or https' }],
     })
   if (url.username || url.password)
-    refuse('unprocessable', 'baseUrl: expected an address without user and password: give the key as apiKey')
-  if (url.search || url.hash) refuse('unprocessable', 'baseUrl: expected an address without ? and #')
+    refuse(
+      'unprocessable',
+      'baseUrl: expected an address without user and password, found one with them: give the key as apiKey',
+    )
+  if (url.search || url.hash)
+    refuse('unprocessable', 'baseUrl: expected an address without ? and #, found one with them')
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => [])
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)

@@ -63,7 +63,11 @@ const cursorOf = (text: string): Cursor => {
   } catch {
     // It is refused below.
   }
-  return refuse('invalid', 'after: expected the cursor of an earlier page', {
-    errors: [{ path: 'after', expected: 'the cursor of an earlier page' }],
-  })
+  return refuse(
+    'invalid',
+    `after: expected the cursor of an earlier page, found ${JSON.stringify(text.slice(0, 40))}`,
+    {
+      errors: [{ path: 'after', expected: 'the cursor of an earlier page' }],
+    },
+  )
 }

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { OF_NO_OPERATION } from '../support/answers.js'
+import { OF_NO_OPERATION, operationOf } from '../support/answers.js'
 import { misfits, OPERATIONS, type Operation } from '../support/schema.js'
 import { freshSession } from './calls.js'
 import { requestsOf, type Sent } from './inputs.js'
@@ -83,13 +83,20 @@ const sentence = (status: number, text: string): string[] => {
 }
 
 /** What is wrong with an answer by the published document. */
-const faults = ({ call, responses }: Operation, { status, headers, body }: RawAnswer): string[] => {
+const faults = (
+  { call, responses }: Operation,
+  { method, target }: Pick<Sent, 'method' | 'target'>,
+  { status, headers, body }: RawAnswer,
+): string[] => {
   if (status === 0) return ['no answer came']
-  if (status >= 500) return [`a failure: ${status} ${body.slice(0, 300)}`]
+  // A program or a store that is not there is refused, where the call says so.
+  if (status >= 500 && !((status === 501 || status === 503) && Object.hasOwn(responses, status)))
+    return [`a failure: ${status} ${body.slice(0, 300)}`]
   if (status === 204 || status === 304) return body === '' ? [] : [`${status} with a body`]
+  const elsewhere = status === 404 && operationOf(method, target)?.call !== call
   if (status >= 400)
     return [
-      ...(Object.hasOwn(responses, status) || OF_NO_OPERATION.has(status)
+      ...(elsewhere || Object.hasOwn(responses, status) || OF_NO_OPERATION.has(status)
         ? []
         : [`${call} does not declare the status ${status}`]),
       ...sentence(status, body),
@@ -115,7 +122,7 @@ const shown = ({ method, target, headers, body }: Sent): string => {
 const holds = async (world: World, operation: Operation, sent: Sent, before: string): Promise<string> => {
   const { daemon } = world
   const answer = await exchange(daemon.url, sent, freshSession(daemon))
-  const wrong = faults(operation, answer)
+  const wrong = faults(operation, sent, answer)
   if (wrong.length) throw new Error(`${wrong.join('\n')}\n${shown(sent)}`)
   if (answer.status >= 200 && answer.status < 400 && operation.method !== 'GET') {
     await world.settle()

@@ -20,7 +20,7 @@ const fits = ({ segments }: Route, path: readonly string[]): boolean =>
 const parameters = ({ segments }: Route): number => segments.filter(segment => segment.startsWith('{')).length
 
 /** The operation of the document that serves a request; undefined: none does. */
-const operationOf = (method: string, target: string): Operation | undefined => {
+export const operationOf = (method: string, target: string): Operation | undefined => {
   const path = target.split('?')[0]!.split('/')
   const found = routes.filter(
     route => route.operation.method === (method === 'HEAD' ? 'GET' : method) && fits(route, path),

@@ -158,7 +158,8 @@ export class Logins {
   }): Promise<FinishedLogin> {
     const { id, redirectUrl, code, cancel } = given
     const ways = [redirectUrl, code, cancel || undefined].filter(way => way !== undefined)
-    if (ways.length !== 1) refuse('invalid', 'expected one of redirectUrl, code and cancel')
+    if (ways.length !== 1)
+      refuse('invalid', `expected one of redirectUrl, code and cancel, found ${ways.length} of them`)
     const handshake = this.#handshakes.get(given.handshake)
     if (!handshake || handshake.capability !== id)
       return refuse('not-found', 'there is no such sign-in, or it has expired: start it again')
