@@ -234,16 +234,20 @@ const toolShown = (pen: Pen, call: ToolCallFrame): string => {
   return before + (pen.columns === undefined ? '' : headOf(pen, call))
 }
 
-const toolMoved = (pen: Pen, { id, status, content }: Frame & { kind: 'tool_call_update' }): string => {
+const toolMoved = (pen: Pen, { kind: _kind, ...moved }: Frame & { kind: 'tool_call_update' }): string => {
+  const { id } = moved
   const known = pen.tools.get(id)
   if (!known) return ''
-  const call = { ...known, ...(status && { status }), ...(content && { content }) }
+  const call: ToolCallFrame = { ...known, ...moved }
+  const unfinished = pen.open?.kind === 'tool_call' && pen.open.id === id
   if (!isOver(call)) {
     pen.tools.set(id, call)
-    return ''
+    if (unfinished) pen.open = call
+    // Its line stands there under the name it was announced with.
+    const renamed = unfinished && pen.columns !== undefined && (moved.target || moved.name)
+    return renamed ? DRAW_OVER + headOf(pen, call) : ''
   }
   pen.tools.delete(id)
-  const unfinished = pen.open?.kind === 'tool_call' && pen.open.id === id
   if (!unfinished) return closed(pen) + toolLines(pen, call)
   delete pen.open
   return (pen.columns === undefined ? '' : DRAW_OVER) + toolLines(pen, call)

@@ -1,0 +1,78 @@
+import { existsSync, globSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { folderOf } from './support/daemon.js'
+import { modelServer, type ScriptedReply } from './support/model-server.js'
+import { project, readme, shell, shownIn } from './support/page.js'
+
+const section = /^## Your own agent[^]*?(?=^## )/m.exec(readme)![0]
+
+/** What a chat-completions server is asked. */
+interface Asked {
+  readonly messages: readonly { readonly role: string }[]
+  readonly tools?: readonly { readonly function: { readonly name: string } }[]
+}
+
+/** A model that lists the folder for the sandbox's own loop, and runs a command for a program that has a shell. */
+const model = ({ text, path }: { text: string; path: string }): ScriptedReply => {
+  if (!path.includes('chat')) return { status: 200, body: '{"data":[{"id":"qwen3"}]}' }
+  const { messages, tools = [] } = JSON.parse(text) as Asked
+  const program = tools.some(({ function: { name } }) => name === 'bash')
+  if (messages.at(-1)?.role === 'tool' || tools.length === 0)
+    return program || tools.length === 0
+      ? { text: ['It is fixed.'], usage: { input: 105, output: 7 } }
+      : { text: ['It is a sample.'], usage: { input: 100, output: 7 } }
+  return program
+    ? {
+        calls: [{ name: 'bash', input: { command: 'echo fixed > fixed.txt', description: 'Fixes the test' } }],
+        usage: { input: 90, output: 7 },
+      }
+    : { calls: [{ name: 'List', input: {} }], usage: { input: 90, output: 7 } }
+}
+
+const PROGRAM = join(project, 'node_modules/.bin/opencode')
+const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
+
+t.setTimeout(180_000)
+
+t.test('a model server and an agent program of the reader work as the page shows', { skip }, async t => {
+  const state = folderOf(t)
+  const server = await modelServer(t, 'openai', model)
+  const { port } = new URL(server.target().baseUrl)
+  const env: NodeJS.ProcessEnv = { ...process.env, XDG_STATE_HOME: state, SANDBOX_PORT: '0', NO_COLOR: '1' }
+  // As an installed program is; npm's own folder of programs is not for turns.
+  mkdirSync(join(state, 'bin'))
+  symlinkSync(realpathSync(PROGRAM), join(state, 'bin/opencode'))
+  env.PATH = `${join(state, 'bin')}:${env.PATH}`
+  for (const name of ['SANDBOX_URL', 'SANDBOX_TOKEN', 'SANDBOX_DATA', 'SANDBOX_WORKSPACE']) delete env[name]
+  const { run, start } = shell(t, env)
+  const said = await start('npm start', /npm start -- --workspace/)
+  env.SANDBOX_URL = /http:\/\/127\.0\.0\.1:\d+/.exec(said)![0]
+  const shown = shownIn(section)
+  t.ok(shown.length >= 7, `${shown.length} commands`)
+  for (const { command, prints } of shown) {
+    const { code, out } = await run(command.replaceAll(':11434', `:${port}`))
+    t.equal(code, 0, `${command}\n${out}`)
+    if (prints !== undefined) t.equal(plain(out.replaceAll(`:${port}`, ':11434')), plain(prints), command)
+    if (command.includes('agent add')) configure(state, port)
+  }
+})
+
+/** What differs from run to run. */
+const plain = (text: string): string => text.replace(/\d+\.\d s$/gm, '0.0 s')
+
+/** The reader's own settings of the program, which it finds in its home folder. */
+const configure = (state: string, port: string): void => {
+  const [home] = globSync(join(state, '**/homes/programs/opencode/home'))
+  const folder = join(home!, '.config/opencode')
+  mkdirSync(folder, { recursive: true })
+  const options = { baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'none' }
+  const limit = { context: 128_000, output: 8_000 }
+  const local = {
+    npm: '@ai-sdk/openai-compatible',
+    name: 'Local',
+    options,
+    models: { qwen3: { name: 'Qwen 3', limit } },
+  }
+  writeFileSync(join(folder, 'opencode.json'), JSON.stringify({ model: 'local/qwen3', provider: { local } }))
+}
