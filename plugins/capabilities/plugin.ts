@@ -8,6 +8,7 @@ import { loginCalls } from './login/calls.js'
 import { SignInTokens } from './login/tokens.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
+import { connectedModels } from './records/model-servers.js'
 import type { KindHandler } from './records/kinds.js'
 import { Vault } from './records/vault.js'
 import { servers } from './servers/calls.js'
@@ -23,7 +24,11 @@ export const activate = async (host: Host): Promise<void> => {
     changed: (id, status) => capabilities.changed(id, status),
   })
   const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind()]
-  const capabilities: Capabilities = new Capabilities(host, new Map(kinds.map(kind => [kind.kind, kind])))
+  const capabilities: Capabilities = new Capabilities(
+    host,
+    new Map(kinds.map(kind => [kind.kind, kind])),
+    new Map([['endpoint', connectedModels(host)]]),
+  )
   const logins = loginCalls(host, {
     entries: () => capabilities.entries,
     vault: () => capabilities.vault,

@@ -143,7 +143,21 @@ export interface TrialStatus {
 }
 
 /** What model servers are for other groups. */
+/** A model server as it is given as a connection of kind `endpoint`. */
+export interface ServerAsConnection {
+  id: EndpointId
+  config: { [field: string]: string | number | boolean }
+}
+/** How a model server stands, for the list of connections. */
+export interface ServerCondition {
+  ready: boolean
+  detail?: string
+}
 export interface EndpointServices {
+  /** Keeps a model server, as `POST /endpoints` does; the config has the fields of its body. */
+  'endpoints.connect'(input: ServerAsConnection): ServerCondition
+  /** Says how a model server stands. */
+  'endpoints.condition'(input: { id: string }): ServerCondition
   /** Gives a model server as a turn speaks to it. 404: no such server. */
   'endpoints.target'(input: { id: string }): EndpointTarget
   /** Lists what can be chosen, without asking any server. */

@@ -1,12 +1,12 @@
-import { type Contract, type Host, refuse } from '../../sdk/index.js'
+import { type Context, type Contract, type Host, refuse } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../sdk/node/record/record.js'
 import { Catalogues, rowsOf } from './catalogues.js'
-import { type EndpointCalls, type EndpointRow, endpoints, type EndpointTest } from './contract.js'
+import { type EndpointCalls, type EndpointRow, endpoints, type EndpointTest, type ServerInput } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
 import { examples } from './examples.js'
 import { firstOf, serverChoice, serverRow, serverTarget, TRIAL, trialChoice, trialRow, trialTarget } from './rows.js'
-import { checkBaseUrl, checkId, givenServer } from './save.js'
+import { checkBaseUrl, checkId, conditionOf, givenServer, serverIn } from './save.js'
 import { localModelCalls } from './local/calls.js'
 import { EndpointStore } from './store.js'
 import { Trial } from './trial.js'
@@ -77,6 +77,23 @@ export const activate = async (host: Host): Promise<void> => {
     return tried
   }
 
+  const save = async (input: ServerInput, context: Context): Promise<EndpointRow> => {
+    checkId(input.id)
+    await checkBaseUrl(input.baseUrl, (await host.call('kernel.listeners')).listeners)
+    const entry = await changes.with(input.id, async () => {
+      const { given, changes: changed } = await givenServer(store, input, await store.server(input.id))
+      if (changed) {
+        await store.put(given)
+        catalogues.expire(input.id)
+        publish(input.id)
+        await record(host, { type: 'endpoint.saved', outcome: 'ok', extra: { id: input.id } }, context)
+      }
+      return found(input.id)
+    })
+    await catalogues.current(entry)
+    return rowOf(entry)
+  }
+
   host.on('capability.connected', ({ id, kind }) => {
     if (kind !== SERVER_KIND || changes.held(id)) return
     catalogues.expire(id)
@@ -96,22 +113,9 @@ export const activate = async (host: Host): Promise<void> => {
       if (host.place.models?.trial) behind(trial.ask())
       return { endpoints: [...rows, ...(known.status.available ? [trialRow(known)] : [])] }
     },
-    'POST /endpoints': async (input, context) => {
-      checkId(input.id)
-      await checkBaseUrl(input.baseUrl, (await host.call('kernel.listeners')).listeners)
-      const entry = await changes.with(input.id, async () => {
-        const { given, changes: changed } = await givenServer(store, input, await store.server(input.id))
-        if (changed) {
-          await store.put(given)
-          catalogues.expire(input.id)
-          publish(input.id)
-          await record(host, { type: 'endpoint.saved', outcome: 'ok', extra: { id: input.id } }, context)
-        }
-        return found(input.id)
-      })
-      await catalogues.current(entry)
-      return rowOf(entry)
-    },
+    'POST /endpoints': (input, context) => save(input, context),
+    'endpoints.connect': async ({ id, config }, context) => conditionOf(await save(serverIn(id, config), context)),
+    'endpoints.condition': async ({ id }) => conditionOf(await rowOf(await found(id))),
     'DELETE /endpoints/{id}': async ({ id }, context) => {
       if (id === TRIAL) refuse('conflict', 'the free trial belongs to the deployment and cannot be removed')
       await changes.with(id, async () => {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { refuse } from '../../sdk/index.js'
 import { barred, type Listener } from '../../sdk/node/network/addresses.js'
 import type { CapabilityGiven } from '../capabilities/contract.js'
-import type { ServerInput } from './contract.js'
+import type { EndpointRow, ServerAsConnection, ServerCondition, ServerInput, WireProtocol } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
 import { checkHeaderLines } from './header-lines.js'
 import { type EndpointStore, KEEP_STORED } from './store.js'
@@ -78,3 +78,26 @@ const areStored = async (
   const stored = await Promise.all(fields.map(field => store.secret(id, field)))
   return fields.every((field, at) => secrets[field] === (stored[at] ?? ''))
 }
+
+const PROTOCOLS: readonly string[] = ['openai', 'anthropic', 'ollama'] satisfies WireProtocol[]
+
+/** A model server as the config of a connection gives it. */
+export const serverIn = (id: string, config: ServerAsConnection['config']): ServerInput => {
+  const { protocol = '', baseUrl = '', apiKey, headers } = config
+  if (!PROTOCOLS.includes(String(protocol)))
+    refuse('invalid', `config.protocol: expected one of ${PROTOCOLS.join(', ')}, found ${shownText(String(protocol))}`)
+  return {
+    id,
+    kind: 'server',
+    protocol: protocol as WireProtocol,
+    baseUrl: String(baseUrl),
+    ...(apiKey !== undefined && { apiKey: String(apiKey) }),
+    ...(headers !== undefined && { headers: String(headers) }),
+  }
+}
+
+/** How a server stands, for the list of connections. */
+export const conditionOf = ({ status, detail }: EndpointRow): ServerCondition => ({
+  ready: status === 'ready',
+  ...(status !== 'ready' && { detail: detail ?? `it is ${status}` }),
+})

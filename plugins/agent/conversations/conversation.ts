@@ -9,6 +9,7 @@ import type {
   ProviderId,
   RunEnd,
   RunId,
+  Unenforced,
 } from '../turn/frames.js'
 
 /** A path a landing left behind, outstanding since commit `from`. */
@@ -95,6 +96,8 @@ export interface ConversationTraits extends ModelChoice {
   lastBy: string
   contextTokens?: Count
   contextWindow?: Count
+  /** What the program of the newest run could not be held to. */
+  unenforced?: Unenforced[]
   updatedAt: Millis
   seenAt?: Millis
   archivedAt?: Millis
@@ -139,6 +142,8 @@ export interface LiveTurn {
   state: 'running' | 'parked' | 'stopping'
   startedAt: Millis
   cards: OpenCard[]
+  /** What its program cannot be held to. */
+  unenforced?: Unenforced[]
   /** Of this turn; absent: it had none. */
   helpers?: HelperCount
   tool?: string

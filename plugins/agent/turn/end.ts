@@ -34,6 +34,7 @@ export const account = async (conversations: Conversations, turn: Turn, end: Run
     ...(record.sessionId && {
       session: { id: record.sessionId, provider: entry.fields.provider, harness: entry.fields.harness },
     }),
+    unenforced: record.unenforced && [...record.unenforced],
     ...(record.context && { contextTokens: record.context.tokens, contextWindow: record.context.window }),
     totals: {
       turns: totals.turns + 1,

@@ -10,6 +10,7 @@ import type {
   ToolCallFrame,
   ToolCallUpdateFrame,
   TurnNote,
+  Unenforced,
 } from './frames.js'
 import { Spending } from '../spending/spending.js'
 import { SubagentRecord } from '../subagents/record.js'
@@ -66,6 +67,8 @@ export class RunRecord {
   switches = 0
   /** The permission mode the frames end in. */
   mode: PermissionMode | undefined
+  /** What its program cannot be held to. */
+  unenforced: readonly Unenforced[] | undefined
   /** Everything that stands before the provider's first frame is in the log. */
   prepared = false
 
@@ -135,6 +138,9 @@ export class RunRecord {
       case 'session':
         this.sessionId = frame.sessionId
         this.prepared = true
+        return
+      case 'init':
+        this.unenforced = frame.unenforced
         return
       case 'checkpoint':
         this.prepared = true

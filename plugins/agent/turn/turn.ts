@@ -215,7 +215,7 @@ export class Turn {
 
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
-    const { tool, todo, helpers } = this.record
+    const { tool, todo, helpers, unenforced } = this.record
     const cards = [...this.#up.values()]
       .filter(({ card }) => this.#host.cards.isOpen(card.requestId))
       .map(({ card, at }): OpenCard => ({
@@ -231,6 +231,7 @@ export class Turn {
       state: waitsForNobody ? 'running' : this.state,
       startedAt: this.entry.fields.startedAt,
       cards,
+      ...(unenforced && { unenforced: [...unenforced] }),
       ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),
       ...(tool && { tool: tool.name }),
       ...(tool?.target && { target: tool.target }),

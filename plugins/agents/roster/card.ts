@@ -117,6 +117,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       queuePaused: queuePaused || undefined,
       contextTokens: conversation.contextTokens,
       contextWindow: conversation.contextWindow,
+      unenforced: live ? live.unenforced : conversation.unenforced,
       activity: activityOf(live),
       autoLand: conversation.autoLand,
       resumeAfterOutage: conversation.resumeAfterOutage,

@@ -85,11 +85,12 @@ t.test('what a connected program writes in its copy lands like any other work', 
 })
 
 t.test('a program that never asks is not held to mode default, and the turn says so', { skip }, async t => {
-  const { turn } = await world(t)
+  const { turn, client } = await world(t)
   t.match(
     (await turn('c', { permissionMode: 'default' })).find(({ kind }) => kind === 'init'),
     { unenforced: exactly('mode') },
   )
+  t.match(await client.call('GET /agents/{id}', { id: 'c' }), { unenforced: exactly('mode') })
 })
 
 t.test('a plan, and a turn that may only read, change nothing whatever the program does', { skip }, async t => {

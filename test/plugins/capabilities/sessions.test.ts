@@ -20,7 +20,13 @@ t.test('the servers of a conversation end some time after its last turn, and not
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const sessions = new ServerSessions({
-    host: { place: placeOf(folder), log: SILENT, signal: stop.signal, call: async () => ({}) } as never,
+    host: {
+      place: placeOf(folder),
+      log: SILENT,
+      signal: stop.signal,
+      call: async () => ({}),
+      serves: async () => false,
+    } as never,
     elicitations: new Elicitations(),
     tokens: { token: async () => undefined },
     crashed: () => {},

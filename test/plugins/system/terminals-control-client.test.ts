@@ -21,7 +21,8 @@ const clientOf = () => {
   /** Says lines, and waits until they are read. */
   const says = async (...lines: string[]) => {
     stdout.write(lines.map(line => `${line}\n`).join(''))
-    await new Promise(setImmediate)
+    // A loaded machine may take some rounds to hand them on.
+    for (let round = 0; round < 5; round++) await new Promise(setImmediate)
   }
   return { client, child, heard, given, says }
 }
