@@ -1,9 +1,10 @@
-import { existsSync, globSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { folderOf } from './support/daemon.js'
 import { modelServer, type ScriptedReply } from './support/model-server.js'
-import { project, readme, shell, shownIn } from './support/page.js'
+import { noOpencode as skip, OPENCODE } from './support/opencode.js'
+import { readme, shell, shownIn } from './support/page.js'
 
 const section = /^## Your own agent[^]*?(?=^## )/m.exec(readme)![0]
 
@@ -30,9 +31,6 @@ const model = ({ text, path }: { text: string; path: string }): ScriptedReply =>
     : { calls: [{ name: 'List', input: {} }], usage: { input: 90, output: 7 } }
 }
 
-const PROGRAM = join(project, 'node_modules/.bin/opencode')
-const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
-
 t.setTimeout(180_000)
 
 t.test('a model server and an agent program of the reader work as the page shows', { skip }, async t => {
@@ -42,7 +40,7 @@ t.test('a model server and an agent program of the reader work as the page shows
   const env: NodeJS.ProcessEnv = { ...process.env, XDG_STATE_HOME: state, SANDBOX_PORT: '0', NO_COLOR: '1' }
   // As an installed program is; npm's own folder of programs is not for turns.
   mkdirSync(join(state, 'bin'))
-  symlinkSync(realpathSync(PROGRAM), join(state, 'bin/opencode'))
+  symlinkSync(OPENCODE!, join(state, 'bin/opencode'))
   env.PATH = `${join(state, 'bin')}:${env.PATH}`
   for (const name of ['SANDBOX_URL', 'SANDBOX_TOKEN', 'SANDBOX_DATA', 'SANDBOX_WORKSPACE']) delete env[name]
   const { run, start } = shell(t, env)

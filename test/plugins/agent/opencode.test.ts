@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { daemonWith } from '../../support/daemon.js'
+import { noOpencode as skip, OPENCODE } from '../../support/opencode.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
@@ -67,9 +68,6 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return text
 }
 
-const PROGRAM = join(process.cwd(), 'node_modules/.bin/opencode')
-const skip = existsSync(PROGRAM) ? false : 'opencode-ai is not installed'
-
 const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
   const { port, asked } = await modelServer(t, wants)
   const config = {
@@ -93,7 +91,7 @@ const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
       'capabilities.runtime': () => ({
         id: 'opencode',
         label: 'OpenCode',
-        command: [PROGRAM, 'acp'],
+        command: [OPENCODE!, 'acp'],
         env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config), OPENCODE_DISABLE_MODELS_FETCH: 'true' },
       }),
     },

@@ -4,10 +4,10 @@ import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { root } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { noOpencode, OPENCODE } from '../../support/opencode.js'
 import { add, capabilitiesDaemon, program } from './support.js'
 
 const SCRIPT_AGENT = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`
-const OPENCODE = join(root, '../node_modules/.bin/opencode')
 
 t.test('an agent program is connected after a real handshake, and recorded', async t => {
   const { daemon } = await capabilitiesDaemon(t)
@@ -28,7 +28,7 @@ t.test('an agent program is connected after a real handshake, and recorded', asy
   t.ok(existsSync(join(daemon.data, 'homes/programs/scripts/home')))
 })
 
-t.test('opencode is connected', { skip: existsSync(OPENCODE) ? false : 'opencode is not installed' }, async t => {
+t.test('opencode is connected', { skip: noOpencode }, async t => {
   const { daemon } = await capabilitiesDaemon(t)
   const frames = await add(daemon, { id: 'opencode', kind: 'agent', config: { command: `${OPENCODE} acp` } })
   t.match(frames.at(-1), { kind: 'result', ok: true, status: { state: 'active' } })

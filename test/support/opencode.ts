@@ -1,0 +1,26 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { project } from './page.js'
+
+const isProgram = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The real agent program that tests run against: as `.ci/run` installs it, or as a person did. */
+export const OPENCODE: string | undefined = [
+  join(project, '.ci/peers/node_modules/opencode-linux-x64-baseline/bin'),
+  ...(process.env.PATH ?? '').split(delimiter),
+]
+  .map(folder => join(folder, 'opencode'))
+  .find(isProgram)
+
+/** Why tests of it are skipped; false: they run. */
+export const noOpencode: string | false =
+  OPENCODE !== undefined || process.env.CI
+    ? false
+    : 'opencode is not installed: npm ci --prefix .ci/peers brings it on Linux with an x86-64 processor'
