@@ -17,6 +17,8 @@ export class PipedProcess {
   /** Its leader has ended: its number may soon be somebody else's. */
   #gone = false
   #over = false
+  /** Called with what it writes to standard error. */
+  onErrors: ((piece: string) => void) | undefined
   /** How it ended, as the rest of a sentence about it. */
   readonly ended: Promise<string>
 
@@ -27,9 +29,10 @@ export class PipedProcess {
     const { stdin, stderr } = this.#child
     // A program may end without reading its input: its end says so.
     stdin.on('error', () => {})
-    stderr
-      .setEncoding('utf8')
-      .on('data', (piece: string) => (this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)))
+    stderr.setEncoding('utf8').on('data', (piece: string) => {
+      this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)
+      this.onErrors?.(piece)
+    })
     const { promise, resolve } = Promise.withResolvers<string>()
     this.#child.once('error', error => resolve(`could not be started (${codeOf(error) ?? 'unknown'})`))
     // The leader's end is the group's; its last words on standard error may still be on their way.

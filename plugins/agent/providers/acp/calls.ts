@@ -1,3 +1,4 @@
+import { NotTheProtocol } from '../../../../sdk/node/programs/piped-process.js'
 import type { GatedCall } from '../adapter.js'
 import { cut } from '../../tools/content.js'
 import { tools } from '../../tools/tools.js'
@@ -5,7 +6,6 @@ import type { Frame, Location, ToolCallFrame, ToolCategory, ToolContent, ToolSta
 import { servedBy } from '../../tool-server/served-tools.js'
 import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 import type { TreePaths } from './tree-paths.js'
-import { Misbehaved } from './wire.js'
 
 const KINDS: { readonly [kind: string]: ToolCategory } = {
   read: 'read',
@@ -180,7 +180,7 @@ export class AgentCalls {
   #read(id: string, update: { readonly [name: string]: unknown }): Call {
     const known = this.#calls.get(id)
     if (!known && this.#calls.size >= MOST_CALLS)
-      throw new Misbehaved(`announced more than ${MOST_CALLS} calls in one turn`)
+      throw new NotTheProtocol(`announced more than ${MOST_CALLS} calls in one turn`)
     const call: Call = known ?? {
       id,
       kind: 'other',

@@ -7,13 +7,13 @@ import type {
   NewSessionResponse,
   StopReason,
 } from '@agentclientprotocol/sdk'
+import { NotTheProtocol, PipedProcess } from '../../../../sdk/node/programs/piped-process.js'
 import type { TreeCommand } from '../adapter.js'
 import type { ToolSession } from '../../tool-server/tool-servers.js'
 import { Declined } from './declined.js'
 import { countOf, fieldsOf } from './outside.js'
-import { AgentProcess } from './process.js'
 import { modelOf, settingPlan, type SessionOptions, type SettingPlan, type WantedOptions } from './session-options.js'
-import { Misbehaved, wire } from './wire.js'
+import { wire } from './wire.js'
 
 /** The program's side of the work is over for good; the message is a sentence about it without its name. */
 export class Crashed extends Error {}
@@ -79,7 +79,7 @@ interface Session extends SessionOptions {
 
 /** One agent program, its connection and its session. */
 export class AgentPeer {
-  readonly #process: AgentProcess
+  readonly #process: PipedProcess
   readonly #patience: PeerPatience
   readonly #lost = Promise.withResolvers<never>()
   #connection: ClientConnection | undefined
@@ -97,7 +97,7 @@ export class AgentPeer {
 
   private constructor(command: TreeCommand, patience: PeerPatience) {
     this.#patience = patience
-    this.#process = new AgentProcess(command)
+    this.#process = new PipedProcess(command)
     this.#lost.promise.catch(() => {})
     void this.#process.ended.then(how => this.#lose(how))
   }
@@ -265,7 +265,7 @@ export class AgentPeer {
 
   /** The connection closes first when the program ends; its exit then says more. */
   async #closed(reason: unknown): Promise<void> {
-    if (reason instanceof Misbehaved) return this.#lose(reason.message)
+    if (reason instanceof NotTheProtocol) return this.#lose(reason.message)
     const how = await Promise.race([
       this.#process.ended,
       new Promise<undefined>(resolve => setTimeout(resolve, 1000, undefined)),
