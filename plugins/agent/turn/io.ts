@@ -7,6 +7,7 @@ import type { CardReply } from '../contract.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from './environment.js'
 import type { Frame, PermissionMode, ToolCategory } from './frames.js'
 import { decide } from '../tools/gate.js'
+import { tools } from '../tools/tools.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
 import type { AdapterRun } from './adapter-run.js'
@@ -141,7 +142,8 @@ const workerIo = (
   }
 
   const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
-    const foreign = await connected?.find(name)
+    // Servers are asked for their tools only when a tool of theirs is called.
+    const foreign = connected && !Object.hasOwn(tools, name) ? await connected.find(name) : undefined
     const face: CallSummary | { refused: string } = foreign ? faceOf(foreign, input) : toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
     const unknown = 'refused' in face

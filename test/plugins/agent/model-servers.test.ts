@@ -24,6 +24,7 @@ const LOOKUP: ConnectedTool = {
 /** A sandbox with one model server, and one connected server with a tool that asks a person first. */
 const world = async (t: Test, server: ModelServer) => {
   const lines: UsageTurn[] = []
+  let lists = 0
   const answers: ElicitAnswer[] = []
   const answered = Promise.withResolvers<void>()
   const daemon = await daemonWith(t, ['agent', 'agents'], {
@@ -45,7 +46,10 @@ const world = async (t: Test, server: ModelServer) => {
         return { ok: true }
       },
       'usage.admit': () => ({ verdict: 'ok' }),
-      'mcp.tools': () => ({ tools: [LOOKUP], problems: ['files cannot be reached: it ended with exit code 1'] }),
+      'mcp.tools': () => {
+        lists++
+        return { tools: [LOOKUP], problems: ['files cannot be reached: it ended with exit code 1'] }
+      },
       'mcp.call': async function* ({ input }) {
         yield {
           kind: 'elicit' as const,
@@ -75,7 +79,7 @@ const world = async (t: Test, server: ModelServer) => {
     await start(input)
     return (await framesOf(daemon.client, 'c').all()).map(({ event }) => event)
   }
-  return { ...daemon, start, turn, lines, answers }
+  return { ...daemon, start, turn, lines, answers, listed: () => lists }
 }
 
 for (const protocol of ['openai', 'anthropic', 'ollama'] as const satisfies WireProtocol[]) {
@@ -131,6 +135,12 @@ t.test('a tool of a connected server is called by the model; what it asks meanwh
     frames.filter(({ kind }) => kind === 'notice'),
     exactly({ text: /files cannot be reached/, source: 'capabilities' }),
   )
+})
+
+t.test('connected servers are not asked for their tools by a turn that uses none of them', async t => {
+  const { turn, listed } = await world(t, await modelServer(t, 'openai', [{ text: ['x'] }]))
+  await turn({ agent: 'script', prompt: 'write a.txt\n| hi' })
+  t.equal(listed(), 0)
 })
 
 t.test('a model that the server does not have is refused with those it has', async t => {
