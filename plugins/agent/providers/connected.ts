@@ -1,6 +1,7 @@
 import { Refusal } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
 import { installedAt } from '../../../sdk/node/programs/installed-at.js'
+import { programsInHome } from '../../../sdk/node/wall/home.js'
 import type { AcpRun } from './acp/turn.js'
 import { settingsOf } from './acp/known-programs.js'
 import { located, type AgentProgram } from './acp/program.js'
@@ -21,7 +22,7 @@ const PROGRAM: Abilities = {
 }
 
 /** Agent programs that people connected, as providers `agent/<id>`. */
-export const agentPrograms = (host: Pick<Host, 'call' | 'serves'>, vendor: AcpRun): ConnectedProviders => ({
+export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: AcpRun): ConnectedProviders => ({
   prefix: 'agent/',
   find: async name => {
     if (!(await host.serves('capabilities.records'))) return undefined
@@ -59,7 +60,7 @@ export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDe
 })
 
 /** The program as it is started, with the values of its secrets. */
-const programOf = async (host: Pick<Host, 'call'>, name: string): Promise<AgentProgram> => {
+const programOf = async (host: Pick<Host, 'call' | 'place'>, name: string): Promise<AgentProgram> => {
   const { label, command, env } = await host.call('capabilities.runtime', { id: name })
   const [word = '', ...args] = command
   const program: AgentProgram = {
@@ -67,6 +68,7 @@ const programOf = async (host: Pick<Host, 'call'>, name: string): Promise<AgentP
     command: [word, ...args],
     install: `install it, or connect it again with its whole path: sandbox agent add ${name} --command "…"`,
     home: name,
+    folders: [programsInHome(host.place.data, name)],
   }
   const path = await located(program)
   // What makes it ask comes last.

@@ -1,10 +1,10 @@
-import { access, constants, realpath } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
 import { refuse, type Place } from '../../../sdk/index.js'
 import { contains, inside } from '../../../sdk/node/files/paths.js'
-import { installedAt } from '../../../sdk/node/programs/installed-at.js'
+import { installedAt, programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
-import { homeOfProgram, programHome } from '../../../sdk/node/wall/home.js'
+import { homeOfProgram, programsInHome } from '../../../sdk/node/wall/home.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 
 /** A program that a connection names. */
@@ -29,20 +29,8 @@ export const assertInstalled = async (place: Pick<Place, 'data'>, named: NamedPr
     refuse('missing-program', `there is no program ${program}: install it, or give its absolute path as the command`)
 }
 
-/** Where a program is. */
-const placeOf = async ({ data }: Pick<Place, 'data'>, { id, program }: NamedProgram): Promise<string | undefined> => {
-  const folders = [...(listEnv().PATH ?? '').split(delimiter), join(programHome(data, id), 'home/.local/bin')]
-  const places = isAbsolute(program) ? [program] : folders.map(folder => join(folder, program))
-  const found = await Promise.all(
-    places.map(path =>
-      access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  )
-  return places[found.indexOf(true)]
-}
+const placeOf = ({ data }: Pick<Place, 'data'>, { id, program }: NamedProgram): Promise<string | undefined> =>
+  programNamed(program, [programsInHome(data, id)])
 
 /** The folders that a program needs beside those of the system. */
 export const programFolders = async (place: Pick<Place, 'data'>, named: NamedProgram): Promise<string[]> => {

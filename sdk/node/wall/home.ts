@@ -61,6 +61,9 @@ export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
   return homeIn(data, folder, join(folder, 'home/.cache'))
 }
 
+/** Where a connected program finds what was installed into its home folder. */
+export const programsInHome = (data: string, id: string): string => join(programHome(data, id), 'home/.local/bin')
+
 /** Where the home folder of a connected program lies with its `/tmp`, made or not. */
 export const programHome = (data: string, id: string): string => folderOf(data, PROGRAMS, id)
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
@@ -32,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `
 
-const world = async (t: Test) => {
+const world = async (t: Test, command = [process.execPath, 'agent.mjs']) => {
   const { client, data } = await daemonWith(t, ['agent', 'agents'], {
     files: { 'agent.mjs': WRITER },
     fakes: {
@@ -42,7 +42,7 @@ const world = async (t: Test) => {
       'capabilities.runtime': ({ id }) => ({
         id,
         label: 'Writer',
-        command: [process.execPath, 'agent.mjs'],
+        command,
         env: { KEY: 'k-1' },
       }),
     },
@@ -106,6 +106,14 @@ t.test('a plan, and a turn that may only read, change nothing whatever the progr
   t.notOk(existsSync(join(copy('no'), 'made.txt')))
   t.match(saidIn(await turn('yes', { permissionMode: 'plan' }, true)), /wrote EROFS.*wrote it/)
   t.ok(existsSync(join(copy('yes'), 'made.txt')), 'after the yes it may write')
+})
+
+t.test('a program that was installed into its home folder is found there', { skip }, async t => {
+  const { turn, data } = await world(t, ['writer-of-its-own'])
+  const folder = join(data, 'homes/programs/writer/home/.local/bin')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'writer-of-its-own'), `#!/bin/sh\nexec ${process.execPath} agent.mjs\n`, { mode: 0o755 })
+  t.equal(saidIn(await turn('c')), 'wrote it, history it, home it, secret k-1')
 })
 
 t.test('a program that is not connected is no provider', async t => {

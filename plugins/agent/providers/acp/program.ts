@@ -1,7 +1,6 @@
-import { access, constants } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
 import { refuse } from '../../../../sdk/index.js'
-import { listEnv, type Env } from '../../../../sdk/node/programs/run.js'
+import { programNamed } from '../../../../sdk/node/programs/installed-at.js'
+import type { Env } from '../../../../sdk/node/programs/run.js'
 
 /** An agent program outside the sandbox that speaks the Agent Client Protocol, as its provider describes it. */
 export interface AgentProgram {
@@ -12,6 +11,8 @@ export interface AgentProgram {
   /** How a person installs it. */
   readonly install: string
   readonly env?: Env
+  /** Where it may lie beside the PATH. */
+  readonly folders?: readonly string[]
   /** Folders it needs beside those of the system. */
   readonly needs?: readonly string[]
   /** It is the sandbox's own, and does nothing without asking: no wall need hold it to a plan. */
@@ -21,18 +22,8 @@ export interface AgentProgram {
 }
 
 /** The path at which a program is found, or undefined where it is not installed. */
-export const located = async ({ command: [name] }: AgentProgram): Promise<string | undefined> => {
-  const places = isAbsolute(name) ? [name] : (listEnv().PATH ?? '').split(delimiter).map(folder => join(folder, name))
-  for (const path of places)
-    if (
-      await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path
-  return undefined
-}
+export const located = ({ command: [name], folders }: AgentProgram): Promise<string | undefined> =>
+  programNamed(name, folders)
 
 /** The sentence that names a program that is missing, and how to install it. */
 export const absence = ({ label, command: [name], install }: AgentProgram): string =>
