@@ -140,7 +140,7 @@ export interface TreeCommand extends Walled, Rooted {
   /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
   readonly begun: (command: string) => ReturnType<BeginCommand>
 }
-/** A tool as a model is told of it. */
+/** A tool as it is described to a model. */
 export interface OfferedTool {
   readonly name: string
   readonly description: string

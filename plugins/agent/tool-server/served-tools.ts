@@ -13,7 +13,7 @@ export const isServed = (name: string, attended: boolean): boolean => !THEIRS.ha
 /** The tool of the sandbox that a program calls by this name; its frames and its card are the sandbox's own. */
 export const servedBy = (name: string): string | undefined => NAMED.exec(name)?.[1]
 
-/** How a program is told of the daemon's tool server: by its address, or as a program that it starts. */
+/** Describes the daemon's tool server to a program: by its address, or as a command that the program starts. */
 export const toolServerOf = (url: string, token: string, overHttp: boolean): McpServer =>
   overHttp
     ? { type: 'http', name: 'sandbox', url, headers: [{ name: 'authorization', value: `Bearer ${token}` }] }

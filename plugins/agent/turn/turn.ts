@@ -224,7 +224,7 @@ export class Turn {
         title: lineOf(card),
         raisedAt: at,
       }))
-    // While a card is being written down nobody can answer it yet: whoever sees the turn waits finds what for.
+    // A card that is still being written cannot be answered yet, so the turn does not show as waiting for it.
     const waitsForNobody = this.state === 'parked' && cards.length === 0
     return {
       run: this.run,

@@ -83,7 +83,7 @@ export class Logins {
     }
   }
 
-  /** What a server says of signing in to whoever comes without a token. */
+  /** How to sign in, as the server answers a request without a token. */
   async #challenge(url: URL, fetchFn: typeof fetch | ReturnType<typeof guardedFetch>) {
     const response = await fetchFn(url, {
       method: 'POST',

@@ -154,7 +154,7 @@ export class Entries {
       const config = { ...entry.config, ...marked }
       const others = Object.entries(entry.config).some(([, value]) => value === VAULTED)
       const handler = kinds.get(entry.kind)!
-      // Whoever wrote all of its secrets may say where they go; values stored before are not theirs to send.
+      // A file that gives every secret may say where they go; it cannot redirect values that were stored before.
       if (!others) await this.allow(id, withoutMarkers(config), handler)
       await file.change(id, now => (now && { ...now, config: { ...now.config, ...marked } }) ?? undefined)
       log.info('secrets written into the file of connections were moved to the store of secrets', { id, fields: plain })

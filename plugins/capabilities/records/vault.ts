@@ -21,7 +21,7 @@ export class Vault {
     return (await this.#host.call('secrets.names')).open
   }
 
-  /** A value; undefined: none is stored, or there is no store that is open. */
+  /** A value; undefined when none is stored or no store is open. */
   async get(id: string, field: string): Promise<string | undefined> {
     if (!(await this.#host.serves('secrets.get'))) return undefined
     try {
@@ -49,7 +49,7 @@ export class Vault {
 
 const CLOSED: ReadonlySet<string> = new Set(['conflict', 'unavailable', 'not-found'])
 
-/** A store that is missing is no conflict for whoever connects something, but not ready. */
+/** While there is no open store, connecting something is refused as not ready (503), not as a conflict. */
 const open = async <T>(asked: Promise<T>): Promise<T> => {
   try {
     return await asked

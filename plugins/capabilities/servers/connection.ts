@@ -49,7 +49,7 @@ export class ServerConnection {
   readonly #kind: McpInfo['transport']
   readonly #library: Library
   #closed = false
-  /** Resolves when it is over, whoever ended it. */
+  /** Resolves when it has ended. */
   readonly over: Promise<void>
 
   constructor(client: Client, transport: Transport, kind: McpInfo['transport'], entry: OpenEntry, library: Library) {

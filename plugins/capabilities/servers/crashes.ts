@@ -27,7 +27,7 @@ export class Crashes {
   }
 }
 
-/** What a server that crashed too often says to whoever wants it. */
+/** The refusal of calls to a server that crashed too often. */
 export const pausedSentence = (id: string): string =>
   `the server ${id} ended by itself ${MOST} times in ${WINDOW_MS / 60_000} minutes and is not started again: see why `
   + `with GET /capabilities/${id}/status, which starts it anew, or change its config`

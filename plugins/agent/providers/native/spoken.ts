@@ -11,7 +11,7 @@ class Retold {
     this.#again = past !== ''
   }
 
-  /** What of a piece is new, and whether the text is another than the one that was cut off. */
+  /** The new part of a piece, and whether the text differs from the one that was cut off. */
   tell(piece: string): { readonly fresh: string; readonly other?: true } {
     this.#seen += piece
     if (!this.#again) return { fresh: piece }
