@@ -1,6 +1,7 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -141,10 +142,15 @@ const OWNER = {
 
 /**
  * A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order.
+ * What a daemon that ran out of time to stop still writes there is waited for.
  */
 export const folderOf = (t: Test): string => {
-  t.teardown(() => {})
-  return realpathSync(t.testdir())
+  const folder = t.testdirName
+  const away = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 } as const
+  rmSync(folder, away)
+  mkdirSync(folder, { recursive: true })
+  t.teardown(() => rm(folder, away))
+  return realpathSync(folder)
 }
 
 /** A folder with files, as a git repository with one commit unless told otherwise. */

@@ -85,11 +85,11 @@ t.test('a command that is stopped with its turn is in the log, and one that runs
   const path = join(daemon.data, 'logs', 'runs', 'long', 'commands.log')
   await client.call('POST /agent', { conversationId: 'long', prompt: 'run echo begun; sleep 611' })
   const frames = framesOf(client, 'long')
-  while (!existsSync(path)) await delay(10)
+  while (!existsSync(path) || !readFileSync(path, 'utf8').endsWith('\n')) await delay(10)
   t.match(linesOf(path), exactly({ message: 'a command begins', command: 'echo begun; sleep 611' }))
   await client.call('POST /agent/stop', { conversationId: 'long' })
   await frames.all()
-  while (linesOf(path).length < 2) await delay(10)
+  while (readFileSync(path, 'utf8').split('\n').length < 3) await delay(10)
   t.match(linesOf(path)[1], { message: 'a command has ended', level: 'warn', stopped: true })
 })
 
