@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Harness, PermissionMode, Started, TurnInput } from '../../plugins/agent/contract.js'
 import { Unreached } from '../client.js'
-import { foldersWithGit } from '../node/files/repositories.js'
+import { foldersWithGit } from '../node/repositories/folders-with-git.js'
 import { Refusal } from '../refusal.js'
 import { ATTACH, attachmentsOf } from './attachments.js'
 import type { Connection } from './connection.js'

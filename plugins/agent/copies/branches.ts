@@ -6,7 +6,8 @@ import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../../sdk/n
 import { ownTip, refsOf } from './gitdir.js'
 import { importObjects, logOf, MalformedBranch, type Import } from './import.js'
 import { branchTip, moveBranch } from './refs.js'
-import type { MainRepository, TreeEntry } from './repositories.js'
+import type { MainRepository } from '../../../sdk/node/repositories/main-repository.js'
+import type { TreeEntry } from './repositories.js'
 import type { Tree } from './tree.js'
 
 /** Where the daemon has put a branch of a repository: on `tip`, or while that is being written still on `was`. */

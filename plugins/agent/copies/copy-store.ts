@@ -8,7 +8,8 @@ import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
 import { SEEN } from './gitdir.js'
-import { addTree, below, pathOf, patternOf, type MainRepository, type TreeEntry } from './repositories.js'
+import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
+import { addTree, patternOf, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
 /** A finished copy, as written down beside it: without this note a copy is half-made. */

@@ -1,8 +1,9 @@
 import { mkdir, readdir, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
-import type { RepositoryScan, FoundRepositories } from './repository-scan.js'
-import { exists, pathOf, type MainRepository } from './repositories.js'
+import type { RepositoryScan, FoundRepositories } from '../../../sdk/node/repositories/repository-scan.js'
+import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
+import { exists } from './repositories.js'
 
 /** An untracked dependency folder of a main checkout, and its path from the workspace root. */
 interface Dependency {

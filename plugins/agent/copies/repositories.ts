@@ -3,20 +3,9 @@ import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files/files.js'
 import { git } from '../../../sdk/node/programs/git.js'
+import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { followRefs, layGitdir, writeOwnRef } from './gitdir.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
-
-/** A repository of the workspace: `root`, or its path from the workspace root. */
-export interface MainRepository {
-  readonly repo: string
-  /** The main checkout. */
-  readonly dir: string
-  /** The real path of its own git dir, and of the one its worktrees share. */
-  readonly gitdir: string
-  readonly common: string
-  /** The commit the main checkout stands on. */
-  readonly head: string
-}
 
 /** Whether there is anything at a path, a broken link too. */
 export const exists = (path: string): Promise<boolean> =>
@@ -27,16 +16,6 @@ export const exists = (path: string): Promise<boolean> =>
 
 /** A pattern of an excludes file that matches this path and no other. */
 export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
-
-/** A workspace path seen from a repository, when it lies below it. */
-export const below = (repo: string, path: string): string | undefined => {
-  const root = pathOf(repo)
-  if (root === '') return path
-  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
-}
-
-/** A repository's path from the workspace root; empty for the root. */
-export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
 
 /**
  * The commit after which a branch's own work begins, seen from where the main line is now.

@@ -6,7 +6,8 @@ import { largeFiles } from '../../../sdk/node/files/large-files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { LargeFile } from '../contract.js'
-import { pathOf, patternOf } from './repositories.js'
+import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
+import { patternOf } from './repositories.js'
 
 /** One working tree of a private copy; every command on it runs behind this wall. */
 export interface Tree {

@@ -1,7 +1,7 @@
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from '../../../sdk/node/programs/git.js'
-import { foldersWithGit } from '../../../sdk/node/files/repositories.js'
+import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 
 /** A repository of the workspace. */

@@ -1,11 +1,11 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { git, GitFailure } from '../../../sdk/node/programs/git.js'
-import { readPlain } from '../../../sdk/node/files/files.js'
-import { contains } from '../../../sdk/node/files/paths.js'
-import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from '../../../sdk/node/files/repositories.js'
-import { below, pathOf, type MainRepository } from './repositories.js'
+import { git, GitFailure } from '../programs/git.js'
+import { readPlain } from '../files/files.js'
+import { contains } from '../files/paths.js'
+import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
+import { below, pathOf, type MainRepository } from './main-repository.js'
 
 /** Where the workspace and the daemon's own files are. */
 export interface WorkspaceFolders {

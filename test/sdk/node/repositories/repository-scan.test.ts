@@ -2,8 +2,8 @@ import { ChildProcess } from 'node:child_process'
 import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { RepositoryScan } from '../../../plugins/agent/copies/repository-scan.js'
-import { folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
+import { RepositoryScan } from '../../../../sdk/node/repositories/repository-scan.js'
+import { folderOf, inGit, makeWorkspace } from '../../../support/daemon.js'
 
 const place = (t: Test) => {
   const top = folderOf(t)

@@ -1,0 +1,21 @@
+/** A repository of the workspace: `root`, or its path from the workspace root. */
+export interface MainRepository {
+  readonly repo: string
+  /** The main checkout. */
+  readonly dir: string
+  /** The real path of its own git dir, and of the one its worktrees share. */
+  readonly gitdir: string
+  readonly common: string
+  /** The commit the main checkout stands on. */
+  readonly head: string
+}
+
+/** A workspace path seen from a repository, when it lies below it. */
+export const below = (repo: string, path: string): string | undefined => {
+  const root = pathOf(repo)
+  if (root === '') return path
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
+
+/** A repository's path from the workspace root; empty for the root. */
+export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)
