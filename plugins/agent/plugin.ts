@@ -49,6 +49,7 @@ import { recordCalls } from './records/calls.js'
 import { Records } from './records/records.js'
 import { assertAffordable, budgetsOf } from './spending/admission.js'
 import { billed } from './spending/ledger.js'
+import { BoundValues } from './secrets/bound-values.js'
 import { referencesOf } from './secrets/references.js'
 import { StoredValues } from './secrets/stored-values.js'
 import { SubagentArchive } from './subagents/archive.js'
@@ -137,8 +138,14 @@ export const activate = async (host: Host): Promise<void> => {
   const underWay = new ProgramsUnderWay()
   const stored = new StoredValues(host)
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'), text => stored.masker.mask(text))
-  const networks = new ConversationNetworks({
+  const bound = new BoundValues({
     host,
+    named: target => networks.named(target),
+    misdirected: (user, name, target, sentence) => networks.misdirected(user, name, target, sentence),
+  })
+  const networks: ConversationNetworks = new ConversationNetworks({
+    host,
+    bound,
     folder: place.folder,
     limiter,
     settings,
@@ -160,7 +167,8 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
-    references: user => referencesOf(host, user),
+    bound,
+    references: (user, placeholders) => referencesOf(host, user, placeholders),
     variables: async conversationId =>
       (await host.serves('env.variables')) ? (await host.call('env.variables', { conversationId })).variables : {},
     connected: ({ conversationId, run }) => new ServerTools(host, { conversationId, run }),
@@ -231,7 +239,7 @@ export const activate = async (host: Host): Promise<void> => {
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
-    networks.forget(id)
+    await networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))
     await Promise.all([
