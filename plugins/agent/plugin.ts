@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Contract, Host } from '../../sdk/index.js'
+import { Refusal, type Contract, type Host } from '../../sdk/index.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
@@ -47,8 +47,15 @@ import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { recordCalls } from './records/calls.js'
 import { Records } from './records/records.js'
-import { assertAffordable, budgetsOf } from './spending/admission.js'
+import {
+  assertAffordable,
+  assertNextAffordable,
+  budgetsOf,
+  type SpentMeanwhile,
+  type StepAdmitted,
+} from './spending/admission.js'
 import { billed } from './spending/ledger.js'
+import { BoundValues } from './secrets/bound-values.js'
 import { referencesOf } from './secrets/references.js'
 import { StoredValues } from './secrets/stored-values.js'
 import { SubagentArchive } from './subagents/archive.js'
@@ -64,6 +71,8 @@ import { PlannedResumes } from './turn/planned-resumes.js'
 import { programs } from './turn/programs.js'
 import { restart, sweep } from './turn/recovery.js'
 import { ProgramsUnderWay } from './turn/running-programs.js'
+import { optionsOf } from './turn/options.js'
+import type { RunMessage } from './turn/run-entry.js'
 import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -95,7 +104,13 @@ export const activate = async (host: Host): Promise<void> => {
   const admit = budgetsOf(host)
   const sessions = journalSessions(journal)
   const toolServers = new ToolServers()
-  const vendor = acpOn(peers, toolServers)
+  const admitted = async (conversationId: string, usage: SpentMeanwhile): Promise<StepAdmitted> => {
+    const turn = engine.live(conversationId)
+    return turn ? admit(turn, usage) : { ok: false, message: 'the turn is over' }
+  }
+  const vendor = acpOn(peers, toolServers, ({ conversationId }, costUsd) =>
+    admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }),
+  )
   const providers = new Providers(
     store,
     log,
@@ -104,10 +119,7 @@ export const activate = async (host: Host): Promise<void> => {
       agentPrograms(host, vendor),
       modelServers(host, {
         sessions,
-        admit: async ({ conversationId, usage }) => {
-          const turn = engine.live(conversationId)
-          return turn ? admit(turn, usage) : { ok: false, message: 'the turn is over' }
-        },
+        admit: ({ conversationId, usage }) => admitted(conversationId, usage),
       }),
     ],
   )
@@ -137,8 +149,14 @@ export const activate = async (host: Host): Promise<void> => {
   const underWay = new ProgramsUnderWay()
   const stored = new StoredValues(host)
   const commands = new CommandLogs(join(place.data, 'logs', 'runs'), text => stored.masker.mask(text))
-  const networks = new ConversationNetworks({
+  const bound = new BoundValues({
     host,
+    named: target => networks.named(target),
+    misdirected: (user, name, target, sentence) => networks.misdirected(user, name, target, sentence),
+  })
+  const networks: ConversationNetworks = new ConversationNetworks({
+    host,
+    bound,
     folder: place.folder,
     limiter,
     settings,
@@ -160,12 +178,13 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
-    references: user => referencesOf(host, user),
+    bound,
+    references: (user, placeholders) => referencesOf(host, user, placeholders),
     variables: async conversationId =>
       (await host.serves('env.variables')) ? (await host.call('env.variables', { conversationId })).variables : {},
     connected: ({ conversationId, run }) => new ServerTools(host, { conversationId, run }),
     reach: ({ areas, email }) => askReach(host, areas, email),
-    subagentDeps: { providers, log },
+    subagentDeps: { providers, log, admit },
   })
   const turnHost = {
     journal,
@@ -196,6 +215,12 @@ export const activate = async (host: Host): Promise<void> => {
     archive
       .keep(turn)
       .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
+  const affordable = (message: RunMessage) =>
+    assertNextAffordable(host, message, async () => {
+      const conversation = conversations.get(message.conversationId)
+      await providers.refresh(message.input.agent ?? conversation.provider)
+      return optionsOf(message.input, conversation, providers)
+    })
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,
@@ -209,6 +234,11 @@ export const activate = async (host: Host): Promise<void> => {
     resumes,
     keep,
     admit,
+    unaffordable: message =>
+      affordable(message).then(
+        () => undefined,
+        (error: unknown) => (error instanceof Refusal && error.reason === 'too-many' ? error.message : undefined),
+      ),
     bill: (turn, end) => billed(host, turn, end, conversations.find(turn.conversationId)),
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
@@ -231,7 +261,7 @@ export const activate = async (host: Host): Promise<void> => {
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.forget(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
-    networks.forget(id)
+    await networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))
     await Promise.all([
@@ -276,6 +306,7 @@ export const activate = async (host: Host): Promise<void> => {
     locks,
     changed,
     eraser,
+    affordable,
     archived: ({ id, branch, lastRun }) =>
       host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) }),
   })

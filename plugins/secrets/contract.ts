@@ -139,9 +139,27 @@ export interface SecretUser {
   /** The persona of the turn. */
   persona?: string
 }
+/** A value bound to hosts, as a turn holds it: a proxy puts the value in place of it. */
+export interface BoundSecret {
+  name: string
+  hosts: string[]
+  placeholder: string
+}
 /** A text with references, and who uses them. */
 export interface SecretText extends SecretUser {
   text: string
+  /**
+   * Where a proxy puts values in that are bound to hosts: what their placeholders are made of, for this turn alone.
+   * Left out: such values are refused.
+   */
+  placeholders?: string
+}
+/** A request to a host, into which a value is to be put on its way. */
+export interface SecretAtHost extends SecretUser {
+  name: string
+  host: string
+  /** The use of this value by this user was noted already. */
+  noted?: boolean
 }
 /** A text with values in place of its references; or the names nobody may resolve, with those that may be. */
 export interface ResolvedText {
@@ -154,6 +172,8 @@ export interface ResolvedText {
   names?: string[]
   /** Why the text cannot be used at all, as a sentence. */
   refused?: string
+  /** What stands in the text for values that are bound to hosts. */
+  bound?: BoundSecret[]
 }
 /** A stored value that must not be shown, with the name that stands for it. */
 export interface MaskedValue {
@@ -176,7 +196,11 @@ export interface SecretsCalls extends SecretServices {
    * Store or replace one value; it is durable before the answer, and used and masked from then on.
    *
    * `value` left out changes only the binding of a key that is stored. `hosts` or `personas` left out stay as they are,
-   * `[]` removes the binding. Several lines are allowed. The replaced value stays masked for 24 hours.
+   * `[]` removes the binding. A value with `hosts` enters no turn: a command gets a placeholder, and the proxy of the
+   * conversation's network puts the value into headers, and into JSON, form and text bodies of at most 1 MiB, of
+   * requests to these hosts, over TLS or to hosts that `networkAllow` names.
+   *
+   * Several lines are allowed. The replaced value stays masked for 24 hours.
    *
    * - 400: a bad key or host, an empty value, or one with a NUL character
    * - 404: no value given, and no such key
@@ -303,10 +327,12 @@ export interface SecretServices {
   'secrets.resolve'(input: SecretText): ResolvedText
   /** Puts values in place of the references of a shell line: they stand in variables and are never parsed. */
   'secrets.resolveCommand'(input: SecretText): ResolvedText
+  /** Gives a value bound to hosts, to be put into a request to one of them; nothing for any other. */
+  'secrets.atHost'(input: SecretAtHost): { value?: string }
   /** Gives every value that must be masked. Only for parts of the daemon that mask. */
   'secrets.values'(): MaskedValues
-  /** Gives the names that are stored, and whether there is a store that is open. */
-  'secrets.names'(): { names: string[]; open: boolean }
+  /** Gives the names that are stored, whether there is a store that is open, and whether a value is bound to hosts. */
+  'secrets.names'(): { names: string[]; open: boolean; bound: boolean }
   /** Reads a field of a capability or an account. */
   'secrets.get'(input: SecretField): { value?: string }
   /** Stores a field of a capability or an account, durably. Refused with 409 without a store and 503 while locked. */

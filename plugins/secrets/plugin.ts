@@ -1,9 +1,18 @@
 import { type Context, type Contract, type Host, refuse } from '../../sdk/index.js'
 import { Failures } from '../../sdk/node/access/failures.js'
 import { record } from '../../sdk/node/record/record.js'
+import { isBoundTo } from '../../sdk/node/network/bound-traffic.js'
 import { Announcing } from './announcing.js'
+import { isBound } from './binding.js'
 import { checkValue, imported, renamed, set, stillLate, withSecret, without, type Imported } from './changes.js'
-import { secrets, type MaskedValues, type SecretsCalls, type SecretText } from './contract.js'
+import {
+  secrets,
+  type MaskedValues,
+  type SecretAtHost,
+  type SecretsCalls,
+  type SecretText,
+  type SecretUser,
+} from './contract.js'
 import { envSource } from './env-source.js'
 import { examples } from './examples.js'
 import { generated } from './generating.js'
@@ -66,7 +75,13 @@ export const activate = async (host: Host): Promise<void> => {
     const fields = names.some(name => name.includes('/')) ? await connected() : []
     const known = usable((await store.content()).secrets, input, fields)
     const { answer, used } = resolved(input, way, known)
-    const { lane, detail, conversationId } = input
+    await noted(used, input, caller)
+    return answer
+  }
+
+  const noted = async (names: readonly string[], user: SecretUser, caller: Context['caller']): Promise<void> => {
+    if (names.length === 0) return
+    const { lane, detail, conversationId } = user
     const use = {
       at: Date.now(),
       lane,
@@ -74,11 +89,17 @@ export const activate = async (host: Host): Promise<void> => {
       ...(conversationId !== undefined && { conversationId }),
       by: conversationId === undefined ? caller.actor : `conversation:${conversationId}`,
     }
-    if (used.length > 0) {
-      await uses.note(used.map(name => ({ ...use, name })))
-      announcing.used()
-    }
-    return answer
+    await uses.note(names.map(name => ({ ...use, name })))
+    announcing.used()
+  }
+
+  /** The value as it is now: what was removed, or bound otherwise, does not go on. */
+  const atHost = async (input: SecretAtHost, { caller }: Context): Promise<{ value?: string }> => {
+    if (store.locked !== undefined) return {}
+    const found = usable((await store.content()).secrets, input, []).get(input.name)
+    if (!found || !isBoundTo(found.hosts ?? [], input.host)) return {}
+    if (!input.noted) await noted([input.name], input, caller)
+    return { value: found.value }
   }
 
   const reveal = async (key: string, field: string | undefined): Promise<string> => {
@@ -174,10 +195,15 @@ export const activate = async (host: Host): Promise<void> => {
     'secrets.resolve': (input, context) => resolve(input, 'text', context),
     'secrets.resolveCommand': (input, context) => resolve(input, 'shell', context),
     'secrets.values': values,
-    'secrets.names': async () => ({
-      names: (await store.known()).map(({ name }) => name).sort(),
-      open: store.head !== undefined && store.locked === undefined,
-    }),
+    'secrets.atHost': atHost,
+    'secrets.names': async () => {
+      const known = await store.known()
+      return {
+        names: known.map(({ name }) => name).sort(),
+        open: store.head !== undefined && store.locked === undefined,
+        bound: known.some(isBound),
+      }
+    },
     'secrets.get': async ({ name }) => {
       const found = (await store.content()).secrets.find(each => each.name === name && each.kind === 'field')
       return found ? { value: found.value } : {}

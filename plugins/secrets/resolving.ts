@@ -1,6 +1,6 @@
 import type { CapabilityRecord } from '../capabilities/contract.js'
-import { boundRefusal } from './binding.js'
-import type { ResolvedText, SecretText, SecretUser } from './contract.js'
+import { boundRefusal, isBound, placeholderFor } from './binding.js'
+import type { BoundSecret, ResolvedText, SecretText, SecretUser } from './contract.js'
 import { referencedNames, withReferences } from './references.js'
 import { shellLine } from './shell-line.js'
 import type { StoredSecret } from './vault.js'
@@ -31,17 +31,24 @@ export const usable = (
 
 /** Puts values into a text, or into the variables of a shell line. */
 export const resolved = (
-  { text }: SecretText,
+  { text, placeholders: seed }: SecretText,
   way: 'text' | 'shell',
   known: ReadonlyMap<string, StoredSecret>,
 ): Resolution => {
   const names = referencedNames(text)
   const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) return { answer: { unknown, names: [...known.keys()].sort() }, used: [] }
-  const refused = names.map(name => boundRefusal(known.get(name)!)).find(Boolean)
-  if (refused !== undefined) return { answer: { refused }, used: [] }
-  const valueOf = (name: string): string => known.get(name)!.value
-  if (way === 'text') return { answer: { text: withReferences(text, valueOf) }, used: names }
+  const bindings = names.map(name => known.get(name)!).filter(isBound)
+  if (bindings.length > 0 && seed === undefined) return { answer: { refused: boundRefusal(bindings[0]!) }, used: [] }
+  const bound = bindings.map(({ name, hosts }) => ({
+    name,
+    hosts: [...hosts!],
+    placeholder: placeholderFor(name, seed!),
+  }))
+  const placeholderOf = new Map(bound.map(({ name, placeholder }) => [name, placeholder]))
+  const valueOf = (name: string): string => placeholderOf.get(name) ?? known.get(name)!.value
+  const used = names.filter(name => !placeholderOf.has(name))
+  if (way === 'text') return { answer: { text: withReferences(text, valueOf), ...ofBound(bound) }, used }
   if (names.length === 0) return { answer: { text }, used: [] }
   const variables = new Map(names.map((name, at) => [name, `SANDBOX_SECRET_${at + 1}`]))
   const line = shellLine(text, name => variables.get(name)!)
@@ -51,5 +58,7 @@ export const resolved = (
       used: [],
     }
   const env = Object.fromEntries([...variables].map(([name, variable]) => [variable, valueOf(name)]))
-  return { answer: { text: line.text, env }, used: names }
+  return { answer: { text: line.text, env, ...ofBound(bound) }, used }
 }
+
+const ofBound = (bound: BoundSecret[]): Pick<ResolvedText, 'bound'> => (bound.length > 0 ? { bound } : {})

@@ -73,7 +73,7 @@ const ORDERS: readonly ((queue: Queue) => Promise<void>)[] = [
   queue => queue.order('c', ['m-3', 'm-2'], false),
   queue => queue.pause('c'),
   queue => queue.withdraw('c', 'm-3'),
-  queue => queue.ended('c', 'r-1', true, { run: 'r-1' } as never),
+  queue => queue.ended('c', 'r-1', { paused: true, resumable: { run: 'r-1' } as never }),
   queue => queue.resume('c'),
   queue => queue.drop('c'),
 ]

@@ -6,6 +6,7 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Copies } from '../copies/copies.js'
 import type { Engine } from '../turn/engine.js'
 import type { Eraser } from '../conversations/eraser.js'
+import type { RunMessage } from '../turn/run-entry.js'
 import type { QueuedMessage } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { shownMessages, type Queue } from '../queue/queue.js'
@@ -26,6 +27,8 @@ export interface BoardDeps {
   readonly eraser: Pick<Eraser, 'erase'>
   /** Called with each conversation that was archived, as it was before. */
   readonly archived: (conversation: Conversation) => void
+  /** Refuses a message that waits while a budget keeps it from starting. */
+  readonly affordable: (message: RunMessage) => Promise<void>
 }
 
 /** What is done with conversations beside running their turns: marks, the queue, the archive. */
@@ -102,6 +105,8 @@ export class Board {
       if (start && waiting.size === 0)
         refuse('unprocessable', 'start: expected a message that waits, found an empty queue')
       if (engine.closing) refuse('unavailable', 'the sandbox is going down; order the queue again when it is back')
+      const first = queue.waiting(id).find(({ messageId }) => messageId === messageIds[0])
+      if (start && first && !engine.live(id)) await this.#deps.affordable(first)
       await durable(queue.order(id, messageIds, !start && queue.paused(id)))
       const next = start && !engine.live(id) ? queue.take(id) : undefined
       if (next) engine.start(next)

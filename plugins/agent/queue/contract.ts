@@ -70,6 +70,7 @@ export interface QueueCalls {
    * - 404: no such conversation
    * - 409: the list is not exactly what waits
    * - 422: `start` with an empty queue
+   * - 429: `start`, and a budget refuses the first
    */
   'POST /agents/{id}/queue/order'(input: {
     id: Text

@@ -41,13 +41,15 @@ interface AcceptLine extends Acceptance {
   readonly line: 'accept'
 }
 /** A run is over: its message, and what was said into it, are done with. */
-interface EndedLine {
+export interface EndedLine {
   readonly line: 'ended'
   readonly conversationId: string
   readonly run: string
   readonly paused: boolean
   /** An outage ended it. */
   readonly resumable?: Resumable
+  /** A budget keeps the first message that waits from starting. */
+  readonly unaffordable?: true
 }
 /** Another word on whether the run that an outage ended is resumed. */
 interface ResumableLine {

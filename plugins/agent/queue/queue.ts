@@ -2,7 +2,7 @@ import type { Journals } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from '../contract.js'
 import type { QueuedMessage } from '../turn/frames.js'
-import type { Acceptance, LedgerRow, Line, SaidWords, WaitingMessage } from './lines.js'
+import type { Acceptance, EndedLine, LedgerRow, Line, SaidWords, WaitingMessage } from './lines.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 
 interface Waiting {
@@ -118,8 +118,12 @@ export class Queue {
   }
 
   /** A run is over; `paused` holds back the messages that wait, and what an outage ended can be resumed. */
-  async ended(conversationId: string, run: string, paused: boolean, resumable?: Resumable): Promise<void> {
-    await this.#append({ line: 'ended', conversationId, run, paused, ...(resumable && { resumable }) }, true)
+  async ended(
+    conversationId: string,
+    run: string,
+    { paused, ...more }: Pick<EndedLine, 'paused' | 'resumable' | 'unaffordable'>,
+  ): Promise<void> {
+    await this.#append({ line: 'ended', conversationId, run, paused, ...more }, true)
     failpoint('agent.queue.ended')
   }
 
@@ -197,6 +201,7 @@ export class Queue {
         if (waiting.current?.run === line.run) delete waiting.current
         waiting.messages = waiting.messages.filter(({ run }) => run !== line.run)
         waiting.paused = line.paused && waiting.messages.length > 0
+        if (line.unaffordable) this.#hold(waiting)
         this.#resumes(waiting, line.resumable)
         this.#tidy(line.conversationId)
         return
@@ -236,6 +241,15 @@ export class Queue {
       case 'paused':
         this.#of(line.conversationId).paused = true
     }
+  }
+
+  /** The first message waits for a budget. */
+  #hold({ messages }: Waiting): void {
+    const [first] = messages
+    if (!first) return
+    messages[0] = { ...first, why: 'budget' }
+    const acceptance = this.#acceptances.get(first.messageId)
+    if (acceptance) this.#acceptances.set(first.messageId, { ...acceptance, message: messages[0] })
   }
 
   #of(conversationId: string): Waiting {

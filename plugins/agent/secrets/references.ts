@@ -1,7 +1,8 @@
 import { refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
-import type { ResolvedText, SecretLane } from '../../secrets/contract.js'
+import type { ResolvedText, SecretLane, SecretText } from '../../secrets/contract.js'
+import type { ReferenceUser, TurnPlaceholders } from './bound-values.js'
 
 /** Puts stored values in place of references as a call of a turn leaves. */
 export interface References {
@@ -11,35 +12,46 @@ export interface References {
   text(text: string, lane: Exclude<SecretLane, 'shell'>): Promise<string>
 }
 
-/** Who uses the values. */
-export interface ReferenceUser {
-  readonly conversationId: string
-  readonly run: string
-  readonly persona?: string
-}
-
 const REFERENCE = /\{\{secret:[A-Za-z0-9_./-]+\}\}/
 const MOST_DETAIL = 80
 
-/** The references of one turn. A text without any is as it is, and nobody is asked. */
-export const referencesOf = (host: Pick<Host, 'call' | 'serves'>, user: ReferenceUser): References => {
-  const asked = (text: string, lane: SecretLane) => ({
-    ...user,
-    text,
-    lane,
-    detail: text.trim().split('\n', 1)[0]!.slice(0, MOST_DETAIL).toWellFormed(),
-  })
+/**
+ * The references of one turn. A text without any is as it is, and nobody is asked.
+ *
+ * @param placeholders What stands for values that are bound to hosts; undefined: no proxy puts them in.
+ */
+export const referencesOf = (
+  host: Pick<Host, 'call' | 'serves'>,
+  user: ReferenceUser,
+  placeholders: () => Promise<TurnPlaceholders | undefined> = async () => undefined,
+): References => {
+  const ask = async (call: 'secrets.resolve' | 'secrets.resolveCommand', text: string, lane: SecretLane) => {
+    const held = await placeholders()
+    const asked: SecretText = {
+      ...user,
+      text,
+      lane,
+      detail: text.trim().split('\n', 1)[0]!.slice(0, MOST_DETAIL).toWellFormed(),
+      ...(held && { placeholders: held.seed }),
+    }
+    const found =
+      call === 'secrets.resolve'
+        ? await host.call('secrets.resolve', asked)
+        : await host.call('secrets.resolveCommand', asked)
+    held?.add(found.bound ?? [], lane)
+    return found
+  }
   return {
     command: async text => {
       if (!REFERENCE.test(text)) return { text, env: {} }
       await assertStore(host)
-      const found = await host.call('secrets.resolveCommand', asked(text, 'shell'))
+      const found = await ask('secrets.resolveCommand', text, 'shell')
       return { text: resolved(found), env: found.env ?? {} }
     },
     text: async (text, lane) => {
       if (!REFERENCE.test(text)) return text
       await assertStore(host)
-      return resolved(await host.call('secrets.resolve', asked(text, lane)))
+      return resolved(await ask('secrets.resolve', text, lane))
     },
   }
 }

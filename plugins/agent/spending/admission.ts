@@ -1,19 +1,30 @@
 import { refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
 import type { Admission, AdmissionAsked } from '../../usage/contract.js'
+import type { TurnOptions } from '../turn/options.js'
+import type { RunMessage } from '../turn/run-entry.js'
 import type { Turn } from '../turn/turn.js'
 
 /** Whether the next step of a turn may cost something, and if not why. */
 export type StepAdmitted = { readonly ok: true } | { readonly ok: false; readonly message: string }
 
-/** Tokens that a turn has used and its frames do not say yet. */
-export interface SpentTokens {
+/** What a turn has used and its frames do not say yet. */
+export interface SpentMeanwhile {
   readonly input: number
   readonly output: number
+  /** As the provider states it; left out: it states nothing. */
+  readonly costUsd?: number
 }
 
-/** Asks the budgets of the sandbox. */
-export type AdmitStep = (turn: Turn, used?: SpentTokens) => Promise<StepAdmitted>
+/** A subagent of a turn, for which the budgets are asked: those of runs count it with its turn. */
+export interface SubagentStep {
+  readonly id: string
+  readonly provider: string
+  readonly model: string
+}
+
+/** Asks the budgets of the sandbox, for the turn's own agent or one of its subagents. */
+export type AdmitStep = (turn: Turn, used?: SpentMeanwhile, subagent?: SubagentStep) => Promise<StepAdmitted>
 
 const SPENT = 'a budget of this sandbox is used up'
 const OK: StepAdmitted = { ok: true }
@@ -27,9 +38,17 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
     of.set(turn, known)
     return known
   }
-  return async (turn, used) => {
+  return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
-    const admission = await host.call('usage.admit', askedBy(turn, used))
+    const asked = askedBy(turn, used)
+    // What the turn has used is reported by its own agent.
+    const { runningUsd: _usd, runningTokens: _tokens, ...beside } = asked
+    const admission = await host.call(
+      'usage.admit',
+      subagent
+        ? { ...beside, provider: subagent.provider, model: subagent.model, run: `${turn.run}:${subagent.id}` }
+        : asked,
+    )
     const { verdict, budget = '', message = SPENT } = admission
     if (verdict === 'ok') return OK
     if (verdict === 'warn') {
@@ -58,7 +77,20 @@ export const assertAffordable = async (
   refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
 }
 
-const NONE: SpentTokens = { input: 0, output: 0 }
+/** Refuses a waiting message that `assertAffordable` would refuse now; one whose choice is gone says so in its turn. */
+export const assertNextAffordable = async (
+  host: Pick<Host, 'call' | 'serves'>,
+  { input, conversationId, attended }: RunMessage,
+  optionsFor: () => Promise<TurnOptions>,
+): Promise<void> => {
+  const options = await optionsFor().catch(() => undefined)
+  if (!options) return
+  const { adapter, model } = options
+  const unattended = !attended || input.unattended === true
+  await assertAffordable(host, { provider: adapter.id, model, conversationId, unattended })
+}
+
+const NONE: SpentMeanwhile = { input: 0, output: 0 }
 
 const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Turn, used = NONE): AdmissionAsked => {
   const { parts } = record.spending
@@ -69,7 +101,7 @@ const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Tu
     conversationId,
     run,
     unattended: !message.attended,
-    runningUsd: sum(({ costUsd = 0 }) => costUsd),
+    runningUsd: (used.costUsd ?? 0) + sum(({ costUsd = 0 }) => costUsd),
     runningTokens: {
       input: used.input + sum(({ inputTokens }) => inputTokens),
       output: used.output + sum(({ outputTokens }) => outputTokens),

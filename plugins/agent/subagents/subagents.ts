@@ -9,6 +9,7 @@ import type {
 } from '../providers/adapter.js'
 import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames.js'
 import { endSubagent, type SubagentEnd } from './end.js'
+import type { AdmitStep } from '../spending/admission.js'
 import { underSubagent } from './frames.js'
 import { timeoutAfter } from '../turn/timeout-after.js'
 import type { Providers } from '../providers/providers.js'
@@ -23,6 +24,8 @@ export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 20
 export interface SubagentDeps {
   readonly providers: Pick<Providers, 'get' | 'serving' | 'heard'>
   readonly log: Pick<Log, 'error'>
+  /** Asks whether a subagent may spend something; left out: nobody is asked. */
+  readonly admit?: AdmitStep
 }
 
 interface SubagentsDeps extends SubagentDeps {
@@ -208,6 +211,9 @@ export class Subagents {
     const late = timeoutAfter(worker.signal, PATIENCE_MS)
     let frames: AsyncIterator<Frame> | undefined
     try {
+      const step = { id, provider: adapter.id, model: request.model }
+      const admitted = (await this.#deps.admit?.(turn, undefined, step)) ?? { ok: true }
+      if (!admitted.ok) refuse('too-many', admitted.message)
       frames = adapter.run(request, io)[Symbol.asyncIterator]()
       await Promise.race([this.#listen(adapter, frames, id, said), late.passed])
     } catch (error) {

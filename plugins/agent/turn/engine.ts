@@ -41,6 +41,8 @@ export interface EngineDeps {
   readonly keep?: (turn: Turn) => Promise<void>
   /** Asks whether a turn may spend something. */
   readonly admit?: AdmitStep
+  /** Why a budget keeps a message that waits from starting; undefined: none does. */
+  readonly unaffordable?: (message: RunMessage) => Promise<string | undefined>
   /** Writes down what a turn spent. */
   readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
   /** How long after a stop an adapter is waited for. */
@@ -49,6 +51,7 @@ export interface EngineDeps {
   readonly holdMs?: number
 }
 
+const BUDGET = 'budget' as const
 const PATIENCE_MS = 10_000
 const HOLD_MS = 30_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
@@ -338,20 +341,33 @@ export class Engine {
     failpoint('agent.turn.counted')
     const plans = turn.leave().includes('plan-resume') && end === 'failed'
     const waiting = queue.waiting(conversationId)
-    const paused = (end !== 'completed' || turn.stopping) && waiting.length > 0
+    const [head] = end === 'completed' && goesOn ? waiting : []
+    const unaffordable = head && (await this.#deps.unaffordable?.(head))
+    const paused = (end !== 'completed' || turn.stopping || unaffordable !== undefined) && waiting.length > 0
     if (!record.done) {
-      if (paused) log.push({ kind: 'queue', messages: shownMessages(waiting), paused })
+      const shown = shownMessages(waiting).map((one, at) => (unaffordable && at === 0 ? { ...one, why: BUDGET } : one))
+      if (unaffordable) log.push({ kind: 'notice', level: 'warning', text: unaffordable, source: 'usage' })
+      if (paused) log.push({ kind: 'queue', messages: shown, paused })
       log.push({ kind: 'done', reason: end })
     }
     await writtenDown(turn)
     failpoint('agent.turn.done')
-    await queue.ended(conversationId, run, paused, plans ? resumableOf(turn, Date.now()) : undefined)
+    await queue.ended(conversationId, run, {
+      paused,
+      ...(plans && { resumable: resumableOf(turn, Date.now()) }),
+      ...(unaffordable !== undefined && { unaffordable: true }),
+    })
     await entry.remove()
     failpoint('agent.turn.removed')
     if (turn.stopping) await queue.pause(conversationId)
     this.#turns.delete(conversationId)
     const follows =
-      goesOn && end === 'completed' && !turn.stopping && !this.#closing && conversations.find(conversationId)
+      goesOn
+      && end === 'completed'
+      && !turn.stopping
+      && unaffordable === undefined
+      && !this.#closing
+      && conversations.find(conversationId)
     const next = follows ? queue.take(conversationId) : undefined
     if (next) this.start(next)
     this.#deps.resumes?.settled(turn, end)

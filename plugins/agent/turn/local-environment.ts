@@ -30,7 +30,8 @@ import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
 import type { SyncedCopy } from '../copies/states.js'
 import { assertMasking } from '../queue/message-checks.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
-import type { References, ReferenceUser } from '../secrets/references.js'
+import type { BoundValues, ReferenceUser, TurnPlaceholders } from '../secrets/bound-values.js'
+import type { References } from '../secrets/references.js'
 import type { StoredValues } from '../secrets/stored-values.js'
 import type { SubagentDeps } from '../subagents/subagents.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
@@ -68,7 +69,9 @@ export interface TurnEnvironmentDeps {
   /** What of the workspace a turn reaches that is limited to areas. */
   readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
   /** Puts stored values in place of references in what leaves a turn. */
-  readonly references: (user: ReferenceUser) => References
+  readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
+  /** What stands for values that are bound to hosts, where the network of a turn has a proxy. */
+  readonly bound: Pick<BoundValues, 'of'>
   /** The variables of connected command-line tools. */
   readonly variables: (conversationId: string) => Promise<Env>
   /** The tools of connected servers. */
@@ -348,9 +351,17 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           begun: commands.of(conversationId, turn.run),
           env: variables,
         },
-        this.#deps.references({ conversationId, run: turn.run }),
+        this.#references(turn, this.#networks.get(turn)),
       ),
     })
+  }
+
+  #references({ conversationId, run, ended }: Turn, network: TurnNetwork | undefined): References {
+    const { references, bound } = this.#deps
+    const placeholders = bound.of({ conversationId, run, ended })
+    return references({ conversationId, run }, async () =>
+      (await network?.kind()) === 'own' ? placeholders : undefined,
+    )
   }
 }
 

@@ -1,17 +1,25 @@
-import { mkdir } from 'node:fs/promises'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
-import { sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
+import type { NetworkOwner } from '../../../sdk/node/network/own-network.js'
 import { Networks } from '../../../sdk/node/network/networks.js'
-import { written, type NetworkReach, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
+import {
+  isNamed,
+  written,
+  type NetworkReach,
+  type NetworkRules,
+  type Target,
+} from '../../../sdk/node/network/policy.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { wallKind, type WallNetwork } from '../../../sdk/node/wall/wall.js'
+import type { BoundValues, ReferenceUser } from '../secrets/bound-values.js'
+import { ConversationAuthority } from '../secrets/conversation-authority.js'
+import { NetworkFiles } from './network-files.js'
 import type { Settings } from '../../settings/contract.js'
 import type { Turn } from './turn.js'
 
@@ -25,6 +33,8 @@ export interface ConversationNetworksDeps {
   readonly listeners: () => Promise<readonly Listener[]>
   /** The live turn of a conversation. */
   readonly live: (id: string) => Turn | undefined
+  /** The values that are put into requests on their way. */
+  readonly bound: Pick<BoundValues, 'some' | 'traffic'>
 }
 
 /** The network a turn has. */
@@ -52,19 +62,15 @@ export class ConversationNetworks {
   readonly #deps: ConversationNetworksDeps
   readonly #networks: Networks
   readonly #told = new WeakMap<Turn, Set<string>>()
-  readonly #resolvers = new Map<string, Promise<string>>()
+  readonly #files: NetworkFiles
 
   constructor(deps: ConversationNetworksDeps) {
     this.#deps = deps
+    this.#files = new NetworkFiles(join(deps.folder, 'network'))
     this.#networks = new Networks({
       log: deps.host.log,
       busy: id => !deps.limiter.idle(id),
-      owner: id => ({
-        rules: () => this.#rules(),
-        refused: (target, sentence) => this.#refused(id, target, sentence),
-        taken: port => this.#taken(id, port),
-        resolver: address => this.#resolver(address),
-      }),
+      owner: id => this.#owner(id),
     })
   }
 
@@ -91,10 +97,12 @@ export class ConversationNetworks {
       reach: async () => {
         if (!(await possible)) return shared()
         const rules = await this.#rules()
+        const bound = this.#deps.bound.traffic(id)
         return {
           near: true,
           listeners: rules.listeners,
           own: {
+            ...(bound && { bound }),
             rules,
             dial: port => this.dial(id, port),
             refused: (target, sentence) => this.#refused(id, target, sentence),
@@ -122,13 +130,29 @@ export class ConversationNetworks {
   }
 
   /** Lets go of the network of a conversation that is no more. */
-  forget(id: string): void {
+  async forget(id: string): Promise<void> {
     this.#networks.forget(id)
+    await this.#files.forget(id)
   }
 
   /** Lets go of all; the daemon goes down. */
   close(): void {
     this.#networks.close()
+  }
+
+  #owner(id: string): NetworkOwner {
+    const { bound } = this.#deps
+    let made: Promise<ConversationAuthority> | undefined
+    const authority = () => (made ??= ConversationAuthority.make())
+    return {
+      rules: () => this.#rules(),
+      refused: (target, sentence) => this.#refused(id, target, sentence),
+      taken: port => this.#taken(id, port),
+      resolver: address => this.#files.resolver(address),
+      bound: () => bound.traffic(id),
+      authority,
+      trusting: async () => ((await bound.some()) ? this.#files.authorities(id, await authority()) : undefined),
+    }
   }
 
   async #rules(): Promise<NetworkRules> {
@@ -148,6 +172,26 @@ export class ConversationNetworks {
       content: sentence,
       extra: { target: written(target) },
     })
+  }
+
+  /** Says that a placeholder went where its value does not go. */
+  misdirected({ conversationId, run }: ReferenceUser, name: string, target: string, sentence: string): void {
+    const { host, live } = this.#deps
+    const turn = live(conversationId)
+    if (turn && !turn.leaving) turn.log.push({ kind: 'notice', level: 'warning', text: sentence, source: 'network' })
+    void record(host, {
+      type: 'secret.misdirected',
+      conversationId,
+      turnId: run,
+      outcome: 'error',
+      content: sentence,
+      extra: { key: name, target },
+    })
+  }
+
+  /** Whether a maintainer named a target in `networkAllow`. */
+  async named(target: Target): Promise<boolean> {
+    return isNamed((await this.#rules()).allow, target)
   }
 
   #taken(id: string, port: number): void {
@@ -171,24 +215,9 @@ export class ConversationNetworks {
     return true
   }
 
-  /** Removes what a killed daemon left half-written. */
+  /** Removes what a killed daemon left. */
   sweep(): Promise<void> {
-    return sweepTemporary(join(this.#deps.folder, 'network'))
-  }
-
-  #resolver(address: string): Promise<string> {
-    const written =
-      this.#resolvers.get(address)
-      ?? (async () => {
-        const folder = join(this.#deps.folder, 'network')
-        await mkdir(folder, { recursive: true, mode: 0o700 })
-        const path = join(folder, `resolv-${address}.conf`)
-        await writeAtomic(path, `nameserver ${address}\n`, { mode: 0o644 })
-        return path
-      })()
-    this.#resolvers.set(address, written)
-    written.catch(() => this.#resolvers.delete(address))
-    return written
+    return this.#files.sweep()
   }
 }
 

@@ -5,6 +5,8 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../../refusal.js'
 import { addressKind, barred } from './addresses.js'
+import { placeholdersIn, withValues, type BoundTraffic } from './bound-traffic.js'
+import { encodingOf } from './filling.js'
 import { judge, sentenceOf, type NetworkReach } from './policy.js'
 
 /** A request to a server outside, made for somebody else. */
@@ -81,7 +83,7 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
         addresses[0] && isOwnLoopback(addresses[0].address, asked.reach)
           ? await asked.reach.own!.dial(portOf(hop.url))
           : undefined
-      const answer = await send(hop, addresses, over, own)
+      const answer = await send(await filledHop(hop, asked.reach.own?.bound), addresses, over, own)
       const { location } = answer.headers
       if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined)
         return await read(answer, hop.url, asked.maxBytes)
@@ -109,6 +111,12 @@ export const SENTENCES: { readonly [code: string]: string } = {
   ETIMEDOUT: 'it does not answer',
   EHOSTUNREACH: 'there is no way to it',
   ENETUNREACH: 'there is no way to it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'nobody trusted vouches for its certificate',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'nobody trusted vouches for its certificate',
+  SELF_SIGNED_CERT_IN_CHAIN: 'nobody trusted vouches for its certificate',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'nobody trusted vouches for its certificate',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is that of another host',
   HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
 }
 
@@ -129,6 +137,21 @@ export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSi
       : refusalOf(host, all[0].address, port, reach)!
   reach.own?.refused({ host, port }, why)
   return refuse('forbidden', why)
+}
+
+/** A request with the values in it that may go to its host. */
+const filledHop = async (hop: Hop, bound: BoundTraffic | undefined): Promise<Hop> => {
+  const { url, method, headers, body = '' } = hop
+  const found = placeholdersIn([...Object.values(headers), body].join('\n'))
+  if (!bound || found.length === 0) return hop
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const values = await bound.fill(found, { host, port: portOf(url), method, secure: url.protocol === 'https:' })
+  const type = Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
+  return {
+    ...hop,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, withValues(value, values)])),
+    ...(body && { body: withValues(body, values, encodingOf(type)) }),
+  }
 }
 
 const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))

@@ -3,6 +3,8 @@ import { Refusal, refuse } from '../../refusal.js'
 import { codeOf } from '../files/paths.js'
 import type { Env } from '../programs/list-env.js'
 import type { EnteredNetwork } from '../wall/spec.js'
+import type { Authority } from './authority.js'
+import type { BoundTraffic } from './bound-traffic.js'
 import { Names } from './names.js'
 import { NetworkNamespace } from './namespace.js'
 import { connectChecked, type NetworkRules, type Target } from './policy.js'
@@ -46,6 +48,12 @@ export interface NetworkOwner {
   taken(port: number): void
   /** A file in which names of hosts are resolved at an address. */
   resolver(address: string): Promise<string>
+  /** The values that are put into requests on their way; left out: none are. */
+  bound?(): BoundTraffic | undefined
+  /** Who vouches for the proxy where it takes the place of a host. */
+  authority?(): Promise<Authority>
+  /** A file with every authority that programs are to trust; undefined: those of the system. */
+  trusting?(): Promise<string | undefined>
 }
 
 /**
@@ -68,7 +76,10 @@ export class OwnNetwork {
 
   private constructor(namespace: NetworkNamespace) {
     this.#namespace = namespace
-    this.#proxy = new EgressProxy(target => this.#dialOut(target))
+    this.#proxy = new EgressProxy(target => this.#dialOut(target), {
+      bound: () => this.#owner?.bound?.(),
+      authority: async () => this.#owner?.authority?.() ?? refuse('unavailable', 'no value is bound to a host'),
+    })
   }
 
   /**
@@ -98,11 +109,13 @@ export class OwnNetwork {
   async enter(): Promise<EnteredNetwork> {
     await this.update()
     const resolver = this.#slirp && !this.#slirp.over ? await this.#owner?.resolver(this.#slirp.resolver) : undefined
+    const authorities = await this.#owner?.trusting?.()
     return {
       command: this.#namespace.entering,
       env: VARIABLES,
       inUserNamespace: this.#namespace.inUserNamespace,
       ...(resolver !== undefined && { resolver }),
+      ...(authorities !== undefined && { authorities }),
     }
   }
 

@@ -2,6 +2,7 @@ import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
 import { plainName, type Allowed } from './allow.js'
+import type { BoundTraffic } from './bound-traffic.js'
 import { Names } from './names.js'
 
 /** What conversations may reach beyond their own loopback. */
@@ -31,6 +32,8 @@ export interface OwnReach {
   dial(port: number): Promise<Socket>
   /** Told of a target that was not reached. */
   refused(target: Target, sentence: string): void
+  /** The values that are put into requests on their way; left out: none are. */
+  readonly bound?: BoundTraffic
 }
 
 /** Which addresses a request made for somebody else may go to. */
@@ -69,6 +72,12 @@ const holds = (entry: Allowed, { host, port }: Target, plain: string, here: bool
       return entry.below ? name.endsWith(`.${entry.name}`) : name === entry.name
     }
   }
+}
+
+/** Whether an entry names a target as it is written, whatever it stands for. */
+export const isNamed = (allow: readonly Allowed[], target: Target): boolean => {
+  const plain = plainAddress(target.host) ?? ''
+  return allow.some(entry => (entry.kind !== 'addresses' || plain !== '') && holds(entry, target, plain, false))
 }
 
 /** Why a conversation does not reach an address that a target stands for; undefined: it does. */

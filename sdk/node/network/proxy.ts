@@ -1,50 +1,15 @@
-import {
-  createServer,
-  request,
-  STATUS_CODES,
-  type IncomingMessage,
-  type Server as HttpServer,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { pipeline, type Duplex } from 'node:stream'
-import { Refusal } from '../../refusal.js'
-import { SENTENCES } from './outbound.js'
-import { codeOf } from '../files/paths.js'
+import type { Duplex } from 'node:stream'
+import type { BoundTraffic } from './bound-traffic.js'
+import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
+import { OpenedConnections, type OpenedDeps } from './opened.js'
 import type { Dial, Target } from './policy.js'
 import { serveSocks } from './socks.js'
 import { splice } from './splice.js'
 
 const SOCKS5 = 5
 const FIRST_BYTE_MS = 60_000
-/** Headers of one connection, not of the request (RFC 9110, section 7.6.1). */
-const TRAVEL = new Set([
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'upgrade',
-  'proxy-authorization',
-  'proxy-authenticate',
-  'expect',
-  'host',
-])
-
-interface Wrong {
-  readonly status: number
-  readonly text: string
-}
-
-const wrongOf = (error: unknown, target: Target): Wrong => {
-  if (error instanceof Refusal) return { status: 403, text: error.message }
-  const code = codeOf(error) ?? ''
-  const status = code === 'ETIMEDOUT' ? 504 : 502
-  return {
-    status,
-    text: `${target.host}:${target.port} could not be asked: ${SENTENCES[code] ?? (code || String(error))}`,
-  }
-}
 
 /**
  * The proxy through which a conversation reaches what lies beyond its own network: HTTP with CONNECT and with whole
@@ -53,9 +18,14 @@ const wrongOf = (error: unknown, target: Target): Wrong => {
 export class EgressProxy {
   readonly #dial: Dial
   readonly #http: HttpServer
+  readonly #bound: () => BoundTraffic | undefined
+  readonly #opened: OpenedConnections | undefined
 
-  constructor(dial: Dial) {
+  /** @param opening What opens connections to hosts that values are bound to; left out: none is. */
+  constructor(dial: Dial, opening?: Omit<OpenedDeps, 'dial'>) {
     this.#dial = dial
+    this.#bound = opening?.bound ?? (() => undefined)
+    this.#opened = opening && new OpenedConnections({ dial, ...opening })
     this.#http = createServer({ keepAlive: true, noDelay: true, headersTimeout: FIRST_BYTE_MS, requestTimeout: 0 })
     this.#http.on('request', (asked: IncomingMessage, answer: ServerResponse) => void this.#forward(asked, answer))
     this.#http.on(
@@ -76,7 +46,7 @@ export class EgressProxy {
       const first = socket.read() as Buffer | null
       if (!first) return void socket.destroy()
       socket.unshift(first)
-      if (first[0] === SOCKS5) return void serveSocks(socket, this.#dial).catch(() => socket.destroy())
+      if (first[0] === SOCKS5) return void serveSocks(socket, this.#dial, this.#join).catch(() => socket.destroy())
       socket.setTimeout(0)
       this.#http.emit('connection', socket)
       socket.resume()
@@ -87,15 +57,15 @@ export class EgressProxy {
     socket.on('error', () => {})
     const target = targetOf(URL.parse(`http://${asked.url ?? ''}`))
     if (!target || !/:\d+$/.test(asked.url ?? ''))
-      return said(socket, { status: 400, text: 'expected CONNECT host:port' })
+      return endWrong(socket, { status: 400, text: 'expected CONNECT host:port' })
     try {
       const far = await this.#dial(target)
       if (socket.destroyed) return void far.destroy()
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
       if (head.length) socket.unshift(head)
-      splice(socket, far)
+      this.#join(socket, far, target)
     } catch (error) {
-      said(socket, wrongOf(error, target))
+      endWrong(socket, wrongOf(error, target))
     }
   }
 
@@ -103,32 +73,34 @@ export class EgressProxy {
     const url = URL.parse(asked.url ?? '')
     const target = url?.protocol === 'http:' ? targetOf(url) : undefined
     if (!url || !target)
-      return told(answer, {
+      return answerWrong(answer, {
         status: 400,
         text: 'this is the way out of a conversation: expected a whole http address, or CONNECT host:port',
       })
     try {
       const far = await this.#dial(target)
       if (answer.destroyed) return void far.destroy()
-      const sent = request({
-        createConnection: () => far,
-        method: asked.method ?? 'GET',
-        path: `${url.pathname}${url.search}`,
-        setHost: false,
-        headers: ['host', url.host, ...travelling(asked), 'connection', 'close'],
-      })
-      sent.once('response', came => {
-        answer.writeHead(came.statusCode ?? 502, came.statusMessage, travelling(came))
-        pipeline(came, answer, () => far.destroy())
-      })
-      // It came paused, so that nothing of it is lost.
-      sent.once('socket', () => far.resume())
-      sent.on('error', error => (answer.headersSent ? void answer.destroy() : told(answer, wrongOf(error, target))))
       answer.once('close', () => far.destroy())
-      pipeline(asked, sent, () => {})
+      const bound = this.#bound()
+      await forward(asked, answer, {
+        target,
+        secure: false,
+        path: `${url.pathname}${url.search}`,
+        host: url.host,
+        connection: { createConnection: () => far },
+        ...(bound && { bound }),
+      })
     } catch (error) {
-      told(answer, wrongOf(error, target))
+      answerWrong(answer, wrongOf(error, target))
     }
+  }
+
+  /** Both ends, once they are connected. */
+  readonly #join = (socket: Duplex, far: Socket, target: Target): void => {
+    // Node types the socket of CONNECT as the stream that it is at least.
+    if (this.#opened && this.#bound()?.opens(target.host))
+      void this.#opened.serve(socket as Socket, far, target).catch(() => socket.destroy())
+    else splice(socket, far)
   }
 }
 
@@ -136,26 +108,4 @@ const targetOf = (url: URL | null): Target | undefined => {
   if (!url || url.username || url.password) return undefined
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   return host ? { host, port: Number(url.port || 80) } : undefined
-}
-
-/** The headers of a message that go on with it. */
-const travelling = ({ rawHeaders, headers }: IncomingMessage): string[] => {
-  const named = new Set((headers.connection ?? '').split(',').map(name => name.trim().toLowerCase()))
-  return rawHeaders.flatMap((name, at) => {
-    const key = name.toLowerCase()
-    return at % 2 || TRAVEL.has(key) || named.has(key) ? [] : [name, rawHeaders[at + 1] ?? '']
-  })
-}
-
-const said = (socket: Duplex, { status, text }: Wrong): void => {
-  const body = `${text}\n`
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\n`
-      + `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
-
-const told = (answer: ServerResponse, { status, text }: Wrong): void => {
-  if (answer.destroyed || answer.headersSent) return void answer.destroy()
-  answer.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(`${text}\n`)
 }

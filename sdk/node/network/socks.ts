@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
 import { codeOf } from '../files/paths.js'
 import { Refusal } from '../../refusal.js'
-import { splice } from './splice.js'
-import type { Dial } from './policy.js'
+import type { Dial, Target } from './policy.js'
 
 const VERSION = 5
 const NO_AUTHENTICATION = 0
@@ -41,7 +40,11 @@ const hostIn = async (socket: Socket, type: number): Promise<string | undefined>
 }
 
 /** Serves one client of SOCKS5 (RFC 1928): connections alone, without authentication; names are looked up here. */
-export const serveSocks = async (socket: Socket, dial: Dial): Promise<void> => {
+export const serveSocks = async (
+  socket: Socket,
+  dial: Dial,
+  join: (socket: Socket, far: Socket, target: Target) => void,
+): Promise<void> => {
   const end = (code: number) => void socket.end(reply(code))
   const greeting = await take(socket, 2)
   if (!greeting || greeting[0] !== VERSION || !greeting[1]) return void socket.destroy()
@@ -61,7 +64,7 @@ export const serveSocks = async (socket: Socket, dial: Dial): Promise<void> => {
     if (socket.destroyed) return void far.destroy()
     socket.write(reply(REPLY.granted))
     socket.setTimeout(0)
-    splice(socket, far)
+    join(socket, far, { host, port })
   } catch (error) {
     end(error instanceof Refusal ? REPLY.notAllowed : (CODES[codeOf(error) ?? ''] ?? REPLY.unreachable))
   }

@@ -39,6 +39,8 @@ export interface EnteredNetwork {
   readonly inUserNamespace: boolean
   /** A file in the place of the one in which names of hosts are resolved. */
   readonly resolver?: string
+  /** A file with every authority whose certificates programs in it are to trust. */
+  readonly authorities?: string
 }
 
 /** The network of whatever runs behind a wall. */

@@ -6,6 +6,7 @@ import { homeEnv } from './home.js'
 import { markOf } from './mark.js'
 import type { EnteredNetwork, Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { resolverPath } from './system.js'
+import { trustEnv, trustMounts } from './trust.js'
 import { mountsOf } from './view.js'
 
 /** How much of a program's output is looked at for what it said last. */
@@ -33,9 +34,9 @@ export const walled = async (
     const [mounts, mark, network] = await Promise.all([mountsOf(spec), markOf(spec.data), spec.network?.enter()])
     const how = { ...spec, mark, ...(network && { inUserNamespace: network.inUserNamespace }) }
     const command = build(
-      [...mounts, ...resolved(network)],
+      [...mounts, ...resolved(network), ...trustMounts(network)],
       spec.cwd,
-      { ...network?.env, ...env },
+      { ...network?.env, ...trustEnv(network), ...env },
       [program, ...args],
       how,
     )

@@ -376,7 +376,7 @@ t.test('a start takes up what is planned, and forgets what is too old or belongs
     ['old', HOUR],
     ['gone', 60_000],
   ] as const)
-    await before.ended(id, `r-${id}`, false, left(id, age))
+    await before.ended(id, `r-${id}`, { paused: false, resumable: left(id, age) })
   const ran: string[] = []
   const { queue, resumes, ended, open, heard } = breaker(
     t,

@@ -60,9 +60,9 @@ t.test('a run that is over is neither started nor waiting again', async t => {
   await start(queue, message(1), message(1))
   await wait(queue, message(2))
   await wait(queue, message(3))
-  await queue.ended('c', 'r-1', false)
+  await queue.ended('c', 'r-1', { paused: false })
   t.equal(queue.take('c')?.run, 'r-2')
-  await queue.ended('c', 'r-2', true)
+  await queue.ended('c', 'r-2', { paused: true })
   const again = await opened(journals)
   t.equal(again.queue.current('c'), undefined)
   t.same(runs(again.queue), ['r-3'])
@@ -75,7 +75,7 @@ t.test('a message that starts lifts the pause, and the next restart knows it', a
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1))
   await wait(queue, message(2))
-  await queue.ended('c', 'r-1', true)
+  await queue.ended('c', 'r-1', { paused: true })
   await start(queue, message(3), message(3))
   const again = await opened(journals)
   t.equal(again.queue.paused('c'), false)
@@ -123,7 +123,7 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
   const other = async (n: number) => {
     const of = { ...message(n, big), conversationId: `c-${n}` }
     await start(queue, of, of)
-    await queue.ended(of.conversationId, of.run, false)
+    await queue.ended(of.conversationId, of.run, { paused: false })
   }
   for (let n = 10; n < 60; n += 5) await Promise.all([0, 1, 2, 3, 4].map(step => other(n + step)))
   t.ok(stored > 0, 'the conversations were stored before their lines went')
@@ -147,7 +147,10 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   const died = async (id: string, n: number) => {
     const of = { ...message(n), conversationId: id }
     await start(queue, of, of)
-    await queue.ended(id, of.run, false, { ...next(n), message: { ...next(n).message, conversationId: id } })
+    await queue.ended(id, of.run, {
+      paused: false,
+      resumable: { ...next(n), message: { ...next(n).message, conversationId: id } },
+    })
   }
   await died('kept', 1)
   await died('again', 2)
@@ -179,7 +182,7 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   for (let n = 10; n < 50; n++) {
     const of = { ...message(n, big), conversationId: `c-${n}` }
     await start(queue, of, of)
-    await queue.ended(of.conversationId, of.run, false)
+    await queue.ended(of.conversationId, of.run, { paused: false })
   }
   t.ok(((await journals.stat('queue'))?.entries ?? 0) < 80, 'the journal was compacted')
   const { queue: last } = await opened(journals)

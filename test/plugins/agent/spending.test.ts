@@ -5,6 +5,8 @@ import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
+const OK: Admission = { verdict: 'ok' }
+
 /** A sandbox whose budgets say what the test says. */
 const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () => ({ verdict: 'ok' })) => {
   const lines: UsageTurn[] = []
@@ -97,4 +99,44 @@ t.test('a warning of a budget is a notice', async t => {
     (await turn({})).find(({ kind }) => kind === 'notice'),
     { text: '80 % of the budget are spent', source: 'usage' },
   )
+})
+
+t.test('a waiting message that a budget refuses stays first, with why, until it may start', async t => {
+  let spent = false
+  const { client } = await world(t, ({ run }) =>
+    spent && run === undefined ? { verdict: 'refuse', budget: 'day', message: 'the budget day is spent' } : OK,
+  )
+  await client.call('POST /agent', { conversationId: 'c', prompt: 'ask Which?' })
+  const first = framesOf(client, 'c')
+  const card = (await first.until(({ kind }) => kind === 'question')) as unknown as { requestId: string }
+  const { messageId, delivery } = await client.call('POST /agent', { conversationId: 'c', prompt: 'say second' })
+  t.equal(delivery, 'queued')
+  spent = true
+  await client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers: { 'Which?': 'a' } })
+  const frames = (await first.all()).map(({ event }) => event)
+  t.ok(frames.some(frame => frame.kind === 'notice' && frame.text === 'the budget day is spent'))
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'c' }), {
+    paused: true,
+    messages: exactly({ messageId, why: 'budget' }),
+  })
+  const start = { id: 'c', messageIds: [messageId], start: true }
+  await t.rejects(client.call('POST /agents/{id}/queue/order', start), { name: 'Refusal', reason: 'too-many' })
+  spent = false
+  t.match(await client.call('POST /agents/{id}/queue/order', start), { run: /^r-/, paused: false })
+  t.match(JSON.stringify(await framesOf(client, 'c').all()), /second/)
+})
+
+t.test('a subagent is asked for as a part of its run, and one that a budget refuses does not begin', async t => {
+  const { turn, asked } = await world(t, ({ run = '' }) =>
+    run.includes(':') ? { verdict: 'refuse', budget: 'tree', message: 'the budget tree is spent' } : OK,
+  )
+  const frames = await turn({ prompt: 'helper look around: run touch made-by-subagent.txt\nsay after' })
+  const [{ run = '' } = {}] = asked.filter(each => each.run?.includes(':'))
+  t.match(run, /^r-[^:]+:.+/)
+  t.match(
+    frames.find(frame => frame.kind === 'subagent_update' && frame.status === 'failed'),
+    { error: 'the budget tree is spent' },
+  )
+  t.notOk(frames.some(frame => frame.kind === 'tool_call' && frame.name === 'Shell'))
+  t.match(JSON.stringify(frames), /after/)
 })

@@ -421,7 +421,11 @@ t.test('fields of capabilities are kept apart from keys, and used by turns that 
   t.same(await client.call('GET /secrets'), { keys: [] })
   t.same(await inner(daemon, 'secrets.get', { name: 'github/token' }), { value: 'ghp_value' })
   t.same(await inner(daemon, 'secrets.get', { name: 'github/none' }), {})
-  t.same(await inner(daemon, 'secrets.names'), { names: ['ext/x/setting', 'github/token', 'openai/key'], open: true })
+  t.same(await inner(daemon, 'secrets.names'), {
+    names: ['ext/x/setting', 'github/token', 'openai/key'],
+    open: true,
+    bound: false,
+  })
   t.same(await inner(daemon, 'secrets.resolve', use('{{secret:github/token}}')), { text: 'ghp_value' })
   const none = { ...use('{{secret:github/token}}'), capabilities: [] }
   t.same(await inner(daemon, 'secrets.resolve', none), { unknown: ['github/token'], names: [] })

@@ -23,8 +23,11 @@ import { fieldsOf } from './outside.js'
 import type { PeerTurn } from './peer.js'
 import { AcpTerminals } from './terminals.js'
 import { TreePaths } from './tree-paths.js'
+import { StepBudget } from './step-budget.js'
 import { Updates } from './updates.js'
 
+/** What a program says as it begins a step, or when it has paid for one. */
+const STEPS = new Set<unknown>(['tool_call', 'usage_update'])
 const MOST_WRITE = 4 * 1024 * 1024
 
 type Doing = Omit<GatedCall, 'id'>
@@ -37,6 +40,7 @@ export class TurnClient implements PeerTurn {
   /** While a plan is made, nothing may end it but the person. */
   planning = false
   readonly tree: TreeCommand
+  readonly budget: StepBudget
   readonly #io: TurnIo
   readonly #calls: AgentCalls
   readonly #terminals = new AcpTerminals(id => this.#ended(id))
@@ -46,8 +50,9 @@ export class TurnClient implements PeerTurn {
   #sessionId: string | undefined
   #sequence = 0
 
-  constructor(io: TurnIo, tree: TreeCommand) {
+  constructor(io: TurnIo, tree: TreeCommand, budget = new StepBudget(undefined)) {
     this.#io = io
+    this.budget = budget
     this.tree = tree
     this.paths = new TreePaths(tree)
     this.#calls = new AgentCalls(this.paths, id => this.#terminals.text(id))
@@ -72,11 +77,13 @@ export class TurnClient implements PeerTurn {
   update(params: unknown): void {
     const { sessionId, update } = fieldsOf(params)
     if (this.#sessionId === undefined || sessionId !== this.#sessionId) return
-    this.frames.push(...this.updates.heard(fieldsOf(update)))
+    const heard = fieldsOf(update)
+    this.frames.push(...this.updates.heard(heard))
+    if (STEPS.has(heard.sessionUpdate)) this.budget.step().catch(error => this.bug(error))
   }
 
   room(): Promise<void> | undefined {
-    return this.frames.room()
+    return this.budget.asking ?? this.frames.room()
   }
 
   /** Ends what the program has running. */
@@ -248,7 +255,9 @@ export class TurnClient implements PeerTurn {
   /** Cards stand behind what was said before them. */
   async #permit(gated: GatedCall) {
     await this.frames.flushed()
-    return this.#io.permit(gated)
+    await this.budget.step()
+    const { failure } = this.budget
+    return failure ? { allow: false, always: false, reason: failure.message } : this.#io.permit(gated)
   }
 }
 

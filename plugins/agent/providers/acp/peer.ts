@@ -213,7 +213,7 @@ export class AgentPeer {
         wire(this.#process.output, this.#process.input, {
           heard: bytes => this.#heard(bytes),
           update: params => this.#turn?.update(params),
-          room: () => this.#turn?.room(),
+          room: () => this.#waited(this.#turn?.room()),
         }),
       )
     const { signal, closed } = this.#connection
@@ -254,6 +254,12 @@ export class AgentPeer {
   #work(by: 1 | -1): void {
     this.#busy += by
     this.#listen()
+  }
+
+  async #waited(room: Promise<void> | undefined): Promise<void> {
+    if (!room) return
+    this.#work(1)
+    await room.finally(() => this.#work(-1))
   }
 
   #listen(): void {

@@ -1,11 +1,14 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames.js'
+import { failed } from '../../tools/tool.js'
 import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
 import { isServed, toolServerOf } from '../../tool-server/served-tools.js'
 import { TurnClient } from './client.js'
 import { UNAUTHENTICATED } from './declined.js'
 import { fieldsOf, choiceField } from './outside.js'
+import type { StepAdmitted } from '../../spending/admission.js'
+import { StepBudget } from './step-budget.js'
 import { complaintIn, isKnown } from './known-programs.js'
 import { Crashed, type AgentPeer, type PromptUsage } from './peer.js'
 import type { Peers } from './peers.js'
@@ -46,8 +49,16 @@ export type AcpRun = (
   io: TurnIo,
 ) => AsyncIterable<Frame>
 
-/** Runs turns in agent programs, which `peers` keeps for the next one. */
-export const acpOn = (peers: Peers, servers: ToolServers): AcpRun =>
+/**
+ * Runs turns in agent programs, which `peers` keeps for the next one.
+ *
+ * @param admit Asks the budgets between the steps of a turn; left out: there are none.
+ */
+export const acpOn = (
+  peers: Peers,
+  servers: ToolServers,
+  admit?: (request: TurnRequest, costUsd: number | undefined) => Promise<StepAdmitted>,
+): AcpRun =>
   async function* (provider, program, request, io) {
     const path = await located(program)
     if (path === undefined) return yield { kind: 'error', code: 'harness-missing', message: absence(program) }
@@ -68,7 +79,8 @@ export const acpOn = (peers: Peers, servers: ToolServers): AcpRun =>
       })
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
-    const client = new TurnClient(io, await start(onlyReads || planning))
+    const budget = new StepBudget(admit && (costUsd => admit(request, costUsd)))
+    const client = new TurnClient(io, await start(onlyReads || planning), budget)
     const turn = new VendorTurn(provider, program, request, io, client, peers, servers, () => start(onlyReads))
     const work = turn.run().finally(() => client.frames.end())
     work.catch(() => {})
@@ -91,6 +103,8 @@ class VendorTurn {
   readonly #servers: ToolServers
   readonly #writable: () => Promise<TreeCommand>
   #usage: PromptUsage | undefined
+  /** What the session had cost before this turn, as far as that is known. */
+  #costBefore: number | undefined
   #called = 0
 
   constructor(
@@ -118,15 +132,12 @@ class VendorTurn {
     const { frames, updates } = this.#client
     const { conversationId } = this.#request
     const startedAt = performance.now()
-    let before: number | undefined = 0
     let failure: TurnFailure | undefined
     let again = true
     try {
       const peer = await this.#taken(this.#client.tree, this.#request.sessionId)
-      before = peer.costUsd
-      // A session that an earlier process opened has cost what nobody here knows.
-      const remembers = await Promise.race([this.#work(peer), this.#client.died])
-      if (!remembers) before ??= 0
+      this.#costBefore = peer.costUsd
+      await Promise.race([this.#work(peer), this.#client.died])
       if (updates.costUsd !== undefined) peer.costUsd = updates.costUsd
     } catch (error) {
       failure = this.#failureOf(error)
@@ -136,8 +147,7 @@ class VendorTurn {
       await this.#client.close()
       await this.#peers.release(conversationId, this.#provider, again)
     }
-    const costUsd =
-      updates.costUsd === undefined || before === undefined ? undefined : Math.max(0, updates.costUsd - before)
+    const costUsd = this.#cost
     frames.push(...updates.close(), {
       kind: 'usage',
       numTurns: 1,
@@ -153,16 +163,24 @@ class VendorTurn {
     return this.#peers.take(conversationId, this.#provider, tree, session, this.#io.signal)
   }
 
-  /** Answers whether the program remembers what was said before. */
-  async #work(peer: AgentPeer): Promise<boolean> {
+  /** What the turn has cost up to now; undefined: nobody here knows. */
+  get #cost(): number | undefined {
+    const { costUsd } = this.#client.updates
+    if (costUsd === undefined || this.#costBefore === undefined) return undefined
+    return Math.max(0, costUsd - this.#costBefore)
+  }
+
+  async #work(peer: AgentPeer): Promise<void> {
     const { sessionId: before, permissionMode } = this.#request
     const leave = peer.serve(this.#client)
     try {
       const session = await this.#open(peer, before, permissionMode)
+      // A session that an earlier process opened has cost what nobody here knows.
+      if (!session) this.#costBefore ??= 0
+      this.#client.budget.spent = () => this.#cost
       const words = await opening(this.#request, { session, images: peer.takesImages }, this.#client.paths)
       if (permissionMode === 'plan') await this.#planned(peer, words)
       else await this.#say(peer, words)
-      return session
     } finally {
       leave()
       peer.tools()?.use(undefined)
@@ -213,6 +231,9 @@ class VendorTurn {
         frames.push(...updates.close())
         // What the program said before stands in front of the call.
         await frames.flushed()
+        const { budget } = this.#client
+        await budget.step()
+        if (budget.failure) return failed(budget.failure.message)
         return this.#io.tool(name, input, `sandbox-tool-${++this.#called}`)
       },
     })
@@ -271,18 +292,22 @@ class VendorTurn {
     const { conversationId, run } = this.#request
     const { label } = this.#program
     const refused = this.#refusals(peer)
+    const { budget } = this.#client
+    const ended = () => budget.failure ?? refused.failure
     try {
       const { reason, usage } = await peer.prompt(
         words,
         { 'sandbox/conversation': conversationId, 'sandbox/run': run },
-        AbortSignal.any([this.#io.signal, refused.signal]),
+        AbortSignal.any([this.#io.signal, refused.signal, budget.signal]),
       )
       if (usage) this.#usage = added(this.#usage, usage)
-      if (refused.failure) throw new Failed(refused.failure)
+      const failure = ended()
+      if (failure) throw new Failed(failure)
       if (reason === 'end_turn' || this.#io.signal.aborted) return
       throw new Failed({ message: `${label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
     } catch (error) {
-      throw refused.failure && !(error instanceof Failed) ? new Failed(refused.failure) : error
+      const failure = ended()
+      throw failure && !(error instanceof Failed) ? new Failed(failure) : error
     } finally {
       refused.over()
     }

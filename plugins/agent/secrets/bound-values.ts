@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import type { Host } from '../../../sdk/index.js'
+import { Masker } from '../../../sdk/node/access/masker.js'
+import { isBoundTo, type BoundTarget, type BoundTraffic } from '../../../sdk/node/network/bound-traffic.js'
+import { written, type Target } from '../../../sdk/node/network/policy.js'
+import type { BoundSecret, SecretLane } from '../../secrets/contract.js'
+
+/** Who uses stored values. */
+export interface ReferenceUser {
+  readonly conversationId: string
+  readonly run: string
+  readonly persona?: string
+}
+
+/** What bound values are put in with. */
+export interface BoundValuesDeps {
+  readonly host: Pick<Host, 'call' | 'serves'>
+  /** Whether a maintainer named a target in `networkAllow`: only there a value goes without TLS. */
+  readonly named: (target: Target) => Promise<boolean>
+  /** Called once a turn for each value whose placeholder went to a host that the value is not bound to. */
+  readonly misdirected: (user: ReferenceUser, name: string, host: string, sentence: string) => void
+}
+
+interface Placeholder extends BoundSecret {
+  readonly lane: SecretLane
+}
+
+interface Masked {
+  readonly key: string
+  readonly masker: Masker
+}
+
+/** The placeholders of one turn. */
+export class TurnPlaceholders implements BoundTraffic {
+  readonly #deps: BoundValuesDeps
+  readonly #user: ReferenceUser
+  readonly #known = new Map<string, Placeholder>()
+  readonly #noted = new Set<string>()
+  readonly #told = new Set<string>()
+  readonly #maskers = new Map<string, Masked>()
+  /** What they are made of. */
+  readonly seed = randomBytes(32).toString('base64url')
+
+  constructor(deps: BoundValuesDeps, user: ReferenceUser) {
+    this.#deps = deps
+    this.#user = user
+  }
+
+  /** From here on the turn holds these. */
+  add(bound: readonly BoundSecret[], lane: SecretLane): void {
+    for (const each of bound) this.#known.set(each.placeholder, { ...each, lane })
+  }
+
+  opens(host: string): boolean {
+    return this.#boundTo(host).length > 0
+  }
+
+  async fill(placeholders: readonly string[], to: BoundTarget): Promise<ReadonlyMap<string, string>> {
+    const values = new Map<string, string>()
+    for (const placeholder of placeholders) {
+      const known = this.#known.get(placeholder)
+      if (!known) continue
+      const why = await this.#whyNot(known, to)
+      const value = why === undefined ? await this.#value(known, to) : undefined
+      if (value === undefined) this.#tell(known, to, why ?? 'it was removed or bound to other hosts meanwhile')
+      else values.set(placeholder, value)
+    }
+    return values
+  }
+
+  async masker(host: string): Promise<Masker> {
+    const names = new Set(this.#boundTo(host).map(({ name }) => name))
+    const { values, revision } = await this.#deps.host.call('secrets.values')
+    const key = `${revision} ${[...names].join(' ')}`
+    const known = this.#maskers.get(host)
+    if (known?.key === key) return known.masker
+    // The proxy reads bodies as bytes, one a character.
+    const hidden = values
+      .filter(({ name }) => names.has(name))
+      .flatMap(({ name, value }) => [
+        { name, value },
+        { name, value: Buffer.from(value).toString('latin1') },
+      ])
+    const masker = new Masker(hidden)
+    this.#maskers.set(host, { key, masker })
+    return masker
+  }
+
+  #boundTo(host: string): Placeholder[] {
+    return [...this.#known.values()].filter(({ hosts }) => isBoundTo(hosts, host))
+  }
+
+  async #whyNot({ hosts }: Placeholder, to: BoundTarget): Promise<string | undefined> {
+    if (!isBoundTo(hosts, to.host)) return `it is bound to ${hosts.slice(0, 5).join(', ')}`
+    if (to.other !== undefined) return `the request asks that server for ${to.other}`
+    if (to.secure || (await this.#deps.named(to))) return undefined
+    return 'it goes there only over TLS, and without it only to hosts that networkAllow names'
+  }
+
+  async #value({ name, lane }: Placeholder, { host, method }: BoundTarget): Promise<string | undefined> {
+    const noted = this.#noted.has(`${name} ${host}`)
+    const detail = `${method} ${host}`.slice(0, 80)
+    const { value } = await this.#deps.host.call('secrets.atHost', { ...this.#user, name, host, lane, detail, noted })
+    if (value !== undefined) this.#noted.add(`${name} ${host}`)
+    return value
+  }
+
+  #tell({ name }: Placeholder, to: BoundTarget, why: string): void {
+    const told = `${name} ${to.host}`
+    if (this.#told.has(told)) return
+    this.#told.add(told)
+    const sentence = `a request to ${written(to)} carries a placeholder in place of {{secret:${name}}}: ${why}`
+    this.#deps.misdirected(this.#user, name, written(to), sentence)
+  }
+}
+
+/** The values that are bound to hosts, as the live turns hold and use them. */
+export class BoundValues {
+  readonly #deps: BoundValuesDeps
+  readonly #turns = new Map<string, TurnPlaceholders>()
+
+  constructor(deps: BoundValuesDeps) {
+    this.#deps = deps
+  }
+
+  /** The placeholders of a turn, which hold until it ends. */
+  of({ ended, ...user }: ReferenceUser & { readonly ended: Promise<void> }): TurnPlaceholders {
+    const { conversationId } = user
+    const placeholders = new TurnPlaceholders(this.#deps, user)
+    this.#turns.set(conversationId, placeholders)
+    void ended.then(() => this.#turns.get(conversationId) === placeholders && this.#turns.delete(conversationId))
+    return placeholders
+  }
+
+  /** What is put into the requests of a conversation now. */
+  traffic(conversationId: string): BoundTraffic | undefined {
+    return this.#turns.get(conversationId)
+  }
+
+  /** Whether the sandbox holds a bound value, so that programs are to trust who ends their TLS. */
+  async some(): Promise<boolean> {
+    const { host } = this.#deps
+    return (await host.serves('secrets.names')) && (await host.call('secrets.names')).bound
+  }
+}

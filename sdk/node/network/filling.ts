@@ -1,0 +1,124 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable, Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import type { Masker } from '../access/masker.js'
+import { placeholdersIn, withValues, type BoundTarget, type BoundTraffic } from './bound-traffic.js'
+
+const MOST_BODY = 1024 * 1024
+const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i
+const CODINGS: { readonly [coding: string]: () => Transform } = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+/** A request as it is sent on. */
+export interface Sent {
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: Readable | Buffer
+}
+
+type Encode = (value: string) => string
+
+const plain: Encode = value => value
+
+/** How a value stands in a body of this type; undefined: none is put in. */
+export const encodingOf = (type: string): Encode | undefined => {
+  if (/^application\/(?:[\w.+-]*\+)?json\b/i.test(type)) return value => JSON.stringify(value).slice(1, -1)
+  if (/^application\/x-www-form-urlencoded\b/i.test(type)) return encodeURIComponent
+  return /^(?:text\/|multipart\/form-data\b)/i.test(type) ? plain : undefined
+}
+
+const pairs = (headers: readonly string[]): [name: string, value: string][] =>
+  Array.from({ length: headers.length / 2 }, (_, at) => [headers[2 * at]!, headers[2 * at + 1]!])
+
+/** The name and password in a header, as they are encoded in it. */
+const basicOf = (value: string): { readonly scheme: string; readonly words: string } | undefined => {
+  const [, scheme, encoded] = BASIC.exec(value) ?? []
+  return encoded === undefined ? undefined : { scheme: scheme!, words: Buffer.from(encoded, 'base64').toString() }
+}
+
+const headerWith = (value: string, values: ReadonlyMap<string, string>): string => {
+  const basic = basicOf(value)
+  if (!basic) return withValues(value, values, latin(plain))
+  const words = withValues(basic.words, values)
+  return words === basic.words ? value : basic.scheme + Buffer.from(words).toString('base64')
+}
+
+/** A body that is small enough to be looked at, or all of it as it comes. */
+const looked = async (asked: IncomingMessage): Promise<Readable | Buffer> => {
+  if (Number(asked.headers['content-length'] ?? 0) > MOST_BODY) return asked
+  const pieces: Buffer[] = []
+  const rest = asked[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await rest.next()
+    if (done) return Buffer.concat(pieces)
+    pieces.push(value)
+    bytes += value.length
+    if (bytes > MOST_BODY) break
+  }
+  return Readable.from(
+    (async function* () {
+      yield* pieces
+      yield* { [Symbol.asyncIterator]: () => rest }
+    })(),
+  )
+}
+
+/** A request with the values in it that may go where it goes. */
+export const filled = async (
+  asked: IncomingMessage,
+  headers: readonly string[],
+  to: BoundTarget,
+  bound: BoundTraffic,
+): Promise<Sent> => {
+  const encode = asked.headers['content-encoding'] ? undefined : encodingOf(asked.headers['content-type'] ?? '')
+  const body = encode ? await looked(asked) : asked
+  const text = Buffer.isBuffer(body) ? body.toString('latin1') : ''
+  const found = placeholdersIn(
+    [text, ...pairs(headers).flatMap(([, value]) => [value, basicOf(value)?.words ?? ''])].join('\n'),
+  )
+  const values = found.length > 0 ? await bound.fill(found, to) : new Map<string, string>()
+  if (values.size === 0) return { headers, body }
+  const bytes = encode && text ? Buffer.from(withValues(text, values, latin(encode)), 'latin1') : body
+  const length = Buffer.isBuffer(bytes) && asked.headers['content-length'] !== undefined ? String(bytes.length) : ''
+  return {
+    headers: pairs(headers).flatMap(([name, value]) => [
+      name,
+      length && name.toLowerCase() === 'content-length' ? length : headerWith(value, values),
+    ]),
+    body: bytes,
+  }
+}
+
+/** The bytes of a text, one a character: so that a body which is no text stays as it is. */
+const latin =
+  (encode: Encode): Encode =>
+  value =>
+    Buffer.from(encode(value)).toString('latin1')
+
+const ofBody = /^(?:content-length|content-encoding)$/i
+
+/** An answer without the values: its headers, and its body as it comes. */
+export const hidden = (
+  came: IncomingMessage,
+  headers: readonly string[],
+  masker: Masker,
+): { readonly headers: string[]; readonly body: readonly [Readable, ...Transform[]] } | undefined => {
+  const codings = (came.headers['content-encoding'] ?? 'identity').split(',').map(each => each.trim().toLowerCase())
+  const unpacking = codings.filter(coding => coding !== 'identity').toReversed()
+  if (unpacking.some(coding => !Object.hasOwn(CODINGS, coding))) return undefined
+  const stream = masker.stream()
+  const masking = new Transform({
+    transform: (piece: Buffer, _, done) => done(null, Buffer.from(stream.push(piece.toString('latin1')), 'latin1')),
+    flush: done => done(null, Buffer.from(stream.end(), 'latin1')),
+  })
+  return {
+    headers: pairs(headers).flatMap(([name, value]) => (ofBody.test(name) ? [] : [name, masker.mask(value)])),
+    body: [came, ...unpacking.map(coding => CODINGS[coding]!()), masking],
+  }
+}
