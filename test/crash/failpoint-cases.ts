@@ -8,7 +8,17 @@ import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support
 import { makeEarlier } from '../support/earlier-copy.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
-import { ACCESS_POINTS, LATE_MS, SECRETS_POINTS, WORKSPACE_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
+import {
+  ACCESS_POINTS,
+  LATE_MS,
+  SECRETS_POINTS,
+  WORKSPACE_POINTS,
+  type Where,
+  after,
+  dies,
+  kept,
+  whereIn,
+} from './failpoints.js'
 import { exactly } from '../support/lists.js'
 
 /** The test files that share the cases: tap runs several at once. */

@@ -28,7 +28,10 @@ for (const point of WORKSPACE_POINTS) {
     const trash = join(where.workspace, '.sandbox/local/trash')
     t.same(existsSync(trash) ? readdirSync(trash) : [], [])
     await client.call('GET /workspace/tree', {})
-    t.notOk(readdirSync(where.workspace).some(name => name.startsWith('.sandbox-write-')), 'no temporary name is left')
+    t.notOk(
+      readdirSync(where.workspace).some(name => name.startsWith('.sandbox-write-')),
+      'no temporary name is left',
+    )
     await terminate()
   })
 }

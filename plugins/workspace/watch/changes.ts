@@ -1,3 +1,5 @@
+import { lstat, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { accessTo, refuse, type Host } from '../../../sdk/index.js'
 import type { FrameForms } from '../../../sdk/kernel.js'
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
@@ -11,6 +13,12 @@ import { pollFolders } from './polling.js'
 const MOST_SENT = 200
 const MOST_ANSWERED = 2_000
 const COPY_MS = 600_000
+
+/** Removes what a write of an earlier daemon left; a copy keeps its times, so the inode's own time decides. */
+const removeLeftover = async (place: string): Promise<void> => {
+  const found = await lstat(place)
+  if (found.ctimeMs < performance.timeOrigin) await rm(place, { recursive: true, force: true })
+}
 
 /** What is watched of one tree. */
 class TreeWatch {
@@ -32,6 +40,7 @@ class TreeWatch {
         this.#watches.stop()
         this.#polling ??= pollFolders(root, lost)
       },
+      temporary: path => removeLeftover(join(root, path)).catch(() => {}),
     })
     this.ready = this.#watches.start()
   }

@@ -20,6 +20,8 @@ export interface FolderWatchesDeps {
   readonly lost: () => void
   /** The system gives no more watches. */
   readonly exhausted: () => void
+  /** A temporary name was found that may be left from an earlier daemon. */
+  readonly temporary: (path: string) => Promise<void>
 }
 
 /** The system's limits of watches and of instances of watching, and of open files. */
@@ -72,6 +74,7 @@ export class FolderWatches {
       for (const entry of namesOfFolder(this.#deps.root, path)) {
         const below = pathIn(path, entry.name.toString())
         const folder = entry.isDirectory()
+        if (isTemporary(entry.name.toString())) await this.#deps.temporary(below)
         if (this.#passes(below) || isIgnored(scope, below, folder)) continue
         found.push(below)
         if (folder && this.#folders.get(below) === undefined) waiting.push(below)

@@ -84,7 +84,10 @@ t.test('the events of the sandbox say what changed, to people limited to areas o
     }
   }
   t.match(await changedOf(all), {
-    paths: exactly('docs/a.md', 'src/b.ts'), since: generation, generation: generation + 1 })
+    paths: exactly('docs/a.md', 'src/b.ts'),
+    since: generation,
+    generation: generation + 1,
+  })
   t.same((await changedOf(limited)).paths, ['docs/a.md'])
   for (let at = 0; at < 300; at++) writeFileSync(join(workspace, `many-${at}`), '')
   let event = await changedOf(all)
