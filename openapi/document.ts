@@ -311,7 +311,7 @@ const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas):
     }
   }
   if (type) {
-    const media = (type.enum ?? [type.const ?? 'application/octet-stream']).map(name => String(name).replace(/;.*/, ''))
+    const media = (type.enum ?? [type.const ?? '*/*']).map(name => String(name).replace(/;.*/, ''))
     const content = media.map(name => [name, name.startsWith('text/') ? { schema: { type: 'string' } } : {}])
     return { stream: false, response: { description, content: Object.fromEntries(content) } }
   }

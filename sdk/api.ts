@@ -17,6 +17,7 @@ import type {
   SystemEvents,
 } from '../plugins/system/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
+import type { WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
@@ -35,6 +36,7 @@ export interface Api
     SettingsCalls,
     System,
     UsageCalls,
+    WorkspaceCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

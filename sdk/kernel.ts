@@ -133,7 +133,7 @@ export interface KernelInfo {
 /** One form of something, for those who reach all of these places. */
 export interface PlacedForm {
   within: string[]
-  value: object
+  value: unknown
 }
 
 /** What people limited to areas get of a frame; every place is a real location. */

@@ -12,7 +12,7 @@ export const limitedTo = (
   const whole = forms ? fitting(forms) : data
   if (!whole) return undefined
   const items = list && { [list.field]: list.items.flatMap(each => fitting(each) ?? []) }
-  return { ...whole, ...items, ...(sums && summed(sums, inside)) }
+  return { ...(whole as object), ...items, ...(sums && summed(sums, inside)) }
 }
 
 const summed = (

@@ -37,6 +37,14 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
+export const WORKSPACE_POINTS: readonly string[] = [
+  'workspace.copy.staged',
+  'workspace.restore.moved',
+  'workspace.restore.noted',
+  'workspace.trash.noted',
+  'workspace.trash.taken',
+]
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

@@ -3,6 +3,7 @@ import type { Stream } from '../../../sdk/contract.js'
 import type { BootProgress, BootStep } from '../../../sdk/kernel.js'
 import type { Count, Millis, Ok, Role } from '../../../sdk/types.js'
 import type { AgentCard } from '../../agents/contract.js'
+import type { WorkspaceChangedEvent } from '../../workspace/contract.js'
 import type { Me } from '../access/contract.js'
 
 /** A client's own name for itself. */
@@ -161,6 +162,7 @@ export type SystemEvent =
   | AgentsEvent
   | AgentEvent
   | AttentionEvent
+  | WorkspaceChangedEvent
   | ResyncEvent
 
 /** The events of the sandbox, and the people who have it open. */

@@ -21,3 +21,25 @@ export const isOwnName = (segment: string): boolean => foldedName(segment) === '
 /** Whether a workspace path leads to what belongs to git or to the sandbox. */
 export const isClosedName = (segments: readonly string[]): boolean =>
   segments.some((segment, at) => isGitName(segment) || (at === 0 && isOwnName(segment)))
+
+/** Below the sandbox's own folder, what callers may read. */
+const READABLE = [['records', 'artifacts'], ['config']]
+/** Of that, where callers may also write. */
+const INBOXES = [['records', 'artifacts', 'attachments']]
+
+const begins = (segments: readonly string[], start: readonly string[]): boolean =>
+  start.every((name, at) => segments[at] === name)
+
+/**
+ * Why a workspace path is not an ordinary one: `closed` to everybody, the `git` folder of a repository below the root,
+ * `readable` of the sandbox, or an `inbox` of the sandbox.
+ */
+export const closedAs = (segments: readonly string[]): 'closed' | 'git' | 'readable' | 'inbox' | undefined => {
+  const [first = '', ...rest] = segments
+  if (isGitName(first)) return 'closed'
+  if (rest.some(isGitName)) return isOwnName(first) ? 'closed' : 'git'
+  if (!isOwnName(first)) return undefined
+  if (first !== '.sandbox') return 'closed'
+  if (INBOXES.some(inbox => rest.length > inbox.length && begins(rest, inbox))) return 'inbox'
+  return READABLE.some(readable => begins(rest, readable)) ? 'readable' : 'closed'
+}

@@ -13,8 +13,12 @@ const MOST_BYTES = 4096
 const MOST_SEGMENT_BYTES = 255
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG'])
 
-/** The segments of a workspace path, or the refusal that says what is wrong with it. One trailing `/` is dropped. */
-export const segmentsOf = (path: string): string[] => {
+/**
+ * The segments of a workspace path, or the refusal that says what is wrong with it. One trailing `/` is dropped.
+ *
+ * A path of what is there may hold backslashes and control characters; a name that is to be created may not.
+ */
+export const segmentsOf = (path: string, { existing = false }: { existing?: boolean } = {}): string[] => {
   const wrong = (found: string) =>
     refuse('invalid', `expected a workspace path such as src/main.ts, found ${found}`, {
       errors: [{ path: 'path', expected: 'a relative path, separated by /, without empty, . or .. segments' }],
@@ -23,8 +27,8 @@ export const segmentsOf = (path: string): string[] => {
   if (Buffer.byteLength(path) > MOST_BYTES) wrong(`one of more than ${MOST_BYTES} bytes`)
   if (!path.isWellFormed()) wrong('one that is not Unicode')
   if (path.includes('\0')) wrong('one with a NUL')
-  if (path.includes('\\')) wrong('one with a backslash')
-  if (isAbsolute(path) || /^[a-zA-Z]:(\/|$)/.test(path)) wrong('an absolute one')
+  if (existing ? path.startsWith('\\\\') : path.includes('\\')) wrong('one with a backslash')
+  if (isAbsolute(path) || /^[a-zA-Z]:([\\/]|$)/.test(path)) wrong('an absolute one')
   const segments = path.replace(/\/$/, '').split('/')
   for (const segment of segments) {
     if (segment === '') wrong('one with an empty segment')

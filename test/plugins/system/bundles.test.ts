@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { partOf } from '../../../plugins/system/bundles/download.js'
+import { partOf } from '../../../sdk/node/files/byte-part.js'
 import { Exports, handedOver } from '../../../plugins/system/bundles/exports.js'
 import { sweepCutOff, sweepPoints } from '../../../plugins/system/bundles/restoring.js'
 import { BundleStore } from '../../../plugins/system/bundles/bundle-store.js'

@@ -1,0 +1,55 @@
+import type { Examples } from '../../sdk/contract.js'
+import type { TrashItem, WorkspaceCalls, WorkspaceEntry } from './contract.js'
+
+const GENERATION = 1795384992400
+const HASH = '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03'
+const MAIN: WorkspaceEntry = { name: 'main.ts', path: 'src/main.ts', type: 'file', size: 6 }
+
+const TRASHED: TrashItem = {
+  id: 'f1d2c3b4a5968778b0',
+  path: 'src/old',
+  type: 'dir',
+  size: 6,
+  files: 1,
+  deletedAt: 1795384992400,
+  by: 'ada@example.org',
+  expiresAt: 1797976992400,
+}
+
+/** One use of each call. */
+export const examples = (): Examples<WorkspaceCalls> => ({
+  'GET /workspace/tree': {
+    output: {
+      root: 'shop',
+      tree: [
+        { name: 'node_modules', path: 'node_modules', type: 'dir', ignored: true },
+        { name: 'src', path: 'src', type: 'dir', children: [MAIN] },
+      ],
+      hidden: 0,
+      barren: [],
+      generation: GENERATION,
+      watch: 'live',
+    },
+  },
+  'GET /workspace/children': { input: { path: 'src' }, output: { entries: [MAIN], hidden: 0 } },
+  'GET /workspace/changed': {
+    input: { since: GENERATION },
+    output: { since: GENERATION, generation: GENERATION + 1, paths: ['src/main.ts'], reset: false },
+  },
+  'GET /workspace/resolve': { input: { path: 'a/src/main.ts:12' }, output: { path: 'src/main.ts' } },
+  'GET /workspace/file': {
+    input: { path: 'src/main.ts' },
+    output: { path: 'src/main.ts', content: 'hello\n', size: 6, offset: 0, bytes: 6, shared: true },
+  },
+  'PUT /workspace/file': {
+    input: { path: 'src/main.ts', content: 'hello\n', baseHash: 'absent' },
+    output: { ok: true, path: 'src/main.ts', size: 6, hash: HASH, created: true, mtime: 1795384992400 },
+  },
+  'GET /workspace/raw': { input: { path: 'src/main.ts' }, output: 'hello\n' },
+  'DELETE /workspace/entry': { input: { path: 'src/old' }, output: { ok: true, trashId: TRASHED.id } },
+  'GET /workspace/trash': { output: { items: [TRASHED], bytes: 6 } },
+  'POST /workspace/restore': { input: { id: TRASHED.id }, output: { ok: true, path: 'src/old' } },
+  'POST /workspace/move': { input: { from: 'src/main.ts', to: 'src/app.ts' }, output: { ok: true } },
+  'POST /workspace/copy': { input: { from: 'src', to: 'copy' }, output: { ok: true, files: 1, bytes: 6 } },
+  'POST /workspace/dir': { input: { path: 'src/lib' }, output: { ok: true } },
+})

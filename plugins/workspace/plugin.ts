@@ -1,0 +1,24 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { workspaceContract, type WorkspaceCalls } from './contract.js'
+import { examples } from './examples.js'
+import { fileCalls } from './files/calls.js'
+import { trashCalls } from './trash/calls.js'
+import { TrashStore } from './trash/trash-store.js'
+import { treeCalls } from './tree/calls.js'
+import { WorkspaceChanges } from './watch/changes.js'
+
+export const contract: Contract<WorkspaceCalls> = { ...workspaceContract, examples }
+
+/** Serves the files of the workspace. */
+export const activate = async (host: Host): Promise<void> => {
+  const changes = new WorkspaceChanges(host)
+  const locks = new KeyedMutex()
+  const trash = new TrashStore(host.place.workspace, host.files)
+  await trash.open()
+  await host.serve(workspaceContract, {
+    ...treeCalls(host, changes),
+    ...fileCalls(host, changes, locks),
+    ...trashCalls({ host, changes, locks, trash }),
+  })
+}

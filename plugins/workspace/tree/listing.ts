@@ -1,0 +1,131 @@
+import { isUtf8 } from 'node:buffer'
+import { lstatSync, readlinkSync, realpathSync, statSync, type Dirent, type Stats } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { accessTo, leads } from '../../../sdk/index.js'
+import { closedAs } from '../../../sdk/node/files/closed-names.js'
+import { isTemporary } from '../../../sdk/node/files/files.js'
+import { codeOf, contains } from '../../../sdk/node/files/paths.js'
+import type { OpenedPath, PathTree } from '../../../sdk/node/files/open-path.js'
+import type { WorkspaceEntry } from './contract.js'
+import { isIgnored, pathIn, type IgnoreScope } from './ignore-rules.js'
+
+/** A name of a folder as the system lists it. */
+export interface ListedName {
+  readonly name: string
+  readonly lossy: boolean
+  readonly folder: boolean
+  readonly link: boolean
+}
+
+/** An entry of a listing, and the real location of its folder where it can be opened. */
+export interface ListedEntry {
+  readonly entry: WorkspaceEntry
+  readonly opens?: string
+}
+
+const BATCH = 128
+
+const byName = (one: ListedName, other: ListedName): number =>
+  one.name < other.name ? -1 : one.name > other.name ? 1 : 0
+
+const listed = (found: Dirent<Buffer>): ListedName => ({
+  name: found.name.toString(),
+  lossy: !isUtf8(found.name),
+  folder: found.isDirectory(),
+  link: found.isSymbolicLink(),
+})
+
+/**
+ * The names in an open folder that a reach shows, sorted; none where it cannot be read. What a write has not put in its
+ * place yet is left out.
+ */
+export const listedNames = async ({ reach }: PathTree, { at, path }: OpenedPath): Promise<ListedName[]> => {
+  const found = await readdir(at, { withFileTypes: true, encoding: 'buffer' }).catch(error =>
+    codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM' || codeOf(error) === 'ENOENT' ? [] : Promise.reject(error),
+  )
+  const names = found.map(listed).filter(({ name }) => !isTemporary(name))
+  return (reach ? names.filter(({ name }) => leads(reach, pathIn(path, name))) : names).sort(byName)
+}
+
+/** Of names sorted by name, folders first. */
+export const foldersFirst = (names: readonly ListedName[]): ListedName[] => [
+  ...names.filter(({ folder }) => folder),
+  ...names.filter(({ folder }) => !folder),
+]
+
+interface Target {
+  readonly type: 'file' | 'dir'
+  readonly link: { to: string; state?: 'broken' | 'outside' }
+  /** Its real location; absent: broken, outside or closed. */
+  readonly path?: string
+  readonly closed?: true
+}
+
+const targetOf = ({ root, reach }: PathTree, place: string): Target => {
+  const to = readlinkSync(place)
+  let real: string
+  let stats: Stats
+  try {
+    real = realpathSync.native(place)
+    stats = statSync(real)
+  } catch {
+    // Where it would lead is for those to see who see everything.
+    return { type: 'file', link: { to: reach ? '' : to, state: 'broken' } }
+  }
+  const type = stats.isDirectory() ? 'dir' : 'file'
+  if (!contains(root, real)) return reach ? HIDDEN : { type, link: { to, state: 'outside' } }
+  const path = relative(root, real) || '.'
+  if (accessTo(reach, path) === undefined) return HIDDEN
+  const closed = closedAs(path === '.' ? [] : path.split('/'))
+  return { type, link: { to }, path, ...(closed === 'closed' && { closed: true }) }
+}
+
+/** What a link looks like to somebody who does not see where it leads. */
+const HIDDEN: Target = { type: 'file', link: { to: '', state: 'outside' } }
+
+/** Where a listing is read. */
+export interface ListingFolder {
+  readonly tree: PathTree
+  readonly opened: OpenedPath
+  /** The folder as the caller names it: of a link it is not its real location. */
+  readonly named: string
+  readonly scope: IgnoreScope
+}
+
+const entryOf = ({ tree, opened, named, scope }: ListingFolder, found: ListedName): ListedEntry | undefined => {
+  const { name, lossy } = found
+  const path = pathIn(named, name)
+  const real = pathIn(opened.path, name)
+  if (lossy) return { entry: { name, path, type: found.folder ? 'dir' : 'file', lossy: true } }
+  const place = join(opened.at, name)
+  const closed = closedAs(real.split('/'))
+  const shut = closed === 'closed' || (closed === 'git' && !tree.readsGit)
+  const ignored = shut || closed === 'git' || isIgnored(scope, real, found.folder)
+  const marks = { ...(ignored && !shut && { ignored }), ...(shut && { closed: true as const }) }
+  if (found.link) {
+    const { type, link, path: target, closed: inClosed } = targetOf(tree, place)
+    const opens = type === 'dir' && target !== undefined && !inClosed && !ignored
+    const entry = { name, path, type, ...marks, link, ...(inClosed && { closed: inClosed }) }
+    return { entry, ...(opens && { opens: target }) }
+  }
+  if (found.folder) return { entry: { name, path, type: 'dir', ...marks }, ...(!shut && { opens: real }) }
+  const stats = lstatSync(place, { throwIfNoEntry: false })
+  if (!stats) return undefined
+  return { entry: { name, path, type: 'file', ...(stats.isFile() && { size: stats.size }), ...marks } }
+}
+
+/** The entries of some names of a folder; what is gone by now is left out. */
+export const listedEntries = async (folder: ListingFolder, names: readonly ListedName[]): Promise<ListedEntry[]> => {
+  const entries: ListedEntry[] = []
+  for (const [at, name] of names.entries()) {
+    if (at % BATCH === BATCH - 1) await new Promise<void>(resolve => setImmediate(resolve))
+    try {
+      const entry = entryOf(folder, name)
+      if (entry) entries.push(entry)
+    } catch (error) {
+      if (codeOf(error) === undefined) throw error
+    }
+  }
+  return entries
+}

@@ -1,0 +1,75 @@
+import { isUtf8 } from 'node:buffer'
+import { closeSync, constants, openSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { accessTo, leads } from '../../../sdk/index.js'
+import { closedAs } from '../../../sdk/node/files/closed-names.js'
+import { isTemporary } from '../../../sdk/node/files/files.js'
+import type { PathTree } from '../../../sdk/node/files/open-path.js'
+import { IgnoreRules, isIgnored, pathIn } from './ignore-rules.js'
+
+/** What a sweep goes through. */
+export interface SweepOptions {
+  /** The folder it begins in; the root when left out. */
+  readonly from?: string
+  readonly ignored?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Something that a sweep found. */
+export interface SweptName {
+  readonly path: string
+  readonly kind: 'file' | 'folder'
+}
+
+const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+const SLICE_MS = 5
+const LINUX = process.platform === 'linux'
+
+/** The names of a folder, read through a descriptor of which the system says that it is that folder. */
+export const namesOfFolder = (root: string, path: string) => {
+  const place = path === '.' ? root : join(root, path)
+  let fd: number | undefined
+  try {
+    fd = openSync(place, FOLDER_ITSELF)
+    const real = LINUX ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync.native(place)
+    if (real !== place) return []
+    return readdirSync(LINUX ? `/proc/self/fd/${fd}` : place, { withFileTypes: true, encoding: 'buffer' })
+  } catch {
+    return []
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+}
+
+/**
+ * The files and folders of a tree that a reach has, folders before what is in them; links, closed names and, unless
+ * asked for, ignored ones are left out. It gives way to other work every few milliseconds.
+ */
+export async function* sweepTree(tree: PathTree, options: SweepOptions = {}): AsyncGenerator<SweptName> {
+  const { root, reach } = tree
+  const { from = '.', ignored = false, signal } = options
+  const rules = new IgnoreRules(root)
+  const waiting = [from]
+  let began = performance.now()
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    if (performance.now() - began > SLICE_MS) {
+      await new Promise<void>(resolve => setImmediate(resolve))
+      signal?.throwIfAborted()
+      began = performance.now()
+    }
+    const scope = rules.in(folder)
+    for (const found of namesOfFolder(root, folder)) {
+      if (!found.isDirectory() && !found.isFile()) continue
+      if (!isUtf8(found.name)) continue
+      const name = found.name.toString()
+      const path = pathIn(folder, name)
+      const directory = found.isDirectory()
+      const closed = closedAs(path.split('/'))
+      if (closed === 'closed' || closed === 'git' || isTemporary(name)) continue
+      if (reach && !(directory ? leads(reach, path) : accessTo(reach, path) !== undefined)) continue
+      if (!ignored && isIgnored(scope, path, directory)) continue
+      if (directory) waiting.push(path)
+      if (!directory || accessTo(reach, path) !== undefined) yield { path, kind: directory ? 'folder' : 'file' }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { basename } from 'node:path'
+import { refuse } from '../../../sdk/index.js'
+import { openExisting, openPath, type OpenedPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import type { FolderPage, WorkspaceEntry, WorkspaceTree } from './contract.js'
+import { IgnoreRules } from './ignore-rules.js'
+import { listedEntries, foldersFirst, listedNames, type ListedEntry } from './listing.js'
+
+/** How many entries one answer holds. */
+export const MOST_ENTRIES = 5_000
+const MOST_MS = 3_000
+
+/** A folder that is to be opened. */
+interface Waiting {
+  readonly entry: WorkspaceEntry
+  /** Its real location. */
+  readonly real: string
+  /** The real locations of the folders around it. */
+  readonly around: readonly string[]
+}
+
+interface Budget {
+  left: number
+  readonly until: number
+}
+
+const fits = ({ left, until }: Budget, count: number): boolean => count <= left && Date.now() < until
+
+/** Whether any file is below an entry, or may be where it was not opened. */
+const hasFile = ({ type, children }: WorkspaceEntry): boolean => type === 'file' || !children || children.some(hasFile)
+
+const barrenIn = (entries: readonly WorkspaceEntry[]): string[] =>
+  entries.flatMap(entry => {
+    if (!entry.children) return []
+    return hasFile(entry) ? barrenIn(entry.children) : [entry.path]
+  })
+
+const folderAt = async (tree: PathTree, path: string): Promise<OpenedPath | undefined> => {
+  const found = await openPath(tree, path, { lists: true }).catch(() => undefined)
+  if (found?.stats.isDirectory() && found.path === path) return found
+  await found?.close()
+  return undefined
+}
+
+/** Opens folders wide before deep while they fit; a folder comes whole or not at all. */
+const openAll = async (
+  tree: PathTree,
+  rules: IgnoreRules,
+  first: readonly Waiting[],
+  budget: Budget,
+  { depth = Infinity, ignored = false }: { depth?: number; ignored?: boolean } = {},
+): Promise<void> => {
+  let level = first
+  for (let at = 0; at < depth && level.length > 0; at++) {
+    const next: Waiting[] = []
+    for (const { entry, real, around } of level) {
+      if (!fits(budget, 0)) return
+      await using opened = await folderAt(tree, real)
+      if (!opened) continue
+      const names = await listedNames(tree, opened)
+      if (!fits(budget, names.length)) continue
+      const found = await listedEntries({ tree, opened, named: entry.path, scope: rules.in(real) }, foldersFirst(names))
+      entry.children = found.map(each => each.entry)
+      budget.left -= found.length
+      next.push(...waitingIn(found, [...around, real], ignored))
+    }
+    level = next
+  }
+}
+
+const waitingIn = (found: readonly ListedEntry[], around: readonly string[], ignored: boolean): Waiting[] =>
+  found.flatMap(({ entry, opens }) =>
+    opens === undefined || around.includes(opens) || (entry.ignored && !ignored)
+      ? []
+      : [{ entry, real: opens, around }],
+  )
+
+const CLOSED_ROOT = 'the workspace folder is gone: bring it back, or start the daemon on another one'
+
+/** The tree of a workspace or a private copy, within its budget. */
+export const treeOf = async (tree: PathTree): Promise<Pick<WorkspaceTree, 'root' | 'tree' | 'hidden' | 'barren'>> => {
+  const rules = new IgnoreRules(tree.root)
+  const budget = { left: MOST_ENTRIES, until: Date.now() + MOST_MS }
+  const names = await (async () => {
+    await using opened = (await rootOf(tree)) ?? refuse('conflict', CLOSED_ROOT)
+    const all = foldersFirst(await listedNames(tree, opened))
+    return {
+      all,
+      found: await listedEntries({ tree, opened, named: '.', scope: rules.in('.') }, all.slice(0, MOST_ENTRIES)),
+    }
+  })()
+  const { all, found } = names
+  budget.left -= found.length
+  await openAll(tree, rules, waitingIn(found, ['.'], false), budget)
+  const entries = found.map(({ entry }) => entry)
+  return {
+    root: basename(tree.root),
+    tree: entries,
+    hidden: Math.max(0, all.length - MOST_ENTRIES),
+    barren: barrenIn(entries),
+  }
+}
+
+/** The root is opened for everybody: what of it is listed is decided name by name. */
+const rootOf = (tree: PathTree): Promise<OpenedPath | undefined> => openPath({ ...tree, reach: undefined }, '.')
+
+/** Opens a folder that a reach shows, or that leads down to what it shows. */
+const openListed = async (tree: PathTree, path: string): Promise<OpenedPath> => {
+  if (path === '.') return (await rootOf(tree)) ?? refuse('conflict', CLOSED_ROOT)
+  return openExisting(tree, path, { lists: true })
+}
+
+/** One page of a folder, with the folders in it to a depth. */
+export const childrenOf = async (
+  tree: PathTree,
+  path: string,
+  { depth = 1, after }: { depth?: number; after?: string },
+): Promise<FolderPage> => {
+  if (after !== undefined && depth > 1)
+    refuse('invalid', `after: expected it with depth 1, found depth ${depth}`, {
+      errors: [{ path: 'after', expected: 'depth 1' }],
+    })
+  const named = path === '' ? '.' : path.replace(/\/$/, '')
+  await using opened = await openListed(tree, named)
+  if (!opened.stats.isDirectory()) refuse('unprocessable', `expected a folder, found the file ${path}`)
+  const rules = new IgnoreRules(tree.root)
+  const all = (await listedNames(tree, opened)).filter(({ name }) => after === undefined || name > after)
+  const page = all.slice(0, MOST_ENTRIES)
+  const found = await listedEntries({ tree, opened, named, scope: rules.in(opened.path) }, page)
+  const budget = { left: MOST_ENTRIES - found.length, until: Date.now() + MOST_MS }
+  const around = [...foldersAround(opened.path), opened.path]
+  await openAll(tree, rules, waitingIn(found, around, true), budget, { depth: depth - 1, ignored: true })
+  return { entries: found.map(({ entry }) => entry), hidden: all.length - page.length }
+}
+
+const foldersAround = (path: string): string[] => [
+  '.',
+  ...path
+    .split('/')
+    .map((_, at, parts) => parts.slice(0, at).join('/'))
+    .filter(Boolean),
+]

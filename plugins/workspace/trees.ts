@@ -1,0 +1,47 @@
+import { refuse, type Context, type Host } from '../../sdk/index.js'
+import { accessViewWith } from '../../sdk/node/access/access-view.js'
+import { reachFor } from '../../sdk/node/access/asked-reach.js'
+import { assertVisible, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
+import type { PathTree } from '../../sdk/node/files/open-path.js'
+import { pathOf } from '../../sdk/node/repositories/main-repository.js'
+
+/** A tree as one caller sees it. */
+export interface CallerTree extends PathTree {
+  /** The conversation whose private copy it is; absent: the shared tree. */
+  readonly conversationId?: string
+}
+
+type TreesHost = Pick<Host, 'call' | 'serves' | 'place'>
+
+/** Whether a caller reads what repositories keep in `.git`, which may hold credentials: maintainers, no tokens. */
+const readsGitOf = ({ kind, role }: Context['caller']): boolean =>
+  kind === 'session' && (role === 'maintainer' || role === 'owner')
+
+/** The shared tree as a caller sees it now. */
+export const sharedTree = async (host: TreesHost, { caller }: Pick<Context, 'caller'>): Promise<CallerTree> => ({
+  root: host.place.workspace,
+  reach: await reachFor(host, caller),
+  readsGit: readsGitOf(caller),
+})
+
+/** The tree of a conversation as a caller sees it now: its private copy, or the shared tree where it works in that. */
+export const treeFor = async (
+  host: TreesHost,
+  agent: string | undefined,
+  context: Pick<Context, 'caller'>,
+): Promise<CallerTree> => {
+  const shared = await sharedTree(host, context)
+  if (agent === undefined) return shared
+  if (!(await host.serves('agent.conversation'))) return refuseUnknown(agent)
+  const { conversation } = await host.call('agent.conversation', { id: agent })
+  await assertVisible(accessViewWith(shared.root, shared.reach), conversation, false)
+  const { branch } = conversation
+  if (branch === undefined) return shared
+  const { repos } = await host.call('checkouts.repos', { id: agent })
+  const found = repos.find(({ copy }) => copy !== undefined)
+  if (!found)
+    return refuse('conflict', `the private copy of ${agent} is not there: its work is on the branch ${branch}`)
+  const within = pathOf(found.repo)
+  const root = within === '' ? found.copy! : found.copy!.slice(0, -within.length - 1)
+  return { root, reach: shared.reach, readsGit: false, conversationId: agent }
+}

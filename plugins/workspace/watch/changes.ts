@@ -1,0 +1,148 @@
+import { lstat, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { accessTo, refuse, type Host } from '../../../sdk/index.js'
+import type { FrameForms } from '../../../sdk/kernel.js'
+import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
+import { placesOfConversation } from '../../../sdk/node/access/conversation-reach.js'
+import type { CallerTree } from '../trees.js'
+import type { ChangedPaths } from './contract.js'
+import { FolderWatches } from './folder-watches.js'
+import { Generations, type ChangeBatch } from './generations.js'
+import { pollFolders } from './polling.js'
+
+const MOST_SENT = 200
+const MOST_ANSWERED = 2_000
+const COPY_MS = 600_000
+
+/** Removes what a write of an earlier daemon left; a copy keeps its times, so the inode's own time decides. */
+const removeLeftover = async (place: string): Promise<void> => {
+  const found = await lstat(place)
+  if (found.ctimeMs < performance.timeOrigin) await rm(place, { recursive: true, force: true })
+}
+
+/** What is watched of one tree. */
+class TreeWatch {
+  readonly generations: Generations
+  readonly #watches: FolderWatches
+  #polling: (() => void) | undefined
+  /** Resolves when everything that changes from then on is seen. */
+  readonly ready: Promise<void>
+  usedAt = Date.now()
+
+  constructor(root: string, publish: (batch: ChangeBatch) => void) {
+    this.generations = new Generations({ start: Date.now(), publish })
+    const lost = () => this.generations.reset()
+    this.#watches = new FolderWatches({
+      root,
+      changed: paths => this.generations.add(paths),
+      lost,
+      exhausted: () => {
+        this.#watches.stop()
+        this.#polling ??= pollFolders(root, lost)
+      },
+      temporary: path => removeLeftover(join(root, path)).catch(() => {}),
+    })
+    this.ready = this.#watches.start()
+  }
+
+  get watch(): 'live' | 'polling' {
+    return this.#polling ? 'polling' : 'live'
+  }
+
+  stop(): void {
+    this.#watches.stop()
+    this.#polling?.()
+    this.generations.stop()
+  }
+}
+
+/** Watches the shared tree, and private copies while they are read, and publishes what changes in them. */
+export class WorkspaceChanges {
+  readonly #host: Pick<Host, 'call' | 'place' | 'log' | 'signal'>
+  readonly #trees = new Map<string, TreeWatch>()
+
+  constructor(host: Pick<Host, 'call' | 'place' | 'log' | 'signal'>) {
+    this.#host = host
+    const sweeper = setInterval(() => this.#sweep(), COPY_MS / 10).unref()
+    host.signal.addEventListener(
+      'abort',
+      () => {
+        clearInterval(sweeper)
+        for (const tree of this.#trees.values()) tree.stop()
+        this.#trees.clear()
+      },
+      { once: true },
+    )
+  }
+
+  /** The generation of a tree from which on no change is missed, and how they are found. */
+  async now(tree: CallerTree): Promise<{ generation: number; watch: 'live' | 'polling' }> {
+    const { generations, watch } = await this.#watching(tree)
+    generations.close()
+    return { generation: generations.generation, watch }
+  }
+
+  /** Which paths of a tree changed after a generation, as far as its caller sees them. */
+  async since(tree: CallerTree, since: number): Promise<ChangedPaths> {
+    const { generations } = await this.#watching(tree)
+    const paths = generations.since(since)?.filter(path => accessTo(tree.reach, path) !== undefined)
+    const { generation } = generations
+    if (since > generation)
+      refuse('invalid', `since: expected at most the present generation ${generation}, found ${since}`, {
+        errors: [{ path: 'since', expected: `at most ${generation}`, value: String(since) }],
+      })
+    const reset = paths === undefined || paths.length > MOST_ANSWERED
+    return { since, generation, paths: reset ? [] : paths, reset }
+  }
+
+  /** Says that paths of the shared tree changed, before the system does. */
+  note(paths: readonly string[]): void {
+    this.#trees.get('')?.generations.add(paths)
+  }
+
+  async #watching({ root, conversationId = '' }: CallerTree): Promise<TreeWatch> {
+    const known = this.#trees.get(conversationId)
+    const tree = known ?? new TreeWatch(root, batch => this.#publish(conversationId, batch))
+    tree.usedAt = Date.now()
+    this.#trees.set(conversationId, tree)
+    await tree.ready
+    return tree
+  }
+
+  #sweep(): void {
+    for (const [id, tree] of this.#trees) {
+      if (id === '' || tree.usedAt > Date.now() - COPY_MS) continue
+      tree.stop()
+      this.#trees.delete(id)
+    }
+  }
+
+  #publish(conversationId: string, batch: ChangeBatch): void {
+    void this.#show(conversationId, batch).catch(
+      error => this.#host.signal.aborted || this.#host.log.warn('publishing changes failed', { error: String(error) }),
+    )
+  }
+
+  async #show(conversationId: string, { since, generation, paths, reset }: ChangeBatch): Promise<void> {
+    const whole = reset || paths.length > MOST_SENT
+    const data = {
+      kind: 'workspaceChanged' as const,
+      paths: whole ? [] : [...paths],
+      since,
+      generation,
+      ...(whole && { reset: true as const }),
+      ...(conversationId !== '' && { conversationId }),
+    }
+    const list = { field: 'paths', items: data.paths.map(path => [{ within: [path], value: path }]) }
+    const limited = conversationId === '' ? { list } : await this.#limitedTo(conversationId, data, list)
+    await this.#host.call('kernel.events.show', { frames: [{ data, ...(limited && { limited }) }] })
+  }
+
+  /** Of a private copy only those are told who see its conversation. */
+  async #limitedTo(id: string, value: object, list: FrameForms['list'] & {}): Promise<FrameForms | undefined> {
+    const state = await this.#host.call('agent.conversation', { id }).catch(() => undefined)
+    const within =
+      state && (await placesOfConversation(new WorkspacePaths(this.#host.place.workspace), state.conversation))
+    return within && { forms: [{ within, value }], list }
+  }
+}

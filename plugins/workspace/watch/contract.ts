@@ -1,0 +1,38 @@
+import type { Generation, CopyOf } from '../tree/contract.js'
+import type { tags } from 'typia'
+
+/** What changed in a tree between two generations. */
+export interface ChangedPaths {
+  since: Generation
+  generation: Generation
+  paths: string[] & tags.MaxItems<2000>
+  /** More changed than is known: read the tree again. */
+  reset: boolean
+}
+/** Files or folders changed. */
+export interface WorkspaceChangedEvent {
+  kind: 'workspaceChanged'
+  /** Empty where nothing within the caller's areas changed. */
+  paths: string[] & tags.MaxItems<200>
+  since: Generation
+  generation: Generation
+  /** More changed than `paths` says: ask GET /workspace/changed. */
+  reset?: true
+  /** The conversation in whose private copy it happened; absent: in the shared tree. */
+  conversationId?: string
+}
+
+/** Changes of the tree. */
+export interface ChangeCalls {
+  /**
+   * List the paths that changed since a generation of the tree, each once.
+   *
+   * `reset` says to read the tree again: the generation is from before a restart or too long ago, or more than 2,000
+   * paths changed.
+   *
+   * - 400: `since` is greater than the present generation
+   * - 404: no such conversation
+   * - 409: its private copy was cleaned up
+   */
+  'GET /workspace/changed'(input: { agent?: CopyOf; since: Generation }): ChangedPaths
+}

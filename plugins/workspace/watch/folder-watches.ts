@@ -1,0 +1,160 @@
+import { lstatSync, watch, type FSWatcher } from 'node:fs'
+import { join } from 'node:path'
+import { isWithin } from '../../../sdk/index.js'
+import { closedAs } from '../../../sdk/node/files/closed-names.js'
+import { isTemporary } from '../../../sdk/node/files/files.js'
+import { codeOf } from '../../../sdk/node/files/paths.js'
+import { IgnoreRules, isIgnored, pathIn } from '../tree/ignore-rules.js'
+import { namesOfFolder } from '../tree/sweep.js'
+
+interface WatchedFolder {
+  readonly watcher: FSWatcher
+  readonly inode: bigint
+}
+
+export interface FolderWatchesDeps {
+  /** The tree's real folder. */
+  readonly root: string
+  readonly changed: (paths: readonly string[]) => void
+  /** More may have changed than was reported. */
+  readonly lost: () => void
+  /** The system gives no more watches. */
+  readonly exhausted: () => void
+  /** A temporary name was found that may be left from an earlier daemon. */
+  readonly temporary: (path: string) => Promise<void>
+}
+
+/** The system's limits of watches and of instances of watching, and of open files. */
+const EXHAUSTED = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
+/** The system's queue holds 16,384 events; before so many came at once, some may have been dropped. */
+const MOST_AT_ONCE = 8_000
+const SLICE_MS = 5
+const NOT_WATCHED = new Set(['refs'])
+
+const slice = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/** Watches each folder of a tree that is not ignored, and those that appear. */
+export class FolderWatches {
+  readonly #deps: FolderWatchesDeps
+  readonly #folders = new Map<string, WatchedFolder>()
+  #rules: IgnoreRules
+  #stopped = false
+  #seen = 0
+  #again: Promise<void> | undefined
+
+  constructor(deps: FolderWatchesDeps) {
+    this.#deps = deps
+    this.#rules = new IgnoreRules(deps.root)
+  }
+
+  get size(): number {
+    return this.#folders.size
+  }
+
+  /** Watches the whole tree; what changes afterwards is reported. */
+  start(): Promise<void> {
+    return this.#add('.', false)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const { watcher } of this.#folders.values()) watcher.close()
+    this.#folders.clear()
+  }
+
+  /** Watches a folder and all below it; with `report` says that everything found there is new. */
+  async #add(from: string, report: boolean): Promise<void> {
+    const waiting = [from]
+    let began = performance.now()
+    for (let path = waiting.pop(); path !== undefined && !this.#stopped; path = waiting.pop()) {
+      // Watched before it is read: what is made in it in between is reported by one of the two.
+      if (!this.#watch(path)) continue
+      const found: string[] = []
+      const scope = this.#rules.in(path)
+      for (const entry of namesOfFolder(this.#deps.root, path)) {
+        const below = pathIn(path, entry.name.toString())
+        const folder = entry.isDirectory()
+        if (isTemporary(entry.name.toString())) await this.#deps.temporary(below)
+        if (this.#passes(below) || isIgnored(scope, below, folder)) continue
+        found.push(below)
+        if (folder && this.#folders.get(below) === undefined) waiting.push(below)
+      }
+      if (report) this.#deps.changed(found)
+      if (performance.now() - began > SLICE_MS) {
+        await slice()
+        began = performance.now()
+      }
+    }
+  }
+
+  /** Whether changes of a path are nobody's concern. */
+  #passes(path: string): boolean {
+    const parts = path.split('/')
+    const closed = closedAs(parts)
+    return closed !== undefined || NOT_WATCHED.has(parts[0]!) || isTemporary(parts.at(-1)!)
+  }
+
+  #watch(path: string): boolean {
+    const place = join(this.#deps.root, path)
+    try {
+      const stats = lstatSync(place, { bigint: true })
+      if (!stats.isDirectory()) return false
+      if (this.#folders.get(path)?.inode === stats.ino) return true
+      this.#drop(path)
+      const watcher = watch(place, { persistent: false }, (kind, name) => this.#event(path, kind, name))
+      watcher.on('error', () => this.#drop(path))
+      this.#folders.set(path, { watcher, inode: stats.ino })
+      return true
+    } catch (error) {
+      if (EXHAUSTED.has(codeOf(error) ?? '')) this.#deps.exhausted()
+      return false
+    }
+  }
+
+  #drop(path: string): void {
+    for (const [known, { watcher }] of path === '.' ? this.#folders : this.#below(path)) {
+      watcher.close()
+      this.#folders.delete(known)
+    }
+    this.#rules.drop(path)
+  }
+
+  #below(path: string): [string, WatchedFolder][] {
+    return this.#folders.has(path) ? [...this.#folders].filter(([known]) => isWithin(path, known)) : []
+  }
+
+  #event(folder: string, kind: string, name: string | null): void {
+    if (this.#stopped) return
+    if (this.#seen++ === 0) setImmediate(() => (this.#seen = 0))
+    if (name === null || this.#seen === MOST_AT_ONCE) return void this.#rescan()
+    const path = pathIn(folder, name)
+    if (this.#passes(path)) return
+    const stats = lstatSync(join(this.#deps.root, path), { throwIfNoEntry: false, bigint: true })
+    const directory = stats?.isDirectory() ?? this.#folders.has(path)
+    if (isIgnored(this.#rules.in(folder), path, directory)) return
+    this.#deps.changed([path])
+    if (name === '.gitignore') {
+      this.#rules.drop(folder)
+      return void this.#rescan()
+    }
+    if (kind !== 'rename') return
+    if (!stats?.isDirectory()) return this.#folders.has(path) ? this.#drop(path) : undefined
+    if (this.#folders.get(path)?.inode !== stats.ino) void this.#add(path, true)
+  }
+
+  /** Looks at the whole tree again, after events were lost or rules changed. */
+  #rescan(): Promise<void> {
+    this.#again ??= slice().then(async () => {
+      this.#again = undefined
+      this.#rules = new IgnoreRules(this.#deps.root)
+      for (const path of [...this.#folders.keys()]) {
+        const gone = !lstatSync(join(this.#deps.root, path), { throwIfNoEntry: false })?.isDirectory()
+        if (gone || (path !== '.' && this.#rules.ignores(path, true))) this.#drop(path)
+      }
+      this.#deps.lost()
+      await this.#add('.', false)
+      this.#deps.lost()
+    })
+    return this.#again
+  }
+}

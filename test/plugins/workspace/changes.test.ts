@@ -1,0 +1,111 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Client } from '../../../sdk/client.js'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { daemonWith } from '../../support/daemon.js'
+import { joined } from '../../support/joined.js'
+import { exactly } from '../../support/lists.js'
+import { openEvents } from '../system/events-support.js'
+
+/** Waits until what changed since a generation has all of these paths. */
+const until = async (client: Client, since: number, paths: readonly string[]): Promise<string[]> => {
+  for (;;) {
+    const changed = await client.call('GET /workspace/changed', { since })
+    if (changed.reset || paths.every(path => changed.paths.includes(path))) return changed.paths
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const world = async (t: Test) => {
+  const daemon = await daemonWith(t, ['workspace', 'system', 'areas'], {
+    files: { '.gitignore': 'dist/\n', 'docs/a.md': 'a', 'src/b.ts': 'b' },
+  })
+  const { generation } = await daemon.client.call('GET /workspace/tree', {})
+  return { daemon, client: daemon.client, workspace: daemon.workspace, generation }
+}
+
+t.test('whatever another program makes, changes, moves or removes is among the changed paths', async t => {
+  const { client, workspace, generation } = await world(t)
+  const made: string[] = []
+  for (let at = 0; at < 100; at++) {
+    const folder = `new/f${at}/deep`
+    mkdirSync(join(workspace, folder), { recursive: true })
+    for (let file = 0; file < 4; file++) {
+      writeFileSync(join(workspace, folder, `${file}.txt`), 'x')
+      made.push(`${folder}/${file}.txt`)
+    }
+  }
+  await until(client, generation, made)
+  const after = (await client.call('GET /workspace/tree', {})).generation
+  renameSync(join(workspace, 'new'), join(workspace, 'moved'))
+  writeFileSync(join(workspace, 'src/b.ts'), 'changed')
+  rmSync(join(workspace, 'docs/a.md'))
+  mkdirSync(join(workspace, 'dist'))
+  writeFileSync(join(workspace, 'dist/made.js'), '')
+  const changed = await until(client, after, ['new', 'moved', 'moved/f0/deep/0.txt', 'src/b.ts', 'docs/a.md'])
+  t.notOk(
+    changed.some(path => path.startsWith('dist')),
+    'what is ignored is not reported',
+  )
+  writeFileSync(join(workspace, 'moved/f1/deep/late.txt'), '')
+  t.ok(await until(client, after, ['moved/f1/deep/late.txt']), 'a folder that moved is still watched')
+})
+
+t.test('a change of the ignore rules asks to read the tree again', async t => {
+  const { client, workspace, generation } = await world(t)
+  mkdirSync(join(workspace, 'dist'))
+  writeFileSync(join(workspace, '.gitignore'), '')
+  for (;;) {
+    const { reset } = await client.call('GET /workspace/changed', { since: generation })
+    if (reset) break
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  const { generation: next } = await client.call('GET /workspace/tree', {})
+  writeFileSync(join(workspace, 'dist/x'), '')
+  t.ok(await until(client, next, ['dist/x']))
+})
+
+t.test('the events of the sandbox say what changed, to people limited to areas of these alone', async t => {
+  const { daemon, client, workspace } = await world(t)
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  const ann = await joined(daemon, 'ann', 'viewer', ['docs'])
+  const [all, limited] = await Promise.all([
+    openEvents(t, daemon, ''),
+    openEvents(t, { url: daemon.url, session: ann.session }, ''),
+  ])
+  const { generation } = await client.call('GET /workspace/tree', {})
+  writeFileSync(join(workspace, 'src/b.ts'), 'changed')
+  writeFileSync(join(workspace, 'docs/a.md'), 'changed')
+  const changedOf = async (events: typeof all) => {
+    for (;;) {
+      const event = await events.next()
+      if (event.kind === 'workspaceChanged') return event
+    }
+  }
+  t.match(await changedOf(all), {
+    paths: exactly('docs/a.md', 'src/b.ts'),
+    since: generation,
+    generation: generation + 1,
+  })
+  t.same((await changedOf(limited)).paths, ['docs/a.md'])
+  for (let at = 0; at < 300; at++) writeFileSync(join(workspace, `many-${at}`), '')
+  let event = await changedOf(all)
+  while (!event.reset) event = await changedOf(all)
+  t.same([event.paths, event.reset], [[], true], 'more than 200 paths are not listed')
+  await Promise.all([all.close(), limited.close()])
+})
+
+t.test('what the daemon writes itself is among the changes when it answers', async t => {
+  const { client, generation } = await world(t)
+  await client.call('PUT /workspace/file', { path: 'made/here.txt', content: 'x' })
+  const { paths } = await client.call('GET /workspace/changed', { since: generation })
+  t.ok(paths.includes('made/here.txt'))
+  t.ok(paths.includes('made'))
+})
+
+t.test('a generation from before the start asks to read again, and one to come is refused', async t => {
+  const { client, generation } = await world(t)
+  t.match(await client.call('GET /workspace/changed', { since: generation - 60_000 }), { reset: true })
+  t.match(await refusalOf(() => client.call('GET /workspace/changed', { since: generation + 60_000 })), { status: 400 })
+})
