@@ -6,7 +6,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
 import { Limiter } from '../../sdk/node/limits/limiter.js'
 import { wallLimits } from '../../sdk/node/limits/settings.js'
-import { conversationHome, pruneHomes } from '../../sdk/node/wall/home.js'
+import { conversationHome } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { ConversationArchive } from './board/archive.js'
@@ -28,7 +28,6 @@ import { Conversations } from './conversations/conversations.js'
 import { Eraser } from './conversations/eraser.js'
 import { Forks } from './conversations/forks.js'
 import { recorded } from './conversations/recorded.js'
-import { recoverRewinds } from './conversations/rewind.js'
 import { SearchIndex } from './conversations/search-index.js'
 import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
@@ -69,7 +68,8 @@ import { LocalTurnEnvironment } from './turn/local-environment.js'
 import { ConversationNetworks } from './turn/networks.js'
 import { PlannedResumes } from './turn/planned-resumes.js'
 import { programs } from './turn/programs.js'
-import { restart, sweep } from './turn/recovery.js'
+import { recoverTurns } from './turn/recover-turns.js'
+import { sweep } from './turn/recovery.js'
 import { ProgramsUnderWay } from './turn/running-programs.js'
 import { optionsOf } from './turn/options.js'
 import type { RunMessage } from './turn/run-entry.js'
@@ -317,39 +317,25 @@ export const activate = async (host: Host): Promise<void> => {
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
 
-  host.boot('Turns of the last run', async () => {
-    await Promise.all([copies.sweep(), networks.sweep()])
-    await eraser.recover()
-    await recoverRewinds(rewinding)
-    await forks.recover()
-    await records.recover()
-    await stored.refresh()
-    for (const id of new Set(conversations.all.map(({ provider }) => provider)))
-      await providers
-        .refresh(id)
-        .catch(error => log.warn('a provider could not be asked for', { id, error: String(error) }))
-    await restart({
+  host.boot('Turns of the last run', () =>
+    recoverTurns({
+      ...rewinding,
       engine,
-      conversations,
-      queue,
       cards,
-      journal,
-      log,
-      resumes: () => setting('autoResumeOnRestart'),
-      sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
-      lands: (id, input) => landing.wanted(id, input),
-    })
-    resumes.begin()
-    const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
-    await copies.prune(isolated)
-    await pruneHomes(
+      eraser,
+      forks,
+      records,
+      providers,
+      networks,
+      environment,
+      landing,
+      resumes,
+      archive,
       data,
-      conversations.all.map(({ id }) => id),
-      folder => copies.throwAway(folder),
-    )
-    await archive.sweep()
-    if (isolated.length) void environment.warm()
-  })
+      stored,
+      autoResume: () => setting('autoResumeOnRestart'),
+    }),
+  )
   const sweeper = setInterval(() => {
     Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error =>
       log.warn('old frames could not be swept', { error: String(error) }),

@@ -9,8 +9,8 @@ process.once('beforeExit', () => process.on('exit', () => process.exit()))
 // Every test file loads the same program.
 enableCompileCache(new URL('../../compiled/', import.meta.url).pathname)
 
-// tap follows each promise to know which test an error belongs to that nobody caught: a tenth of the work of a test with
-// a daemon in it. Such an error ends the process instead; the test file fails, and Node prints where it came from.
+// tap follows each promise to know which test an uncaught error belongs to: a tenth of the work of a test with a daemon
+// in it. Here an uncaught error ends the process: the test file fails, and Node prints the stack.
 const hooks = registerHooks({
   resolve: (specifier, context, next) => {
     if (specifier !== 'async-hook-domain') return next(specifier, context)
