@@ -364,7 +364,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(
     contract,
-    recorded(host, {
+    recorded(host, cards, {
       ...queueCalls({ host, delivery, board, conversations, look }),
       ...turnCalls({
         host,
