@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Refusal, type Contract, type Host } from '../../sdk/index.js'
+import type { Contract, Host } from '../../sdk/index.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
@@ -46,13 +46,8 @@ import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { recordCalls } from './records/calls.js'
 import { Records } from './records/records.js'
-import {
-  assertAffordable,
-  assertNextAffordable,
-  budgetsOf,
-  type SpentMeanwhile,
-  type StepAdmitted,
-} from './spending/admission.js'
+import { assertAffordable, budgetsOf, type SpentMeanwhile } from './spending/admission.js'
+import { waitingAdmission } from './spending/waiting.js'
 import { billed } from './spending/ledger.js'
 import { BoundValues } from './secrets/bound-values.js'
 import { referencesOf } from './secrets/references.js'
@@ -71,8 +66,6 @@ import { programs } from './turn/programs.js'
 import { recoverTurns } from './turn/recover-turns.js'
 import { sweep } from './turn/recovery.js'
 import { ProgramsUnderWay } from './turn/running-programs.js'
-import { optionsOf } from './turn/options.js'
-import type { RunMessage } from './turn/run-entry.js'
 import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -104,9 +97,9 @@ export const activate = async (host: Host): Promise<void> => {
   const admit = budgetsOf(host)
   const sessions = journalSessions(journal)
   const toolServers = new ToolServers()
-  const admitted = async (conversationId: string, usage: SpentMeanwhile): Promise<StepAdmitted> => {
+  const admitted = async (conversationId: string, usage: SpentMeanwhile) => {
     const turn = engine.live(conversationId)
-    return turn ? admit(turn, usage) : { ok: false, message: 'the turn is over' }
+    return turn ? admit(turn, usage) : { ok: false as const, message: 'the turn is over' }
   }
   const vendor = acpOn(peers, toolServers, ({ conversationId }, costUsd) =>
     admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }),
@@ -215,12 +208,7 @@ export const activate = async (host: Host): Promise<void> => {
     archive
       .keep(turn)
       .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
-  const affordable = (message: RunMessage) =>
-    assertNextAffordable(host, message, async () => {
-      const conversation = conversations.get(message.conversationId)
-      await providers.refresh(message.input.agent ?? conversation.provider)
-      return optionsOf(message.input, conversation, providers)
-    })
+  const waiting = waitingAdmission(host, conversations, providers)
   const engine: Engine = new Engine({
     host: turnHost,
     conversations,
@@ -234,11 +222,7 @@ export const activate = async (host: Host): Promise<void> => {
     resumes,
     keep,
     admit,
-    unaffordable: message =>
-      affordable(message).then(
-        () => undefined,
-        (error: unknown) => (error instanceof Refusal && error.reason === 'too-many' ? error.message : undefined),
-      ),
+    unaffordable: waiting.why,
     bill: (turn, end) => billed(host, turn, end, conversations.find(turn.conversationId)),
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
@@ -306,7 +290,7 @@ export const activate = async (host: Host): Promise<void> => {
     locks,
     changed,
     eraser,
-    affordable,
+    affordable: waiting.assert,
     archived: ({ id, branch, lastRun }) =>
       host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) }),
   })
@@ -366,7 +350,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(
     contract,
-    recorded(host, {
+    recorded(host, cards, {
       ...queueCalls({ host, delivery, board, conversations, look }),
       ...turnCalls({
         host,

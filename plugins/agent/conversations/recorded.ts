@@ -1,12 +1,26 @@
 import type { Context, Handlers, Host, Input, Reply } from '../../../sdk/index.js'
 import { record, type Happened } from '../../../sdk/node/record/record.js'
+import type { OpenCards } from '../cards/cards.js'
+import { titleOf } from '../cards/kinds.js'
 import type { Agent, Started } from '../contract.js'
+import type { Card } from '../turn/frames.js'
 
 const SAID = { started: 'turn.started', said: 'message.said', queued: 'message.queued' } as const
 const REMEMBERED = 1000
+const MOST_ASKED = 500
+
+/** What a card asks about: of a permission the command or path itself, whatever its program calls it. */
+const askedBy = (card: Card | undefined): string | undefined => {
+  const text = card && ((card.kind === 'permission' && card.description) || titleOf(card))
+  return text?.slice(0, MOST_ASKED).toWellFormed()
+}
 
 /** The handlers of what people and programs do with turns, which also write down that it was done. */
-export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: Handlers<Agent>): Handlers<Agent> => {
+export const recorded = (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  cards: Pick<OpenCards, 'open'>,
+  handlers: Handlers<Agent>,
+): Handlers<Agent> => {
   const known = new Set<string>()
 
   /** Nobody waits for it: a turn is not to begin later for being written down. */
@@ -23,14 +37,7 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
 
   /** A call that is recorded once it is done. */
   const after =
-    <
-      C extends
-        | 'POST /agent/reply'
-        | 'POST /agent/rewind'
-        | 'POST /agent/steer'
-        | 'POST /agent/stop'
-        | 'POST /agent/switch-account',
-    >(
+    <C extends 'POST /agent/rewind' | 'POST /agent/steer' | 'POST /agent/stop' | 'POST /agent/switch-account'>(
       call: C,
       told: (input: Input<Agent, C>) => Happened,
     ) =>
@@ -51,11 +58,19 @@ export const recorded = (host: Pick<Host, 'call' | 'serves' | 'log'>, handlers: 
       return started
     },
     'POST /agent/steer': after('POST /agent/steer', ({ conversationId }) => ({ type: 'message.said', conversationId })),
-    'POST /agent/reply': after('POST /agent/reply', ({ kind, requestId }) => ({
-      type: 'card.answered',
-      turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))),
-      extra: { kind, requestId },
-    })),
+    'POST /agent/reply': async (input, context) => {
+      const { kind, requestId } = input
+      // Once it is answered it is not there any more.
+      const asked = askedBy(cards.open(requestId))
+      const done = await handlers['POST /agent/reply'](input, context)
+      tell(context, {
+        type: 'card.answered',
+        turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))),
+        ...(asked && { content: asked }),
+        extra: { kind, requestId },
+      })
+      return done
+    },
     'POST /agent/stop': after('POST /agent/stop', ({ conversationId }) => ({ type: 'turn.stopped', conversationId })),
     'POST /agent/rewind': after('POST /agent/rewind', ({ conversationId, index }) => ({
       type: 'agent.rewound',

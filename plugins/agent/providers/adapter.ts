@@ -138,7 +138,7 @@ export interface TreeCommand extends Walled, Rooted {
   /** The root, and the folder the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
   /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
-  readonly begun: (command: string) => ReturnType<BeginCommand>
+  readonly begun: (command: string, startedAt?: number) => ReturnType<BeginCommand>
 }
 /** A tool as it is described to a model. */
 export interface OfferedTool {

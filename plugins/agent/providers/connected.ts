@@ -24,6 +24,10 @@ const PROGRAM: Abilities = {
 /** Agent programs that people connected, as providers `agent/<id>`. */
 export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: AcpRun): ConnectedProviders => ({
   prefix: 'agent/',
+  ready: async () =>
+    (await host.serves('capabilities.records'))
+      ? (await host.call('capabilities.records', { kind: 'agent' })).capabilities.map(({ id }) => id)
+      : [],
   find: async name => {
     if (!(await host.serves('capabilities.records'))) return undefined
     const { capabilities } = await host.call('capabilities.records', { kind: 'agent' })
@@ -51,6 +55,10 @@ export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, ven
 /** Model servers that people brought, as providers `endpoint/<id>` that run in the sandbox's own tool loop. */
 export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): ConnectedProviders => ({
   prefix: 'endpoint/',
+  ready: async () =>
+    (await host.serves('endpoints.choices'))
+      ? (await host.call('endpoints.choices')).endpoints.flatMap(({ id, models }) => (models.length > 0 ? [id] : []))
+      : [],
   find: async name => {
     if (!(await host.serves('endpoints.choices'))) return undefined
     const { endpoints } = await host.call('endpoints.choices')

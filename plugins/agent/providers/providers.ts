@@ -22,6 +22,8 @@ export interface ConnectedProviders {
   readonly prefix: string
   /** The provider of what is connected under a name now; undefined: nothing is. */
   find(name: string): Promise<ProviderAdapter | undefined>
+  /** The names of what is connected now and could run a turn. */
+  ready(): Promise<readonly string[]>
 }
 
 /** The providers turns can run on, what each last published, and whom each last refused. */
@@ -31,6 +33,7 @@ export class Providers {
   readonly #adapters: Map<string, ProviderAdapter>
   readonly #connected: readonly ConnectedProviders[]
   readonly #commands = new Map<string, Command[]>()
+  #default: string | undefined
   #refusals: { [provider: string]: ProviderRefusal } = {}
 
   constructor(
@@ -50,14 +53,28 @@ export class Providers {
     for (const id of this.#adapters.keys()) await this.#loadCommands(id)
   }
 
-  /** Looks whether a provider that people connect is there; must come before it is got. */
+  /**
+   * Looks whether a provider that people connect is there, without an id which one is the default; must come before it
+   * is got.
+   */
   async refresh(id: string | undefined): Promise<void> {
-    const kind = this.#connected.find(({ prefix }) => id?.startsWith(prefix))
-    if (id === undefined || !kind) return
+    if (id === undefined) return this.#refreshDefault()
+    const kind = this.#connected.find(({ prefix }) => id.startsWith(prefix))
+    if (!kind) return
     const adapter = await kind.find(id.slice(kind.prefix.length))
     if (!adapter) return void this.#adapters.delete(id)
     if (!this.#adapters.has(id)) await this.#loadCommands(id)
     this.#adapters.set(id, adapter)
+  }
+
+  /** Who connected one agent or model server need not name it; of several one is to be named. */
+  async #refreshDefault(): Promise<void> {
+    const ids = await Promise.all(
+      this.#connected.map(async ({ prefix, ready }) => (await ready()).map(name => prefix + name)),
+    )
+    const [only, ...others] = ids.flat()
+    this.#default = others.length === 0 ? only : undefined
+    if (this.#default !== undefined) await this.refresh(this.#default)
   }
 
   async #loadCommands(id: string): Promise<void> {
@@ -67,7 +84,7 @@ export class Providers {
 
   /** A provider by id, or the default one. */
   get(id?: string): ProviderAdapter {
-    if (id === undefined) return this.#adapters.values().next().value!
+    if (id === undefined) return this.#adapters.get(this.#default ?? '') ?? this.#adapters.values().next().value!
     return (
       this.#adapters.get(id)
       ?? refuse(

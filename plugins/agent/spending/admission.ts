@@ -1,8 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
 import type { Admission, AdmissionAsked } from '../../usage/contract.js'
-import type { TurnOptions } from '../turn/options.js'
-import type { RunMessage } from '../turn/run-entry.js'
 import type { Turn } from '../turn/turn.js'
 
 /** Whether the next step of a turn may cost something, and if not why. */
@@ -75,19 +73,6 @@ export const assertAffordable = async (
   if (verdict !== 'refuse' && !(verdict === 'hold' && asked.unattended)) return
   const retryAfter = renewsAt === undefined ? undefined : Math.max(1, Math.ceil((renewsAt - Date.now()) / 1000))
   refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
-}
-
-/** Refuses a waiting message that `assertAffordable` would refuse now; one whose choice is gone says so in its turn. */
-export const assertNextAffordable = async (
-  host: Pick<Host, 'call' | 'serves'>,
-  { input, conversationId, attended }: RunMessage,
-  optionsFor: () => Promise<TurnOptions>,
-): Promise<void> => {
-  const options = await optionsFor().catch(() => undefined)
-  if (!options) return
-  const { adapter, model } = options
-  const unattended = !attended || input.unattended === true
-  await assertAffordable(host, { provider: adapter.id, model, conversationId, unattended })
 }
 
 const NONE: SpentMeanwhile = { input: 0, output: 0 }

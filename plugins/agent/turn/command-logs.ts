@@ -19,6 +19,8 @@ export interface CommandBegun {
   readonly language?: 'javascript'
   /** Its folder, from the root of the tree. */
   readonly folder: string
+  /** When it began; left out: now. */
+  readonly startedAt?: number
 }
 
 /** How a command ended; without a code and a signal it was stopped. */
@@ -26,6 +28,8 @@ export interface CommandEnded {
   readonly exit?: number
   readonly signal?: string
   readonly timedOut?: boolean
+  /** What the program that ran it by itself says of its end. */
+  readonly said?: 'completed' | 'failed'
   readonly output: string
 }
 
@@ -62,10 +66,9 @@ export class CommandLogs {
 
   /** The commands of one run. */
   of(conversationId: string, run: string): BeginCommand {
-    return ({ command, folder, language }) => {
+    return ({ command, folder, language, startedAt = Date.now() }) => {
       const log = this.#log(conversationId)
       log.underWay += 1
-      const startedAt = Date.now()
       const id = this.#next++
       const known = () => ({
         run,
@@ -80,14 +83,16 @@ export class CommandLogs {
       return ended => {
         const endedAt = Date.now()
         setImmediate(() => {
-          const { exit, signal, timedOut, output } = ended
+          const { exit, signal, timedOut, said, output } = ended
+          const well = exit === undefined ? said === 'completed' : exit === 0 && !timedOut
           log.file.write(
-            lineOf(exit === 0 && !timedOut ? 'info' : 'warn', endedAt, 'a command has ended', {
+            lineOf(well ? 'info' : 'warn', endedAt, 'a command has ended', {
               ...known(),
               ms: endedAt - startedAt,
               ...(exit !== undefined && { exit }),
               ...(signal !== undefined && { signal }),
-              ...(exit === undefined && signal === undefined && { stopped: true }),
+              ...(said !== undefined && { said }),
+              ...(exit === undefined && signal === undefined && said === undefined && { stopped: true }),
               ...(timedOut && { timedOut }),
               output: ends(this.#safe(output.toWellFormed())),
             }),

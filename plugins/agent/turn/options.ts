@@ -23,13 +23,15 @@ type Chosen = Pick<
 
 /**
  * Makes every choice a message leaves open: the message's word, then the conversation's last, then the provider's own.
+ * A new conversation that names only a model has the provider of this model.
  */
 export const optionsOf = (
   input: Chosen,
   before: Partial<Conversation> | undefined,
   providers: Providers,
 ): TurnOptions => {
-  const adapter = providers.get(input.agent ?? before?.provider)
+  const named = input.model === undefined ? undefined : providers.serving(input.model)?.id
+  const adapter = providers.get(input.agent ?? before?.provider ?? named)
   const same = before?.provider === adapter.id ? before : undefined
   const harness = input.harness ?? same?.harness ?? adapter.ownHarness
   if (!adapter.harnesses.includes(harness))

@@ -133,6 +133,6 @@ export const treeCommand = async (
     ...(only && { folders: only }),
     ...(around && { around }),
     seen: { root: seen, cwd: join(seen, folder) },
-    begun: what => begun({ command: what, folder }),
+    begun: (what, startedAt) => begun({ command: what, folder, ...(startedAt !== undefined && { startedAt }) }),
   }
 }

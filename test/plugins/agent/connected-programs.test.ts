@@ -32,12 +32,12 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `
 
-const world = async (t: Test, command = [process.execPath, 'agent.mjs']) => {
+const world = async (t: Test, command = [process.execPath, 'agent.mjs'], connected = ['writer']) => {
   const { client, data } = await daemonWith(t, ['agent', 'agents'], {
     files: { 'agent.mjs': WRITER },
     fakes: {
       'capabilities.records': () => ({
-        capabilities: [{ id: 'writer', kind: 'agent', label: 'Writer', config: {}, secrets: [] }],
+        capabilities: connected.map(id => ({ id, kind: 'agent', label: 'Writer', config: {}, secrets: [] })),
       }),
       'capabilities.runtime': ({ id }) => ({
         id,
@@ -122,4 +122,20 @@ t.test('a program that is not connected is no provider', async t => {
     reason: 'unprocessable',
     message: /no provider "agent\/none"/,
   })
+})
+
+t.test('the only agent that is connected need not be named, and script still may be', { skip }, async t => {
+  const { turn } = await world(t)
+  const frames = await turn('c', { agent: undefined })
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { provider: 'agent/writer' },
+  )
+  t.equal(saidIn(await turn('s', { agent: 'script', prompt: 'say hi' })), 'hi')
+  t.equal(saidIn(await turn('m', { agent: undefined, model: 'script', prompt: 'say hi' })), 'hi', 'by its model')
+})
+
+t.test('of two agents that are connected none is taken without its name', { skip }, async t => {
+  const { turn } = await world(t, undefined, ['writer', 'other'])
+  t.equal(saidIn(await turn('c', { agent: undefined, prompt: 'say hi' })), 'hi')
 })

@@ -20,8 +20,7 @@ const go = () => {
   update({ sessionUpdate: 'usage_update', used: 1, size: 10, cost: { amount: 0.25 * step, currency: 'USD' } })
   update({ sessionUpdate: 'tool_call', toolCallId: id, title: id, kind: 'other', status: 'in_progress' })
   send({ id: 'p-' + step, method: 'session/request_permission', params: { sessionId: 's-1',
-    toolCall: { toolCallId: id },
-    options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] } })
+    toolCall: { toolCallId: id }, options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] } })
 }
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method } = JSON.parse(line)

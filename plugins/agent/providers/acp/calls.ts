@@ -3,6 +3,7 @@ import type { GatedCall } from '../adapter.js'
 import { cut } from '../../tools/content.js'
 import { tools } from '../../tools/tools.js'
 import type { Frame, Location, ToolCallFrame, ToolCategory, ToolContent, ToolStatus } from '../../turn/frames.js'
+import type { CommandEnded } from '../../turn/command-logs.js'
 import { servedBy } from '../../tool-server/served-tools.js'
 import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 import type { TreePaths } from './tree-paths.js'
@@ -38,6 +39,12 @@ const MOST_PARTS = 50
 const MOST_TEXT = 64 * 1024
 const MOST_SIDE = 256 * 1024
 
+/** A command that a program ran by itself, in no terminal of the sandbox. */
+export interface OwnCommand extends CommandEnded {
+  readonly command: string
+  readonly startedAt: number
+}
+
 /** A call the program announced, or asks a permission for. */
 interface Call {
   readonly id: string
@@ -46,7 +53,10 @@ interface Call {
   name: string
   title: string
   status: ToolStatus
+  readonly startedAt: number
   command?: string
+  /** The sandbox runs what it is about, and writes that down itself. */
+  inTerminal?: boolean
   paths: readonly string[]
   terminals: readonly string[]
   /** What its frames said last. */
@@ -61,10 +71,20 @@ const over = ({ status }: Call): boolean => status === 'completed' || status ===
 export class AgentCalls {
   readonly #paths: TreePaths
   readonly #outputOf: (terminal: string) => string | undefined
+  readonly #ran: (command: OwnCommand) => void
   readonly #calls = new Map<string, Call>()
   readonly #served = new Set<string>()
 
-  constructor(paths: TreePaths, outputOf: (terminal: string) => string | undefined) {
+  /**
+   * @param outputOf What a terminal of the sandbox shows.
+   * @param ran Called with each command that a program ran by itself, once it has ended.
+   */
+  constructor(
+    paths: TreePaths,
+    outputOf: (terminal: string) => string | undefined,
+    ran: (command: OwnCommand) => void,
+  ) {
+    this.#ran = ran
     this.#paths = paths
     this.#outputOf = outputOf
   }
@@ -78,6 +98,8 @@ export class AgentCalls {
     const call = this.#read(id, update)
     const locations = this.#locations(update.locations)
     const content = this.#content(call, update.content)
+    if (call.terminals.length > 0) call.inTerminal = true
+    if (!wasOver && over(call)) this.#note(call, endedAs(call, update.rawOutput, content))
     const shown = { ...(locations.length > 0 && { locations }), ...(content && { content }) }
     if (!known) {
       call.shown = faceOf(call)
@@ -87,6 +109,15 @@ export class AgentCalls {
     const refined = wasOver ? {} : this.#refined(call)
     if (!('status' in status) && Object.keys({ ...shown, ...refined }).length === 0) return []
     return [{ kind: 'tool_call_update', id, ...status, ...refined, ...shown }]
+  }
+
+  /** The turn is over: what the program has not ended by now was stopped. */
+  close(): void {
+    for (const call of this.#calls.values()) if (!over(call)) this.#note(call, { output: '' })
+  }
+
+  #note({ category, command, inTerminal, startedAt }: Call, ended: CommandEnded): void {
+    if (category === 'execute' && command && !inTerminal) this.#ran({ command, startedAt, ...ended })
   }
 
   /** Whether it is a call to the sandbox's own tool server, which shows by itself. */
@@ -153,6 +184,15 @@ export class AgentCalls {
     )
   }
 
+  /** The program has the sandbox run a command: a call it announced is about that. */
+  runs(command: string): void {
+    const open = [...this.#calls.values()].filter(
+      call => call.category === 'execute' && !over(call) && !call.inTerminal,
+    )
+    const call = open.find(each => each.command === command) ?? open[0]
+    if (call) call.inTerminal = true
+  }
+
   /** Whether exactly this was let through; a command is so once. */
   allowed({ path, command }: Pick<GatedCall, 'path' | 'command'>): boolean {
     const call = [...this.#calls.values()].find(
@@ -188,6 +228,7 @@ export class AgentCalls {
       name: '',
       title: '',
       status: 'pending',
+      startedAt: Date.now(),
       paths: [],
       terminals: [],
     }
@@ -276,6 +317,17 @@ const commandOf = ({ command, args }: { readonly [name: string]: unknown }): str
   return words.length > 0 && words.every(word => typeof word === 'string')
     ? words.join(' ').slice(0, 100_000).toWellFormed() || undefined
     : undefined
+}
+
+/** How a command ended that a program ran by itself, as far as it says so. */
+const endedAs = ({ status }: Call, rawOutput: unknown, content: readonly ToolContent[] | undefined): CommandEnded => {
+  const raw = fieldsOf(rawOutput)
+  const exit = [raw.exitCode, raw.exit_code, raw.exit, fieldsOf(raw.metadata).exit].find(
+    code => typeof code === 'number' && Number.isInteger(code),
+  )
+  const shown = (content ?? []).flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
+  const output = shown || textField(typeof rawOutput === 'string' ? rawOutput : raw.output, MOST_TEXT) || ''
+  return { said: status === 'failed' ? 'failed' : 'completed', ...(typeof exit === 'number' && { exit }), output }
 }
 
 const CHANGES = new Set<ToolCategory>(['edit', 'delete', 'move'])

@@ -55,7 +55,11 @@ export class TurnClient implements PeerTurn {
     this.budget = budget
     this.tree = tree
     this.paths = new TreePaths(tree)
-    this.#calls = new AgentCalls(this.paths, id => this.#terminals.text(id))
+    this.#calls = new AgentCalls(
+      this.paths,
+      id => this.#terminals.text(id),
+      ({ command, startedAt, ...ended }) => tree.begun(command, startedAt)(ended),
+    )
     this.updates = new Updates(this.#calls)
     this.#died.promise.catch(() => {})
   }
@@ -89,6 +93,7 @@ export class TurnClient implements PeerTurn {
   /** Ends what the program has running. */
   close(): Promise<void> {
     this.#sessionId = undefined
+    this.#calls.close()
     return this.#terminals.close()
   }
 
@@ -150,7 +155,8 @@ export class TurnClient implements PeerTurn {
       ? undefined
       : this.#terminals.start(tree, whole, outputByteLimit ?? undefined)
     if (terminalId === undefined) return this.#fail(id, shows, new Declined('too many commands are running already'))
-    if (shows) {
+    if (!shows) this.#calls.runs(whole)
+    else {
       this.#shown.set(terminalId, id)
       this.frames.push({ kind: 'tool_call_update', id, status: 'in_progress' })
     }
