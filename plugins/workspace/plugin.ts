@@ -3,6 +3,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { workspaceContract, type WorkspaceCalls } from './contract.js'
 import { examples } from './examples.js'
 import { fileCalls } from './files/calls.js'
+import { transferCalls } from './transfer/calls.js'
 import { trashCalls } from './trash/calls.js'
 import { TrashStore } from './trash/trash-store.js'
 import { treeCalls } from './tree/calls.js'
@@ -19,6 +20,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(workspaceContract, {
     ...treeCalls(host, changes),
     ...fileCalls(host, changes, locks),
+    ...transferCalls(host),
     ...trashCalls({ host, changes, locks, trash }),
   })
 }
