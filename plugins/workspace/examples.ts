@@ -47,6 +47,21 @@ export const examples = (): Examples<WorkspaceCalls> => ({
     output: { ok: true, path: 'src/main.ts', size: 6, hash: HASH, created: true, mtime: 1795384992400 },
   },
   'GET /workspace/raw': { input: { path: 'src/main.ts' }, output: 'hello\n' },
+  'GET /workspace/classify': {
+    output: { classifications: [{ path: 'report.pdf', bucket: 'documents', reason: 'magic:application/pdf' }] },
+  },
+  'GET /workspace/repos': { output: { repos: ['clients/shop'], skipped: [] } },
+  'GET /workspace/modules': { output: { repos: [{ repo: 'clients/shop', modules: [{ dir: '', name: 'shop' }] }] } },
+  'GET /workspace/repos/{repo}/graph': {
+    input: { repo: 'clients/shop' },
+    output: {
+      packages: [
+        { name: 'web', dir: 'apps/web', group: 'apps' },
+        { name: 'ui', dir: 'packages/ui', group: 'packages' },
+      ],
+      edges: [{ from: 'web', to: 'ui', type: 'prod' }],
+    },
+  },
   'POST /workspace/media-ticket': { input: { path: 'film.mp4' }, output: { ticket: TICKET, expiresAt: 1795413792400 } },
   'GET /workspace/media': { input: { ticket: TICKET }, output: '' },
   'POST /workspace/download-ticket': {
