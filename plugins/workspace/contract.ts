@@ -1,17 +1,24 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { ClassifyCalls } from './classify/contract.js'
 import type { FileCalls } from './files/contract.js'
+import type { RepositoryCalls } from './repositories/contract.js'
+import type { TransferCalls } from './transfer/contract.js'
 import type { TrashCalls } from './trash/contract.js'
 import type { TreeCalls } from './tree/contract.js'
 import type { ChangeCalls } from './watch/contract.js'
 
+export type * from './classify/contract.js'
 export type * from './files/contract.js'
+export type * from './repositories/contract.js'
+export type * from './transfer/contract.js'
 export type * from './trash/contract.js'
 export type * from './tree/contract.js'
 export type * from './watch/contract.js'
 
 /** The folder all code lives in: its tree, its files, and what changes in it. */
-export interface WorkspaceCalls extends ChangeCalls, FileCalls, TrashCalls, TreeCalls {}
+export interface WorkspaceCalls
+  extends ChangeCalls, ClassifyCalls, FileCalls, RepositoryCalls, TransferCalls, TrashCalls, TreeCalls {}
 
 export const workspaceContract: Contract<WorkspaceCalls> = {
   schema: () => typia.json.application<WorkspaceCalls>(),

@@ -3,6 +3,7 @@ import type { TrashItem, WorkspaceCalls, WorkspaceEntry } from './contract.js'
 
 const GENERATION = 1795384992400
 const HASH = '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03'
+const TICKET = 'pXb1rQ0m7m0J4bWl3nX0m4u6c1YgJ8k2s5tZ9v3w7xA'
 const MAIN: WorkspaceEntry = { name: 'main.ts', path: 'src/main.ts', type: 'file', size: 6 }
 
 const TRASHED: TrashItem = {
@@ -46,6 +47,28 @@ export const examples = (): Examples<WorkspaceCalls> => ({
     output: { ok: true, path: 'src/main.ts', size: 6, hash: HASH, created: true, mtime: 1795384992400 },
   },
   'GET /workspace/raw': { input: { path: 'src/main.ts' }, output: 'hello\n' },
+  'GET /workspace/classify': {
+    output: { classifications: [{ path: 'report.pdf', bucket: 'documents', reason: 'magic:application/pdf' }] },
+  },
+  'GET /workspace/repos': { output: { repos: ['clients/shop'], skipped: [] } },
+  'GET /workspace/modules': { output: { repos: [{ repo: 'clients/shop', modules: [{ dir: '', name: 'shop' }] }] } },
+  'GET /workspace/repos/{repo}/graph': {
+    input: { repo: 'clients/shop' },
+    output: {
+      packages: [
+        { name: 'web', dir: 'apps/web', group: 'apps' },
+        { name: 'ui', dir: 'packages/ui', group: 'packages' },
+      ],
+      edges: [{ from: 'web', to: 'ui', type: 'prod' }],
+    },
+  },
+  'POST /workspace/media-ticket': { input: { path: 'film.mp4' }, output: { ticket: TICKET, expiresAt: 1795413792400 } },
+  'GET /workspace/media': { input: { ticket: TICKET }, output: '' },
+  'POST /workspace/download-ticket': {
+    input: { paths: ['src', 'README.md'] },
+    output: { ticket: TICKET, expiresAt: 1795385592400, filename: 'workspace.zip' },
+  },
+  'GET /workspace/download': { input: { ticket: TICKET }, output: '' },
   'DELETE /workspace/entry': { input: { path: 'src/old' }, output: { ok: true, trashId: TRASHED.id } },
   'GET /workspace/trash': { output: { items: [TRASHED], bytes: 6 } },
   'POST /workspace/restore': { input: { id: TRASHED.id }, output: { ok: true, path: 'src/old' } },

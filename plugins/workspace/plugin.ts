@@ -1,8 +1,11 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { classifyCalls } from './classify/calls.js'
 import { workspaceContract, type WorkspaceCalls } from './contract.js'
 import { examples } from './examples.js'
 import { fileCalls } from './files/calls.js'
+import { repositoryCalls } from './repositories/calls.js'
+import { transferCalls } from './transfer/calls.js'
 import { trashCalls } from './trash/calls.js'
 import { TrashStore } from './trash/trash-store.js'
 import { treeCalls } from './tree/calls.js'
@@ -19,6 +22,9 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(workspaceContract, {
     ...treeCalls(host, changes),
     ...fileCalls(host, changes, locks),
+    ...classifyCalls(host),
+    ...repositoryCalls(host),
+    ...transferCalls(host),
     ...trashCalls({ host, changes, locks, trash }),
   })
 }

@@ -12,13 +12,17 @@ export interface SweepOptions {
   /** The folder it begins in; the root when left out. */
   readonly from?: string
   readonly ignored?: boolean
+  /** Links too, as themselves. */
+  readonly links?: boolean
+  /** What repositories below the root keep in their `.git` too. */
+  readonly git?: boolean
   readonly signal?: AbortSignal
 }
 
 /** Something that a sweep found. */
 export interface SweptName {
   readonly path: string
-  readonly kind: 'file' | 'folder'
+  readonly kind: 'file' | 'folder' | 'link'
 }
 
 const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -42,12 +46,12 @@ export const namesOfFolder = (root: string, path: string) => {
 }
 
 /**
- * The files and folders of a tree that a reach has, folders before what is in them; links, closed names and, unless
- * asked for, ignored ones are left out. It gives way to other work every few milliseconds.
+ * The files and folders of a tree that a reach has, folders before what is in them. Closed names are left out, and
+ * unless asked for links, what git keeps and what tools ignore. It gives way to other work every few milliseconds.
  */
 export async function* sweepTree(tree: PathTree, options: SweepOptions = {}): AsyncGenerator<SweptName> {
   const { root, reach } = tree
-  const { from = '.', ignored = false, signal } = options
+  const { from = '.', ignored = false, links = false, git = false, signal } = options
   const rules = new IgnoreRules(root)
   const waiting = [from]
   let began = performance.now()
@@ -59,17 +63,24 @@ export async function* sweepTree(tree: PathTree, options: SweepOptions = {}): As
     }
     const scope = rules.in(folder)
     for (const found of namesOfFolder(root, folder)) {
-      if (!found.isDirectory() && !found.isFile()) continue
+      const kind = found.isDirectory()
+        ? 'folder'
+        : found.isFile()
+          ? 'file'
+          : found.isSymbolicLink()
+            ? 'link'
+            : undefined
+      if (kind === undefined || (kind === 'link' && !links)) continue
       if (!isUtf8(found.name)) continue
       const name = found.name.toString()
       const path = pathIn(folder, name)
-      const directory = found.isDirectory()
+      const directory = kind === 'folder'
       const closed = closedAs(path.split('/'))
-      if (closed === 'closed' || closed === 'git' || isTemporary(name)) continue
+      if (closed === 'closed' || (closed === 'git' && !git) || isTemporary(name)) continue
       if (reach && !(directory ? leads(reach, path) : accessTo(reach, path) !== undefined)) continue
       if (!ignored && isIgnored(scope, path, directory)) continue
       if (directory) waiting.push(path)
-      if (!directory || accessTo(reach, path) !== undefined) yield { path, kind: directory ? 'folder' : 'file' }
+      if (!directory || accessTo(reach, path) !== undefined) yield { path, kind }
     }
   }
 }

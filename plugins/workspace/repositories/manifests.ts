@@ -1,0 +1,135 @@
+import { refuse } from '../../../sdk/index.js'
+import { openFile, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { pathIn } from '../tree/ignore-rules.js'
+import type { PackageEdge } from './contract.js'
+
+/** What a manifest says of its package, and of the packages below it. */
+export interface ReadManifest {
+  readonly name?: string
+  /** The names it uses. */
+  readonly uses: { readonly [type in PackageEdge['type']]: readonly string[] }
+  /** Patterns of the folders of its packages; absent: it is no workspace of packages. */
+  readonly members?: readonly string[]
+}
+
+/** A value of a manifest, as its format gives it. */
+type Value = string | number | boolean | null | undefined | Date | readonly Value[] | { readonly [key: string]: Value }
+
+const MOST = 4 * 1024 * 1024
+const NONE = { prod: [], dev: [], peer: [] }
+
+const at = (value: Value, ...keys: string[]): Value =>
+  keys.reduce<Value>(
+    (found, key) =>
+      typeof found === 'object' && found !== null && !Array.isArray(found)
+        ? (found as { [key: string]: Value })[key]
+        : undefined,
+    value,
+  )
+const textAt = (value: Value, ...keys: string[]): string | undefined => {
+  const found = at(value, ...keys)
+  return typeof found === 'string' && found !== '' ? found : undefined
+}
+const keysAt = (value: Value, ...keys: string[]): string[] => {
+  const found = at(value, ...keys)
+  return typeof found === 'object' && found !== null && !Array.isArray(found) ? Object.keys(found) : []
+}
+const listAt = (value: Value, ...keys: string[]): string[] | undefined => {
+  const found = at(value, ...keys)
+  return Array.isArray(found) ? found.filter(each => typeof each === 'string') : undefined
+}
+
+const named = (name: string | undefined) => (name === undefined ? {} : { name })
+const withMembers = (members: readonly string[] | undefined) => (members ? { members } : {})
+
+const json = (text: string): Value => JSON.parse(text.replace(/^\ufeff/, '')) as Value
+const toml = async (text: string): Promise<Value> => (await import('smol-toml')).parse(text) as Value
+const yaml = async (text: string): Promise<Value> => (await import('yaml')).parse(text, { maxAliasCount: 0 }) as Value
+
+/** A requirement such as `requests[x]>=2` by its name alone (PEP 508). */
+const pythonName = (requirement: string): string =>
+  (/^[A-Za-z0-9._-]+/.exec(requirement)?.[0] ?? '').toLowerCase().replace(/[._-]+/g, '-')
+
+const goWords = (text: string, word: string): string[] => {
+  const bare = text.replace(/\/\/.*$/gm, '')
+  const blocks = [...bare.matchAll(new RegExp(`^${word}\\s*\\(([^)]*)\\)`, 'gm'))].flatMap(([, body]) =>
+    body!.split('\n'),
+  )
+  const lines = [...bare.matchAll(new RegExp(`^${word}\\s+([^\\s(].*)$`, 'gm'))].map(([, rest]) => rest!)
+  return [...blocks, ...lines].flatMap(line => line.trim().split(/\s+/)[0] || [])
+}
+
+/** The readers of manifests, by file name; the first that a folder has gives its name. */
+const READERS: { readonly [file: string]: (text: string) => Promise<ReadManifest> } = {
+  'package.json': async text => {
+    const value = json(text)
+    return {
+      ...named(textAt(value, 'name')),
+      uses: {
+        prod: [...keysAt(value, 'dependencies'), ...keysAt(value, 'optionalDependencies')],
+        dev: keysAt(value, 'devDependencies'),
+        peer: keysAt(value, 'peerDependencies'),
+      },
+      ...withMembers(listAt(value, 'workspaces') ?? listAt(value, 'workspaces', 'packages')),
+    }
+  },
+  'pnpm-workspace.yaml': async text => ({ uses: NONE, ...withMembers(listAt(await yaml(text), 'packages')) }),
+  'Cargo.toml': async text => {
+    const value = await toml(text)
+    return {
+      ...named(textAt(value, 'package', 'name')),
+      uses: {
+        prod: [...keysAt(value, 'dependencies'), ...keysAt(value, 'build-dependencies')],
+        dev: keysAt(value, 'dev-dependencies'),
+        peer: [],
+      },
+      ...withMembers(listAt(value, 'workspace', 'members')),
+    }
+  },
+  'pyproject.toml': async text => {
+    const value = await toml(text)
+    const groups = at(value, 'dependency-groups')
+    return {
+      ...named(textAt(value, 'project', 'name') ?? textAt(value, 'tool', 'poetry', 'name')),
+      uses: {
+        prod: (listAt(value, 'project', 'dependencies') ?? []).map(pythonName),
+        dev: keysAt(groups).flatMap(group => (listAt(groups, group) ?? []).map(pythonName)),
+        peer: [],
+      },
+      ...withMembers(listAt(value, 'tool', 'uv', 'workspace', 'members')),
+    }
+  },
+  'go.mod': async text => ({
+    ...named(goWords(text, 'module')[0]),
+    uses: { prod: goWords(text, 'require'), dev: [], peer: [] },
+  }),
+  'go.work': async text => ({ uses: NONE, members: goWords(text, 'use').map(path => path.replace(/^\.\//, '')) }),
+  'composer.json': async text => {
+    const value = json(text)
+    const uses = { prod: keysAt(value, 'require'), dev: keysAt(value, 'require-dev'), peer: [] }
+    return { ...named(textAt(value, 'name')), uses }
+  },
+}
+
+const textOf = async (tree: PathTree, path: string): Promise<string | undefined> => {
+  await using found = await openPath(tree, path).catch(() => undefined)
+  if (!found?.stats.isFile() || found.stats.size > MOST) return undefined
+  await using handle = await openFile(found, path).catch(() => undefined)
+  return await handle?.readFile('utf8')
+}
+
+/** What the manifests of a folder say; with `strict` one that is not what its name says is refused. */
+export const manifestsIn = async (tree: PathTree, folder: string, strict: boolean): Promise<ReadManifest[]> => {
+  const found: ReadManifest[] = []
+  for (const [file, read] of Object.entries(READERS)) {
+    const path = pathIn(folder, file)
+    const text = await textOf(tree, path)
+    if (text === undefined) continue
+    try {
+      found.push(await read(text))
+    } catch (error) {
+      if (strict) refuse('unprocessable', `${path} cannot be read: ${(error as Error).message.split('\n')[0]}`)
+    }
+  }
+  return found
+}
