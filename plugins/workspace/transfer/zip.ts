@@ -13,9 +13,14 @@ export interface ZipPlan {
 }
 
 const MOST_FILES = 200_000
-/** Content that is packed already. */
-const PACKED =
-  /\.(?:zip|gz|tgz|bz2|xz|zst|7z|rar|jar|png|jpe?g|gif|webp|avif|mp[34]|m4[av]|mov|mkv|webm|ogg|woff2?|pdf|docx|xlsx|pptx)$/i
+/** Extensions of content that is compressed already. */
+const PACKED = new RegExp(
+  `\\.(?:${[
+    'zip|gz|tgz|bz2|xz|zst|7z|rar|jar|docx|xlsx|pptx|pdf',
+    'png|jpe?g|gif|webp|avif|mp[34]|m4[av]|mov|mkv|webm|ogg|woff2?',
+  ].join('|')})$`,
+  'i',
+)
 /** Above this a ZIP needs the longer form of an entry (APPNOTE 4.3.9.2); a file may grow while it is read. */
 const LONG_FORM = 2 ** 31
 const LINK_MODE = 0o120777
