@@ -1,0 +1,4 @@
+import t from 'tap'
+import { probeCalls } from './properties.js'
+
+probeCalls(t, 'properties-third')
