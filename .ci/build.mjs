@@ -4,10 +4,11 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { bundle } from './bundle.mjs'
+import { buildWeb } from './web.mjs'
 
 const STAMP = 'dist/.built'
 const STATE = 'dist/.tsbuildinfo'
-const sources = globSync(['{kernel,plugins,sdk,openapi,test}/**/*.ts', 'plugins/**/*.json'], {
+const sources = globSync(['{kernel,plugins,sdk,openapi,test}/**/*.ts', 'plugins/**/*.{json,tsx,css,html}'], {
   exclude: ['test/fixtures/**'],
 }).sort()
 const readFile = file => (existsSync(file) ? readFileSync(file, 'utf8') : '')
@@ -17,7 +18,10 @@ const hashOf = (files, beginning = '') => {
   return digest.digest('hex')
 }
 /** With another compiler, library or setting everything is compiled anew. */
-const tools = hashOf(['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs'], process.version)
+const tools = hashOf(
+  ['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs', '.ci/web.mjs'],
+  process.version,
+)
 const wanted = `${tools} ${hashOf(sources)}`
 const before = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : ''
 
@@ -58,13 +62,24 @@ if (before !== wanted) {
     '--tsBuildInfoFile',
     STATE,
   ]
-  const { status } = spawnSync(process.execPath, compiler, { stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
+  const webCompiler = [
+    'node_modules/typescript/bin/tsc',
+    '-p',
+    'plugins/console/web',
+    '--incremental',
+    '--tsBuildInfoFile',
+    'dist/.tsbuildinfo-web',
+  ]
+  for (const command of [compiler, webCompiler]) {
+    const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' })
+    if (status !== 0) process.exit(status ?? 1)
+  }
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
   // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for
   // ever.
   for (const folder of ['dist/bundle', 'dist/compiled']) rmSync(folder, { recursive: true, force: true })
   await bundle('dist')
+  await buildWeb('dist/bundle/console')
   writeFileSync(STAMP, wanted)
 }

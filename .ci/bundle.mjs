@@ -14,7 +14,6 @@ const ENTRIES = [
   'plugins/agent/tool-server/bridge.js',
   'openapi/document.js',
   'openapi/reference.js',
-  'openapi/welcome.js',
   'openapi/shapes.js',
 ]
 

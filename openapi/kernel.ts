@@ -30,14 +30,12 @@ export const kernelGroup: PublishedGroup = {
       'GET /health': { id: 'open.health', open: true, early: true },
       'GET /openapi.json': { id: 'open.document', open: true, early: true, etag: true },
       'GET /reference': { id: 'open.reference', open: true, early: true },
-      'GET /': { id: 'open.console', open: true, early: true },
     },
   },
   contract: {
     examples: () => ({
       'GET /health': { output: { ok: true, sandboxId: 'ba0e906ad88c2b394e31cba79d18094e', ready: true } },
       'GET /openapi.json': { output: { openapi: '3.1.0', info: { title: 'Sandbox daemon', version: '1' }, paths: {} } },
-      'GET /': { output: '<!doctype html>\n<html lang="en"><head><title>Sandbox</title></head></html>' },
       'GET /reference': {
         output: '<!doctype html>\n<html lang="en"><head><title>Sandbox daemon – reference</title></head></html>',
       },
@@ -69,15 +67,6 @@ export const kernelGroup: PublishedGroup = {
           description: 'Read this document as a page.',
           parameters: [],
           output: { schema: page('The reference, readable in any browser.') },
-        },
-        {
-          name: 'GET /',
-          description:
-            'Open the page of this sandbox.\n\n'
-            + 'It says what this is and whether you are signed in; links to sign in and invitations end here, '
-            + 'with their code in the fragment, which is never sent.',
-          parameters: [],
-          output: { schema: page('A page that holds no data of the sandbox.') },
         },
       ],
     }),

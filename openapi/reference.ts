@@ -1,5 +1,13 @@
 import { REFERENCE_STYLE } from './reference-style.js'
-import type { OwnPage } from './welcome.js'
+
+/** A page the daemon serves itself: its parts, and what a browser lets it load. */
+export interface OwnPage {
+  readonly html: string
+  readonly css: string
+  readonly js: string
+  /** Its `content-security-policy`. */
+  readonly policy: string
+}
 
 /** A JSON Schema of the document, as far as the page shows one. */
 interface Schema {

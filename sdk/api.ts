@@ -3,6 +3,7 @@ import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
+import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
@@ -28,6 +29,7 @@ export interface Api
     Agents,
     Areas,
     CapabilitiesCalls,
+    ConsoleCalls,
     DefinedProviderCalls,
     EndpointCalls,
     LogsCalls,

@@ -105,6 +105,11 @@ export interface IdentityProvider {
   emailClaim?: string & tags.MinLength<1>
   /** `off`: its sign-in program sets no nonce, so each token counts once and for 10 minutes only. */
   nonce?: 'off'
+  /**
+   * How a page signs in: with an authorization code and PKCE, or with an identity token where the provider requires a
+   * client secret for codes; left out: `code`.
+   */
+  flow?: 'code' | 'id_token'
 }
 
 /** A control token as listed: never its value, never its hash. */

@@ -63,6 +63,8 @@ export interface HttpFacts {
   readonly plain?: true
   readonly bearer?: string
   readonly userAgent?: string
+  /** The encodings that the client accepts for what it downloads (`accept-encoding`; RFC 9110, section 12.5.3). */
+  readonly acceptEncoding?: string
   /** The part that is asked for, and the tag it counts for (`range`, `if-range`; RFC 9110, section 14). */
   readonly range?: string
   readonly ifRange?: string

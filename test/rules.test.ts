@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -43,7 +43,7 @@ const load = (pattern: string): Promise<Source[]> =>
       .map(async file => ({ file, text: await readFile(file, 'utf8') })),
   )
 
-const code = await load('{kernel,plugins,sdk,openapi}/**/*.ts')
+const code = await load('{kernel,plugins,sdk,openapi}/**/*.{ts,tsx}')
 const tests = await load('test/**/*.ts')
 const manifests = await Promise.all(
   (await load('manifests/*.json'))
@@ -84,6 +84,12 @@ const nodesOf = once(({ file, text }): ts.Node[] => {
 const literal = (node: ts.Node | undefined): string | undefined =>
   node && ts.isStringLiteralLike(node) ? node.text : undefined
 
+/** The source of a compiled file that an import names. */
+const sourceOf = (file: string): string => {
+  const named = file.replace(/\.js$/, '.ts')
+  return WEB.test(named) && existsSync(`${named}x`) ? `${named}x` : named
+}
+
 /** What a file imports, re-exports, or names in a type; a path counts from the project. */
 const importsOf = once((source): Import[] =>
   nodesOf(source).flatMap((node): Import[] => {
@@ -100,12 +106,19 @@ const importsOf = once((source): Import[] =>
               : undefined
     if (found?.from === undefined) return []
     const { from, type, dynamic = false } = found
-    const target = from.startsWith('.') ? posix.join(dirname(source.file), from).replace(/\.js$/, '.ts') : from
+    const target = from.startsWith('.') ? sourceOf(posix.join(dirname(source.file), from)) : from
     return [{ target, type, dynamic }]
   }),
 )
 
 // Rules: each answers what breaches it -------------------------------------------------------------------------------
+
+/** What runs in the browser, and the libraries that it is bundled with. */
+const WEB = /^plugins\/console\/web\//
+const WEB_LIBRARIES =
+  /^(?:preact(?:\/hooks)?|@preact\/signals(?:-core)?|marked|@tanstack\/virtual-core|@(?:lezer|codemirror)\/[\w-]+)$/
+/** Its data and rows work without a page, so that they are tested without a browser. */
+const WEB_PAGELESS = /^plugins\/console\/web\/(?:data|run)\//
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
@@ -125,6 +138,16 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
       values: [/^typia$/, /^sdk\/types\.ts$/],
       types: [/^sdk\//, CONTRACTS, new RegExp(`^${own}`)],
     }
+  if (WEB.test(file)) {
+    return {
+      values: [
+        WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
+        /^sdk\/(?:client|refusal)\.ts$/,
+        WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
+      ],
+      types: [/^sdk\/(?!node\/)/, CONTRACTS, WEB],
+    }
+  }
   if (file.startsWith('plugins/')) {
     return {
       values: [
@@ -210,7 +233,7 @@ const circles = (sources: readonly Source[]): string[] => {
  * permissions.
  */
 const partsOf = (name: string, sources: readonly Source[]): Source[] => {
-  const parts = new Set(sources.filter(({ file }) => file.startsWith(`plugins/${name}/`)))
+  const parts = new Set(sources.filter(({ file }) => file.startsWith(`plugins/${name}/`) && !WEB.test(file)))
   for (const part of parts) {
     const loaded = importsOf(part).filter(({ target, type }) => !type && target.startsWith('sdk/node/'))
     for (const source of sources) if (loaded.some(({ target }) => target === source.file)) parts.add(source)

@@ -46,10 +46,11 @@ export const sendAnswer =
 /** What a handler may know of the request behind its call. */
 export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts }: Arrival = ctx.state.arrival
-  const { 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  const { 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
   const lastEventId = head.get('last-event-id')
-  if (ifMatch === undefined && ifRange === undefined && range === undefined && lastEventId === undefined) return facts
-  const given = Object.entries({ ifMatch, ifRange, range, lastEventId }).filter(([, value]) => value !== undefined)
+  const given = Object.entries({ acceptEncoding, ifMatch, ifRange, range, lastEventId }).filter(
+    ([, value]) => value !== undefined,
+  )
   return { ...facts, ...Object.fromEntries(given) }
 }
 

@@ -20,12 +20,10 @@ interface Page {
 interface Publishers {
   readonly document: { openapi(groups: readonly DescribedGroup[]): object }
   readonly reference: { referencePage(document: object): Page }
-  readonly welcome: { welcomePage(): Page }
 }
 
 /**
- * Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and
- * one to sign in on.
+ * Serves what the kernel answers itself, to anybody: the health of the daemon, its document, and a page to read it on.
  */
 export const serveOwn = (
   app: App,
@@ -37,19 +35,15 @@ export const serveOwn = (
   const load = <P extends keyof Publishers>(name: P) =>
     import(pathToFileURL(join(root, 'openapi', `${name}.js`)).href) as Promise<Publishers[P]>
   const document = once(async () => (await load('document')).openapi(await describedGroups(groups)))
-  const page = (at: string, files: string, make: () => Promise<Page>) => {
-    const made = once(make)
-    app.own(at, async () =>
-      tagged('text/html', (await made()).html, { 'content-security-policy': (await made()).policy }),
-    )
-    app.own(`${files}/style.css`, async () => tagged('text/css', (await made()).css))
-    app.own(`${files}/script.js`, async () => tagged('text/javascript', (await made()).js))
-  }
+  const reference = once(async () => (await load('reference')).referencePage(await document()))
 
   app.own('/health', ({ ownHost }) =>
     ownHost ? { ok: true, sandboxId: identity.sandboxId, ready: boot.progress().ready } : { ok: true },
   )
   app.own('/openapi.json', async () => tagged('application/json', JSON.stringify(await document(), undefined, 2)))
-  page('/reference', '/reference', async () => (await load('reference')).referencePage(await document()))
-  page('/', '/welcome', async () => (await load('welcome')).welcomePage())
+  app.own('/reference', async () =>
+    tagged('text/html', (await reference()).html, { 'content-security-policy': (await reference()).policy }),
+  )
+  app.own('/reference/style.css', async () => tagged('text/css', (await reference()).css))
+  app.own('/reference/script.js', async () => tagged('text/javascript', (await reference()).js))
 }

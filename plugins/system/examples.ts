@@ -68,7 +68,17 @@ export const examples = (): Examples<System> => ({
       name: 'shop',
       nonce: 'mwse858b.NGRi8585Wad-46ME8Gcw5Q',
       nonceExpiresAt: 1795385592443,
-      providers: [{ id: 'corp', label: 'Example Corp', issuer: 'https://id.example.org', clientId: 'sandbox' }],
+      providers: [
+        {
+          id: 'corp',
+          label: 'Example Corp',
+          issuer: 'https://id.example.org',
+          clientId: 'sandbox',
+          authorize: 'https://id.example.org/authorize',
+          token: 'https://id.example.org/token',
+          flow: 'code',
+        },
+      ],
     },
   },
   'POST /system/session': {

@@ -86,7 +86,6 @@ t.test('the published document says of every call what the daemon does', async t
     'GET /health open  open.health',
     'GET /openapi.json open  open.document',
     'GET /reference open  open.reference',
-    'GET / open  open.console',
   ]
   const known = ROUTED.map(
     ({ call, access }) =>

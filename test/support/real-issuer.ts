@@ -16,6 +16,8 @@ export interface RealIssuer {
   readonly provider: IdentityProvider
   /** Signs in as a browser does, with the authorization code flow and PKCE, and answers the identity token. */
   signIn(email: string, nonce: string): Promise<string>
+  /** Pages at this address may sign in, and exchange their codes, from now on. */
+  allow(page: string): Promise<void>
   /** It signs with new keys from now on, and publishes no others. */
   rotate(): Promise<void>
 }
@@ -34,6 +36,7 @@ export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
     server.closeAllConnections()
   })
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const redirects = [REDIRECT]
   const begin = async () => {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     serve = new Provider(issuer, {
@@ -42,11 +45,12 @@ export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
           client_id: 'sandbox-client',
           token_endpoint_auth_method: 'none',
           application_type: 'native',
-          redirect_uris: [REDIRECT],
+          redirect_uris: redirects,
           response_types: ['code'],
           grant_types: ['authorization_code'],
         },
       ],
+      clientBasedCORS: (_: unknown, origin: string) => redirects.some(page => page.startsWith(`${origin}/`)),
       jwks: {
         keys: [{ ...(await exportJWK(privateKey)), kid: randomBytes(8).toString('hex'), use: 'sig', alg: 'RS256' }],
       },
@@ -62,6 +66,10 @@ export const startRealIssuer = async (t: Test): Promise<RealIssuer> => {
   await begin()
   return {
     provider: { id: 'real', label: 'Real', issuer, audience: ['sandbox-client'], clientId: 'sandbox-client' },
+    allow: page => {
+      redirects.push(page)
+      return begin()
+    },
     rotate: begin,
     signIn: (email, nonce) => browse(issuer, email, nonce),
   }

@@ -1,8 +1,7 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
 import type { OpenedSession } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record/record.js'
-import { httpRequestOf } from '../request.js'
-import { Budget } from './budget.js'
+import { Budget } from '../../../sdk/node/access/budget.js'
 import type { AccessCalls } from './contract.js'
 import { listSessions, mintToken, revokeSessions } from './credentials.js'
 import { recordDenials } from './denials.js'
@@ -31,9 +30,10 @@ export const accessCalls = (
     ...memberCalls(host, published),
     ...ticketCalls(host, knows),
     'GET /system/sign-in': (_input, context) => {
-      const http = httpRequestOf(context)
+      // A group of the sandbox asks without a request.
+      const { http } = context
       // Otherwise one local program could use up the budget of all others.
-      if (!http.local) asked.spend(http.address)
+      if (http && !http.local) asked.spend(http.address)
       return signIn.options(http)
     },
     'POST /system/session': async (input, context) => {

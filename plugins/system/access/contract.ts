@@ -19,6 +19,12 @@ export interface SignInProvider {
   label: string
   issuer: string
   clientId: string
+  /** Where a page sends the person, from the issuer's configuration; absent while that cannot be read. */
+  authorize?: string
+  /** Where a page exchanges an authorization code; absent while the issuer's configuration cannot be read. */
+  token?: string
+  /** How a page signs in: with an authorization code and PKCE, or with an identity token. */
+  flow: 'code' | 'id_token'
 }
 /** What a sign-in page needs before the caller is known. */
 export interface SignInOptions {

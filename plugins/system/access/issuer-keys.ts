@@ -59,7 +59,7 @@ export class IssuerKeys {
     const { issuer, jwks_uri: address } = discovery as { issuer?: unknown; jwks_uri?: unknown }
     if (issuer !== this.#issuer)
       this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
-    if (typeof address !== 'string' || !isSafe(address))
+    if (typeof address !== 'string' || !isSafeAddress(address))
       return this.#fail('its configuration names no address of keys that https leads to')
     const { keys } = (await this.#document(address)) as { keys?: unknown }
     if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set holds no list of keys')
@@ -82,7 +82,7 @@ export class IssuerKeys {
 }
 
 /** Plain HTTP could be changed on the way, so it is accepted from this machine only. */
-const isSafe = (address: string): boolean => {
+export const isSafeAddress = (address: string): boolean => {
   const url = URL.parse(address)
   return (
     url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))

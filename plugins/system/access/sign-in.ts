@@ -4,6 +4,7 @@ import { ownerOfPort, showsConnections } from './peer.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
 import type { SignInOptions, System } from '../contract.js'
 import { httpRequestOf } from '../request.js'
+import { IssuerEndpoints } from './issuer-endpoints.js'
 import type { ReadDocument } from './issuer-keys.js'
 import { Nonces } from './nonces.js'
 import { IdentityTokens } from './oidc.js'
@@ -32,6 +33,7 @@ export class SignIn {
   readonly #nonces: Nonces
   readonly #refused: (address: string) => void
   readonly #now: () => number
+  readonly #endpoints: IssuerEndpoints
   #tokens: IdentityTokens | undefined
 
   /** @param refused Called with each address whose identity token was refused. */
@@ -44,14 +46,26 @@ export class SignIn {
     this.#refused = refused
     this.#now = now
     this.#nonces = new Nonces(now)
+    this.#endpoints = new IssuerEndpoints(this.#read, now)
   }
 
   /** What a sign-in page can offer at the address it was asked at. */
-  async options(http: HttpFacts): Promise<SignInOptions> {
+  async options(http: HttpFacts | undefined): Promise<SignInOptions> {
     const { claimed, local, providers } = await this.#host.call('kernel.identity.state')
     const { nonce, expiresAt } = this.#nonces.make()
-    const offered = providers.map(({ id, label, issuer, clientId }) => ({ id, label, issuer, clientId }))
-    return { claimed, local: local && isPrivate(http), nonce, nonceExpiresAt: expiresAt, providers: offered }
+    const offered = await Promise.all(
+      providers.map(async ({ id, label, issuer, clientId, flow = 'code' }) => ({
+        ...{ id, label, issuer, clientId, flow },
+        ...(await this.#endpoints.of(issuer)),
+      })),
+    )
+    return {
+      claimed,
+      local: local && http !== undefined && isPrivate(http),
+      nonce,
+      nonceExpiresAt: expiresAt,
+      providers: offered,
+    }
   }
 
   /** Turns the presented proof into a session; a login code takes precedence over the bearer. */
@@ -131,28 +145,29 @@ export class SignIn {
     )
   }
 
+  readonly #read: ReadDocument = async url => {
+    const { listeners } = await this.#host.call('kernel.listeners')
+    // The deployment names the issuer, so its address may be private; a redirect target is not named and may not.
+    const { status, body, truncated } = await askOutside({
+      url,
+      reach: { near: true, listeners },
+      redirects: 0,
+      timeoutMs: 10_000,
+      maxBytes: 1 << 20,
+      signal: this.#host.signal,
+      headers: { accept: 'application/json' },
+    })
+    if (status !== 200 || truncated)
+      refuse('dependency', `${url} answered ${status}${truncated ? ' with more than 1 MiB' : ''}`)
+    return body
+  }
+
   #identityTokens(providers: readonly IdentityProvider[]): IdentityTokens {
-    const read: ReadDocument = async url => {
-      const { listeners } = await this.#host.call('kernel.listeners')
-      // The deployment names the issuer, so its address may be private; a redirect target is not named and may not.
-      const { status, body, truncated } = await askOutside({
-        url,
-        reach: { near: true, listeners },
-        redirects: 0,
-        timeoutMs: 10_000,
-        maxBytes: 1 << 20,
-        signal: this.#host.signal,
-        headers: { accept: 'application/json' },
-      })
-      if (status !== 200 || truncated)
-        refuse('dependency', `${url} answered ${status}${truncated ? ' with more than 1 MiB' : ''}`)
-      return body
-    }
     this.#tokens ??= new IdentityTokens({
       providers,
       nonces: this.#nonces,
       used: new UsedTokens(this.#host.files, this.#now),
-      read,
+      read: this.#read,
       refused: this.#refused,
       now: this.#now,
     })

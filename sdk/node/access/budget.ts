@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../refusal.js'
 
 const MINUTE = 60_000
 const KEYS = 10_000

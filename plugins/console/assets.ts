@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { refuse } from '../../sdk/index.js'
+import type { ConsoleAsset } from './contract.js'
+
+const TYPES: { readonly [ending: string]: ConsoleAsset['content-type'] } = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml; charset=utf-8',
+}
+/** The encodings that are made at build, best first, and the ending of their files. */
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const
+
+/** One file as it is sent. */
+export interface SentAsset {
+  readonly 'content-type': ConsoleAsset['content-type']
+  readonly data: Uint8Array
+  readonly headers: { readonly [name: string]: string }
+}
+
+/** The built files of the console: a list that is read once, and contents that are read when asked for. */
+export class ConsoleAssets {
+  readonly #folder: string
+  #names: Promise<ReadonlySet<string>> | undefined
+  #page: Promise<{ readonly html: string; readonly etag: string }> | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** The page, with a tag that changes when the page or its policy does. */
+  async page(policy: string): Promise<{ readonly html: string; readonly etag: string }> {
+    const { html, etag } = await (this.#page ??= this.#readPage())
+    return { html, etag: `"${hashOf(`${etag} ${policy}`)}"` }
+  }
+
+  /** A file in the best encoding that the client accepts. */
+  async file(name: string, accepted: string): Promise<SentAsset> {
+    const names = await (this.#names ??= readdir(this.#folder).then(list => new Set(list)))
+    const type = TYPES[name.split('.').at(-1)!]
+    if (!type || !names.has(name)) return refuse('not-found', `the console has no file ${name}`)
+    const found = ENCODINGS.find(([encoding, ending]) => accepts(accepted, encoding) && names.has(name + ending))
+    return {
+      'content-type': type,
+      data: await readFile(join(this.#folder, name + (found?.[1] ?? ''))),
+      headers: {
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'Origin, Accept-Encoding',
+        ...(found && { 'content-encoding': found[0] }),
+      },
+    }
+  }
+
+  async #readPage() {
+    const html = await readFile(join(this.#folder, 'index.html'), 'utf8')
+    return { html, etag: hashOf(html) }
+  }
+}
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+
+/** Whether `accept-encoding` names an encoding, or everything, without refusing it by `q=0` (RFC 9110, 12.5.3). */
+const accepts = (header: string, encoding: string): boolean => {
+  const weights = new Map(
+    header
+      .toLowerCase()
+      .split(',')
+      .map(part => {
+        const [name = '', ...parameters] = part.split(';').map(piece => piece.trim())
+        return [name, Number(parameters.find(one => one.startsWith('q='))?.slice(2) ?? 1)] as const
+      }),
+  )
+  return (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
+}

@@ -1,0 +1,79 @@
+import { signal } from '@preact/signals-core'
+import { createClient, type Client, type Routed, Unreached } from '../../../../sdk/client.js'
+import type { Api } from '../../../../sdk/api.js'
+import type { Input, Reply } from '../../../../sdk/contract.js'
+import { Refusal } from '../../../../sdk/refusal.js'
+
+/** The session token in use; never shown, stored here in memory only. */
+let token: string | undefined
+let client: Client | undefined
+let renewing: Promise<string> | undefined
+let renewer: (() => Promise<string>) | undefined
+
+/** Whether the daemon answered the last request at all. */
+export const reachable = signal(true)
+
+/** Called when the daemon no longer accepts the session. */
+export const sessionEnds = signal(0)
+
+/** Uses a session from now on; without one, calls are made as a stranger. */
+export const useToken = (next: string | undefined): void => {
+  token = next
+  client = undefined
+}
+
+export const hasToken = (): boolean => token !== undefined
+
+/** What gets a new token when the daemon refuses the one in use. */
+export const renewWith = (renew: () => Promise<string>): void => {
+  renewer = renew
+}
+
+const renewed = (): Promise<string> =>
+  (renewing ??= (renewer?.() ?? Promise.reject(new Refusal('unauthenticated', 'you are not signed in'))).finally(
+    () => (renewing = undefined),
+  ))
+
+const made = (): Client =>
+  (client ??= createClient({
+    url: location.origin,
+    ...(token !== undefined && { session: token, renew: renewed }),
+    retry: { attempts: 2, silence: 15_000 },
+  }))
+
+/** A client with a session, or an identity token, of its own. */
+export const clientWith = (session: string): Client => createClient({ url: location.origin, session })
+
+/** Makes a call as the person who signed in. */
+export const askDaemon = async <C extends Routed>(
+  call: C,
+  input: Input<Api, C> | undefined = undefined,
+  signal?: AbortSignal,
+): Promise<Reply<Api, C>> => {
+  try {
+    const answer = await (made().call as (...args: unknown[]) => Promise<Reply<Api, C>>)(
+      call,
+      input,
+      signal ? { signal } : {},
+    )
+    reachable.value = true
+    return answer
+  } catch (error) {
+    if (error instanceof Unreached) reachable.value = false
+    else if (error instanceof Refusal && error.reason === 'unauthenticated' && token !== undefined)
+      sessionEnds.value += 1
+    throw error
+  }
+}
+
+/** A sentence for a person, of whatever failed. */
+export const faultSentence = (error: unknown): string => {
+  if (error instanceof Unreached) return 'The sandbox does not answer.'
+  const message = error instanceof Error ? error.message : String(error)
+  const sentence = message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
+}
+
+/** The seconds after which a refused request may be repeated. */
+export const retryAfterOf = (error: unknown): number | undefined =>
+  error instanceof Refusal ? error.detail.retryAfter : undefined

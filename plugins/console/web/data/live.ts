@@ -1,0 +1,184 @@
+import { computed, signal } from '@preact/signals-core'
+import { Refusal } from '../../../../sdk/refusal.js'
+import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
+import { askDaemon, sessionEnds } from './api.js'
+import { dropQueries, refetch } from './queries.js'
+import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
+import { person, renewSession, signIn } from './session.js'
+
+/** How the page stands to the daemon. */
+export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'starting'
+
+export const connection = signal<ConnectionState>('connecting')
+export const fleet = signal<FleetState>(NO_FLEET)
+export const attention = signal<AttentionEvent | undefined>(undefined)
+export const present = signal<readonly PresenceUser[]>([])
+export const hello = signal<HelloEvent | undefined>(undefined)
+/** The daemon runs other code than when the page was loaded. */
+export const updated = signal(false)
+/** When the last event came. */
+export const heardAt = signal(0)
+/** Operation ids of the calls that the daemon serves. */
+export const served = computed(() => new Set(hello.value?.routes ?? []))
+
+const FIRST = 1_000
+const MOST = 15_000
+const RENEW = 6 * 60 * 60_000
+const clientId = crypto.getRandomValues(new Uint32Array(4)).join('-')
+
+type TabMessage =
+  | { readonly kind: 'event'; readonly event: SystemEvent }
+  | { readonly kind: 'state'; readonly state: ConnectionState }
+  | { readonly kind: 'joined' }
+
+const greet = (event: HelloEvent): void => {
+  const before = hello.value
+  hello.value = event
+  person.value = { ...person.value, email: event.me.actor, ...event.me }
+  connection.value = event.boot.ready ? 'connected' : 'starting'
+  if (!before) return
+  if (before.build !== event.build) updated.value = true
+  if (before.workspaceId !== event.workspaceId) {
+    fleet.value = NO_FLEET
+    return dropQueries()
+  }
+  if (event.resumed) return
+  if (before.epoch !== event.epoch) {
+    fleet.value = NO_FLEET
+    return refetch('all')
+  }
+  const changed = Object.entries(event.versions).filter(([domain, version]) => before.versions[domain] !== version)
+  refetch(new Set(changed.map(([domain]) => domain)))
+}
+
+/** Takes in one event of the sandbox; kinds that the page does not know change nothing. */
+export const heard = (event: SystemEvent): void => {
+  heardAt.value = Date.now()
+  if (connection.peek() !== 'starting') connection.value = 'connected'
+  switch (event.kind) {
+    case 'hello':
+      return greet(event)
+    case 'boot':
+      connection.value = event.ready ? 'connected' : 'starting'
+      return
+    case 'agents':
+    case 'agent':
+      fleet.value = fleetAfter(fleet.value, event)
+      return
+    case 'attention':
+      attention.value = event
+      return
+    case 'presence':
+      present.value = event.users
+      return
+    case 'runtimeChanged':
+      if (hello.value) hello.value = { ...hello.value, versions: { ...hello.value.versions, ...event.versions } }
+      return refetch(new Set(event.domains))
+    default:
+  }
+}
+
+const tabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('sandbox.events') : undefined
+
+const tell = (message: TabMessage): void => tabs?.postMessage(message)
+
+const stateIs = (state: ConnectionState): void => {
+  connection.value = state
+  tell({ kind: 'state', state })
+}
+
+/** Wakes the wait before the next attempt. */
+let wake: (() => void) | undefined
+
+const pause = (ms: number): Promise<void> =>
+  new Promise(resolve => {
+    const timer = setTimeout(resolve, ms)
+    wake = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+  })
+
+/** Snapshots for tabs that open later: what this tab would hear at the beginning of a stream. */
+const snapshots = (): SystemEvent[] => [
+  ...(hello.value ? [hello.value] : []),
+  { kind: 'agents', agents: [...fleet.value.cards.values()], rev: Math.max(0, fleet.value.rev) },
+  ...(attention.value ? [attention.value] : []),
+  { kind: 'presence', users: [...present.value] },
+]
+
+const lead = async (signal: AbortSignal): Promise<void> => {
+  const answer = ({ data }: MessageEvent<TabMessage>) => {
+    if (data.kind === 'joined' && hello.value) for (const event of snapshots()) tell({ kind: 'event', event })
+  }
+  tabs?.addEventListener('message', answer)
+  let delay = FIRST
+  while (!signal.aborted) {
+    try {
+      const events = await askDaemon('GET /events', { clientId, roster: 'delta' }, signal)
+      for await (const event of events) {
+        delay = FIRST
+        heard(event)
+        tell({ kind: 'event', event })
+        if (event.kind === 'resync' && event.reason === 'access') break
+      }
+    } catch (error) {
+      if (signal.aborted) break
+      if (error instanceof Refusal && error.reason === 'unauthenticated') sessionEnds.value += 1
+    }
+    if (signal.aborted) break
+    stateIs('reconnecting')
+    await pause(delay * (1 + Math.random() / 4))
+    delay = Math.min(delay * 2, MOST)
+  }
+  tabs?.removeEventListener('message', answer)
+}
+
+/** Reads the events of the sandbox in one tab, which passes them on to the others. */
+const follow = async (signal: AbortSignal): Promise<void> => {
+  if (!navigator.locks || !tabs) return lead(signal)
+  tell({ kind: 'joined' })
+  const listen = ({ data }: MessageEvent<TabMessage>) => {
+    if (data.kind === 'event') heard(data.event)
+    if (data.kind === 'state') connection.value = data.state
+  }
+  tabs.addEventListener('message', listen)
+  await navigator.locks
+    .request('sandbox.events', { signal }, () => {
+      tabs.removeEventListener('message', listen)
+      return lead(signal)
+    })
+    .catch(() => {})
+  tabs.removeEventListener('message', listen)
+}
+
+/** Follows the sandbox while a person is signed in. */
+export const watchEvents = (): void => {
+  let following: AbortController | undefined
+  signIn.subscribe(({ kind }) => {
+    if (kind === 'in' && !following) {
+      following = new AbortController()
+      void follow(following.signal)
+    }
+    if (kind !== 'in' && following) {
+      following.abort()
+      following = undefined
+      hello.value = undefined
+      fleet.value = NO_FLEET
+      connection.value = 'connecting'
+      dropQueries()
+    }
+  })
+  const retry = () => wake?.()
+  addEventListener('online', retry)
+  addEventListener('offline', () => {
+    connection.value = 'reconnecting'
+  })
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retry())
+  let renewedAt = Date.now()
+  setInterval(() => {
+    if (signIn.value.kind !== 'in' || Date.now() - renewedAt < RENEW) return
+    renewedAt = Date.now()
+    void renewSession().catch(() => {})
+  }, 60_000)
+}

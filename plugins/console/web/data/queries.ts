@@ -1,0 +1,94 @@
+import { signal, type Signal } from '@preact/signals-core'
+
+/** An answer of the daemon as a page shows it. */
+export interface QueryState<T> {
+  readonly data?: T
+  readonly error?: unknown
+  /** When the data came; it is older than a change when `stale`. */
+  readonly at?: number
+  readonly stale: boolean
+}
+
+interface Entry {
+  readonly state: Signal<QueryState<unknown>>
+  readonly domains: ReadonlySet<string>
+  readonly read: () => Promise<unknown>
+  watchers: number
+  reading: boolean
+  again: boolean
+}
+
+const entries = new Map<string, Entry>()
+/** Entries that nobody watches are kept for going back to a page. */
+const KEPT = 50
+
+const read = async (entry: Entry): Promise<void> => {
+  if (entry.reading) {
+    entry.again = true
+    return
+  }
+  entry.reading = true
+  do {
+    entry.again = false
+    try {
+      entry.state.value = { data: await entry.read(), at: Date.now(), stale: false }
+    } catch (error) {
+      entry.state.value = { ...entry.state.value, error, stale: true }
+    }
+  } while (entry.again)
+  entry.reading = false
+}
+
+const trim = (): void => {
+  const idle = [...entries].filter(([, { watchers }]) => watchers === 0)
+  for (const [key] of idle.slice(0, Math.max(0, idle.length - KEPT))) entries.delete(key)
+}
+
+/**
+ * Watches an answer: it is read now, and again when one of its domains changes.
+ *
+ * @returns What ends the watching.
+ */
+export const watchQuery = <T>(
+  key: string,
+  domains: readonly string[],
+  reader: () => Promise<T>,
+): { readonly state: Signal<QueryState<T>>; readonly stop: () => void } => {
+  const entry = entries.get(key) ?? {
+    state: signal<QueryState<unknown>>({ stale: true }),
+    domains: new Set(domains),
+    read: reader,
+    watchers: 0,
+    reading: false,
+    again: false,
+  }
+  entries.delete(key)
+  entries.set(key, entry)
+  entry.watchers += 1
+  void read(entry)
+  return {
+    state: entry.state as Signal<QueryState<T>>,
+    stop: () => {
+      entry.watchers -= 1
+      trim()
+    },
+  }
+}
+
+/** Reads again what is watched of these domains; the rest is read when it is shown next. */
+export const refetch = (domains: ReadonlySet<string> | 'all'): void => {
+  for (const entry of entries.values()) {
+    if (domains !== 'all' && ![...entry.domains].some(domain => domains.has(domain))) continue
+    entry.state.value = { ...entry.state.peek(), stale: true }
+    if (entry.watchers > 0) void read(entry)
+  }
+}
+
+/** Forgets every answer. */
+export const dropQueries = (): void => {
+  for (const [key, entry] of entries) {
+    entry.state.value = { stale: true }
+    if (entry.watchers === 0) entries.delete(key)
+    else void read(entry)
+  }
+}

@@ -1,0 +1,178 @@
+import { signal, type Signal } from '@preact/signals-core'
+import { Refusal } from '../../../../sdk/refusal.js'
+import type { AttachData } from '../../../agent/contract.js'
+import { rowsOfMessage } from '../run/record-rows.js'
+import { RunRows, type RunRow, type RunStanding } from '../run/rows.js'
+import { askDaemon } from './api.js'
+
+const PAGE = 50
+/** A run with more frames is attached so many before its end. */
+const LONG = 5_000
+const TAIL = 3_000
+
+/** What a page shows of a conversation. */
+export interface FeedState {
+  readonly rows: readonly RunRow[]
+  readonly standing: RunStanding
+  /** A run is attached. */
+  readonly live: boolean
+  /** Rows of the record that come before. */
+  readonly earlier: number
+  /** Frames of the live run that were left out. */
+  readonly skipped: number
+  readonly loaded: boolean
+  readonly error?: unknown
+}
+
+const NOTHING: RunStanding = { todos: [], commands: [] }
+
+/** The record of a conversation, followed by its live run: rows change at most once per frame of the screen. */
+export class RunFeed {
+  readonly state: Signal<FeedState> = signal<FeedState>({
+    ...{ rows: [], standing: NOTHING, live: false, earlier: 0, skipped: 0, loaded: false },
+  })
+  readonly #id: string
+  readonly #closed = new AbortController()
+  #record: readonly RunRow[] = []
+  #first = 0
+  #runs: RunRows[] = []
+  #attached: string | undefined
+  #whole = false
+  #live = false
+  #skipped = 0
+  #planned = false
+  #costly = false
+  #reading = false
+
+  constructor(id: string) {
+    this.#id = id
+  }
+
+  /** Reads the end of the record. */
+  async open(): Promise<void> {
+    try {
+      const { messages, total } = await askDaemon('GET /agents/{id}/transcript', { id: this.#id, limit: PAGE })
+      this.#record = messages.flatMap(rowsOfMessage)
+      this.#first = messages[0]?.index ?? total
+      this.#runs = []
+      this.#publish({ loaded: true })
+    } catch (error) {
+      this.state.value = { ...this.state.value, error, loaded: true }
+    }
+  }
+
+  /** Reads the messages before those that are shown. */
+  async earlier(): Promise<void> {
+    if (this.#reading || this.#first === 0) return
+    this.#reading = true
+    try {
+      const { messages } = await askDaemon('GET /agents/{id}/transcript', {
+        ...{ id: this.#id, limit: PAGE, before: this.#first },
+      })
+      this.#record = [...messages.flatMap(rowsOfMessage), ...this.#record]
+      this.#first = messages[0]?.index ?? 0
+      this.#publish()
+    } finally {
+      this.#reading = false
+    }
+  }
+
+  /** Attaches to a run, unless that is done already. */
+  async follow(run: string): Promise<void> {
+    if (this.#attached === run || this.#closed.signal.aborted) return
+    this.#attached = run
+    this.#live = true
+    try {
+      await this.#read(run, 0)
+    } catch (error) {
+      if (this.#closed.signal.aborted) return
+      this.#attached = undefined
+      if (!(error instanceof Refusal && error.reason === 'not-found')) this.state.value = { ...this.state.value, error }
+    }
+    this.#live = false
+    this.#publish()
+  }
+
+  /** Attaches to the live run from its beginning. */
+  async whole(): Promise<void> {
+    this.#whole = true
+    const run = this.#attached
+    this.#attached = undefined
+    this.#runs = this.#runs.slice(0, -1)
+    this.#skipped = 0
+    if (run !== undefined) await this.follow(run)
+  }
+
+  close(): void {
+    this.#closed.abort()
+  }
+
+  async #read(run: string, after: number): Promise<void> {
+    const closed = this.#closed.signal
+    const attempt = new AbortController()
+    const stop = () => attempt.abort()
+    closed.addEventListener('abort', stop)
+    let rows: RunRows | undefined
+    let next: string | undefined
+    let again = 0
+    const events: AsyncIterable<AttachData> = await askDaemon(
+      'POST /agent/attach',
+      { conversationId: this.#id, run, ...(after > 0 && { after }) },
+      attempt.signal,
+    )
+    for await (const event of events) {
+      if (this.#attached !== run) break
+      if (event.kind === 'attached') {
+        if (after === 0 && !this.#whole && event.seq > LONG) {
+          again = event.seq - TAIL
+          break
+        }
+        this.#attached = event.run
+        rows = new RunRows(event.run, { text: event.prompt, sentAt: event.startedAt })
+        rows.startAfter(after)
+        this.#skipped = after
+        this.#runs = [...this.#runs, rows]
+        this.#plan()
+      } else if (event.kind === 'frame') {
+        if (rows?.add(event.seq, event.event)) this.#plan()
+      } else next = event.next
+    }
+    closed.removeEventListener('abort', stop)
+    attempt.abort()
+    if (again > 0) return this.#read(run, again)
+    if (next !== undefined && this.#attached === run) {
+      this.#attached = undefined
+      await this.follow(next)
+    }
+  }
+
+  /** Publishes with the next frame of the screen, or 50 ms later after a costly one. */
+  #plan(): void {
+    if (this.#planned) return
+    this.#planned = true
+    const run = () => {
+      this.#planned = false
+      const began = performance.now()
+      this.#publish()
+      requestAnimationFrame(() => {
+        this.#costly = performance.now() - began > 8
+      })
+    }
+    if (this.#costly) setTimeout(run, 50)
+    else requestAnimationFrame(run)
+  }
+
+  #publish(change: Partial<FeedState> = {}): void {
+    if (this.#closed.signal.aborted) return
+    const { error: _, ...before } = this.state.value
+    this.state.value = {
+      ...before,
+      rows: this.#runs.length ? [...this.#record, ...this.#runs.flatMap(({ rows }) => rows)] : this.#record,
+      standing: this.#runs.at(-1)?.standing ?? NOTHING,
+      live: this.#live,
+      earlier: this.#first,
+      skipped: this.#skipped,
+      ...change,
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import '@preact/signals'
+import { render } from 'preact'
+import { beginSession, signIn, watchSession } from './data/session.js'
+import { watchEvents } from './data/live.js'
+import { watchPlace } from './data/route.js'
+import { watchTheme } from './data/theme.js'
+import { Shell } from './ui/shell.js'
+import { SignInPage } from './ui/sign-in.js'
+
+const App = () => {
+  const state = signIn.value
+  if (state.kind === 'checking')
+    return (
+      <main class="plain">
+        <h1 class="visually-hidden">Sandbox</h1>
+      </main>
+    )
+  if (state.kind === 'out') return <SignInPage message={state.message} codes={state.codes} options={state.options} />
+  return <Shell />
+}
+
+watchTheme()
+watchSession()
+watchPlace()
+watchEvents()
+render(<App />, document.getElementById('app')!)
+void beginSession()

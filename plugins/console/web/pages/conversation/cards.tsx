@@ -1,0 +1,358 @@
+import { useSignal } from '@preact/signals'
+import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '../../../../agent/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { person } from '../../data/session.js'
+import type { CardRow } from '../../run/rows.js'
+import { useAction, type ActionState } from '../../ui/action.js'
+import { usdTextOf, visibleText } from '../../ui/format.js'
+import { Markdown } from '../../ui/markdown.js'
+import { reaches } from '../registry.js'
+
+const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
+  const who = by ? ` by ${by}` : ''
+  if (!reply) return <p class="quiet">Nobody answered.</p>
+  switch (reply.kind) {
+    case 'plan':
+      return (
+        <p>
+          {reply.approve ? 'Approved' : 'Not approved'}
+          {who}
+          {reply.feedback && `: ${visibleText(reply.feedback)}`}
+        </p>
+      )
+    case 'question':
+      return (
+        <p>
+          {reply.cancelled
+            ? `Cancelled${who}`
+            : `Answered${who}: ${visibleText(
+                Object.values(reply.answers ?? {})
+                  .flat()
+                  .join(', ') || 'skipped',
+              )}`}
+        </p>
+      )
+    case 'permission':
+      return (
+        <p>
+          {{ once: 'Allowed once', always: 'Allowed always', deny: 'Denied' }[reply.decision]}
+          {who}
+          {reply.feedback && `: ${visibleText(reply.feedback)}`}
+        </p>
+      )
+    case 'capability_offer':
+      return <p>{(reply.connect ? 'Connected' : 'Not connected') + who}</p>
+    default:
+      return <p>{(reply.approve ? 'Approved' : 'Not approved') + who}</p>
+  }
+}
+
+interface AnswerProps<C extends Card> {
+  readonly card: C
+  readonly action: ActionState
+  readonly answer: (reply: CardReply) => void
+}
+
+const OneQuestion = ({
+  question,
+  chosen,
+  choose,
+}: {
+  question: Question
+  chosen: readonly string[]
+  choose: (labels: readonly string[]) => void
+}) => {
+  const { options, multiSelect, header } = question
+  const labels = new Set(options.map(({ label }) => label))
+  const own = chosen.find(label => !labels.has(label)) ?? ''
+  const pick = (label: string, on: boolean) =>
+    choose(multiSelect ? [...chosen.filter(one => one !== label), ...(on ? [label] : [])] : [label])
+  return (
+    <fieldset class="question">
+      <legend>{visibleText(question.question)}</legend>
+      {options.map(({ label, description, preview }) => (
+        <label key={label} class="option">
+          <input
+            type={multiSelect ? 'checkbox' : 'radio'}
+            name={question.question}
+            checked={chosen.includes(label)}
+            onChange={event => pick(label, event.currentTarget.checked)}
+          />
+          <span>
+            <strong>{visibleText(label)}</strong>
+            {description && <span class="quiet"> {visibleText(description)}</span>}
+            {preview && <pre class="code">{visibleText(preview)}</pre>}
+          </span>
+        </label>
+      ))}
+      <label class="field">
+        <span class="small quiet">In your own words</span>
+        <input
+          aria-label={`In your own words: ${header}`}
+          value={own}
+          onInput={event => {
+            const words = event.currentTarget.value
+            const kept = multiSelect ? chosen.filter(label => labels.has(label)) : []
+            choose(words ? [...kept, words] : kept)
+          }}
+        />
+      </label>
+    </fieldset>
+  )
+}
+
+const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
+  const chosen = useSignal<{ readonly [question: string]: readonly string[] }>({})
+  const { requestId, questions } = card
+  const send = () => {
+    const answers = Object.fromEntries(
+      questions.flatMap(({ question, multiSelect }) => {
+        const labels = chosen.value[question] ?? []
+        return labels.length ? [[question, multiSelect ? [...labels] : labels[0]!] as const] : []
+      }),
+    )
+    answer({ kind: 'question', requestId, answers })
+  }
+  return (
+    <div class="stack">
+      {questions.map(question => (
+        <OneQuestion
+          key={question.question}
+          question={question}
+          chosen={chosen.value[question.question] ?? []}
+          choose={labels => {
+            chosen.value = { ...chosen.value, [question.question]: labels }
+          }}
+        />
+      ))}
+      <div class="card-actions">
+        <button
+          class="button primary"
+          type="button"
+          disabled={action.busy || !Object.values(chosen.value).some(labels => labels.length)}
+          onClick={send}
+        >
+          Answer
+        </button>
+        <button
+          class="button"
+          type="button"
+          disabled={action.busy}
+          onClick={() => answer({ kind: 'question', requestId, answers: {} })}
+        >
+          Skip
+        </button>
+        <button
+          class="button apart-button"
+          type="button"
+          disabled={action.busy}
+          onClick={() => answer({ kind: 'question', requestId, cancelled: true })}
+        >
+          Cancel the turn
+        </button>
+      </div>
+    </div>
+  )
+}
+
+const Feedback = ({ label, value, set }: { label: string; value: string; set: (text: string) => void }) => (
+  <label class="field">
+    <span class="small quiet">{label}</span>
+    <input value={value} onInput={event => set(event.currentTarget.value)} />
+  </label>
+)
+
+const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
+  const words = useSignal('')
+  const { requestId, toolName, displayName, title, description, reason, path, alwaysLabel } = card
+  const decide = (decision: 'once' | 'always' | 'deny') =>
+    answer({ kind: 'permission', requestId, decision, ...(words.value && { feedback: words.value }) })
+  return (
+    <div class="stack">
+      <p>
+        <strong>{visibleText(title ?? displayName ?? toolName)}</strong>
+      </p>
+      {description && (
+        <pre class="code whole" tabIndex={0}>
+          {visibleText(description)}
+        </pre>
+      )}
+      {path && <p class="mono">{visibleText(path)}</p>}
+      {reason && <p class="quiet">{visibleText(reason)}</p>}
+      <Feedback
+        label="What the agent is told (optional)"
+        value={words.value}
+        set={text => {
+          words.value = text
+        }}
+      />
+      <div class="card-actions">
+        <button class="button primary" type="button" disabled={action.busy} onClick={() => decide('once')}>
+          Allow once
+        </button>
+        {alwaysLabel && (
+          <button class="button" type="button" disabled={action.busy} onClick={() => decide('always')}>
+            Always allow {visibleText(alwaysLabel)}
+          </button>
+        )}
+        <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => decide('deny')}>
+          Deny
+        </button>
+      </div>
+    </div>
+  )
+}
+
+const Facts = ({ facts }: { facts: readonly (readonly [string, string | undefined])[] }) => (
+  <dl class="facts">
+    {facts.map(
+      ([name, value]) =>
+        value && (
+          <div key={name}>
+            <dt class="quiet">{name}</dt>
+            <dd>{visibleText(value)}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+)
+
+const offerFacts = (card: Card): readonly (readonly [string, string | undefined])[] => {
+  if (card.kind === 'service_offer') {
+    const { name, publisher, description, creditsPerRun, credits, request, why } = card.offer
+    const left = credits && `${credits.remaining} of ${credits.allowance}`
+    return [
+      ['Service', `${name} (${publisher})`],
+      ['What it does', description],
+      ['Cost', `${creditsPerRun} credits`],
+      ['Credits left', left],
+      ['Request', request],
+      ['Why', why],
+    ]
+  }
+  if (card.kind === 'capability_offer')
+    return [
+      ['Connect', `${card.offer.name} (${card.offer.card})`],
+      ['Why', card.offer.why],
+    ]
+  if (card.kind !== 'payment_offer') return []
+  const { amountUsd, url, description, payTo, network, assetName, asset, spentTodayUsd, dailyCapUsd, why } = card.offer
+  return [
+    ['Amount', usdTextOf(Number(amountUsd))],
+    ['For', description],
+    ['Address', url],
+    ['Paid to', payTo],
+    ['With', `${assetName} (${asset}) on ${network}`],
+    ['Spent today', `${usdTextOf(Number(spentTodayUsd))} of ${usdTextOf(Number(dailyCapUsd))}`],
+    ['Why', why],
+  ]
+}
+
+const YES = {
+  service_offer: 'Run it once',
+  capability_offer: 'Connect',
+  payment_offer: 'Pay once',
+  plan: 'Approve the plan',
+}
+
+const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCard | PermissionCard>>) => {
+  const words = useSignal('')
+  const { requestId, kind } = card
+  const decide = (yes: boolean) =>
+    answer(
+      kind === 'capability_offer'
+        ? { kind, requestId, connect: yes }
+        : kind === 'plan'
+          ? { kind, requestId, approve: yes, ...(words.value && { feedback: words.value }) }
+          : { kind, requestId, approve: yes },
+    )
+  const may = kind === 'plan' || reaches(person.value?.role, 'maintainer')
+  return (
+    <div class="stack">
+      {card.kind === 'plan' ? <Markdown text={card.text} /> : <Facts facts={offerFacts(card)} />}
+      {kind === 'plan' && (
+        <Feedback
+          label="What the agent is told (optional)"
+          value={words.value}
+          set={text => {
+            words.value = text
+          }}
+        />
+      )}
+      {may ? (
+        <div class="card-actions">
+          <button class="button primary" type="button" disabled={action.busy} onClick={() => decide(true)}>
+            {YES[kind]}
+          </button>
+          <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => decide(false)}>
+            {kind === 'plan' ? 'Not yet' : 'Decline'}
+          </button>
+        </div>
+      ) : (
+        <p class="quiet">A maintainer answers this.</p>
+      )}
+    </div>
+  )
+}
+
+const NAMES: { readonly [kind in Card['kind']]: string } = {
+  plan: 'Plan',
+  question: 'Question',
+  permission: 'Permission',
+  service_offer: 'Service',
+  capability_offer: 'Connection',
+  payment_offer: 'Payment',
+}
+
+const Asked = ({ card }: { card: Card }) => {
+  if (card.kind === 'plan') return <Markdown text={card.text} />
+  if (card.kind === 'question') return <p>{visibleText(card.questions.map(({ question }) => question).join(' · '))}</p>
+  if (card.kind !== 'permission') return <Facts facts={offerFacts(card)} />
+  const { title, displayName, toolName, description } = card
+  return (
+    <>
+      <p>{visibleText(title ?? displayName ?? toolName)}</p>
+      {description && <pre class="code whole">{visibleText(description)}</pre>}
+    </>
+  )
+}
+
+/** A card that waits, with its answers. */
+export const OpenCardView = ({ card }: { card: Card }) => {
+  const action = useAction()
+  const answer = (reply: CardReply) => void action.run(() => askDaemon('POST /agent/reply', reply))
+  const props = { action, answer }
+  return (
+    <section class="card open" aria-label={NAMES[card.kind] ?? card.kind}>
+      <h2>{NAMES[card.kind] ?? card.kind}</h2>
+      {!reaches(person.value?.role, 'collaborator') ? (
+        <Asked card={card} />
+      ) : card.kind === 'question' ? (
+        <Questions card={card} {...props} />
+      ) : card.kind === 'permission' ? (
+        <Permission card={card} {...props} />
+      ) : (
+        <Decision card={card} {...props} />
+      )}
+      {action.fault && (
+        <p class="notice bad" role="alert">
+          {action.fault}
+        </p>
+      )}
+    </section>
+  )
+}
+
+/** A card in the transcript; an open one is answered above the composer. */
+export const CardView = ({ row }: { row: CardRow }) => (
+  <section class="card" aria-label={NAMES[row.card.kind] ?? row.card.kind}>
+    <h2>{NAMES[row.card.kind] ?? row.card.kind}</h2>
+    <Asked card={row.card} />
+    {row.open ? <p class="tag warn">Waits for an answer</p> : <ReplyText reply={row.reply} by={row.by} />}
+    {row.events.map((event, at) => (
+      <p key={at} class="quiet">
+        {visibleText(event)}
+      </p>
+    ))}
+  </section>
+)

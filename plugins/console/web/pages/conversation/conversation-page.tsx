@@ -1,0 +1,266 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { AgentCard } from '../../../../agents/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { fleet } from '../../data/live.js'
+import { turnIsLive } from '../../data/roster.js'
+import { fragmentOf, goTo } from '../../data/route.js'
+import { RunFeed } from '../../data/run-feed.js'
+import { person } from '../../data/session.js'
+import type { RunRow } from '../../run/rows.js'
+import { useAction, type ActionState } from '../../ui/action.js'
+import { DiffCounts } from '../fleet/fleet-row.js'
+import { countText, usdTextOf, visibleName } from '../../ui/format.js'
+import { Icon } from '../../ui/icons.js'
+import { VirtualList, type ListControl } from '../../ui/list.js'
+import { lazyView } from '../../ui/lazy.js'
+import { useQuery } from '../../ui/query.js'
+import { cardTitle, StatusTag } from '../../ui/status.js'
+import { reaches, type PageProps } from '../registry.js'
+import { OpenCardView } from './cards.js'
+import { Composer } from './composer.js'
+import { FindBar } from './find-bar.js'
+import { QueuePane } from './queue-pane.js'
+import { RowView, type RowActions } from './rows.js'
+
+const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
+  user: 96,
+  prose: 120,
+  thinking: 44,
+  tool: 44,
+  card: 140,
+  line: 36,
+}
+
+/** The card of a conversation: from the board, or read where it is archived. */
+const useAgent = (id: string): AgentCard | undefined => {
+  const live = fleet.value.cards.get(id)
+  const { data } = useQuery(`agent ${id}`, [], async () =>
+    fleet.peek().cards.has(id) ? undefined : askDaemon('GET /agents/{id}', { id }),
+  )
+  return live ?? data
+}
+
+const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string; action: ActionState }) => {
+  const mayWork = reaches(person.value?.role, 'collaborator')
+  const title = visibleName(agent ? cardTitle(agent) : id)
+  return (
+    <header class="page-head">
+      <a class="button plainly back" href={fragmentOf('fleet')} aria-label="Back to the fleet">
+        <Icon name="back" />
+      </a>
+      <h1 class="grow one-line" dir="auto">
+        {title}
+      </h1>
+      {agent && <StatusTag status={agent.status} />}
+      {mayWork && agent && turnIsLive(agent) && (
+        <button
+          class="button"
+          type="button"
+          disabled={action.busy}
+          onClick={() => void action.run(() => askDaemon('POST /agent/stop', { conversationId: id }))}
+        >
+          Stop
+        </button>
+      )}
+      {mayWork && agent && !turnIsLive(agent) && agent.archivedAt === undefined && (
+        <button
+          class="button"
+          type="button"
+          disabled={action.busy}
+          onClick={() =>
+            void action.run(async () => {
+              const { failed } = await askDaemon('POST /agents/archive', { ids: [id] })
+              if (failed?.[0]) throw new Error(failed[0].message)
+              goTo('fleet')
+            })
+          }
+        >
+          Archive
+        </button>
+      )}
+      {agent?.branch && (
+        <a class="button" href={fragmentOf('c', id, 'changes')}>
+          Changes <DiffCounts diff={agent.diff} />
+        </a>
+      )}
+    </header>
+  )
+}
+
+const StatusBar = ({ feed, agent }: { feed: RunFeed; agent: AgentCard | undefined }) => {
+  const { standing } = feed.state.value
+  const { model, provider, usage, context, note } = standing
+  const cost = usage?.costUsd ?? agent?.costUsd
+  const words = [
+    [...new Set([provider ?? agent?.provider, model ?? agent?.model])].filter(Boolean).join(' · '),
+    cost !== undefined && cost > 0 ? usdTextOf(cost) : '',
+    context && context.contextWindow > 0
+      ? `${Math.round((100 * context.tokens) / context.contextWindow)} % of the context`
+      : '',
+    note ?? '',
+  ].filter(Boolean)
+  return words.length ? <p class="status-bar small quiet">{words.join(' — ')}</p> : null
+}
+
+const TODO_SIGNS = { pending: '○', in_progress: '◐', completed: '●' } as const
+
+const Todos = ({ feed }: { feed: RunFeed }) => {
+  const { todos } = feed.state.value.standing
+  if (!todos.length) return null
+  const done = todos.filter(({ status }) => status === 'completed').length
+  return (
+    <details class="todos">
+      <summary>
+        Plan: {countText(done)} of {countText(todos.length)} done
+      </summary>
+      <ul>
+        {todos.map(({ content, status }) => (
+          <li key={content}>
+            <span aria-hidden="true">{TODO_SIGNS[status] ?? '○'}</span> {visibleName(content)}
+            <span class="visually-hidden"> ({status})</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+const useFeed = (id: string, run: string | undefined, live: boolean): RunFeed => {
+  const feed = useMemo(() => new RunFeed(id), [id])
+  useEffect(() => {
+    void feed.open().then(() => {
+      if (live && run) void feed.follow(run)
+    })
+    return () => feed.close()
+  }, [feed])
+  useEffect(() => {
+    if (live && run && feed.state.value.loaded && document.visibilityState === 'visible') void feed.follow(run)
+  }, [feed, run, live])
+  return feed
+}
+
+/** One conversation: what was said and done, what it asks, and what to say next. */
+const Conversation = ({ id }: { id: string }) => {
+  const agent = useAgent(id)
+  const feed = useFeed(id, agent?.run, agent !== undefined && turnIsLive(agent))
+  const action = useAction()
+  const finding = useSignal(false)
+  const control = useRef<ListControl>(undefined)
+  const state = feed.state.value
+  const mayWork = reaches(person.value?.role, 'collaborator')
+  const { rows, loaded, error, earlier, skipped } = state
+  const cards = useQuery(`cards ${id} ${agent?.cards?.map(({ requestId }) => requestId).join() ?? ''}`, [], async () =>
+    agent?.cards?.length ? (await askDaemon('GET /agent/cards', { conversationId: id })).cards : [],
+  )
+  const open = (cards.data ?? []).filter(({ card }) =>
+    agent?.cards?.some(({ requestId }) => requestId === card.requestId),
+  )
+  const actions = useMemo<RowActions>(
+    () => ({
+      rewind: index =>
+        void action.run(async () => {
+          await askDaemon('POST /agent/rewind', { conversationId: id, index })
+          await feed.open()
+        }),
+      fork: keep => goTo('new', id, String(keep)),
+    }),
+    [id],
+  )
+  useEffect(() => {
+    void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
+    const key = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === 'f') {
+        event.preventDefault()
+        finding.value = true
+      }
+    }
+    addEventListener('keydown', key)
+    return () => removeEventListener('keydown', key)
+  }, [id])
+  return (
+    <>
+      <Head agent={agent} id={id} action={action} />
+      {finding.value && (
+        <FindBar
+          feed={feed}
+          show={at => control.current?.toIndex(at)}
+          close={() => {
+            finding.value = false
+          }}
+        />
+      )}
+      <main class="conversation">
+        {action.fault && (
+          <p class="notice bad" role="alert">
+            {action.fault}
+          </p>
+        )}
+        {Boolean(error) && (
+          <p class="notice bad">The conversation could not be read: {String((error as Error).message)}</p>
+        )}
+        {(earlier > 0 || skipped > 0) && (
+          <p class="earlier small quiet">
+            {skipped > 0 ? (
+              <button class="link" type="button" onClick={() => void feed.whole()}>
+                Load {countText(skipped)} earlier steps of this run
+              </button>
+            ) : (
+              <button class="link" type="button" onClick={() => void feed.earlier()}>
+                Load earlier messages
+              </button>
+            )}
+          </p>
+        )}
+        {loaded ? (
+          <VirtualList
+            class="transcript"
+            label="Transcript"
+            followsEnd
+            items={rows}
+            keyOf={row => row.key}
+            estimate={row => ESTIMATES[row.type]}
+            onStart={() => void feed.earlier()}
+            control={given => {
+              control.current = given
+            }}
+            render={row => (
+              <div class="transcript-row">
+                <RowView row={row} actions={mayWork ? actions : undefined} />
+              </div>
+            )}
+          />
+        ) : (
+          <div class="list-box" aria-busy="true" />
+        )}
+        <div class="dock">
+          <Todos feed={feed} />
+          <div aria-live="polite">
+            {open.map(({ card }) => (
+              <OpenCardView key={card.requestId} card={card} />
+            ))}
+          </div>
+          {agent?.waiting !== undefined && (
+            <QueuePane id={id} waiting={agent.waiting} paused={agent.queuePaused === true} />
+          )}
+          {mayWork && (
+            <Composer id={id} live={agent !== undefined && turnIsLive(agent)} commands={state.standing.commands} />
+          )}
+          <StatusBar feed={feed} agent={agent} />
+        </div>
+      </main>
+    </>
+  )
+}
+
+const Changes = lazyView(async () => (await import('../review/review-page.js')).ReviewPage)
+
+/** The page of one conversation, or of its changes. */
+export const ConversationPage = ({ rest }: PageProps) => {
+  const [id = '', part, ...more] = rest
+  return part === 'changes' ? <ChangesOf key={id} id={id} rest={more} /> : <Conversation key={id} id={id} />
+}
+
+const ChangesOf = ({ id, rest }: { id: string; rest: readonly string[] }) => (
+  <Changes id={id} agent={useAgent(id)} rest={rest} />
+)

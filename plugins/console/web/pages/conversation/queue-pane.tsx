@@ -1,0 +1,71 @@
+import { askDaemon } from '../../data/api.js'
+import { draftOf, keepDraft } from '../../data/drafts.js'
+import { person } from '../../data/session.js'
+import { useAction } from '../../ui/action.js'
+import { visibleText } from '../../ui/format.js'
+import { useQuery } from '../../ui/query.js'
+import { reaches } from '../registry.js'
+
+/** The messages that wait for the conversation to be free. */
+export const QueuePane = ({ id, waiting, paused }: { id: string; waiting: number; paused: boolean }) => {
+  const { data } = useQuery(`queue ${id} ${waiting} ${paused}`, [], () => askDaemon('GET /agents/{id}/queue', { id }))
+  const action = useAction()
+  const mayWork = reaches(person.value?.role, 'collaborator')
+  const messages = data?.messages ?? []
+  const ids = messages.map(({ messageId }) => messageId)
+  const order = (messageIds: string[], start = false) =>
+    void action.run(() => askDaemon('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) }))
+  return (
+    <section class="queue" aria-label="Queued messages">
+      <div class="row apart">
+        <h2>
+          {waiting} queued {paused && <span class="tag warn">Paused</span>}
+        </h2>
+        {mayWork && paused && ids.length > 0 && (
+          <button class="button" type="button" disabled={action.busy} onClick={() => order(ids, true)}>
+            Start the first
+          </button>
+        )}
+      </div>
+      <ol>
+        {messages.map(({ messageId, text }, at) => (
+          <li key={messageId} class="row">
+            <span class="grow one-line" dir="auto">
+              {visibleText(text)}
+            </span>
+            {mayWork && at > 0 && (
+              <button
+                class="button plainly"
+                type="button"
+                disabled={action.busy}
+                onClick={() => order([messageId, ...ids.filter(one => one !== messageId)])}
+              >
+                First
+              </button>
+            )}
+            {mayWork && (
+              <button
+                class="button plainly"
+                type="button"
+                disabled={action.busy}
+                onClick={() =>
+                  void action.run(async () => {
+                    const { removed } = await askDaemon('DELETE /agents/{id}/queue/{messageId}', { id, messageId })
+                    keepDraft(id, [draftOf(id), removed.text].filter(Boolean).join('\n'))
+                  })
+                }
+              >
+                Take back
+              </button>
+            )}
+          </li>
+        ))}
+      </ol>
+      {action.fault && (
+        <p class="notice bad" role="alert">
+          {action.fault}
+        </p>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,79 @@
+import { askDaemon } from '../../data/api.js'
+import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
+import { person, signOut } from '../../data/session.js'
+import { useAction } from '../../ui/action.js'
+import { momentOf, visibleName } from '../../ui/format.js'
+import { useQuery } from '../../ui/query.js'
+import type { PageProps } from '../registry.js'
+
+const Sessions = () => {
+  const action = useAction()
+  const { data } = useQuery('sessions', ['sessions'], () => askDaemon('GET /system/sessions'))
+  return (
+    <section class="stack">
+      <h2>Sign-ins</h2>
+      <ul class="plain-list">
+        {data?.sessions.map(({ id, email, device, via, lastSeenAt, current }) => (
+          <li key={id} class="row apart">
+            <span>
+              {visibleName(device ?? via)} <span class="quiet small">{email}</span>
+              <br />
+              <span class="quiet small">Last used {momentOf(lastSeenAt)}</span>
+            </span>
+            {current ? (
+              <span class="tag good">This one</span>
+            ) : (
+              <button
+                class="button"
+                type="button"
+                disabled={action.busy}
+                onClick={() => void action.run(() => askDaemon('POST /system/sessions/revoke', { id }))}
+              >
+                End<span class="visually-hidden"> the sign-in {visibleName(device ?? via)}</span>
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {action.fault && (
+        <p class="notice bad" role="alert">
+          {action.fault}
+        </p>
+      )}
+    </section>
+  )
+}
+
+/** Who the person is here, how the page looks, and where they are signed in. */
+export const MePage = (_: PageProps) => (
+  <>
+    <header class="page-head">
+      <h1>You</h1>
+    </header>
+    <main class="page-body">
+      <div class="stack new-form">
+        <p>
+          {person.value?.name ?? person.value?.email}, <span class="quiet">{person.value?.role}</span>
+          {person.value?.areas && <span class="quiet"> in {person.value.areas.join(', ')}</span>}
+        </p>
+        <label class="field">
+          Theme
+          <select value={theme.value} onChange={event => chooseTheme(event.currentTarget.value as ThemeChoice)}>
+            <option value="system">As the system</option>
+            <option value="light">Light</option>
+            <option value="dark">Dark</option>
+          </select>
+        </label>
+        <Sessions />
+        <div class="row">
+          <button class="button" type="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </div>
+        <p class="small quiet">
+          <a href="/reference">All calls of this sandbox</a>
+        </p>
+      </div>
+    </main>
+  </>
+)

@@ -1,0 +1,192 @@
+import { useSignal } from '@preact/signals'
+import { askDaemon } from '../../data/api.js'
+import { draftOf, keepDraft } from '../../data/drafts.js'
+import { served } from '../../data/live.js'
+import { fragmentOf, goTo } from '../../data/route.js'
+import type { PermissionMode } from '../../../../agent/contract.js'
+import { useAction } from '../../ui/action.js'
+import { Icon } from '../../ui/icons.js'
+import { useQuery } from '../../ui/query.js'
+import type { PageProps } from '../registry.js'
+
+const MODES: readonly (readonly [PermissionMode, string])[] = [
+  ['bypassPermissions', 'Acts without asking'],
+  ['acceptEdits', 'Asks before commands'],
+  ['default', 'Asks before changes and commands'],
+  ['plan', 'Plans first'],
+]
+
+const newConversation = (): string =>
+  `c-${[...crypto.getRandomValues(new Uint32Array(2))].map(one => one.toString(36)).join('')}`
+
+/** What can run a turn, as far as this daemon lists it. */
+const providerChoices = async (): Promise<{ readonly id: string; readonly label: string }[]> => {
+  const [rows, servers] = await Promise.all([
+    served.value.has('providers.list') ? askDaemon('GET /providers') : { providers: [] },
+    served.value.has('endpoints.list') ? askDaemon('GET /endpoints') : { endpoints: [] },
+  ])
+  return [
+    ...rows.providers.map(({ id, label }) => ({ id, label })),
+    ...servers.endpoints.map(({ provider, label }) => ({ id: provider, label })),
+  ]
+}
+
+/** The form that starts a conversation, or forks one at a message: `#/new`, `#/new/ID/KEEP`. */
+export const NewPage = ({ rest }: PageProps) => {
+  const [from, keep] = rest
+  const draft = from ? `new ${from}` : 'new'
+  const prompt = useSignal(draftOf(draft))
+  const title = useSignal('')
+  const isolated = useSignal(true)
+  const mode = useSignal<PermissionMode | ''>('')
+  const startIn = useSignal('')
+  const provider = useSignal('')
+  const files = useSignal<'then' | 'now'>('now')
+  const action = useAction()
+  const { data: providers } = useQuery('choices', ['providers', 'endpoints'], providerChoices)
+  const start = async () => {
+    const conversationId = newConversation()
+    const started = await action.run(() =>
+      askDaemon('POST /agent', {
+        conversationId,
+        prompt: prompt.value,
+        isolated: isolated.value,
+        ...(title.value.trim() && { title: title.value.trim() }),
+        ...(mode.value && { permissionMode: mode.value }),
+        ...(startIn.value.trim() && { startIn: startIn.value.trim() }),
+        ...(provider.value && { agent: provider.value }),
+        ...(from && { forkOf: { conversationId: from, keep: Number(keep), files: files.value } }),
+      }),
+    )
+    if (!started) return
+    keepDraft(draft, '')
+    goTo('c', conversationId)
+  }
+  return (
+    <>
+      <header class="page-head">
+        <a class="button plainly back" href={from ? fragmentOf('c', from) : fragmentOf('fleet')} aria-label="Back">
+          <Icon name="back" />
+        </a>
+        <h1>{from ? 'Fork the conversation' : 'New conversation'}</h1>
+      </header>
+      <main class="page-body">
+        <form
+          class="stack new-form"
+          onSubmit={event => {
+            event.preventDefault()
+            void start()
+          }}
+        >
+          <label class="field">
+            What should the agent do?
+            <textarea
+              required
+              rows={8}
+              dir="auto"
+              value={prompt.value}
+              onInput={event => {
+                prompt.value = event.currentTarget.value
+                keepDraft(draft, prompt.value)
+              }}
+            />
+          </label>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isolated.value}
+              onChange={event => {
+                isolated.value = event.currentTarget.checked
+              }}
+            />
+            Work in a private copy: nothing changes in the workspace until the work is landed
+          </label>
+          {from && (
+            <label class="field">
+              Files
+              <select
+                value={files.value}
+                onChange={event => {
+                  files.value = event.currentTarget.value as 'then' | 'now'
+                }}
+              >
+                <option value="now">As they are now</option>
+                <option value="then">As they were at that message</option>
+              </select>
+            </label>
+          )}
+          <details>
+            <summary>More</summary>
+            <div class="stack more-fields">
+              <label class="field">
+                Title
+                <input
+                  maxLength={80}
+                  value={title.value}
+                  onInput={event => {
+                    title.value = event.currentTarget.value
+                  }}
+                />
+              </label>
+              {providers && providers.length > 1 && (
+                <label class="field">
+                  Provider
+                  <select
+                    value={provider.value}
+                    onChange={event => {
+                      provider.value = event.currentTarget.value
+                    }}
+                  >
+                    <option value="">The default one</option>
+                    {providers.map(({ id, label }) => (
+                      <option key={id} value={id}>
+                        {label}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              )}
+              <label class="field">
+                Permissions
+                <select
+                  value={mode.value}
+                  onChange={event => {
+                    mode.value = event.currentTarget.value as PermissionMode
+                  }}
+                >
+                  <option value="">As usual</option>
+                  {MODES.map(([value, words]) => (
+                    <option key={value} value={value}>
+                      {words}
+                    </option>
+                  ))}
+                </select>
+              </label>
+              <label class="field">
+                Start folder
+                <input
+                  maxLength={200}
+                  placeholder="The root of the workspace"
+                  value={startIn.value}
+                  onInput={event => {
+                    startIn.value = event.currentTarget.value
+                  }}
+                />
+              </label>
+            </div>
+          </details>
+          <div class="row">
+            <button class="button primary" disabled={action.busy || !prompt.value.trim()}>
+              Start
+            </button>
+          </div>
+          {action.fault && (
+            <p class="notice bad" role="alert">
+              {action.fault}
+            </p>
+          )}
+        </form>
+      </main>
+    </>
+  )
+}

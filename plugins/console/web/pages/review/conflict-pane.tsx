@@ -1,0 +1,97 @@
+import { useSignal } from '@preact/signals'
+import type { LandChoice, Side } from '../../../../agents/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { person } from '../../data/session.js'
+import { useAction } from '../../ui/action.js'
+import { visibleName, visibleText } from '../../ui/format.js'
+import { useQuery } from '../../ui/query.js'
+import { reaches } from '../registry.js'
+
+const REASONS = {
+  workspace: 'Uncommitted changes of the workspace are in the way.',
+  diverged: 'The main line changed the same lines.',
+  binary: 'Git cannot merge this file.',
+} as const
+
+const SIDES = ['agent', 'workspace', 'base', 'merged'] as const
+const NAMES = { agent: 'Agent', workspace: 'Workspace', base: 'Before both', merged: 'Merged' } as const
+
+const SideText = ({ side }: { side: Side | undefined }) => {
+  if (!side || side.missing) return <p class="empty quiet">The file is not there.</p>
+  if (side.binary) return <p class="empty quiet">A binary file: its content is not shown.</p>
+  return (
+    <>
+      <pre class="code side" tabIndex={0} dir="ltr">
+        {visibleText(side.text ?? '')}
+      </pre>
+      {side.truncated && <p class="quiet small">Only the beginning is shown.</p>}
+    </>
+  )
+}
+
+interface ConflictPaneProps {
+  readonly id: string
+  readonly repo: string
+  readonly path: string
+  /** Called with what became of the choice. */
+  readonly decided: (sentence: string) => void
+}
+
+/** A file that does not land: its three sides and their merge, and what a person can choose. */
+export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => {
+  const shown = useSignal<(typeof SIDES)[number]>('agent')
+  const action = useAction()
+  const { data } = useQuery(`conflict ${id} ${repo} ${path}`, [], () =>
+    askDaemon('GET /agents/{id}/conflicts', { id, repo, path }),
+  )
+  const file = data?.files[0]
+  const choose = (take: LandChoice['take']) =>
+    void action.run(async () => {
+      const { landed } = await askDaemon('POST /agents/{id}/land', {
+        ...{ id, only: [{ repo, path }], choices: [{ repo, path, take }] },
+      })
+      decided(landed ? 'This file is decided.' : 'This file still does not land.')
+    })
+  return (
+    <section class="file-pane" aria-label={visibleName(path)}>
+      <div class="row file-head">
+        <h2 class="mono grow">{visibleName(path)}</h2>
+        <span class="tag bad">conflict</span>
+      </div>
+      <div class="stack conflict">
+        {file && <p>{REASONS[file.reason] ?? file.reason}</p>}
+        <div class="row" role="group" aria-label="Side">
+          {SIDES.filter(side => file?.[side]).map(side => (
+            <button
+              key={side}
+              class="button"
+              type="button"
+              aria-pressed={shown.value === side}
+              onClick={() => {
+                shown.value = side
+              }}
+            >
+              {NAMES[side]}
+            </button>
+          ))}
+        </div>
+        {file && <SideText side={file[shown.value]} />}
+        {reaches(person.value?.role, 'maintainer') && (
+          <div class="card-actions">
+            <button class="button" type="button" disabled={action.busy} onClick={() => choose('agent')}>
+              Take the agent's version
+            </button>
+            <button class="button" type="button" disabled={action.busy} onClick={() => choose('workspace')}>
+              Keep the workspace's version
+            </button>
+          </div>
+        )}
+        {action.fault && (
+          <p class="notice bad" role="alert">
+            {action.fault}
+          </p>
+        )}
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,143 @@
+import { useSignal } from '@preact/signals'
+import type { AgentChange } from '../../../../agents/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { useAction } from '../../ui/action.js'
+import { visibleName } from '../../ui/format.js'
+import { useQuery } from '../../ui/query.js'
+import { DiffView, type PickedLines } from './diff-view.js'
+
+interface FilePaneProps {
+  readonly id: string
+  readonly repo: string
+  readonly change: AgentChange
+  readonly viewed: boolean
+  readonly setViewed: (viewed: boolean) => void
+  readonly mayComment: boolean
+}
+
+const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: PickedLines; close: () => void }) => {
+  const words = useSignal('')
+  const action = useAction()
+  const { from, to, text } = lines
+  const where = from === to ? `line ${from}` : `lines ${from} to ${to}`
+  const send = async () => {
+    const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+    const prompt = `About ${path}, ${where}:\n\n${fence}\n${text}\n${fence}\n\n${words.value.trim()}`
+    if (await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt }))) close()
+  }
+  return (
+    <form
+      class="comment stack"
+      onSubmit={event => {
+        event.preventDefault()
+        void send()
+      }}
+    >
+      <label class="field">
+        Comment on {where}, for the agent
+        <textarea
+          required
+          rows={3}
+          dir="auto"
+          value={words.value}
+          onInput={event => {
+            words.value = event.currentTarget.value
+          }}
+        />
+      </label>
+      <div class="row">
+        <button class="button primary" disabled={action.busy || !words.value.trim()}>
+          Send to the agent
+        </button>
+        <button class="button" type="button" onClick={close}>
+          Cancel
+        </button>
+      </div>
+      {action.fault && (
+        <p class="notice bad" role="alert">
+          {action.fault}
+        </p>
+      )}
+    </form>
+  )
+}
+
+/** One changed file: both sides compared, marked as viewed, commented on. */
+export const FilePane = ({ id, repo, change, viewed, setViewed, mayComment }: FilePaneProps) => {
+  const { path } = change
+  const split = useSignal(false)
+  const lines = useSignal<PickedLines | undefined>(undefined)
+  const commenting = useSignal(false)
+  const { data, error } = useQuery(`file ${id} ${repo} ${path}`, ['landings'], () =>
+    askDaemon('GET /agents/{id}/{repo}/file-diff', { id, repo, path }),
+  )
+  return (
+    <section class="file-pane" aria-label={visibleName(path)}>
+      <div class="row file-head">
+        <h2 class="mono grow">{visibleName(path)}</h2>
+        {mayComment && (
+          <button
+            class="button"
+            type="button"
+            disabled={!lines.value}
+            onClick={() => {
+              commenting.value = true
+            }}
+          >
+            Comment
+          </button>
+        )}
+        <button
+          class="button wide-only"
+          type="button"
+          aria-pressed={split.value}
+          onClick={() => {
+            split.value = !split.value
+          }}
+        >
+          Side by side
+        </button>
+        <label class="check">
+          <input type="checkbox" checked={viewed} onChange={event => setViewed(event.currentTarget.checked)} />
+          Viewed
+        </label>
+      </div>
+      {commenting.value && lines.value && (
+        <Comment
+          id={id}
+          path={path}
+          lines={lines.value}
+          close={() => {
+            commenting.value = false
+          }}
+        />
+      )}
+      {error !== undefined && !data ? (
+        <p class="notice bad">{(error as Error).message}</p>
+      ) : !data ? (
+        <div class="diff-host" aria-busy="true" />
+      ) : data.binary ? (
+        <p class="empty quiet">A binary file: its content is not shown.</p>
+      ) : (
+        <>
+          {data.truncated && (
+            <p class="notice warn">Only the beginning of this file is shown: it is larger than 1 MiB.</p>
+          )}
+          {(data.before ?? '') === (data.after ?? '') ? (
+            <p class="empty quiet">Both sides are the same.</p>
+          ) : (
+            <DiffView
+              path={path}
+              before={data.before ?? ''}
+              after={data.after ?? ''}
+              split={split.value}
+              picked={picked => {
+                lines.value = picked
+              }}
+            />
+          )}
+        </>
+      )}
+    </section>
+  )
+}

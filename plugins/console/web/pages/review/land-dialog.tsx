@@ -1,0 +1,112 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import type { AgentChanges, ConflictFile, LandPath, LandResult } from '../../../../agents/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { fragmentOf } from '../../data/route.js'
+import { useAction } from '../../ui/action.js'
+import { countText, visibleName } from '../../ui/format.js'
+
+interface LandDialogProps {
+  readonly id: string
+  readonly changes: AgentChanges
+  /** Only these files; empty: all that is outstanding. */
+  readonly only: LandPath[]
+  readonly close: (result?: LandResult) => void
+}
+
+const Conflicts = ({ id, conflicts }: { id: string; conflicts: readonly ConflictFile[] }) => (
+  <div class="notice warn">
+    <p>These files do not land as they are. Open one to choose a side, or let the agent resolve them:</p>
+    <ul>
+      {conflicts.map(({ repo, path, reason }) => (
+        <li key={`${repo}\n${path}`}>
+          <a class="mono" href={fragmentOf('c', id, 'changes', repo, path)}>
+            {visibleName(path)}
+          </a>{' '}
+          <span class="quiet">({reason})</span>
+        </li>
+      ))}
+    </ul>
+  </div>
+)
+
+/** Asks what would land, which writes nothing, and lands it when the person says so. */
+export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
+  const box = useRef<HTMLDialogElement>(null)
+  const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
+  const measuring = useAction()
+  const action = useAction()
+  const files = only.length || changes.repos.flatMap(repo => repo.changes.filter(({ landed }) => !landed)).length
+  const some = only.length ? { only } : {}
+  const measure = async () => {
+    const { files: all } = await askDaemon('GET /agents/{id}/conflicts', { id })
+    const places = new Set(only.map(({ repo, path }) => `${repo}\n${path}`))
+    found.value = all.filter(({ repo, path }) => places.size === 0 || places.has(`${repo}\n${path}`))
+  }
+  useEffect(() => {
+    box.current?.showModal()
+    void measuring.run(measure)
+    const moved = () => close()
+    addEventListener('hashchange', moved)
+    return () => removeEventListener('hashchange', moved)
+  }, [])
+  const conflicts = found.value ?? []
+  const land = (mode: 'check' | 'merge') =>
+    void action.run(async () => {
+      const result = await askDaemon('POST /agents/{id}/land', { id, mode, ...some })
+      if (result.landed || !result.conflicts?.length) return close(result)
+      await measure()
+    })
+  const resolve = () =>
+    void action.run(async () => {
+      await askDaemon('POST /agent', {
+        conversationId: id,
+        errand: 'land-conflict',
+        prompt: `Bring your work up to date with the main line and resolve the conflicts in: ${conflicts
+          .map(({ path }) => path)
+          .join(', ')}`,
+      })
+      close()
+    })
+  return (
+    <dialog ref={box} aria-labelledby="land-heading" onClose={() => close()}>
+      <div class="stack">
+        <h2 id="land-heading">
+          Land {countText(files)} {files === 1 ? 'file' : 'files'}
+        </h2>
+        <p>The changes go into the workspace as uncommitted changes. Nothing is committed or pushed.</p>
+        {!found.value && !measuring.fault && <p class="quiet">Checking what would land …</p>}
+        {found.value && conflicts.length === 0 && <p class="plus">Everything fits.</p>}
+        {conflicts.length > 0 && <Conflicts id={id} conflicts={conflicts} />}
+        {(measuring.fault || action.fault) && (
+          <p class="notice bad" role="alert">
+            {action.fault || measuring.fault}
+          </p>
+        )}
+        <div class="card-actions">
+          <button
+            class="button primary"
+            type="button"
+            disabled={action.busy || !found.value || conflicts.length > 0}
+            onClick={() => land('check')}
+          >
+            Land
+          </button>
+          {conflicts.length > 0 && (
+            <>
+              <button class="button" type="button" disabled={action.busy} onClick={() => land('merge')}>
+                Land with conflict markers
+              </button>
+              <button class="button" type="button" disabled={action.busy} onClick={resolve}>
+                Let the agent resolve
+              </button>
+            </>
+          )}
+          <button class="button apart-button" type="button" onClick={() => close()}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,22 @@
+import { Language, defineLanguageFacet } from '@codemirror/language'
+import type { Extension } from '@codemirror/state'
+import type { Parser } from '@lezer/common'
+
+/** The grammars by the ending of a file name; each is a chunk of its own. */
+const GRAMMARS: readonly (readonly [endings: RegExp, load: () => Promise<Parser>])[] = [
+  [/\.[cm]?tsx?$/, async () => (await import('@lezer/javascript')).parser.configure({ dialect: 'ts jsx' })],
+  [/\.[cm]?jsx?$/, async () => (await import('@lezer/javascript')).parser.configure({ dialect: 'jsx' })],
+  [/\.py$/, async () => (await import('@lezer/python')).parser],
+  [/\.css$/, async () => (await import('@lezer/css')).parser],
+  [/\.html?$/, async () => (await import('@lezer/html')).parser],
+  [/\.json$/, async () => (await import('@lezer/json')).parser],
+  [/\.md$/, async () => (await import('@lezer/markdown')).parser],
+  [/\.rs$/, async () => (await import('@lezer/rust')).parser],
+  [/\.go$/, async () => (await import('@lezer/go')).parser],
+]
+
+/** What colours a file of this name; nothing for one of an unknown kind. */
+export const languageOf = async (path: string): Promise<Extension> => {
+  const [, load] = GRAMMARS.find(([endings]) => endings.test(path)) ?? []
+  return load ? new Language(defineLanguageFacet(), await load(), [], path).extension : []
+}

@@ -1,0 +1,318 @@
+import { useSignal } from '@preact/signals'
+import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } from '../../../../agents/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { turnIsLive } from '../../data/roster.js'
+import { fragmentOf, goTo } from '../../data/route.js'
+import { person } from '../../data/session.js'
+import { markViewed, viewedOf } from '../../data/viewed.js'
+import { useAction } from '../../ui/action.js'
+import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
+import { Icon } from '../../ui/icons.js'
+import { useQuery } from '../../ui/query.js'
+import { cardTitle, StatusTag } from '../../ui/status.js'
+import { reaches } from '../registry.js'
+import { ConflictPane } from './conflict-pane.js'
+import { FilePane } from './file-pane.js'
+import { LandDialog } from './land-dialog.js'
+
+const SIGNS: { readonly [status in AgentChange['status']]: string } = {
+  added: 'new',
+  modified: '',
+  deleted: 'deleted',
+  renamed: 'renamed',
+  'type-changed': 'type',
+  conflicted: 'conflict',
+}
+
+/** A change by its place: what the page selects, views and lands. */
+const placeOfChange = (repo: string, { path }: Pick<AgentChange, 'path'>): string => `${repo}\n${path}`
+
+/** Changes by package, in the order of the daemon. */
+const packagesOf = ({
+  changes,
+  modules,
+}: RepoChanges): (readonly [name: string, changes: readonly AgentChange[]])[] => {
+  const groups = new Map<string, AgentChange[]>()
+  for (const change of changes) {
+    const home = modules
+      .filter(({ dir }) => dir === '' || dir === '.' || change.path.startsWith(`${dir}/`))
+      .sort((a, b) => b.dir.length - a.dir.length)[0]
+    const name = home?.name ?? ''
+    groups.set(name, [...(groups.get(name) ?? []), change])
+  }
+  return [...groups]
+}
+
+interface FileListProps {
+  readonly id: string
+  readonly changes: AgentChanges
+  readonly current: string | undefined
+  readonly picked: ReadonlySet<string>
+  readonly toggle?: ((place: string) => void) | undefined
+}
+
+const FileRow = ({
+  id,
+  repo,
+  change,
+  ...props
+}: Omit<FileListProps, 'changes'> & { repo: string; change: AgentChange }) => {
+  const { path, status, additions, deletions, landed, tooLarge } = change
+  const place = placeOfChange(repo, change)
+  const viewed = viewedOf(id).has(place)
+  const name = visibleName(path)
+  return (
+    <li class={`file-row${props.current === place ? ' current' : ''}${viewed ? ' viewed' : ''}`}>
+      {props.toggle && !landed && tooLarge === undefined && (
+        <label class="fleet-pick">
+          <input type="checkbox" checked={props.picked.has(place)} onChange={() => props.toggle!(place)} />
+          <span class="visually-hidden">Land {name}</span>
+        </label>
+      )}
+      <a
+        class="file-link"
+        href={fragmentOf('c', id, 'changes', repo, path)}
+        aria-current={props.current === place ? 'true' : undefined}
+      >
+        <span class="mono file-name" dir="ltr">
+          {name}
+        </span>
+        <span class="file-facts small">
+          {SIGNS[status] && <span class="tag">{SIGNS[status]}</span>}
+          {landed && <span class="tag good">landed</span>}
+          {tooLarge !== undefined && <span class="tag warn">too large: {sizeTextOf(tooLarge)}</span>}
+          {viewed && <span class="tag">viewed</span>}
+          {additions !== undefined && <span class="mono plus">+{countText(additions)}</span>}
+          {deletions !== undefined && <span class="mono minus">−{countText(deletions)}</span>}
+          {additions === undefined && deletions === undefined && status !== 'deleted' && (
+            <span class="quiet">binary</span>
+          )}
+        </span>
+      </a>
+    </li>
+  )
+}
+
+const FileList = ({ changes, ...props }: FileListProps) => (
+  <nav class="files" aria-label="Changed files">
+    {changes.repos.map(repo => (
+      <section key={repo.repo}>
+        {changes.repos.length > 1 && <h2 class="files-head">{visibleName(repo.repo)}</h2>}
+        {packagesOf(repo).map(([name, list]) => (
+          <div key={name}>
+            {name && <h3 class="files-head quiet">{visibleName(name)}</h3>}
+            <ul>
+              {list.map(change => (
+                <FileRow key={change.path} repo={repo.repo} change={change} {...props} />
+              ))}
+            </ul>
+          </div>
+        ))}
+      </section>
+    ))}
+  </nav>
+)
+
+const sentenceOfLanding = ({ landed, resolving }: LandResult): string =>
+  resolving?.length
+    ? 'The work is in the workspace. Files with conflict markers wait to be resolved.'
+    : landed
+      ? 'The work is in the workspace, as uncommitted changes.'
+      : 'Nothing was landed.'
+
+interface ReviewProps {
+  readonly id: string
+  readonly agent: AgentCard | undefined
+  readonly rest: readonly string[]
+}
+
+/** What a conversation changed: read file by file, commented on, landed or thrown away. */
+export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
+  const [shownRepo, shownPath] = rest
+  const action = useAction()
+  const landing = useSignal(false)
+  const picked = useSignal<ReadonlySet<string>>(new Set())
+  const discarding = useSignal(false)
+  const said = useSignal('')
+  const { data: changes, error } = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
+    askDaemon('GET /agents/{id}/diff', { id }),
+  )
+  const found = changes?.repos.find(one => one.repo === shownRepo)
+  const change = found?.changes.find(one => one.path === shownPath)
+  const current = found && change ? placeOfChange(found.repo, change) : undefined
+  const mayLand = reaches(person.value?.role, 'maintainer')
+  const mayWork = reaches(person.value?.role, 'collaborator')
+  const outstanding = changes?.repos.flatMap(one => one.changes.filter(file => !file.landed)).length ?? 0
+  const { data: conflicts } = useQuery(`conflicts ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
+    askDaemon('GET /agents/{id}/conflicts', { id }),
+  )
+  const conflict = conflicts?.files.some(one => one.repo === found?.repo && one.path === shownPath)
+  return (
+    <>
+      <header class="page-head">
+        <a
+          class="button plainly back"
+          href={change ? fragmentOf('c', id, 'changes') : fragmentOf('c', id)}
+          aria-label={change ? 'Back to the files' : 'Back to the conversation'}
+        >
+          <Icon name="back" />
+        </a>
+        <h1 class="grow one-line" dir="auto">
+          <span class="visually-hidden">Changes of </span>
+          {visibleName(agent ? cardTitle(agent) : id)}
+        </h1>
+        {agent && <StatusTag status={agent.status} />}
+        {mayWork && agent && !turnIsLive(agent) && (
+          <button
+            class="button"
+            type="button"
+            disabled={action.busy}
+            onClick={() => void action.run(() => askDaemon('POST /agents/{id}/sync', { id }))}
+          >
+            Bring up to date
+          </button>
+        )}
+        {mayLand && agent && !turnIsLive(agent) && (
+          <button
+            class="button danger"
+            type="button"
+            onClick={() => {
+              discarding.value = true
+            }}
+          >
+            Discard
+          </button>
+        )}
+        {mayLand ? (
+          <button
+            class="button primary"
+            type="button"
+            data-key="land"
+            disabled={outstanding === 0}
+            onClick={() => {
+              landing.value = true
+            }}
+          >
+            {picked.value.size ? `Land ${picked.value.size} files` : 'Land'}
+          </button>
+        ) : (
+          mayWork && (
+            <button
+              class="button primary"
+              type="button"
+              disabled={outstanding === 0 || action.busy || agent?.landRequested !== undefined}
+              onClick={() => void action.run(() => askDaemon('POST /agents/{id}/request-land', { id }))}
+            >
+              {agent?.landRequested ? 'Landing requested' : 'Ask to land'}
+            </button>
+          )
+        )}
+      </header>
+      {discarding.value && (
+        <p class="banner" role="alert">
+          <span class="grow">Throw this work and the conversation away? What was landed stays.</span>
+          <button
+            class="button danger"
+            type="button"
+            disabled={action.busy}
+            onClick={() =>
+              void action.run(async () => {
+                await askDaemon('POST /agents/{id}/discard', { id })
+                goTo('fleet')
+              })
+            }
+          >
+            Discard the work
+          </button>
+          <button
+            class="button"
+            type="button"
+            onClick={() => {
+              discarding.value = false
+            }}
+          >
+            Keep it
+          </button>
+        </p>
+      )}
+      {action.fault && (
+        <p class="notice bad" role="alert">
+          {action.fault}
+        </p>
+      )}
+      {said.value && (
+        <p class="notice" role="status">
+          {said.value}
+        </p>
+      )}
+      <main class={`review${change ? ' has-file' : ''}`}>
+        {error !== undefined && !changes ? (
+          <p class="notice bad">{(error as Error).message}</p>
+        ) : !changes ? (
+          <div class="files" aria-busy="true" />
+        ) : changes.repos.every(one => one.changes.length === 0) ? (
+          <p class="empty quiet">The files that this conversation changes appear here.</p>
+        ) : (
+          <>
+            <FileList
+              id={id}
+              changes={changes}
+              current={current}
+              picked={picked.value}
+              toggle={
+                mayLand
+                  ? place => {
+                      const next = new Set(picked.value)
+                      if (!next.delete(place)) next.add(place)
+                      picked.value = next
+                    }
+                  : undefined
+              }
+            />
+            {found && change ? (
+              conflict ? (
+                <ConflictPane
+                  key={current}
+                  id={id}
+                  repo={found.repo}
+                  path={change.path}
+                  decided={sentence => {
+                    said.value = sentence
+                  }}
+                />
+              ) : (
+                <FilePane
+                  key={current}
+                  id={id}
+                  repo={found.repo}
+                  change={change}
+                  viewed={viewedOf(id).has(current!)}
+                  setViewed={viewed => markViewed(id, current!, viewed)}
+                  mayComment={mayWork}
+                />
+              )
+            ) : (
+              <p class="empty quiet">Choose a file to see what changed in it.</p>
+            )}
+          </>
+        )}
+      </main>
+      {landing.value && changes && (
+        <LandDialog
+          id={id}
+          changes={changes}
+          only={[...picked.value].map(place => {
+            const [inRepo = '', path = ''] = place.split('\n')
+            return { repo: inRepo, path }
+          })}
+          close={result => {
+            landing.value = false
+            if (!result) return
+            said.value = sentenceOfLanding(result)
+            picked.value = new Set()
+          }}
+        />
+      )}
+    </>
+  )
+}

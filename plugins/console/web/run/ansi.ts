@@ -1,0 +1,10 @@
+const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
+
+/** A text of a terminal without its control sequences; a line that was written over shows what it ends as. */
+export const plainOutput = (text: string): string =>
+  text
+    .replace(SEQUENCES, '')
+    .replace(/\r+\n/g, '\n')
+    .split('\n')
+    .map(line => line.slice(line.lastIndexOf('\r', line.length - 2) + 1))
+    .join('\n')

@@ -1,0 +1,20 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { QueryState } from '../data/queries.js'
+import { watchQuery } from '../data/queries.js'
+
+/** An answer of the daemon that stays current while the component is shown. */
+export const useQuery = <T>(key: string, domains: readonly string[], reader: () => Promise<T>): QueryState<T> => {
+  const shown = useSignal<QueryState<T>>({ stale: true })
+  useEffect(() => {
+    const { state, stop } = watchQuery(key, domains, reader)
+    const unsubscribe = state.subscribe(value => {
+      shown.value = value
+    })
+    return () => {
+      unsubscribe()
+      stop()
+    }
+  }, [key])
+  return shown.value
+}

@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { attention, connection, served, updated, hello } from '../data/live.js'
+import { fragmentOf, place } from '../data/route.js'
+import { person, reduced } from '../data/session.js'
+import { PAGES, reaches, type ConsolePageEntry, type PageProps } from '../pages/registry.js'
+import { Icon } from './icons.js'
+
+const loaded = new Map<string, FunctionComponent<PageProps>>()
+
+const STATES = {
+  connecting: 'Connecting …',
+  reconnecting: 'The connection to the sandbox was lost. What you see may be out of date; it is tried again.',
+  starting: 'The sandbox is starting …',
+} as const
+
+const visible = (page: ConsolePageEntry): boolean =>
+  reaches(person.value?.role, page.role) && (served.value.size === 0 || served.value.has(page.needs))
+
+const Nav = ({ current }: { current: string }) => {
+  const waiting = (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+  return (
+    <nav aria-label="Pages">
+      <div class="brand">
+        Sandbox
+        <p class="small quiet">{person.value && `${person.value.name ?? person.value.email}`}</p>
+      </div>
+      {PAGES.filter(page => page.listed && visible(page)).map(page => (
+        <a
+          key={page.name}
+          class="nav-link"
+          href={fragmentOf(page.name)}
+          aria-current={current === page.name || (page.name === 'fleet' && current === 'c') ? 'page' : undefined}
+        >
+          <Icon name={page.icon} />
+          {page.label}
+          {page.name === 'fleet' && waiting > 0 && (
+            <span class="count">
+              {waiting}
+              <span class="visually-hidden"> waiting for a person</span>
+            </span>
+          )}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+const Banners = () => {
+  const state = connection.value
+  // A connection that is up within the first moments needs no word.
+  const late = useSignal(false)
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      late.value = true
+    }, 1_500)
+    return () => clearTimeout(timer)
+  }, [])
+  const waiting = state === 'connected' || (state === 'connecting' && !late.value)
+  return (
+    <div role="status">
+      {!waiting && <p class="banner">{STATES[state as keyof typeof STATES]}</p>}
+      {updated.value && (
+        <p class="banner">
+          The sandbox was updated.
+          <button class="button" type="button" onClick={() => location.reload()}>
+            Reload
+          </button>
+        </p>
+      )}
+      {reduced.value.map(sentence => (
+        <p key={sentence} class="banner">
+          {sentence}
+        </p>
+      ))}
+    </div>
+  )
+}
+
+const PageBody = ({ page, rest }: { page: ConsolePageEntry; rest: readonly string[] }) => {
+  const shown = useSignal(0)
+  const fault = useSignal('')
+  useEffect(() => {
+    if (loaded.has(page.name)) return
+    page.load().then(
+      View => {
+        loaded.set(page.name, View)
+        shown.value += 1
+      },
+      () => {
+        fault.value = page.name
+      },
+    )
+  }, [page.name])
+  if (fault.value === page.name)
+    return (
+      <div class="page-body stack">
+        <h1>{page.label}</h1>
+        <p class="notice bad">This part of the page could not be loaded.</p>
+        <div>
+          <button class="button" type="button" onClick={() => location.reload()}>
+            Reload
+          </button>
+        </div>
+      </div>
+    )
+  const View = shown.value >= 0 ? loaded.get(page.name) : undefined
+  return View ? <View rest={rest} /> : <div class="page-body" aria-busy="true" />
+}
+
+/** The page of a person who signed in: navigation, what is wrong with the connection, and one of the pages. */
+export const Shell = () => {
+  const [name = PAGES[0]!.name, ...rest] = place.value
+  const page = PAGES.find(one => one.name === name && visible(one)) ?? PAGES.find(visible) ?? PAGES[0]!
+  const waiting = (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+  useEffect(() => {
+    document.title = waiting > 0 ? `(${waiting}) Sandbox` : 'Sandbox'
+  }, [waiting])
+  return (
+    <div class={`shell${page.listed ? '' : ' deep'}`} data-ready={hello.value ? 'yes' : undefined}>
+      <Nav current={page.name} />
+      <div class="page">
+        <Banners />
+        <PageBody page={page} rest={page.name === name ? rest : []} />
+      </div>
+    </div>
+  )
+}

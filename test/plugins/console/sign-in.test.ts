@@ -1,0 +1,104 @@
+import t from 'tap'
+import { readConfig } from '../../../kernel/config.js'
+import { askSocket } from '../../../sdk/cli/socket.js'
+import { withChromium } from '../../support/browser.js'
+import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab } from '../../support/console.js'
+import { daemonWith, folderOf } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { startRealIssuer } from '../../support/real-issuer.js'
+
+t.test('signing in without a provider', withChromium(), async t => {
+  const daemon = await daemonWith(t, CONSOLE_GROUPS)
+  const browser = await launchBrowser(t)
+
+  await t.test('a link signs in once, and the person stays signed in until they sign out', async t => {
+    const { page, faults } = await openTab(browser, daemon)
+    await page.goto(daemon.url)
+    await page.getByText('You are not signed in.').waitFor()
+    t.same(await barriersOf(page), [])
+    const url = await loginLink(daemon)
+    t.ok(url.startsWith(`${daemon.url}/#login=`))
+    await page.goto(url)
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    t.equal(page.url(), `${daemon.url}/`, 'the code is in the address no more')
+    await page.reload()
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    t.equal(await page.evaluate('Object.keys(localStorage).concat(Object.keys(sessionStorage)).length'), 0)
+    await page.getByRole('link', { name: 'You' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.reload()
+    await page.getByText('You are not signed in.').waitFor()
+    t.same(faults, [])
+    await page.goto('about:blank')
+    await page.goto(url)
+    await page.getByText(/code/).first().waitFor()
+    await page.getByText('run sandbox login').waitFor()
+  })
+
+  await t.test('a session that was ended elsewhere asks to sign in again', async t => {
+    const { page } = await openTab(browser, daemon)
+    await page.goto(await loginLink(daemon))
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    await page.locator('[data-ready=yes]').waitFor()
+    await daemon.client.call('POST /system/sessions/revoke', { email: 'owner@sandbox.local' })
+    await page.getByText('Your session has ended.').waitFor()
+    await page.goto(await loginLink(daemon))
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+  })
+
+  await t.test('an invitation is accepted under a name', async t => {
+    const owner = daemon.auth.openLocal('test').token
+    const invited = await daemon.fetch('/members', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${owner}` },
+      body: JSON.stringify({ role: 'collaborator' }),
+    })
+    const { invitation } = (await invited.json()) as { invitation: { url: string } }
+    const { page, faults } = await openTab(browser, daemon)
+    await page.goto(invitation.url)
+    await page.getByText('You were invited').waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByLabel('Your name').fill('Ada <b>')
+    await page.getByRole('button', { name: 'Accept the invitation' }).click()
+    await page.getByText('Ada <b>').waitFor()
+    t.same(faults, [])
+  })
+})
+
+t.test('a provider signs in with a code and PKCE, and the page comes back without a code', withChromium(), async t => {
+  const issuer = await startRealIssuer(t)
+  const daemon = await daemonWith(t, CONSOLE_GROUPS, { deployment: { identity: { providers: [issuer.provider] } } })
+  await issuer.allow(`${daemon.url}/`)
+  const [provider] = (await daemon.client.call('GET /system/sign-in')).providers
+  t.match(provider, { flow: 'code', authorize: /\/auth$/, token: /\/token$/ })
+  await daemon.client.call('POST /members', { email: 'ada@example.org', role: 'maintainer' })
+  const { page } = await openTab(await launchBrowser(t), daemon)
+  await page.goto(daemon.url)
+  await page.getByRole('button', { name: 'Sign in with Real' }).click()
+  await page.locator('[name=login]').fill('ada@example.org')
+  await page.locator('[name=password]').fill('any')
+  await page.locator('[type=submit]').click()
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+  t.equal(page.url(), `${daemon.url}/`)
+  const { sessions } = await daemon.client.call('GET /system/sessions')
+  t.ok(sessions.some(({ email }) => email === 'ada@example.org'))
+  await page.goto(`${daemon.url}/#state=made-up&code=stolen`)
+  await page.reload()
+  t.equal(await page.evaluate('location.hash'), '')
+})
+
+t.test('links name the public address where there is one, and the daemon answers under its host', async t => {
+  const folder = folderOf(t)
+  const read = (...more: string[]) => readConfig(['--workspace', folder, '--data', `${folder}-data`, ...more], {})
+  for (const wrong of ['sandbox.example.org', 'ftp://x', 'https://x/path', 'https://u@x', ''])
+    t.throws(() => read('--public-url', wrong), { message: /^--public-url expects an address such as / }, wrong)
+  const { deployment } = read('--public-url', 'https://Sandbox.example.org/')
+  t.match(deployment, { http: { publicUrl: 'https://sandbox.example.org', hosts: exactly('sandbox.example.org') } })
+  const daemon = await daemonWith(t, ['system'], { deployment })
+  const { url } = (await askSocket(daemon.socket!, { do: 'login' })) as { url: string }
+  t.match(url, /^https:\/\/sandbox\.example\.org\/#login=/)
+  const { invitation } = await daemon.client.call('POST /members', { role: 'viewer' })
+  t.match(invitation!.url, /^https:\/\/sandbox\.example\.org\/#invite=/)
+})
