@@ -48,10 +48,14 @@ export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts }: Arrival = ctx.state.arrival
   const { 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
   const lastEventId = head.get('last-event-id')
-  const given = Object.entries({ acceptEncoding, ifMatch, ifRange, range, lastEventId }).filter(
-    ([, value]) => value !== undefined,
-  )
-  return { ...facts, ...Object.fromEntries(given) }
+  return {
+    ...facts,
+    ...(acceptEncoding !== undefined && { acceptEncoding: String(acceptEncoding) }),
+    ...(ifMatch !== undefined && { ifMatch }),
+    ...(ifRange !== undefined && { ifRange: String(ifRange) }),
+    ...(range !== undefined && { range }),
+    ...(lastEventId !== undefined && { lastEventId }),
+  }
 }
 
 export const isBytes = (value: unknown): value is GivenBytes =>
