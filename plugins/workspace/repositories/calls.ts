@@ -5,7 +5,7 @@ import { accessTo } from '../../../sdk/index.js'
 import { sharedTree } from '../trees.js'
 import type { RepositoryCalls } from './contract.js'
 import { repoFolder, reposIn } from './found.js'
-import { graphOf, modulesOf } from './packages.js'
+import { graphOf, namedFolders } from './packages.js'
 
 /** Lists the repositories of the workspace, and the packages in them. */
 export const repositoryCalls = (host: Host): Handlers<RepositoryCalls> => ({
@@ -19,7 +19,10 @@ export const repositoryCalls = (host: Host): Handlers<RepositoryCalls> => ({
     const found = all.filter(path => accessTo(tree.reach, path) !== undefined)
     return {
       repos: await Promise.all(
-        found.map(async path => ({ repo: path === '.' ? 'root' : path, modules: await modulesOf(tree, path, repos) })),
+        found.map(async path => ({
+          repo: path === '.' ? 'root' : path,
+          modules: await namedFolders(tree, path, repos),
+        })),
       ),
     }
   },
