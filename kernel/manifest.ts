@@ -5,9 +5,9 @@ type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
 /**
  * How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a
- * field.
+ * field; bytes are a file, the field `bytes`, and the other fields come in the query.
  */
-export type BodyForm = 'text' | 'form' | 'multipart'
+export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes'
 
 /** What body a call takes, where it is not JSON of at most 1 MiB. */
 export interface BodyAccess {

@@ -162,7 +162,7 @@ const describe = (
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
-  const { parameters, body } = inputOf(group, call, schemas)
+  const { parameters, body } = inputOf(group, call, schemas, access.forms?.includes('bytes'))
   const success = replyOf(group, call, access.id, schemas)
   const limit = access.body ? `At most ${size(access.body)}.` : undefined
   const operation: oas31.OperationObject = {
@@ -209,6 +209,7 @@ const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.Cont
   'application/json': { schema: body },
   ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
   ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),
+  ...(forms.includes('bytes') && { 'application/octet-stream': {} }),
   ...(forms.includes('multipart') && { 'multipart/form-data': { schema: body } }),
 })
 
@@ -242,7 +243,7 @@ interface CallInput {
 }
 
 /** What of a call's input travels in the path, what in the query, and what in the body. */
-const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput => {
+const inputOf = (group: string, call: CallSchema, schemas: Schemas, bytes = false): CallInput => {
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
   const given = call.parameters[0] && published(call.parameters[0].schema as JsonSchema)
@@ -261,6 +262,7 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput =
     const required = place === 'path' || input!.required?.includes(name) === true
     return place === 'body' ? [] : [{ name, in: place, ...(description && { description }), required, schema }]
   })
+  if (bytes) return besideBytes(input!)
   if (inPath.length === 0) {
     return { parameters, ...(method !== 'GET' && (fields.length > 0 || input?.oneOf) && { body: given! }) }
   }
@@ -268,6 +270,21 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas): CallInput =
   const required = input!.required?.filter(name => travels(name) === 'body')
   if (left.length === 0) return { parameters }
   return { parameters, body: published({ ...input, properties: Object.fromEntries(left), required: required ?? [] }) }
+}
+
+/** A call that takes bytes: the other fields come in the query with them, or in JSON without them. */
+const besideBytes = (input: JsonSchema): CallInput => {
+  const { bytes: _, ...properties } = input.properties as Schemas
+  return {
+    parameters: Object.entries(properties).map(([name, { description, ...schema }]) => ({
+      name,
+      in: 'query',
+      description: `${description ? `${description} ` : ''}Beside bytes; in JSON it is a field of the body.`,
+      required: false,
+      schema,
+    })),
+    body: published({ ...input, properties }),
+  }
 }
 
 interface Success {

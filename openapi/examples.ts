@@ -14,7 +14,8 @@ export const withExample = (operation: oas31.OperationObject, example: Example |
   const parameters = (operation.parameters ?? []) as oas31.ParameterObject[]
   const requestBody = operation.requestBody as oas31.RequestBodyObject | undefined
   const { responses = {} } = operation
-  const sent = parameters.map(({ name }) => name)
+  // Beside bytes the fields come in the query, and in JSON they come in the body.
+  const sent = requestBody?.content['application/octet-stream'] ? [] : parameters.map(({ name }) => name)
   const body = Object.fromEntries(Object.entries(input).filter(([name]) => !sent.includes(name)))
   const good = responses[200] as oas31.ResponseObject | undefined
   return {

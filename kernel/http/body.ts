@@ -1,9 +1,20 @@
-import type { CallAccess } from '../manifest.js'
+import type { IncomingMessage } from 'node:http'
+import { refuse } from '../../sdk/refusal.js'
+import type { BodyForm, CallAccess } from '../manifest.js'
 import { readForm } from './forms.js'
 import { readFields, readJsonBody, readQuery } from './input.js'
 import type { RequestStep } from './request.js'
 
 const JSON_LIMIT = 1 << 20
+/** Of a call that takes bytes, whose limit is theirs. */
+const JSON_BESIDE_BYTES = 24 << 20
+
+/** What bytes are received as names a file of the daemon's, so no JSON says it. */
+const readJson = async (req: IncomingMessage, limit: number, forms: readonly BodyForm[]): Promise<object> => {
+  if (!forms.includes('bytes')) return readJsonBody(req, limit)
+  const given = await readJsonBody(req, Math.min(limit, JSON_BESIDE_BYTES))
+  return 'bytes' in given ? refuse('invalid', 'bytes: expected it as a body of its own, found it in JSON') : given
+}
 
 /** Reads the query, the JSON body or the form into the types of the call; files of a form last until the answer. */
 export const readInput =
@@ -16,7 +27,7 @@ export const readInput =
         ? readQuery(ctx.querystring, call, contract.schema())
         : form
           ? readFields(form.fields, 'body', call, contract.schema())
-          : await readJsonBody(ctx.req, body)
+          : await readJson(ctx.req, body, forms)
       ctx.state.input = { ...given, ...ctx.params }
       await next()
     } finally {

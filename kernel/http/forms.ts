@@ -1,5 +1,7 @@
+import { createWriteStream } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { Context as KoaContext } from 'koa'
 import { Refusal } from '../../sdk/refusal.js'
 import type { BodyForm } from '../manifest.js'
@@ -24,6 +26,7 @@ const TYPES: { readonly [form in BodyForm]: string } = {
   text: 'text/*',
   form: 'application/x-www-form-urlencoded',
   multipart: 'multipart/form-data',
+  bytes: 'application/octet-stream',
 }
 const FIELDS = 1000
 const FILES = 20
@@ -42,6 +45,7 @@ export const readForm = async (
   const form = forms.find(one => ctx.request.is(TYPES[one]))
   if (!form) return undefined
   if (Number(ctx.req.headers['content-length']) > limit) throw tooLarge(limit)
+  if (form === 'bytes') return readRaw(ctx, limit, await received(folder))
   const { koaBody, HttpMethodEnum } = await import('koa-body')
   const place = form === 'multipart' ? await received(folder) : undefined
   const forget = async () => void (place && (await rm(place, { recursive: true, force: true })))
@@ -72,6 +76,34 @@ export const readForm = async (
   } catch (error) {
     await forget()
     throw refusalOf(error, limit)
+  } finally {
+    ctx.req.setTimeout(0)
+  }
+}
+
+/** Keeps a body as a file. */
+const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<Form> => {
+  const path = join(place, 'body')
+  const forget = () => rm(place, { recursive: true, force: true })
+  let bytes = 0
+  const counted = async function* () {
+    for await (const part of ctx.req.iterator({ destroyOnReturn: false })) {
+      if ((bytes += (part as Buffer).length) > limit) throw tooLarge(limit)
+      yield part as Buffer
+    }
+  }
+  ctx.req.setTimeout(SILENCE, () => ctx.req.destroy())
+  try {
+    await pipeline(counted, createWriteStream(path, { mode: 0o600 }))
+    const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
+    const fields = named(new URLSearchParams(ctx.querystring))
+    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), forget }
+  } catch (error) {
+    await forget()
+    ctx.req.resume()
+    throw ctx.req.complete || error instanceof Refusal
+      ? error
+      : new Refusal('invalid', 'the body ended before it was whole')
   } finally {
     ctx.req.setTimeout(0)
   }

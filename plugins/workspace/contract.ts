@@ -6,6 +6,7 @@ import type { RepositoryCalls } from './repositories/contract.js'
 import type { TransferCalls } from './transfer/contract.js'
 import type { TrashCalls } from './trash/contract.js'
 import type { TreeCalls } from './tree/contract.js'
+import type { UploadCalls } from './upload/contract.js'
 import type { ChangeCalls } from './watch/contract.js'
 
 export type * from './classify/contract.js'
@@ -14,11 +15,12 @@ export type * from './repositories/contract.js'
 export type * from './transfer/contract.js'
 export type * from './trash/contract.js'
 export type * from './tree/contract.js'
+export type * from './upload/contract.js'
 export type * from './watch/contract.js'
 
 /** The folder all code lives in: its tree, its files, and what changes in it. */
 export interface WorkspaceCalls
-  extends ChangeCalls, ClassifyCalls, FileCalls, RepositoryCalls, TransferCalls, TrashCalls, TreeCalls {}
+  extends ChangeCalls, ClassifyCalls, FileCalls, RepositoryCalls, TransferCalls, TrashCalls, TreeCalls, UploadCalls {}
 
 export const workspaceContract: Contract<WorkspaceCalls> = {
   schema: () => typia.json.application<WorkspaceCalls>(),

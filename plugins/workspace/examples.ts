@@ -62,6 +62,14 @@ export const examples = (): Examples<WorkspaceCalls> => ({
       edges: [{ from: 'web', to: 'ui', type: 'prod' }],
     },
   },
+  'POST /workspace/upload': {
+    input: { path: 'film.mp4', size: 6, content: 'aGVsbG8K' },
+    output: { ok: true, path: 'film.mp4', received: 6, done: true, hash: HASH },
+  },
+  'POST /workspace/upload-diff': {
+    input: { files: [{ path: 'src/main.ts', size: 6, mtime: 1795384992400 }] },
+    output: { skip: ['src/main.ts'] },
+  },
   'POST /workspace/media-ticket': { input: { path: 'film.mp4' }, output: { ticket: TICKET, expiresAt: 1795413792400 } },
   'GET /workspace/media': { input: { ticket: TICKET }, output: '' },
   'POST /workspace/download-ticket': {

@@ -9,6 +9,7 @@ import { transferCalls } from './transfer/calls.js'
 import { trashCalls } from './trash/calls.js'
 import { TrashStore } from './trash/trash-store.js'
 import { treeCalls } from './tree/calls.js'
+import { uploadCalls } from './upload/calls.js'
 import { WorkspaceChanges } from './watch/changes.js'
 
 export const contract: Contract<WorkspaceCalls> = { ...workspaceContract, examples }
@@ -25,6 +26,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...classifyCalls(host),
     ...repositoryCalls(host),
     ...transferCalls(host),
+    ...uploadCalls(host, changes, locks),
     ...trashCalls({ host, changes, locks, trash }),
   })
 }

@@ -43,6 +43,8 @@ export const WORKSPACE_POINTS: readonly string[] = [
   'workspace.restore.noted',
   'workspace.trash.noted',
   'workspace.trash.taken',
+  'workspace.upload.part',
+  'workspace.upload.whole',
 ]
 
 /** How long is waited for what is to happen by itself. */

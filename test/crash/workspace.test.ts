@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { spawnDaemon } from '../support/daemon.js'
+import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { dies, whereIn, WORKSPACE_POINTS } from './failpoints.js'
 
 const FILES = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b' }
@@ -14,8 +14,35 @@ const asks = async (client: Client): Promise<void> => {
   await client.call('POST /workspace/restore', { id: trashId!, to: 'back' })
 }
 
+const UPLOAD_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.upload.'))
+
+/** Sends bytes of a file of six. */
+const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Promise<{ received: number }> => {
+  const query = new URLSearchParams({ path: 'file', size: '6', offset: String(offset) })
+  const headers = { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/octet-stream' }
+  const response = await fetch(`${daemon.url}/workspace/upload?${query}`, { method: 'POST', body: bytes, headers })
+  return (await response.json()) as { received: number }
+}
+
 t.jobs = 2
-for (const point of WORKSPACE_POINTS) {
+for (const point of UPLOAD_POINTS) {
+  void t.test(`killed at ${point}, an upload continues where it was, and the old file is there until then`, async t => {
+    const where = whereIn(t, { file: 'old' })
+    await dies(t, where, point === 'workspace.upload.part' ? `${point}:2` : point, async daemon => {
+      await upload(daemon, 0, 'abc')
+      await upload(daemon, 3, 'def')
+    })
+    t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'old')
+    const next = await spawnDaemon(t, where)
+    const { received } = await upload(next, 0, '')
+    if (received < 6) await upload(next, received, 'abcdef'.slice(received))
+    t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'abcdef')
+    t.same(readdirSync(join(where.workspace, '.sandbox/local/uploads')), [])
+    await next.terminate()
+  })
+}
+
+for (const point of WORKSPACE_POINTS.filter(each => !UPLOAD_POINTS.includes(each))) {
   void t.test(`killed at ${point}, every file is in one place and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))

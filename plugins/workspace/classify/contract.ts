@@ -17,8 +17,8 @@ export interface ClassifyCalls {
   /**
    * Sort what lies in the workspace by fixed rules, at most 20,000 entries; nothing is moved.
    *
-   * A folder with a project's manifest or a `.git` is one repository and is not entered. A file is sorted by its first
-   * bytes, then by its extension, then by whether it is text.
+   * A folder with a project's manifest or a `.git` is one repository and is not entered. A file goes by its first
+   * bytes, then by its extension, then by whether it reads as text.
    */
   'GET /workspace/classify'(): ClassifiedEntries
 }

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { refuse, type HttpFacts } from '../../../sdk/index.js'
 import { partOf } from '../../../sdk/node/files/byte-part.js'
-import { openFile, type OpenedPath } from '../../../sdk/node/files/open-path.js'
+import { openFile, type OpenedPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 
 /** What a browser would run on the sandbox's own origin. */
@@ -44,7 +44,10 @@ export const servedBytes = async (
   const { range, ifRange } = http
   const part = ifRange === undefined || ifRange === tag ? partOf(range, size) : undefined
   if (!part && size > most)
-    refuse('too-large', `${name} has ${size} bytes, and at most ${most} are sent whole: ask for a range of it`)
+    refuse(
+      'too-large',
+      `${shownPath(name)} has ${size} bytes, and at most ${most} are sent whole: ask for a range of it`,
+    )
   const { first, last } = part ?? { first: 0, last: size - 1 }
   const type = await typeOf(name)
   const data = async function* () {

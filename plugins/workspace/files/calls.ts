@@ -3,7 +3,14 @@ import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { flushFolder } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import { openExisting, openFile, openParent, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import {
+  openExisting,
+  openFile,
+  openParent,
+  openPath,
+  type PathTree,
+  shownPath,
+} from '../../../sdk/node/files/open-path.js'
 import { sharedTree, treeFor, type CallerTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import { servedBytes } from './bytes.js'
@@ -42,7 +49,7 @@ const makeFolder = async (tree: PathTree, path: string): Promise<string[]> => {
     if (codeOf(error) !== 'EEXIST') return unwritable(path)(error)
     await using there = await openPath(tree, path)
     if (there?.stats.isDirectory()) return [...parent.made]
-    return refuse('conflict', `${path} is there already and is no folder`)
+    return refuse('conflict', `${shownPath(path)} is there already and is no folder`)
   }
   await flushFolder(parent.at)
   return [...parent.made, made]

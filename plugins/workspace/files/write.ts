@@ -4,7 +4,7 @@ import { refuse } from '../../../sdk/index.js'
 import { isFull, writeFailure } from '../../../sdk/node/files/disk.js'
 import { flushFolder, writeAtomic } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import { openFile, openParent, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { openFile, openParent, openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { WrittenFile } from './contract.js'
 
 /** The most bytes of a file that is written at once. */
@@ -30,14 +30,14 @@ export const bytesOfText = (content: string, encoding: 'utf8' | 'base64'): Buffe
 }
 
 /** The SHA-256 of a plain file, and where it really is; undefined: nothing is there. */
-const present = async (
+export const presentFile = async (
   tree: PathTree,
   path: string,
 ): Promise<{ hash: string; path: string; mode: number } | undefined> => {
   await using found = await openPath(tree, path)
   if (!found) return undefined
-  if (found.stats.isDirectory()) refuse('conflict', `${path} is a folder`)
-  if (!found.stats.isFile()) refuse('conflict', `${path} is a pipe, socket or device`)
+  if (found.stats.isDirectory()) refuse('conflict', `${shownPath(path)} is a folder`)
+  if (!found.stats.isFile()) refuse('conflict', `${shownPath(path)} is a pipe, socket or device`)
   await using handle = await openFile(found, path)
   const hash = createHash('sha256')
   for await (const piece of handle.createReadStream({ autoClose: false })) hash.update(piece as Buffer)
@@ -48,7 +48,7 @@ const present = async (
 export const assertBase = (path: string, baseHash: string | undefined, hash: string | undefined): void => {
   if (baseHash === undefined || baseHash === (hash ?? 'absent')) return
   const found = hash === undefined ? 'nothing there' : `another content (${hash})`
-  refuse('conflict', `${path} changed: expected ${baseHash}, found ${found}; read it again`, {
+  refuse('conflict', `${shownPath(path)} changed: expected ${baseHash}, found ${found}; read it again`, {
     fields: hash === undefined ? {} : { hash },
   })
 }
@@ -60,13 +60,13 @@ export const writeFileAt = async (
 ): Promise<WrittenFile & { changed: string[] }> => {
   if (bytes.length > MOST_WRITTEN)
     refuse('too-large', `expected at most ${MOST_WRITTEN} bytes, found ${bytes.length}: upload larger files`)
-  const before = await present(tree, path)
+  const before = await presentFile(tree, path)
   assertBase(path, baseHash, before?.hash)
   const hash = createHash('sha256').update(bytes).digest('hex')
   const real = before?.path ?? path
   await using parent = await openParent(tree, real, { make: createParents, existing: before !== undefined })
   if (!before && (await lstat(parent.target).catch(() => undefined)))
-    refuse('conflict', `${path} is a link that leads nowhere: remove it first`)
+    refuse('conflict', `${shownPath(path)} is a link that leads nowhere: remove it first`)
   const written = before?.hash !== hash
   if (written) {
     await writeAtomic(parent.target, bytes, { mode: before?.mode ?? 0o666 & ~process.umask() }).catch(unwritable(path))
@@ -91,6 +91,8 @@ export const unwritable =
     if (isFull(error)) throw writeFailure(error)
     const code = codeOf(error) ?? ''
     if (['EACCES', 'EPERM', 'EROFS'].includes(code))
-      refuse('conflict', `${path} cannot be written: the permissions of its folder do not allow it`, { cause: error })
+      refuse('conflict', `${shownPath(path)} cannot be written: the permissions of its folder do not allow it`, {
+        cause: error,
+      })
     throw error
   }

@@ -5,7 +5,7 @@ import { accessTo } from '../../../sdk/index.js'
 import { sharedTree } from '../trees.js'
 import type { RepositoryCalls } from './contract.js'
 import { repoFolder, reposIn } from './found.js'
-import { graphOf, namedModules } from './packages.js'
+import { graphOf, namedFolders } from './packages.js'
 
 /** Lists the repositories of the workspace, and the packages in them. */
 export const repositoryCalls = (host: Host): Handlers<RepositoryCalls> => ({
@@ -21,7 +21,7 @@ export const repositoryCalls = (host: Host): Handlers<RepositoryCalls> => ({
       repos: await Promise.all(
         found.map(async path => ({
           repo: path === '.' ? 'root' : path,
-          modules: await namedModules(tree, path, repos),
+          modules: await namedFolders(tree, path, repos),
         })),
       ),
     }

@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { leads, refuse } from '../../../sdk/index.js'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
-import { openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import { IgnoreRules, isIgnored, pathIn } from '../tree/ignore-rules.js'
 import { namesOfFolder } from '../tree/sweep.js'
 import type { RepoList } from './contract.js'
@@ -59,5 +59,5 @@ export const repoFolder = async (tree: PathTree, repo: string): Promise<string> 
   const path = repo === 'root' ? '.' : repo
   await using found = await openPath(tree, path)
   const git = found && (await lstat(join(found.at, '.git')).catch(() => undefined))
-  return git ? found.path : refuse('not-found', `no repository is named ${repo.slice(0, 200)}`)
+  return git ? found.path : refuse('not-found', `no repository is named ${shownPath(repo)}`)
 }

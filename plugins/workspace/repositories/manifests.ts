@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import { openFile, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { openFile, openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import type { PackageEdge } from './contract.js'
 
@@ -128,7 +128,11 @@ export const manifestsIn = async (tree: PathTree, folder: string, strict: boolea
     try {
       found.push(await read(text))
     } catch (error) {
-      if (strict) refuse('unprocessable', `${path} cannot be read: ${(error as Error).message.split('\n')[0]}`)
+      if (strict)
+        refuse(
+          'unprocessable',
+          `${shownPath(path)} cannot be read: ${(error as Error).message.split('\n')[0]!.replace(/[.:\s]+$/, '')}`,
+        )
     }
   }
   return found

@@ -24,7 +24,7 @@ const foldersOf = async (tree: PathTree, repo: string, others: readonly string[]
 const inRepo = (repo: string, dir: string): string => (dir === '' ? repo : repo === '.' ? dir : `${repo}/${dir}`)
 
 /** The folders of a repository whose manifest gives them a name. */
-export const namedModules = async (tree: PathTree, repo: string, repos: readonly string[]): Promise<NamedModule[]> => {
+export const namedFolders = async (tree: PathTree, repo: string, repos: readonly string[]): Promise<NamedModule[]> => {
   const modules: NamedModule[] = []
   for (const dir of await foldersOf(tree, repo, repos)) {
     const name = (await manifestsIn(tree, inRepo(repo, dir), false)).find(each => each.name !== undefined)?.name

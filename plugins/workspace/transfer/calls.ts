@@ -1,5 +1,5 @@
 import { Refusal, refuse, type Caller, type Context, type Handlers, type Host } from '../../../sdk/index.js'
-import { openExisting, openFile, openPath } from '../../../sdk/node/files/open-path.js'
+import { openExisting, openFile, openPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import { attachmentNamed, servedBytes } from '../files/bytes.js'
 import { treesFor, treeWith } from '../files/calls.js'
 import { treeFor, type CallerTree } from '../trees.js'
@@ -68,11 +68,11 @@ export const transferCalls = (host: Host): Handlers<TransferCalls> => {
       assertPrivate(context)
       const { what, caller } = media.redeem(ticket)
       if ((path !== undefined && path !== what.named) || (agent !== undefined && agent !== what.asked))
-        refuse('unauthenticated', `the ticket is for another file than ${path ?? what.named}`)
+        refuse('unauthenticated', `the ticket is for another file than ${shownPath(path ?? what.named)}`)
       const tree = await treeOfTicket(what.agent, caller)
       await using found = await openPath(tree, what.path)
       if (!found || found.stats.ino !== what.ino || found.stats.dev !== what.dev)
-        return refuse('not-found', `${what.named} is gone, or another file has its name`)
+        return refuse('not-found', `${shownPath(what.named)} is gone, or another file has its name`)
       await (await openFile(found, what.named)).close()
       return await servedBytes(found, {
         http: context.http,

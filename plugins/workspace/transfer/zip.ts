@@ -3,7 +3,14 @@ import { readlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { ZipFile } from 'yazl'
 import { refuse, Refusal } from '../../../sdk/index.js'
-import { openExisting, openFile, openParent, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import {
+  openExisting,
+  openFile,
+  openParent,
+  openPath,
+  type PathTree,
+  shownPath,
+} from '../../../sdk/node/files/open-path.js'
 import { sweepTree, type SweptName } from '../tree/sweep.js'
 
 /** What one ZIP holds. */
@@ -13,14 +20,9 @@ export interface ZipPlan {
 }
 
 const MOST_FILES = 200_000
-/** Extensions of content that is compressed already. */
-const PACKED = new RegExp(
-  `\\.(?:${[
-    'zip|gz|tgz|bz2|xz|zst|7z|rar|jar|docx|xlsx|pptx|pdf',
-    'png|jpe?g|gif|webp|avif|mp[34]|m4[av]|mov|mkv|webm|ogg|woff2?',
-  ].join('|')})$`,
-  'i',
-)
+/** Content that is packed already. */
+const PACKED =
+  /\.(?:docx|pptx|xlsx|zip|gz|tgz|bz2|xz|zst|7z|rar|jar|png|jpe?g|gif|webp|mp[34]|m4[av]|mov|mkv|webm|ogg|woff2?|pdf)$/i
 /** Above this a ZIP needs the longer form of an entry (APPNOTE 4.3.9.2); a file may grow while it is read. */
 const LONG_FORM = 2 ** 31
 const LINK_MODE = 0o120777
@@ -35,7 +37,7 @@ export const planZip = async (tree: PathTree, asked: readonly string[], includeI
   for (const path of asked) {
     await using found = await openExisting(tree, path)
     if (found.stats.isFile()) await (await openFile(found, path)).close()
-    else if (!found.stats.isDirectory()) refuse('unprocessable', `${path} is a pipe, socket or device`)
+    else if (!found.stats.isDirectory()) refuse('unprocessable', `${shownPath(path)} is a pipe, socket or device`)
     paths.push(path.replace(/\/$/, ''))
   }
   const plan = { paths: folded(paths), includeIgnored }

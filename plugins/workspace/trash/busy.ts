@@ -1,3 +1,4 @@
+import { shownPath } from '../../../sdk/node/files/open-path.js'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isWithin, refuse, type Context, type Host } from '../../../sdk/index.js'
@@ -13,12 +14,14 @@ export const assertIdle = async (host: BusyHost, path: string, at: string): Prom
       ({ live, conversation: { branch, startIn = '.' } }) =>
         live !== undefined && branch === undefined && startIn !== '.' && isWithin(path, startIn),
     )
-    if (busy) refuse('conflict', `a turn of ${busy.conversation.id} is at work in ${path}: stop it, or wait for it`)
+    if (busy)
+      refuse('conflict', `a turn of ${busy.conversation.id} is at work in ${shownPath(path)}: stop it, or wait for it`)
   }
   if (!(await lstat(at)).isDirectory()) return
   for await (const repo of foldersWithGit(at)) {
     const lock = await lstat(join(at, repo, '.git/index.lock')).catch(() => undefined)
-    if (lock) refuse('conflict', `git is at work in ${repo === '' ? path : `${path}/${repo}`}: wait for it to end`)
+    if (lock)
+      refuse('conflict', `git is at work in ${shownPath(repo === '' ? path : `${path}/${repo}`)}: wait for it to end`)
   }
 }
 

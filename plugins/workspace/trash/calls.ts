@@ -6,7 +6,7 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { flushFolder, TEMPORARY } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import { openParent, openPath, type OpenedParent, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { openParent, openPath, type OpenedParent, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import { unwritable } from '../files/write.js'
@@ -42,7 +42,7 @@ const found = async (tree: PathTree, path: string, reads = false): Promise<Opene
 }
 
 const needed = async (tree: PathTree, path: string, reads = false): Promise<OpenedParent> =>
-  (await found(tree, path, reads)) ?? refuse('not-found', `nothing in the workspace is named ${path}`)
+  (await found(tree, path, reads)) ?? refuse('not-found', `nothing in the workspace is named ${shownPath(path)}`)
 
 interface TrashDeps {
   readonly host: Host
@@ -58,7 +58,7 @@ const toTrash = async ({ host, trash }: TrashDeps, parent: OpenedParent, context
     parent.target,
     MOST_TRASH,
     ({ bytes, files }) =>
-      `${path} has more than ${bytes} bytes or ${files} files, which the trash does not hold: `
+      `${shownPath(path)} has more than ${bytes} bytes or ${files} files, which the trash does not hold: `
       + 'delete it with permanent',
   )
   const id = await trash.take(parent, { path, by: context.caller.actor, extent })
@@ -74,7 +74,7 @@ const cleared = async (deps: TrashDeps, parent: OpenedParent, overwrite: boolean
   if (!overwrite || there.isDirectory())
     refuse(
       'conflict',
-      `${path} is there already${there.isDirectory() ? ', and it is a folder' : ': ask with overwrite'}`,
+      `${shownPath(path)} is there already${there.isDirectory() ? ', and it is a folder' : ': ask with overwrite'}`,
     )
   await toTrash(deps, parent, context)
 }
@@ -116,7 +116,7 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
         if (item.restored) return { ok: true, path: item.restored.path }
         await using parent = await openParent(await sharedTree(host, context), to ?? item.path, { make: true })
         const path = realOf(parent)
-        if (await isThere(parent)) refuse('conflict', `${path} is there already: restore to another path`)
+        if (await isThere(parent)) refuse('conflict', `${shownPath(path)} is there already: restore to another path`)
         await trash.restore(id, parent, path)
         changes.note([...parent.made, path])
         await record(host, { type: 'workspace.restored', extra: { path, trashId: id } }, context)
@@ -148,7 +148,7 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
         const extent = await measure(
           source.target,
           MOST_COPIED,
-          ({ files }) => `${from} has more than ${files - 1} files, and so many are copied at most`,
+          ({ files }) => `${shownPath(from)} has more than ${files - 1} files, and so many are copied at most`,
         )
         await using target = await openParent(tree, to, { make: true })
         const place = realOf(target)
@@ -162,8 +162,8 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
 }
 
 const intoItself = (from: string, to: string): never =>
-  refuse('invalid', `to: expected a path outside of ${from}, found ${to}`, {
-    errors: [{ path: 'to', expected: `a path outside of ${from}`, value: to }],
+  refuse('invalid', `to: expected a path outside of ${shownPath(from)}, found ${shownPath(to)}`, {
+    errors: [{ path: 'to', expected: `a path outside of ${shownPath(from)}`, value: to }],
   })
 
 /** On a file system that folds case, another spelling of the same name. */

@@ -1,3 +1,4 @@
+import { shownPath } from '../../../sdk/node/files/open-path.js'
 import { constants } from 'node:fs'
 import { chmod, copyFile, lstat, lutimes, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +16,7 @@ const isPointer = (name: string, folder: boolean): boolean => name === '.git' &&
 
 const unreadable = (named: string) => (error: unknown) =>
   codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
-    ? refuse('unprocessable', `${named} cannot be read: its permissions do not allow it`)
+    ? refuse('unprocessable', `${shownPath(named)} cannot be read: its permissions do not allow it`)
     : Promise.reject(error)
 
 /**
@@ -40,7 +41,7 @@ export const copyAll = async (from: string, to: string, named: string): Promise<
     await chmod(to, stats.mode & 0o7777)
     return await utimes(to, stats.atime, stats.mtime)
   }
-  if (!stats.isFile()) refuse('unprocessable', `${named} is a pipe, socket or device and cannot be copied`)
+  if (!stats.isFile()) refuse('unprocessable', `${shownPath(named)} is a pipe, socket or device and cannot be copied`)
   await using file = await open(from, FILE).catch(unreadable(named))
   await copyFile(through(file.fd, from), to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
   await chmod(to, stats.mode & 0o7777)

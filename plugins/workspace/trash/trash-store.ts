@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, type Files } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { flushFolder } from '../../../sdk/node/files/files.js'
-import { openOwnFolder, type OpenedPath, type OpenedParent } from '../../../sdk/node/files/open-path.js'
+import type { OpenedPath, OpenedParent } from '../../../sdk/node/files/open-path.js'
+import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
 import type { TrashItem } from './contract.js'
 import type { Extent } from './measure.js'
 
@@ -20,8 +21,6 @@ const MOST_BYTES = 5 * 1024 ** 3
 
 /** The most that the trash holds. */
 export const MOST_TRASH: Extent = { bytes: MOST_BYTES, files: 2_000_000 }
-
-const LOCAL = ['.sandbox', 'local']
 
 /** What was deleted: a record per item in the daemon's data, and the thing itself on the disk of the workspace. */
 export class TrashStore {
@@ -158,14 +157,10 @@ export class TrashStore {
   }
 
   async #there(): Promise<boolean> {
-    return (await lstat(join(this.#root, ...LOCAL, 'trash')).catch(() => undefined)) !== undefined
+    return (await lstat(join(this.#root, ...LOCAL_FOLDER, 'trash')).catch(() => undefined)) !== undefined
   }
 
-  async #folder(): Promise<OpenedPath> {
-    const folder = await openOwnFolder(this.#root, [...LOCAL, 'trash'])
-    await using local = await openOwnFolder(this.#root, LOCAL)
-    // Nothing in it belongs to a commit.
-    await writeFile(join(local.at, '.gitignore'), '*\n', { flag: 'wx' }).catch(() => {})
-    return folder
+  #folder(): Promise<OpenedPath> {
+    return openLocal(this.#root, 'trash')
   }
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
-import { openExisting, openPath, type OpenedPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { openExisting, openPath, type OpenedPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { FolderPage, WorkspaceEntry, WorkspaceTree } from './contract.js'
 import { IgnoreRules } from './ignore-rules.js'
 import { listedEntries, foldersFirst, listedNames, type ListedEntry } from './listing.js'
@@ -121,7 +121,7 @@ export const childrenOf = async (
     })
   const named = path === '' ? '.' : path.replace(/\/$/, '')
   await using opened = await openListed(tree, named)
-  if (!opened.stats.isDirectory()) refuse('unprocessable', `expected a folder, found the file ${path}`)
+  if (!opened.stats.isDirectory()) refuse('unprocessable', `expected a folder, found the file ${shownPath(path)}`)
   const rules = new IgnoreRules(tree.root)
   const all = (await listedNames(tree, opened)).filter(({ name }) => after === undefined || name > after)
   const page = all.slice(0, MOST_ENTRIES)

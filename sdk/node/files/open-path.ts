@@ -48,9 +48,13 @@ const LOOK = LINUX ? PLACE : constants.O_RDONLY | constants.O_NONBLOCK
 const ITSELF = LOOK | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ENXIO'])
 
+/** A path as a message names it: in quotes, whatever characters it has. */
+export const shownPath = (path: string): string => JSON.stringify(path.slice(0, MOST_SHOWN))
+
+const MOST_SHOWN = 200
 const CONTROL = /[\x00-\x1f\x7f]/
 
-const absent = (path: string): never => refuse('not-found', `nothing in the workspace is named ${path}`)
+const absent = (path: string): never => refuse('not-found', `nothing in the workspace is named ${shownPath(path)}`)
 
 /** Where an open descriptor really is; undefined: its name is gone, or cannot be written down. */
 const whereIs = async (handle: FileHandle, path: string): Promise<string | undefined> => {
@@ -86,7 +90,7 @@ const look = async (root: string, segments: readonly string[], named: string): P
   try {
     const real = await whereIs(handle, path)
     if (real !== undefined && !contains(root, real))
-      refuse('invalid', `expected a path in the workspace, found ${named}, which leads out of it`, {
+      refuse('invalid', `expected a path in the workspace, found ${shownPath(named)}, which leads out of it`, {
         errors: [{ path: 'path', expected: 'a path that leads nowhere outside the workspace' }],
       })
     if (real !== undefined) return await opened(handle, real, relative(root, real) || '.')
@@ -115,12 +119,12 @@ const assertReadable = (
 
 const assertWritable = ({ reach, readsGit }: PathTree, parts: readonly string[], named: string): void => {
   const closed = closedAs(parts)
-  if (closed === 'git' && readsGit) refuse('conflict', `${named} belongs to git and is not written here`)
+  if (closed === 'git' && readsGit) refuse('conflict', `${shownPath(named)} belongs to git and is not written here`)
   if (closed !== undefined && closed !== 'inbox') absent(named)
   const path = parts.join('/') || '.'
   if (accessTo(reach, path) === undefined) absent(named)
   if (!allows(reach, path, 'work'))
-    refuse('forbidden', `${named} may be read only: it lies in an area held for reading`)
+    refuse('forbidden', `${shownPath(named)} may be read only: it lies in an area held for reading`)
 }
 
 /**
@@ -158,11 +162,12 @@ export const openExisting = async (tree: PathTree, path: string, options?: OpenO
 
 /** Opens what a path names, for reading; refused unless it is a plain file. */
 export const openFile = async (place: Pick<OpenedPath, 'at' | 'stats'>, named: string): Promise<FileHandle> => {
-  if (place.stats.isDirectory()) refuse('unprocessable', `expected a file, found the folder ${named}`)
-  if (!place.stats.isFile()) refuse('unprocessable', `expected a file, found a pipe, socket or device at ${named}`)
+  if (place.stats.isDirectory()) refuse('unprocessable', `expected a file, found the folder ${shownPath(named)}`)
+  if (!place.stats.isFile())
+    refuse('unprocessable', `expected a file, found a pipe, socket or device at ${shownPath(named)}`)
   return open(place.at, constants.O_RDONLY | constants.O_NONBLOCK).catch(error =>
     codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
-      ? refuse('unprocessable', `${named} cannot be read: its permissions do not allow it`)
+      ? refuse('unprocessable', `${shownPath(named)} cannot be read: its permissions do not allow it`)
       : Promise.reject(error),
   )
 }
@@ -183,7 +188,7 @@ export const openParent = async (tree: PathTree, path: string, options: ParentOp
   const name = segments.at(-1)!
   if (closedAs(segments) === 'closed') absent(path)
   if (!options.existing && segments.some(segment => CONTROL.test(segment)))
-    refuse('invalid', `expected names without control characters, found ${JSON.stringify(path)}`, {
+    refuse('invalid', `expected names without control characters, found ${shownPath(path)}`, {
       errors: [{ path: 'path', expected: 'names without control characters' }],
     })
   const above = segments.slice(0, -1)
@@ -197,7 +202,7 @@ export const openParent = async (tree: PathTree, path: string, options: ParentOp
       else assertWritable(tree, parts, path)
       if (!found.stats.isDirectory()) {
         if (options.existing) absent(path)
-        refuse('conflict', `${found.path} is a file, and ${path} needs a folder there`)
+        refuse('conflict', `${shownPath(found.path)} is a file, and ${shownPath(path)} needs a folder there`)
       }
       if (missing.length > 0 && !options.make) absent(path)
     } catch (error) {
@@ -231,7 +236,7 @@ const descend = async (
       await mkdir(next).catch(error => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)))
       const handle = await open(next, ITSELF).catch(error =>
         ABSENT.has(codeOf(error) ?? '')
-          ? refuse('conflict', `${below.path}/${segment} is no folder, and one is needed there`)
+          ? refuse('conflict', `${shownPath(`${below.path}/${segment}`)} is no folder, and one is needed there`)
           : Promise.reject(error),
       )
       const real = await whereIs(handle, next)

@@ -117,7 +117,7 @@ void t.test('the repositories of the workspace, their packages, and what lies be
     const broken = await daemon.fetch('/workspace/repos/many/graph')
     t.match(
       [broken.status, await broken.json()],
-      exactly(422, { message: /^many\/rust\/c\/Cargo.toml cannot be read/ }),
+      exactly(422, { message: /^"many\/rust\/c\/Cargo.toml" cannot be read/ }),
     )
   })
 
