@@ -95,7 +95,7 @@ export const activate = async (host: Host): Promise<void> => {
   const anchors = new Anchors(journal)
   const peers = new Peers()
   const admit = budgetsOf(host)
-  const sessions = journalSessions(journal)
+  const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
   const toolServers = new ToolServers()
   const admitted = async (conversationId: string, usage: SpentMeanwhile) => {
     const turn = engine.live(conversationId)

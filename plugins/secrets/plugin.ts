@@ -19,6 +19,7 @@ import { generated } from './generating.js'
 import { inventory } from './inventory.js'
 import { systemKeyring } from './keyring.js'
 import type { StoreChange } from './open-store.js'
+import { maskedValues } from './masked-values.js'
 import { referencedNames } from './references.js'
 import { resolved, usable } from './resolving.js'
 import { SecretStore, WrongPassphrase } from './secret-store.js'
@@ -49,7 +50,11 @@ export const activate = async (host: Host): Promise<void> => {
     const replaced = stillLate(content, Date.now())
     if (replaced.length !== late) revision += 1
     late = replaced.length
-    return { values: [...content.secrets, ...replaced].map(({ name, value }) => ({ name, value })), revision }
+    const masked = replaced.map(each => ({
+      kind: each.name.includes('/') ? ('field' as const) : ('env' as const),
+      ...each,
+    }))
+    return { values: [...content.secrets, ...masked].flatMap(maskedValues), revision }
   }
   const changed = async ({ set: kept, removed }: StoreChange): Promise<void> => {
     revision += 1

@@ -1,10 +1,11 @@
+// The library needs what this adds to `Reflect`. Loading both takes a fifth of a second, so this file is loaded late.
+import 'reflect-metadata'
+import * as x509 from '@peculiar/x509'
 import { randomBytes, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { plainName } from '../../../sdk/node/network/allow.js'
 import type { Authority } from '../../../sdk/node/network/authority.js'
-
-type Certificates = typeof import('@peculiar/x509')
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -18,12 +19,6 @@ interface Leaf {
   readonly context: Promise<SecureContext>
 }
 
-/** The library adds to `Reflect` and takes a fifth of a second to load: only who ends TLS needs it. */
-const library = async (): Promise<Certificates> => {
-  await import('reflect-metadata')
-  return import('@peculiar/x509')
-}
-
 const pem = async (key: webcrypto.CryptoKey): Promise<string> =>
   `-----BEGIN PRIVATE KEY-----\n${Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64')}\n`
   + '-----END PRIVATE KEY-----\n'
@@ -33,22 +28,19 @@ const pem = async (key: webcrypto.CryptoKey): Promise<string> =>
  * certificates of.
  */
 export class ConversationAuthority implements Authority {
-  readonly #library: Certificates
   readonly #keys: webcrypto.CryptoKeyPair
   readonly #issuer: string
   readonly #leaves = new Map<string, Leaf>()
   /** What programs trust, as PEM. */
   readonly certificate: string
 
-  private constructor(library: Certificates, keys: webcrypto.CryptoKeyPair, issuer: string, certificate: string) {
-    this.#library = library
+  private constructor(keys: webcrypto.CryptoKeyPair, issuer: string, certificate: string) {
     this.#keys = keys
     this.#issuer = issuer
     this.certificate = certificate
   }
 
   static async make(): Promise<ConversationAuthority> {
-    const x509 = await library()
     const keys = await webcrypto.subtle.generateKey(KEYS, false, ['sign', 'verify'])
     const issuer = `CN=Sandbox conversation ${randomBytes(8).toString('hex')}`
     const now = Date.now()
@@ -65,7 +57,7 @@ export class ConversationAuthority implements Authority {
         await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       ],
     })
-    return new ConversationAuthority(x509, keys, issuer, `${certificate.toString('pem')}\n`)
+    return new ConversationAuthority(keys, issuer, `${certificate.toString('pem')}\n`)
   }
 
   /** What a server of this host shows. */
@@ -87,7 +79,6 @@ export class ConversationAuthority implements Authority {
 
   /** A key with a certificate for this host, as PEM. */
   async identityOf(name: string): Promise<{ readonly key: string; readonly cert: string }> {
-    const x509 = this.#library
     const keys = await webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify'])
     const now = Date.now()
     const certificate = await x509.X509CertificateGenerator.create({

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
+import type { Authority } from '../../../sdk/node/network/authority.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import type { Limiter } from '../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
@@ -18,7 +19,6 @@ import {
 import { record } from '../../../sdk/node/record/record.js'
 import { wallKind, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { BoundValues, ReferenceUser } from '../secrets/bound-values.js'
-import { ConversationAuthority } from '../secrets/conversation-authority.js'
 import { NetworkFiles } from './network-files.js'
 import type { Settings } from '../../settings/contract.js'
 import type { Turn } from './turn.js'
@@ -142,8 +142,8 @@ export class ConversationNetworks {
 
   #owner(id: string): NetworkOwner {
     const { bound } = this.#deps
-    let made: Promise<ConversationAuthority> | undefined
-    const authority = () => (made ??= ConversationAuthority.make())
+    let made: Promise<Authority> | undefined
+    const authority = () => (made ??= madeAuthority())
     return {
       rules: () => this.#rules(),
       refused: (target, sentence) => this.#refused(id, target, sentence),
@@ -220,6 +220,10 @@ export class ConversationNetworks {
     return this.#files.sweep()
   }
 }
+
+/** Few sandboxes bind values to hosts, so what makes certificates is loaded for them alone. */
+const madeAuthority = async (): Promise<Authority> =>
+  (await import('../secrets/conversation-authority.js')).ConversationAuthority.make()
 
 const listening = new WeakMap<Server, Promise<unknown>>()
 

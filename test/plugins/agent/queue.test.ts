@@ -70,6 +70,25 @@ t.test('a run that is over is neither started nor waiting again', async t => {
   t.ok(again.queue.known('m-1'))
 })
 
+t.test('what a budget holds waits first with why, also after a restart', async t => {
+  const journals = journalsIn(t)
+  const { queue } = await opened(journals)
+  await start(queue, message(1), message(1))
+  await wait(queue, message(2))
+  await wait(queue, message(3))
+  await queue.ended('c', 'r-1', { paused: true, unaffordable: true })
+  for (const held of [queue, (await opened(journals)).queue]) {
+    t.strictSame(
+      held.waiting('c').map(({ run, why }) => [run, why]),
+      [
+        ['r-2', 'budget'],
+        ['r-3', 'parked'],
+      ],
+    )
+    t.equal(held.paused('c'), true)
+  }
+})
+
 t.test('a message that starts lifts the pause, and the next restart knows it', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)

@@ -8,6 +8,7 @@ import type { SecretsCalls } from '../../../plugins/secrets/contract.js'
 import type { Input } from '../../../sdk/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { spawnDaemon } from '../../support/daemon.js'
+import { maskedValues } from '../../../plugins/secrets/masked-values.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf } from '../../support/people.js'
 import { filesWith, inner, openVaultOf, secretsWith } from './support.js'
@@ -464,4 +465,14 @@ t.test('what a group requires and nobody stored is in the inventory as missing',
   t.match(await entries(), exactly({ key: 'NEEDED', status: 'set', requiredBy: by, revealable: true }))
   await daemon.client.call('DELETE /secrets/{key}', { key: 'NEEDED' })
   t.match(await entries(), exactly({ key: 'NEEDED', status: 'missing' }))
+})
+
+t.test('of variables and headers of a connection each value is masked by itself too', t => {
+  const texts = (value: string, kind: 'field' | 'env' = 'field') =>
+    maskedValues({ name: 'x/env', value, kind }).map(({ value: text }) => text)
+  t.strictSame(texts('A=one-value\nB = two-value '), ['A=one-value\nB = two-value ', 'one-value', 'two-value'])
+  t.strictSame(texts('Authorization: Bearer tok-1'), ['Authorization: Bearer tok-1', 'Bearer tok-1', 'tok-1'])
+  t.strictSame(texts('plain'), ['plain'])
+  t.strictSame(texts('A=one-value', 'env'), ['A=one-value'], 'a plain key is one value')
+  t.end()
 })

@@ -103,8 +103,15 @@ const KINDS = new Set<SessionEntry['kind']>(['words', 'answer', 'result', 'summa
 const isEntry = (value: unknown): value is SessionEntry =>
   typeof value === 'object' && value !== null && KINDS.has((value as SessionEntry).kind)
 
-/** Sessions as journals, one line an entry. */
-export const journalSessions = (journal: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>): NativeSessions => {
+/**
+ * Sessions as journals, one line an entry.
+ *
+ * @param mask Replaces stored values, which a model may have said by itself.
+ */
+export const journalSessions = (
+  journal: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>,
+  mask: (entry: SessionEntry) => SessionEntry = entry => entry,
+): NativeSessions => {
   const nameOf = (id: string) => `sessions/${id}`
   return {
     read: async id => {
@@ -112,8 +119,8 @@ export const journalSessions = (journal: Pick<Journals, 'append' | 'read' | 'rew
       const known = entries.filter(isEntry)
       return known.length > 0 && known.length === entries.length ? known : undefined
     },
-    add: async (id, entries) => void (await journal.append(nameOf(id), entries)),
-    write: (id, entries) => journal.rewrite(nameOf(id), entries),
+    add: async (id, entries) => void (await journal.append(nameOf(id), entries.map(mask))),
+    write: (id, entries) => journal.rewrite(nameOf(id), entries.map(mask)),
     remove: id => journal.remove(nameOf(id)),
   }
 }
