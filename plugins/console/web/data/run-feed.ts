@@ -32,29 +32,36 @@ export class RunFeed {
     ...{ rows: [], standing: NOTHING, live: false, earlier: 0, skipped: 0, loaded: false },
   })
   readonly #id: string
-  readonly #closed = new AbortController()
+  #closed = false
   #record: readonly RunRow[] = []
   #first = 0
   #runs: RunRows[] = []
   #attached: string | undefined
   #whole = false
-  #live = false
+  #waiting: string | undefined
   #skipped = 0
   #planned = false
   #costly = false
   #reading = false
+  #stream: AbortController | undefined
 
   constructor(id: string) {
     this.#id = id
   }
 
-  /** Reads the end of the record. */
-  async open(): Promise<void> {
+  /**
+   * Reads the end of the record.
+   *
+   * @param recorded The newest run, where it has ended: its rows are in the record.
+   */
+  async open(recorded?: string): Promise<void> {
     try {
       const { messages, total } = await askDaemon('GET /agents/{id}/transcript', { id: this.#id, limit: PAGE })
       this.#record = messages.flatMap(rowsOfMessage)
       this.#first = messages[0]?.index ?? total
       this.#runs = []
+      this.#skipped = 0
+      this.#attached = recorded
       this.#publish({ loaded: true })
     } catch (error) {
       this.state.value = { ...this.state.value, error, loaded: true }
@@ -77,26 +84,46 @@ export class RunFeed {
     }
   }
 
-  /** Attaches to a run, unless that is done already. */
+  /** Attaches to a run, unless that is done already; a stream that was cut goes on where it was. */
   async follow(run: string): Promise<void> {
-    if (this.#attached === run || this.#closed.signal.aborted) return
+    if (this.#attached === run || this.#closed) return
+    if (this.#stream) {
+      // The stream of the run before ends by itself, with its last frames.
+      this.#waiting = run
+      return
+    }
     this.#attached = run
-    this.#live = true
+    const stream = new AbortController()
+    this.#stream = stream
+    let next: string | undefined
     try {
-      await this.#read(run, 0)
+      next = await this.#read(run, this.#runs.find(one => one.run === run)?.last ?? 0, stream.signal)
     } catch (error) {
-      if (this.#closed.signal.aborted) return
+      if (stream.signal.aborted) return
       this.#attached = undefined
       if (!(error instanceof Refusal && error.reason === 'not-found')) this.state.value = { ...this.state.value, error }
     }
-    this.#live = false
+    if (stream.signal.aborted) return
+    this.#stream = undefined
     this.#publish()
+    const following = next ?? this.#waiting
+    this.#waiting = undefined
+    if (following !== undefined) await this.follow(following)
+  }
+
+  /** Ends the stream of a tab that nobody sees; `follow` goes on. */
+  pause(): void {
+    if (!this.#stream) return
+    this.#stream.abort()
+    this.#stream = undefined
+    this.#attached = undefined
   }
 
   /** Attaches to the live run from its beginning. */
   async whole(): Promise<void> {
     this.#whole = true
-    const run = this.#attached
+    const run = this.#runs.at(-1)?.run
+    this.pause()
     this.#attached = undefined
     this.#runs = this.#runs.slice(0, -1)
     this.#skipped = 0
@@ -104,45 +131,44 @@ export class RunFeed {
   }
 
   close(): void {
-    this.#closed.abort()
+    this.#closed = true
+    this.pause()
   }
 
-  async #read(run: string, after: number): Promise<void> {
-    const closed = this.#closed.signal
+  /** @returns The run that a waiting message starts now. */
+  async #read(run: string, after: number, signal: AbortSignal): Promise<string | undefined> {
+    let rows = this.#runs.find(one => one.run === run)
     const attempt = new AbortController()
     const stop = () => attempt.abort()
-    closed.addEventListener('abort', stop)
-    let rows: RunRows | undefined
-    let next: string | undefined
-    let again = 0
-    const events: AsyncIterable<AttachData> = await askDaemon(
-      'POST /agent/attach',
-      { conversationId: this.#id, run, ...(after > 0 && { after }) },
-      attempt.signal,
-    )
-    for await (const event of events) {
-      if (this.#attached !== run) break
-      if (event.kind === 'attached') {
-        if (after === 0 && !this.#whole && event.seq > LONG) {
-          again = event.seq - TAIL
-          break
+    signal.addEventListener('abort', stop)
+    try {
+      const events: AsyncIterable<AttachData> = await askDaemon(
+        'POST /agent/attach',
+        { conversationId: this.#id, run, ...(after > 0 && { after }) },
+        attempt.signal,
+      )
+      for await (const event of events) {
+        if (event.kind === 'end') return event.next
+        if (event.kind === 'frame') {
+          if (rows?.add(event.seq, event.event)) this.#plan()
+          continue
         }
-        this.#attached = event.run
+        if (after === 0 && !rows && !this.#whole && event.seq > LONG) {
+          stop()
+          return await this.#read(run, event.seq - TAIL, signal)
+        }
+        if (rows?.run === event.run) continue
         rows = new RunRows(event.run, { text: event.prompt, sentAt: event.startedAt })
         rows.startAfter(after)
+        this.#attached = event.run
         this.#skipped = after
         this.#runs = [...this.#runs, rows]
         this.#plan()
-      } else if (event.kind === 'frame') {
-        if (rows?.add(event.seq, event.event)) this.#plan()
-      } else next = event.next
-    }
-    closed.removeEventListener('abort', stop)
-    attempt.abort()
-    if (again > 0) return this.#read(run, again)
-    if (next !== undefined && this.#attached === run) {
-      this.#attached = undefined
-      await this.follow(next)
+      }
+      return undefined
+    } finally {
+      signal.removeEventListener('abort', stop)
+      stop()
     }
   }
 
@@ -163,13 +189,13 @@ export class RunFeed {
   }
 
   #publish(change: Partial<FeedState> = {}): void {
-    if (this.#closed.signal.aborted) return
+    if (this.#closed) return
     const { error: _, ...before } = this.state.value
     this.state.value = {
       ...before,
       rows: this.#runs.length ? [...this.#record, ...this.#runs.flatMap(({ rows }) => rows)] : this.#record,
       standing: this.#runs.at(-1)?.standing ?? NOTHING,
-      live: this.#live,
+      live: this.#stream !== undefined,
       earlier: this.#first,
       skipped: this.#skipped,
       ...change,

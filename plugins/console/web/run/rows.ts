@@ -89,7 +89,7 @@ type MutableStanding = { -readonly [K in keyof RunStanding]: RunStanding[K] }
 
 /** The rows that the frames of one run add up to. Feeding a frame twice, by its position, changes nothing. */
 export class RunRows {
-  readonly #run: string
+  readonly run: string
   #rows: RunRow[] = []
   #places = new Map<string, number>()
   #prose: string | undefined
@@ -100,7 +100,7 @@ export class RunRows {
   done: string | undefined
 
   constructor(run: string, prompt?: { readonly text: string; readonly sentAt: number }) {
-    this.#run = run
+    this.run = run
     if (prompt) this.#put({ type: 'user', key: `${run} prompt`, ...prompt })
   }
 
@@ -131,7 +131,7 @@ export class RunRows {
   }
 
   #key(word: string): string {
-    return `${this.#run} ${word} ${++this.#count}`
+    return `${this.run} ${word} ${++this.#count}`
   }
 
   #put(row: RunRow): void {
@@ -162,7 +162,7 @@ export class RunRows {
 
   /** Adds to what a subagent did, below the call that started it; false: there is no such call. */
   #within(parent: string | undefined, change: (children: readonly RunRow[]) => readonly RunRow[]): boolean {
-    const tool = parent === undefined ? undefined : this.#find(`${this.#run} tool ${parent}`, 'tool')
+    const tool = parent === undefined ? undefined : this.#find(`${this.run} tool ${parent}`, 'tool')
     if (!tool) return false
     this.#put({ ...tool, children: change(tool.children) })
     return true
@@ -190,18 +190,18 @@ export class RunRows {
   }
 
   #card(requestId: string, change: Partial<CardRow>): void {
-    const row = this.#find(`${this.#run} card ${requestId}`, 'card')
+    const row = this.#find(`${this.run} card ${requestId}`, 'card')
     if (row) this.#put({ ...row, ...change })
   }
 
   #cardEvent(requestId: string, event: string): void {
-    const row = this.#find(`${this.#run} card ${requestId}`, 'card')
+    const row = this.#find(`${this.run} card ${requestId}`, 'card')
     if (row) this.#put({ ...row, events: [...row.events, event] })
     else this.#line('info', event)
   }
 
   #toolKey(id: string): string {
-    return `${this.#run} tool ${id}`
+    return `${this.run} tool ${id}`
   }
 
   #take(frame: Frame): void {
@@ -258,7 +258,7 @@ export class RunRows {
       case 'capability_offer':
       case 'payment_offer': {
         this.#settle()
-        const key = `${this.#run} card ${frame.requestId}`
+        const key = `${this.run} card ${frame.requestId}`
         return this.#put({ type: 'card', key, card: frame, open: true, events: [] })
       }
       case 'resolved': {
@@ -310,7 +310,7 @@ export class RunRows {
       case 'resumed':
         return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason]}.`)
       case 'checkpoint': {
-        const prompt = this.#find(`${this.#run} prompt`, 'user')
+        const prompt = this.#find(`${this.run} prompt`, 'user')
         if (prompt && frame.index !== undefined) this.#put({ ...prompt, index: frame.index, checkpoint: true })
         return
       }

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { AgentCard } from '../../../../agents/contract.js'
-import { askDaemon } from '../../data/api.js'
-import { fleet } from '../../data/live.js'
+import { askDaemon, faultSentence } from '../../data/api.js'
+import { connection, fleet } from '../../data/live.js'
 import { turnIsLive } from '../../data/roster.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { RunFeed } from '../../data/run-feed.js'
@@ -33,12 +33,13 @@ const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
 }
 
 /** The card of a conversation: from the board, or read where it is archived. */
-const useAgent = (id: string): AgentCard | undefined => {
+const useAgent = (id: string): { readonly agent?: AgentCard; readonly error?: unknown } => {
   const live = fleet.value.cards.get(id)
-  const { data } = useQuery(`agent ${id}`, [], async () =>
+  const { data, error } = useQuery(`agent ${id}`, [], async () =>
     fleet.peek().cards.has(id) ? undefined : askDaemon('GET /agents/{id}', { id }),
   )
-  return live ?? data
+  const agent = live ?? data
+  return agent ? { agent } : { error }
 }
 
 const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string; action: ActionState }) => {
@@ -126,30 +127,48 @@ const Todos = ({ feed }: { feed: RunFeed }) => {
   )
 }
 
-const useFeed = (id: string, run: string | undefined, live: boolean): RunFeed => {
+/** Whether anybody sees this tab. */
+const useVisible = (): boolean => {
+  const visible = useSignal(document.visibilityState === 'visible')
+  useEffect(() => {
+    const look = () => {
+      visible.value = document.visibilityState === 'visible'
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+  return visible.value
+}
+
+const useFeed = (id: string, agent: AgentCard | undefined): RunFeed => {
   const feed = useMemo(() => new RunFeed(id), [id])
+  const visible = useVisible()
+  const { loaded } = feed.state.value
+  const online = connection.value === 'connected'
+  const { run } = agent ?? {}
+  const known = agent !== undefined
   useEffect(() => {
-    void feed.open().then(() => {
-      if (live && run) void feed.follow(run)
-    })
-    return () => feed.close()
-  }, [feed])
+    if (known) void feed.open(agent && !turnIsLive(agent) ? agent.run : undefined)
+  }, [feed, known])
+  useEffect(() => () => feed.close(), [feed])
   useEffect(() => {
-    if (live && run && feed.state.value.loaded && document.visibilityState === 'visible') void feed.follow(run)
-  }, [feed, run, live])
+    if (!visible) feed.pause()
+    else if (loaded && online && run) void feed.follow(run)
+  }, [feed, run, loaded, visible, online])
   return feed
 }
 
 /** One conversation: what was said and done, what it asks, and what to say next. */
 const Conversation = ({ id }: { id: string }) => {
-  const agent = useAgent(id)
-  const feed = useFeed(id, agent?.run, agent !== undefined && turnIsLive(agent))
+  const { agent, error: missing } = useAgent(id)
+  const feed = useFeed(id, agent)
   const action = useAction()
   const finding = useSignal(false)
   const control = useRef<ListControl>(undefined)
   const state = feed.state.value
   const mayWork = reaches(person.value?.role, 'collaborator')
-  const { rows, loaded, error, earlier, skipped } = state
+  const { rows, loaded, earlier, skipped } = state
+  const error = state.error ?? missing
   const cards = useQuery(`cards ${id} ${agent?.cards?.map(({ requestId }) => requestId).join() ?? ''}`, [], async () =>
     agent?.cards?.length ? (await askDaemon('GET /agent/cards', { conversationId: id })).cards : [],
   )
@@ -161,11 +180,11 @@ const Conversation = ({ id }: { id: string }) => {
       rewind: index =>
         void action.run(async () => {
           await askDaemon('POST /agent/rewind', { conversationId: id, index })
-          await feed.open()
+          await feed.open(agent?.run)
         }),
       fork: keep => goTo('new', id, String(keep)),
     }),
-    [id],
+    [id, agent?.run],
   )
   useEffect(() => {
     void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
@@ -196,9 +215,7 @@ const Conversation = ({ id }: { id: string }) => {
             {action.fault}
           </p>
         )}
-        {Boolean(error) && (
-          <p class="notice bad">The conversation could not be read: {String((error as Error).message)}</p>
-        )}
+        {Boolean(error) && <p class="notice bad">{faultSentence(error)}</p>}
         {(earlier > 0 || skipped > 0) && (
           <p class="earlier small quiet">
             {skipped > 0 ? (
@@ -262,5 +279,5 @@ export const ConversationPage = ({ rest }: PageProps) => {
 }
 
 const ChangesOf = ({ id, rest }: { id: string; rest: readonly string[] }) => (
-  <Changes id={id} agent={useAgent(id)} rest={rest} />
+  <Changes id={id} agent={useAgent(id).agent} rest={rest} />
 )
