@@ -4,6 +4,8 @@ import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
+import type { GitCalls } from '../plugins/git/contract.js'
+import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
@@ -29,6 +31,8 @@ export interface Api
     CapabilitiesCalls,
     DefinedProviderCalls,
     EndpointCalls,
+    GitCalls,
+    HistoryCalls,
     LogsCalls,
     SecretsCalls,
     SessionCalls,

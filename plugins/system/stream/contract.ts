@@ -131,6 +131,11 @@ export interface AgentEvent {
   agent?: AgentCard
   removed?: string
 }
+/** Commits, branches, tags, stash, index or a halted operation of these repositories moved. */
+export interface RefsChangedEvent {
+  kind: 'refsChanged'
+  repos: string[]
+}
 /** What a badge counts. */
 export interface AttentionEvent {
   kind: 'attention'
@@ -161,6 +166,7 @@ export type SystemEvent =
   | AgentsEvent
   | AgentEvent
   | AttentionEvent
+  | RefsChangedEvent
   | ResyncEvent
 
 /** The events of the sandbox, and the people who have it open. */
