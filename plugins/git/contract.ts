@@ -4,6 +4,7 @@ import type { BranchCalls } from './branches/contract.js'
 import type { ChangeCalls } from './changes/contract.js'
 import type { CommitCalls } from './commits/contract.js'
 import type { FileCalls } from './files/contract.js'
+import type { OperationCalls } from './operations/contract.js'
 import type { RemoteCalls } from './remotes/contract.js'
 import type { StashCalls } from './stash/contract.js'
 
@@ -11,6 +12,7 @@ export type * from './branches/contract.js'
 export type * from './changes/contract.js'
 export type * from './commits/contract.js'
 export type * from './files/contract.js'
+export type * from './operations/contract.js'
 export type * from './records.js'
 export type * from './remotes/contract.js'
 export type * from './stash/contract.js'
@@ -26,7 +28,7 @@ export interface GitServices {
 
 /** The repositories of the workspace. */
 export interface GitCalls
-  extends BranchCalls, ChangeCalls, CommitCalls, FileCalls, GitServices, RemoteCalls, StashCalls {}
+  extends BranchCalls, ChangeCalls, CommitCalls, FileCalls, GitServices, OperationCalls, RemoteCalls, StashCalls {}
 
 export const gitContract: Contract<GitCalls> = {
   schema: () => typia.json.application<GitCalls>(),

@@ -1,6 +1,7 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { branchCalls } from './branches/calls.js'
 import { changeCalls } from './changes/calls.js'
+import { branchWrites } from './branches/writes.js'
 import { Committing } from './changes/committing.js'
 import { Scans } from './changes/scans.js'
 import { changeWrites } from './changes/writes.js'
@@ -9,11 +10,14 @@ import { gitContract, type GitCalls } from './contract.js'
 import { examples } from './examples.js'
 import { fileCalls } from './files/calls.js'
 import { Objects } from './objects/objects.js'
+import { operationCalls } from './operations/calls.js'
+import { recoverWrites } from './operations/recovery.js'
 import { remoteReads } from './remotes/calls.js'
 import { RepoLocks } from './repositories/repo-locks.js'
 import { lockCalls } from './repositories/lock-calls.js'
 import { Repositories } from './repositories/repositories.js'
 import { stashReads } from './stash/calls.js'
+import { stashWrites } from './stash/writes.js'
 import { RunningWrites } from './writes/running-writes.js'
 
 export const contract: Contract<GitCalls> = { ...gitContract, examples }
@@ -26,6 +30,7 @@ export const activate = async (host: Host): Promise<void> => {
   const scans = new Scans(repositories)
   const committing = new Committing()
   const running = new RunningWrites(host.store)
+  host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
   const writes = { host, repositories, objects, scans, locks, running }
   await host.serve(gitContract, {
     ...lockCalls(host, locks),
@@ -33,6 +38,9 @@ export const activate = async (host: Host): Promise<void> => {
     ...changeWrites({ ...writes, committing, folder: host.place.folder }),
     ...commitCalls(repositories, objects),
     ...branchCalls(host, repositories),
+    ...branchWrites(writes),
+    ...operationCalls(writes),
+    ...stashWrites(writes),
     ...stashReads(repositories, objects),
     ...remoteReads(repositories),
     ...fileCalls(host, repositories, objects),

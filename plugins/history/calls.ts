@@ -18,7 +18,7 @@ import { record } from '../../sdk/node/record/record.js'
 import type { HistoryCalls, PointFileDiff, Snapshot, SnapshotChange } from './contract.js'
 import { checkedScopePath } from './paths.js'
 import type { StoredPoint } from './points.js'
-import { checkFree, holdingAll } from './repositories.js'
+import { checkRestorable, holdingAll } from './repositories.js'
 import type { Restoring } from './restoring.js'
 import type { SavedPoints } from './saved-points.js'
 
@@ -91,7 +91,7 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
       })
     const point = saved.get(id)
     const scopes = scope === undefined ? Object.keys(point.trees) : [scope]
-    await checkFree(host, scopes, force, context)
+    await checkRestorable(host, scopes, force, context)
     const done = await orFull(holdingAll(host, scopes, 'restore', context, () => restoring.restore(input, context)))
     const extra = {
       id,

@@ -57,7 +57,7 @@ export interface HistoryCalls {
   /**
    * List saved points, newest first; `before` pages by `at`.
    *
-   * `path` keeps the points in which that file or folder changed. Points saved every 60 s are listed with `intervals`
+   * `path` keeps the points in which that file or folder changed. PointList saved every 60 s are listed with `intervals`
    * only. People limited to areas get the points that touch their folders.
    *
    * - 404: `path` is closed
@@ -116,8 +116,8 @@ export interface HistoryCalls {
   /**
    * Bring the workspace, one repository or the named files back to a point.
    *
-   * A point is saved before; restoring that one undoes this. Files made since are removed, ignored files stay, and so do
-   * branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
+   * A point is saved before; restoring that one undoes this. Files made since are removed, ignored files stay, and so
+   * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
    *
    * - 400: `paths` without `scope`
    * - 404: no such point, no such repository in it, or a path that it does not hold and the disk does not either

@@ -17,7 +17,7 @@ const EXAMPLES = /^\.env\.(?:example|sample|template)$/i
 const CONFIG = ['.sandbox', 'config']
 
 /** Whether a point holds a path of a repository. */
-export const isHeld = (scope: string, path: string): boolean => {
+export const isPointFile = (scope: string, path: string): boolean => {
   const segments = path.split('/')
   const name = segments.at(-1)!
   if (segments.some(segment => MADE.has(segment) || isGitName(segment))) return false
@@ -52,7 +52,7 @@ export const heldOf = async (scope: string, dir: string, paths: readonly string[
   }
   let skipped = 0
   for (let at = 0; at < paths.length; at += BATCH) {
-    const some = paths.slice(at, at + BATCH).filter(path => isHeld(scope, Buffer.from(path, 'latin1').toString()))
+    const some = paths.slice(at, at + BATCH).filter(path => isPointFile(scope, Buffer.from(path, 'latin1').toString()))
     const found = await Promise.all(
       some.map(async path => {
         const place = join(Buffer.from(dir).toString('latin1'), path)

@@ -18,7 +18,7 @@ const LISTED_DAYS = 90
 const LEAST_LISTED = 200
 
 /** The list of saved points, oldest first, in memory and in a journal. */
-export class Points {
+export class PointList {
   readonly #journal: Host['journal']
   #points: StoredPoint[] = []
 

@@ -30,7 +30,7 @@ export const holdingAll = async <T>(
 }
 
 /** Refuses while a turn runs in the shared tree, unless forced, or a repository is in the middle of an operation. */
-export const checkFree = async (
+export const checkRestorable = async (
   host: Asking,
   scopes: readonly string[],
   force: boolean,

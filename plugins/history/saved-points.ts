@@ -6,7 +6,7 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { isFull } from '../../sdk/node/files/disk.js'
 import { foldersWithGit } from '../../sdk/node/repositories/folders-with-git.js'
 import type { PointTrigger } from './contract.js'
-import { Points, type StoredPoint } from './points.js'
+import { PointList, type StoredPoint } from './points.js'
 import { ScopeStore, type TreePath } from './scope-store.js'
 
 /** What a point is saved for. */
@@ -31,14 +31,14 @@ const ALONE = 'store'
 
 /** The saved points of a workspace, and the stores that hold their trees. */
 export class SavedPoints {
-  readonly points: Points
+  readonly points: PointList
   readonly #host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>
   readonly #mutex = new KeyedMutex()
   readonly #stores = new Map<string, ScopeStore>()
 
   constructor(host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>) {
     this.#host = host
-    this.points = new Points(host.journal)
+    this.points = new PointList(host.journal)
   }
 
   /** Runs a step while nothing else uses the stores. */

@@ -147,7 +147,7 @@ export class ScopeStore {
     return (await this.#run([...LASTING, 'write-tree'], { env })).text.trim()
   }
 
-  /** Writes a tree to disk, behind a wall: what differs is written, what it does not hold of the last one is removed. */
+  /** Writes a tree to disk, behind a wall: what differs is written, and removed what only the last one held. */
   async write(tree: string, wall: RestoreWall): Promise<void> {
     await mkdir(this.#dir, { recursive: true })
     const config = join(wall.workspace, '.sandbox/config')

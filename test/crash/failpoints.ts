@@ -37,6 +37,14 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
+export const GIT_POINTS: readonly string[] = [
+  'git.discard.saved',
+  'git.write.begun',
+  'history.restore.begun',
+  'history.restore.written',
+  'history.trees.kept',
+]
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

@@ -1,5 +1,6 @@
-import type { Count, Millis } from '../../../sdk/types.js'
-import type { RepoName } from '../records.js'
+import type { tags } from 'typia'
+import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { ExpectedHead, GitResult, RefName, RepoName, Revision, Sha } from '../records.js'
 
 /** A local branch. */
 export interface GitBranch {
@@ -81,4 +82,68 @@ export interface BranchCalls {
    * - 422: its git folder cannot be used
    */
   'GET /git/{repo}/worktrees'(input: { repo: RepoName }): { worktrees: GitWorktree[]; submodules: GitSubmodule[] }
+
+  /**
+   * Make a branch at a commit; HEAD and files stay.
+   *
+   * - 404: no such repository or commit
+   * - 409: the name is taken or clashes with a folder of refs,
+   *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/branch'(input: { repo: RepoName; sha: Sha; name: RefName }): Ok
+
+  /**
+   * Make a branch at `start`, HEAD when left out, and switch to it if asked, with uncommitted work where git can.
+   *
+   * - 404: no such repository or `start`
+   * - 409: the name is taken, with `checkout` an operation is in progress or uncommitted work is in the way,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/branches'(input: { repo: RepoName; name: RefName; start?: Revision; checkout?: boolean }): Ok
+
+  /**
+   * Delete a local branch and say where it stood; without `force` one that is not merged is refused.
+   *
+   * - 404: no such repository or branch
+   * - 409: not merged, checked out here or in a private copy,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/branches/delete'(input: { repo: RepoName; name: RefName; force?: boolean }): {
+    ok: true
+    sha: string
+  }
+
+  /**
+   * Tag a commit, annotated when a message is given.
+   *
+   * - 404: no such repository or commit
+   * - 409: the name is taken, another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/tag'(input: {
+    repo: RepoName
+    sha: Sha
+    name: RefName
+    message?: string & tags.MinLength<1> & tags.MaxLength<20000>
+  }): Ok
+
+  /**
+   * Switch to a branch, a tag or a commit; the latter two detach HEAD.
+   *
+   * A remote branch without a local one of its name gets one that follows it. A name is never taken as a file. Work
+   * that would be overwritten: `ok: false`, `code: "dirty"`, and `conflicts` names the files.
+   *
+   * - 404: no such repository, branch, tag or commit
+   * - 409: an operation is in progress, HEAD is not `expectHead`,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/checkout'(input: { repo: RepoName; ref: Revision } & ExpectedHead): GitResult
 }

@@ -2,7 +2,6 @@ import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
-import { failpoint } from '../../../sdk/node/failpoint.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { gitSettings } from '../remotes/settings.js'
 import { verdictOf } from '../repositories/repo-git.js'
@@ -86,7 +85,6 @@ export const commitIndex = async (
       })
     const staged = (await git.look(['diff', '--cached', '--quiet', '--ignore-submodules=dirty'], { ok: [0, 1] })).code
     if (staged === 0 && !amend && operation === undefined) return undefined
-    failpoint('git.commit.staged')
     const hooks = ['-c', `core.hooksPath=${await hooksOf(write, place.workspace)}`]
     const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
     const { code, stderr, text } = await write.run(args, {

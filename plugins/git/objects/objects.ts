@@ -94,9 +94,9 @@ export class Objects {
     return resident.reader
   }
 
-  /** It works in the git dir: one in the checkout would look like a program that changes it. */
+  /** It works at the root: one in the checkout would look like a program that changes it. */
   #open(git: RepoGit): Resident {
-    const resident: Resident = { reader: BatchReader.open(git.place.gitdir, git.env), usedAt: 0, over: false }
+    const resident: Resident = { reader: BatchReader.open('/', git.env), usedAt: 0, over: false }
     const over = () => void (resident.over = true)
     resident.reader.then(({ ended }) => ended.then(over), over)
     return resident

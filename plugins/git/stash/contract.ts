@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Millis } from '../../../sdk/types.js'
-import type { GitChange, RepoName, Sha } from '../records.js'
+import type { GitChange, GitResult, RepoName, RepoPath, Sha } from '../records.js'
 
 /** An entry of the stash by its number, such as `stash@{0}`. */
 export type StashRef = string & tags.MinLength<1> & tags.MaxLength<12>
@@ -39,4 +39,49 @@ export interface StashCalls {
    * - 422: the git folder cannot be used
    */
   'GET /git/{repo}/stash-diff'(input: { repo: RepoName; ref: StashRef; sha?: Sha }): { files: GitChange[] }
+
+  /**
+   * Set uncommitted work aside; a clean tree is `ok: false`, `code: "nothing"`.
+   *
+   * - 404: no such repository
+   * - 409: an operation is in progress, there is no commit yet,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/stash'(input: {
+    repo: RepoName
+    message?: string & tags.MaxLength<500>
+    includeUntracked?: boolean
+    paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+  }): GitResult
+
+  /**
+   * Put an entry back; `pop` drops it after it applied cleanly.
+   *
+   * On conflict the entry stays and the files hold markers; with `onConflict: "abort"` everything is as before.
+   *
+   * - 404: no such repository or entry
+   * - 409: an operation is in progress, the number names another entry by now,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/stash/apply'(input: {
+    repo: RepoName
+    ref: StashRef
+    sha?: Sha
+    pop?: boolean
+    onConflict?: 'abort' | 'keep'
+  }): GitResult
+
+  /**
+   * Throw an entry away; its commit can be brought back for as long as git keeps it.
+   *
+   * - 404: no such repository or entry
+   * - 409: the number names another entry by now, another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/stash/drop'(input: { repo: RepoName; ref: StashRef; sha?: Sha }): { ok: true; sha: string }
 }
