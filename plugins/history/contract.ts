@@ -57,8 +57,8 @@ export interface HistoryCalls {
   /**
    * List saved points, newest first; `before` pages by `at`.
    *
-   * `path` keeps the points in which that file or folder changed. PointList saved every 60 s are listed with `intervals`
-   * only. People limited to areas get the points that touch their folders.
+   * `path` keeps the points in which that file or folder changed. Points saved every 60 s are listed with
+   * `intervals` only. People limited to areas get the points that touch their folders.
    *
    * - 404: `path` is closed
    */

@@ -157,10 +157,12 @@ export interface OperationCalls {
   /**
    * End a halted operation and return the tree to where it began.
    *
-   * Nothing in progress is `ok: false`, `code: "nothing"`. `staleLock` first removes a lock file that is older than 60 s and that no process holds, and only that one.
+   * Nothing in progress is `ok: false`, `code: "nothing"`.
+   * `staleLock` first removes a lock file that is older than 60 s and that no process holds, and only that one.
    *
    * - 404: no such repository
-   * - 409: the lock file is not stale, another write holds the repository for 60 s, or a lock file of git is
+   * - 409: the lock file is not stale,
+   *   another write holds the repository for 60 s, or a lock file of git is
    *   in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */

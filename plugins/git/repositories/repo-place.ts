@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from 'node:fs'
+import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
@@ -35,6 +35,15 @@ const realOrUndefined = (path: string): string | undefined => {
   }
 }
 
+/** What is at a path, no link followed; a file in the place of a folder on the way is nothing. */
+const statusOrUndefined = (path: string): Stats | undefined => {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Finds where git keeps a checkout, from the disk alone; undefined: it is none.
  *
@@ -44,7 +53,7 @@ const realOrUndefined = (path: string): string | undefined => {
 export const repoPlaceAt = (where: DaemonFolders, repo: string): RepoPlace | UnreadableRepo | undefined => {
   const dir = repo === 'root' ? where.workspace : join(where.workspace, repo)
   const dot = join(dir, '.git')
-  const found = lstatSync(dot, { throwIfNoEntry: false })
+  const found = statusOrUndefined(dot)
   if (realOrUndefined(dir) !== dir || !found || found.isSymbolicLink()) return undefined
   const pointer = found.isFile() ? POINTER.exec(readPlain(dot) ?? '')?.[1] : undefined
   if (found.isFile() && pointer === undefined) return { error: 'its .git file names no folder' }
@@ -62,7 +71,7 @@ export const repoPlaceAt = (where: DaemonFolders, repo: string): RepoPlace | Unr
   const borrowed = lenders.map(path => realOrUndefined(resolve(common, 'objects', path)))
   if (borrowed.some(path => path !== undefined && !allowed(path)))
     return { error: 'it borrows objects from outside the workspace' }
-  if (!lstatSync(join(common, 'objects'), { throwIfNoEntry: false }) || readPlain(join(gitdir, 'HEAD')) === undefined)
+  if (!statusOrUndefined(join(common, 'objects')) || readPlain(join(gitdir, 'HEAD')) === undefined)
     return { error: 'its git folder has no HEAD or no objects' }
   return { repo, dir, gitdir, common }
 }

@@ -46,6 +46,8 @@ t.test('bad input is refused and runs nothing', async t => {
     [404, '/git/nowhere/log'],
     [404, '/git/.git/log'],
     [404, '/git/docs/status'],
+    [404, '/git/changes?repo=docs/a.md'],
+    [404, '/git/README.md/operation'],
     [404, '/git/root/commit-diff?sha=dead'],
     [400, '/git/root/stash-diff?ref=HEAD'],
     [404, '/git/root/stash-diff?ref=stash@{0}'],
