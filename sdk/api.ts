@@ -5,6 +5,8 @@ import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
+import type { GitCalls } from '../plugins/git/contract.js'
+import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
@@ -32,6 +34,8 @@ export interface Api
     ConsoleCalls,
     DefinedProviderCalls,
     EndpointCalls,
+    GitCalls,
+    HistoryCalls,
     LogsCalls,
     SecretsCalls,
     SessionCalls,

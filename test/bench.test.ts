@@ -24,6 +24,7 @@ const ROWS = {
   events: /\| 20 readers of events: loop delay p99 \| /,
   spawn: /\| spawn: .*, the loop stands still \| /,
   mask: /\| mask: 2,000 deltas a second, .* \| at most 2.00 % \| (?:reached|missed) \|/,
+  git: /\| git: a blob to a spawn of git \| /,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

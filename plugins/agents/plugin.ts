@@ -22,6 +22,7 @@ import { RunNotes } from './work/run-notes.js'
 import { changesFor, withAccessView, reportsFor, seesFile, type ViewingHandlers } from './roster/access-view.js'
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
+import { sharedLock } from './landing/shared-lock.js'
 
 export const contract: Contract<Agents> = { ...agents, examples }
 
@@ -46,7 +47,7 @@ export const activate = async (host: Host): Promise<void> => {
     scratchRepos,
     refs,
     statuses,
-    locks: new KeyedMutex(),
+    locks: sharedLock(host),
     turns,
     records: new LandingRecords(host.files),
     now: Date.now,

@@ -18,6 +18,7 @@ const BENCHES = [
   'mask',
   'usage',
   'native',
+  'git',
 ] as const
 
 const unknown = asked.filter(name => !(BENCHES as readonly string[]).includes(name))

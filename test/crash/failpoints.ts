@@ -47,6 +47,14 @@ export const WORKSPACE_POINTS: readonly string[] = [
   'workspace.upload.whole',
 ]
 
+export const GIT_POINTS: readonly string[] = [
+  'git.discard.saved',
+  'git.write.begun',
+  'history.restore.begun',
+  'history.restore.written',
+  'history.trees.kept',
+]
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

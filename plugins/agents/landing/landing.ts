@@ -1,5 +1,4 @@
 import { refuse } from '../../../sdk/index.js'
-import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, LandConflict, LeftPath } from '../../agent/contract.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
@@ -9,6 +8,7 @@ import { operationIn, type Refs } from '../work/git-folders.js'
 import { applyLanding } from './apply.js'
 import type { Choose } from './choices.js'
 import { planLanding, type Plan } from './plan.js'
+import type { RepositoryLock } from './shared-lock.js'
 import type { LandingRecord, LandingRecords } from './record.js'
 import { branchOf, lookAt, takenOver, tipOf, type Repository } from '../work/repository.js'
 import { outstandingSpan, wholeSpan, type Span } from '../work/span.js'
@@ -20,7 +20,7 @@ export interface LandingDeps {
   /** The folder in which scratch repositories are laid. */
   readonly scratchRepos: ScratchRepos
   readonly refs: Refs
-  readonly locks: KeyedMutex
+  readonly locks: RepositoryLock
   readonly records: LandingRecords
   readonly now: () => number
 }

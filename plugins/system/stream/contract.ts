@@ -132,6 +132,11 @@ export interface AgentEvent {
   agent?: AgentCard
   removed?: string
 }
+/** Commits, branches, tags, stash, index or a halted operation of these repositories moved. */
+export interface RefsChangedEvent {
+  kind: 'refsChanged'
+  repos: string[]
+}
 /** What a badge counts. */
 export interface AttentionEvent {
   kind: 'attention'
@@ -163,6 +168,7 @@ export type SystemEvent =
   | AgentEvent
   | AttentionEvent
   | WorkspaceChangedEvent
+  | RefsChangedEvent
   | ResyncEvent
 
 /** The events of the sandbox, and the people who have it open. */

@@ -169,6 +169,22 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   return { code, stdout: to ? Buffer.alloc(0) : stdout, text: to ? '' : stdout.toString(), stderr }
 }
 
+/** How a resident git is started that reads objects and refs of a repository. */
+export interface ResidentGit {
+  readonly program: string
+  readonly args: string[]
+  readonly env: Env
+  readonly cwd: string
+}
+
+/** The command of a git that stays and reads objects and refs, under the same rules as `git`. */
+export const residentGit = async (cwd: string, args: readonly string[], env: Env): Promise<ResidentGit> => ({
+  program: await needProgram('git'),
+  args: [...SETTINGS, '--no-pager', ...args],
+  env: await ownEnv({ ...ENV, GIT_CEILING_DIRECTORIES: dirname(cwd), ...env }),
+  cwd,
+})
+
 let version: Promise<string> | undefined
 
 /** The version of the git program, such as `2.39.5`. */

@@ -1,0 +1,149 @@
+import type { tags } from 'typia'
+import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { ExpectedHead, GitResult, RefName, GitRepoName, Revision, Sha } from '../records.js'
+
+/** A local branch. */
+export interface GitBranch {
+  name: string
+  current: boolean
+  upstream?: string
+  /** Commits that the upstream does not have, and those that only it has. */
+  ahead: Count
+  behind: Count
+  /** The upstream is gone from the remote. */
+  gone?: boolean
+  at: Millis
+  /** The conversation in whose private copy it is checked out. */
+  heldBy?: string
+}
+/** A branch of a remote as last seen. */
+export interface GitRemoteBranch {
+  name: string
+  remote: string
+  branch: string
+  at: Millis
+}
+/** A tag and the commit it stands for. */
+export interface GitTag {
+  name: string
+  sha: string
+  at: Millis
+  annotated: boolean
+  message?: string
+}
+/** What a repository has refs for, each list newest first. */
+export interface BranchList {
+  branches: GitBranch[]
+  remotes: GitRemoteBranch[]
+  tags: GitTag[]
+  /** The default branch of `origin`. */
+  defaultBranch?: string
+}
+/** A checkout that shares a repository; without `path` it lies outside the workspace. */
+export interface GitWorktree {
+  path?: string
+  /** The conversation whose private copy it is. */
+  conversationId?: string
+  main: boolean
+  branch?: string
+  head: string
+  locked?: string
+  prunable?: string
+}
+/** A declared submodule: the commit recorded, and the one checked out. */
+export interface GitSubmodule {
+  path: string
+  url: string
+  recorded: string
+  checkedOut?: string
+  state: 'current' | 'modified' | 'uninitialized' | 'conflicted'
+}
+
+/** Branches, tags and worktrees. */
+export interface BranchCalls {
+  /**
+   * List local branches with upstream and distance, remote branches as last seen, and tags; at most 2,000 of each and
+   * 1,000 tags.
+   *
+   * `merged` limits local branches to those that HEAD contains, or does not. People limited to areas do not see the
+   * branches of conversations.
+   *
+   * - 404: no such repository
+   * - 422: its git folder cannot be used
+   */
+  'GET /git/{repo}/branches'(input: { repo: GitRepoName; merged?: boolean }): BranchList
+
+  /**
+   * List the checkouts that share a repository, and its declared submodules.
+   *
+   * Those in the workspace are named by path, private copies by conversation.
+   *
+   * - 404: no such repository
+   * - 422: its git folder cannot be used
+   */
+  'GET /git/{repo}/worktrees'(input: { repo: GitRepoName }): { worktrees: GitWorktree[]; submodules: GitSubmodule[] }
+
+  /**
+   * Make a branch at a commit; HEAD and files stay.
+   *
+   * - 404: no such repository or commit
+   * - 409: the name is taken or clashes with a folder of refs,
+   *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/branch'(input: { repo: GitRepoName; sha: Sha; name: RefName }): Ok
+
+  /**
+   * Make a branch at `start`, HEAD when left out, and switch to it if asked, with uncommitted work where git can.
+   *
+   * - 404: no such repository or `start`
+   * - 409: the name is taken, with `checkout` an operation is in progress or uncommitted work is in the way,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/branches'(input: { repo: GitRepoName; name: RefName; start?: Revision; checkout?: boolean }): Ok
+
+  /**
+   * Delete a local branch and say where it stood; without `force` one that is not merged is refused.
+   *
+   * - 404: no such repository or branch
+   * - 409: not merged, checked out here or in a private copy,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/branches/delete'(input: { repo: GitRepoName; name: RefName; force?: boolean }): {
+    ok: true
+    sha: string
+  }
+
+  /**
+   * Tag a commit, annotated when a message is given.
+   *
+   * - 404: no such repository or commit
+   * - 409: the name is taken, another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/tag'(input: {
+    repo: GitRepoName
+    sha: Sha
+    name: RefName
+    message?: string & tags.MinLength<1> & tags.MaxLength<20000>
+  }): Ok
+
+  /**
+   * Switch to a branch, a tag or a commit; the latter two detach HEAD.
+   *
+   * A remote branch without a local one of its name gets one that follows it. A name is never taken as a file. Work
+   * that would be overwritten: `ok: false`, `code: "dirty"`, and `conflicts` names the files.
+   *
+   * - 404: no such repository, branch, tag or commit
+   * - 409: an operation is in progress, HEAD is not `expectHead`,
+   *   another write holds the repository for 60 s, or a lock file of git is
+   *   in the way for 10 s (`lock`)
+   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/checkout'(input: { repo: GitRepoName; ref: Revision } & ExpectedHead): GitResult
+}

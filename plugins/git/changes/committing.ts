@@ -1,0 +1,99 @@
+import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
+import { isAbsolute, join, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { refuse } from '../../../sdk/index.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+import { gitSettings } from '../remotes/settings.js'
+import { verdictOf } from '../repositories/repo-git.js'
+import { unmergedPaths, type Writing } from '../writes/write.js'
+import { stagePaths } from './index-writes.js'
+import { operationOf } from './operation.js'
+
+/** What is to be committed. */
+export interface CommitOrder {
+  readonly message: string
+  readonly all?: boolean | undefined
+  readonly paths?: readonly string[] | undefined
+  readonly amend?: boolean | undefined
+}
+
+/** Counts the commits on their way, by repository. */
+export class Committing {
+  readonly #now = new Map<string, number>()
+
+  get repos(): string[] {
+    return [...this.#now.keys()].sort()
+  }
+
+  async with<T>(repo: string, work: () => Promise<T>): Promise<T> {
+    this.#now.set(repo, (this.#now.get(repo) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      const left = this.#now.get(repo)! - 1
+      if (left === 0) this.#now.delete(repo)
+      else this.#now.set(repo, left)
+    }
+  }
+}
+
+/** The folder of the repository's hooks; one that its settings put outside the workspace counts for nothing. */
+const hooksOf = async ({ opened: { git } }: Writing, workspace: string): Promise<string> => {
+  const { dir, common } = git.place
+  const named = (await gitSettings(git, '^core\\.hookspath$')).at(-1)?.[1]
+  const folder = named === undefined ? undefined : isAbsolute(named) ? named : resolve(dir, named)
+  return folder !== undefined && contains(workspace, folder) ? folder : join(common, 'hooks')
+}
+
+/** Runs a step; when it fails the index is as it was before. */
+const keepingIndex = async <T>(write: Writing, folder: string, step: () => Promise<T>): Promise<T> => {
+  const { gitdir } = write.opened.git.place
+  const kept = join(folder, `index-${randomUUID()}`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const before = await copyFile(join(gitdir, 'index'), kept).then(
+    () => true,
+    () => false,
+  )
+  try {
+    return await step()
+  } catch (error) {
+    const back = join(gitdir, `index-${randomUUID()}`)
+    if (before) await copyFile(kept, back).then(() => rename(back, join(gitdir, 'index')))
+    else await rm(join(gitdir, 'index'), { force: true })
+    throw error
+  } finally {
+    await rm(kept, { force: true })
+  }
+}
+
+/** Commits the index, after staging what is asked for; undefined: there is nothing to commit. */
+export const commitIndex = async (
+  write: Writing,
+  { message, all = false, paths, amend = false }: CommitOrder,
+  place: { readonly workspace: string; readonly folder: string },
+): Promise<string | undefined> => {
+  const { repo, git } = write.opened
+  const operation = operationOf(git.place.gitdir)
+  if (operation === 'rebase') refuse('conflict', `${repo} is in the middle of a rebase: continue it or abort it`)
+  if (amend && write.head === undefined) refuse('unprocessable', `${repo} has no commit to amend`)
+  return keepingIndex(write, join(place.folder, 'kept'), async () => {
+    if (all || paths) await stagePaths(write, paths)
+    const unmerged = await unmergedPaths(write.opened)
+    if (unmerged.length > 0)
+      refuse('conflict', `${unmerged[0]} of ${repo} is unmerged: resolve and stage it first`, {
+        fields: { conflicts: unmerged.slice(0, 200) },
+      })
+    const staged = (await git.look(['diff', '--cached', '--quiet', '--ignore-submodules=dirty'], { ok: [0, 1] })).code
+    if (staged === 0 && !amend && operation === undefined) return undefined
+    const hooks = ['-c', `core.hooksPath=${await hooksOf(write, place.workspace)}`]
+    const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
+    const { code, stderr, text } = await write.run(args, {
+      input: message,
+      // Hooks may use patterns of their own.
+      env: { GIT_LITERAL_PATHSPECS: '0' },
+      ok: Array.from({ length: 256 }, (_, each) => each),
+    })
+    if (code !== 0) refuse('conflict', verdictOf(stderr.trim() === '' ? text : stderr))
+    return (await git.read(['rev-parse', 'HEAD'])).text.trim()
+  })
+}

@@ -1,0 +1,191 @@
+import type { tags } from 'typia'
+import type { Count, Ok, Positive } from '../../../sdk/types.js'
+import type {
+  ExpectedHead,
+  HeldInfo,
+  LockInfo,
+  GitOperation,
+  GitRepoName,
+  RepoPath,
+  UncommittedChanges,
+} from '../records.js'
+
+/** What is uncommitted, by repository. */
+export interface RepositoryChanges {
+  repos: UncommittedChanges[]
+  /** Repositories in which a commit is on its way. */
+  committing?: string[]
+}
+/** A repository and where its first remote with a host lies. */
+export interface RemoteRepo {
+  repo: string
+  host: string
+  project: string
+}
+/** A script's short answer. */
+export interface ShortStatus {
+  /** Empty: HEAD is detached. */
+  branch: string
+  dirty: boolean
+  files: string[]
+  head?: string
+  /** How many paths are not listed. */
+  truncated?: Count
+}
+/** Both sides of an uncommitted file. */
+export interface WorkingFileDiff {
+  before?: string
+  after?: string
+  binary?: boolean
+  /** A side is larger than 512 KiB; the texts are then left out. */
+  truncated?: boolean
+  /** The three stages of an unmerged file. */
+  base?: string
+  ours?: string
+  theirs?: string
+}
+/** What a repository is halted in, and who holds it. */
+export interface OperationState {
+  repo: string
+  operation?: GitOperation
+  head?: string
+  onto?: string
+  step?: Positive
+  total?: Positive
+  subject?: string
+  unmerged: Count
+  canContinue: boolean
+  /** A lock file of git. */
+  lock?: LockInfo
+  /** A write of the sandbox. */
+  held?: HeldInfo
+}
+
+/** Uncommitted work. */
+export interface GitChangeCalls {
+  /**
+   * List what is uncommitted in every repository, or in one.
+   *
+   * The index against HEAD, the working tree against the index, unmerged paths, the operation a repository is halted
+   * in, and where its branch stands to its upstream. A repository is listed when any of these has something. At most
+   * 500 changes of each repository are listed, conflicts always and first, then staged ones; `truncated` counts the
+   * rest. A repository that cannot be read within 30 s has `error`. Callers within 500 ms share one scan, and none is
+   * older than the last write of a call.
+   *
+   * - 404: the named repository
+   */
+  'GET /git/changes'(input: { repo?: GitRepoName }): RepositoryChanges
+
+  /** List the repositories in folders of the workspace, sorted; `root` is there besides. */
+  'GET /git/repos'(): { repos: string[] }
+
+  /**
+   * List the repositories whose remotes name a host and a project, `origin` asked first.
+   *
+   * `root` and repositories without such a remote are left out.
+   */
+  'GET /git/remote-repos'(): { repos: RemoteRepo[] }
+
+  /**
+   * Give a script's short answer: the branch, whether anything is uncommitted, and at most 10,000 paths.
+   *
+   * - 404: no such repository
+   * - 422: its git folder cannot be used
+   */
+  'GET /git/{repo}/status'(input: { repo: GitRepoName }): ShortStatus
+
+  /**
+   * Give both sides of an uncommitted file, each at most 512 KiB.
+   *
+   * `staged` is HEAD against the index, `unstaged` the index against the disk, `conflicted` HEAD against the disk with
+   * conflict markers and the three stages. The side of the disk has the line ends and filters that git would store.
+   *
+   * - 404: no such repository, or the path is on neither side
+   * - 422: its git folder cannot be used
+   */
+  'GET /git/{repo}/file-diff'(input: {
+    repo: GitRepoName
+    path: RepoPath
+    side: 'staged' | 'unstaged' | 'conflicted'
+  }): WorkingFileDiff
+
+  /**
+   * Say what a repository is halted in, how far that got, and who holds the repository now.
+   *
+   * It is read from files and never waits for a write.
+   *
+   * - 404: no such repository
+   * - 422: its git folder cannot be used
+   */
+  'GET /git/{repo}/operation'(input: { repo: GitRepoName }): OperationState
+
+  /**
+   * Put paths as they are on disk into the index, deletions too; for an unmerged path that means "resolved".
+   *
+   * A path may be a folder. `take` first writes that side to disk, for unmerged paths only.
+   *
+   * - 404: no such repository, or a path is neither on disk nor tracked
+   * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 422: `take` on a path that is not unmerged, or the git folder cannot be used
+   */
+  'POST /git/{repo}/stage'(input: {
+    repo: GitRepoName
+    paths: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+    take?: 'ours' | 'theirs'
+  }): Ok
+
+  /**
+   * Take paths out of the index back to HEAD, or to untracked before the first commit; the disk stays.
+   *
+   * - 404: no such repository
+   * - 409: a path is unmerged, another write holds the repository for 60 s, or a lock file of git is in the way for
+   *   10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/unstage'(input: {
+    repo: GitRepoName
+    paths: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+  }): Ok
+
+  /**
+   * Commit the index as it is, or after staging everything (`all`) or the named paths.
+   *
+   * The repository's hooks run, for at most 120 s. It concludes a merge. Nothing to commit is `committed: false`. The
+   * author is the name of the repository's settings, else the caller's. `changes` is the repository as read before
+   * anything else could change it; when it is refused the index is as before.
+   *
+   * - 400: both `all` and `paths`, or a blank message
+   * - 404: no such repository, or a path is neither on disk nor tracked
+   * - 409: unmerged paths (`conflicts`), a hook refused (its line), a rebase is in progress, HEAD is not `expectHead`,
+   *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 422: `amend` before the first commit, or the git folder cannot be used
+   */
+  'POST /git/{repo}/commit'(
+    input: {
+      repo: GitRepoName
+      message: string & tags.MinLength<1> & tags.MaxLength<20000>
+      all?: boolean
+      paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+      amend?: boolean
+    } & ExpectedHead,
+  ): { committed: boolean; head?: string; changes?: UncommittedChanges }
+
+  /**
+   * Discard uncommitted work: tracked files go back to HEAD, untracked ones are deleted; ignored files stay.
+   *
+   * Both names of a rename go together. Without `paths` it is the whole repository. A saved point of the workspace
+   * holds what is lost; where it cannot be saved nothing is discarded.
+   *
+   * - 404: no such repository
+   * - 409: in the middle of an operation without `paths`, another write holds the repository for 60 s, or a lock file
+   *   of git is in the way for 10 s (`lock`)
+   * - 422: the git folder cannot be used
+   */
+  'POST /git/{repo}/discard'(input: {
+    repo: GitRepoName
+    paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+  }): {
+    ok: true
+    point?: string
+  }
+}

@@ -1,0 +1,107 @@
+import { refuse } from '../../../sdk/index.js'
+import { fileDiffOf, isBinary, MOST_SIDE, sideOfEntry, sideOnDisk, type FileSide } from '../objects/sides.js'
+import type { Objects, TreeEntryAt } from '../objects/objects.js'
+import type { OpenRepo } from '../repositories/repositories.js'
+import type { WorkingFileDiff } from './contract.js'
+
+type Staged = TreeEntryAt & { readonly stage: number }
+
+const REGULAR = /^100/
+
+/** The entries of a path in the index, one for each stage. */
+const inIndex = async ({ git }: OpenRepo, path: string): Promise<Staged[]> => {
+  const { text } = await git.look(['ls-files', '-s', '-z', '--', path])
+  return text.split('\0').flatMap(record => {
+    const tab = record.indexOf('\t')
+    const [mode = '', id = '', stage = '0'] = record.slice(0, tab).split(' ')
+    return record.slice(tab + 1) === path && id !== '' ? [{ mode, id, type: 'blob', stage: Number(stage) }] : []
+  })
+}
+
+/** The name that a path had before a rename that is staged. */
+const renamedFrom = async ({ git, sees }: OpenRepo, path: string): Promise<string | undefined> => {
+  const { text } = await git.look(['diff', '--cached', '--name-status', '--diff-filter=R', '-M', '-z'])
+  const fields = text.split('\0')
+  for (let at = 0; at + 2 < fields.length; at += 3)
+    if (fields[at + 2] === path && sees(fields[at + 1]!)) return fields[at + 1]
+  return undefined
+}
+
+/** Whether git changes what it stores of a file: line ends, filters, encodings. */
+const converts = async ({ git }: OpenRepo, path: string): Promise<boolean> => {
+  const [{ text }, config] = await Promise.all([
+    git.look(['check-attr', '-z', 'text', 'eol', 'filter', 'ident', 'working-tree-encoding', '--', path]),
+    git.read(['config', '--get', 'core.autocrlf'], { ok: [0, 1] }),
+  ])
+  const values = text.split('\0').filter((_, at) => at % 3 === 2)
+  return values.some(value => value !== 'unspecified' && value !== 'unset') || /^(?:true|input)/.test(config.text)
+}
+
+const HUNK = /^@@ .*@@/
+
+/** The later side of a unified diff that shows all of a file. */
+const laterSide = (diff: string): string => {
+  const lines = diff.split('\n')
+  const kept: string[] = []
+  let open = true
+  let last = ''
+  for (const line of lines.slice(lines.findIndex(each => HUNK.test(each)) + 1)) {
+    if (line.startsWith('\\') && last !== '-') open = false
+    if (line.startsWith(' ') || line.startsWith('+')) kept.push(line.slice(1))
+    last = line[0] ?? ''
+  }
+  return kept.length === 0 ? '' : kept.join('\n') + (open ? '\n' : '')
+}
+
+/** The file on disk as git would store it, where that differs from its bytes. */
+const stored = async (opened: OpenRepo, path: string, before: Staged, disk: FileSide, objects: Objects) => {
+  if (disk === 'large' || !REGULAR.test(before.mode) || !(await converts(opened, path))) return disk
+  const { text } = await opened.git.look(['diff', '-U1000000', '--no-color', '--', path], { maxBytes: 8 * MOST_SIDE })
+  if (HUNK.test(text) || /\n@@ /.test(text)) return Buffer.from(laterSide(text))
+  // A binary file has no lines to show; without a difference the index holds what would be stored.
+  return /^Binary files /m.test(text) ? disk : sideOfEntry(objects, opened, before)
+}
+
+/** The two sides under which a path is listed as changed. */
+export const workingSides = async (
+  objects: Objects,
+  opened: OpenRepo,
+  path: string,
+  side: 'staged' | 'unstaged' | 'conflicted',
+): Promise<WorkingFileDiff> => {
+  const { git } = opened
+  const entries = await inIndex(opened, path)
+  const stage = (number: number) => entries.find(entry => entry.stage === number)
+  const content = (entry: TreeEntryAt | undefined) => sideOfEntry(objects, opened, entry)
+  const absent = () => refuse('not-found', `${path} of ${git.place.repo} is on neither side`)
+  const inHead = async (name: string) => {
+    const head = await objects.head(git)
+    return head === undefined ? undefined : objects.entry(git, head, name)
+  }
+  if (side === 'staged') {
+    const after = stage(0)
+    let before = await inHead(path)
+    if (!before && after) {
+      const from = await renamedFrom(opened, path)
+      before = from === undefined ? undefined : await inHead(from)
+    }
+    if (!before && !after) absent()
+    return fileDiffOf(await content(before), await content(after))
+  }
+  const disk = await sideOnDisk(git.place.dir, path)
+  if (side === 'unstaged') {
+    const before = stage(0)
+    if (!before && disk === undefined) absent()
+    const after = before && disk !== undefined ? await stored(opened, path, before, disk, objects) : disk
+    return fileDiffOf(await content(before), after)
+  }
+  if (!entries.some(entry => entry.stage > 0)) absent()
+  const [base, ours, theirs] = await Promise.all([1, 2, 3].map(number => content(stage(number))))
+  const shown = (text: FileSide | undefined) =>
+    text === undefined || text === 'large' || isBinary(text) ? undefined : text.toString()
+  const stages = Object.entries({ base: shown(base), ours: shown(ours), theirs: shown(theirs) })
+  return {
+    ...fileDiffOf(await content(await inHead(path)), disk),
+    ...Object.fromEntries(stages.filter(([, text]) => text !== undefined)),
+  }
+}

@@ -1,0 +1,105 @@
+import { verdictOf } from '../repositories/repo-git.js'
+import type { BrokenRepo, OpenRepo, Repositories } from '../repositories/repositories.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
+import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
+import { GitFailure } from '../../../sdk/node/programs/git.js'
+import { Refusal } from '../../../sdk/index.js'
+import type { UncommittedChanges } from '../records.js'
+import { remoteStateOf } from '../remotes/remote-state.js'
+import { operationOf } from './operation.js'
+import { workingStatus, withCounts } from './scan.js'
+
+interface Shared {
+  readonly at: number
+  readonly writes: number
+  readonly scan: Promise<UncommittedChanges>
+}
+
+const SHARED_MS = 500
+const MOST_CHANGES = 500
+const AT_ONCE = 4
+const MOST_SHARED = 200
+
+/** Scans repositories for what is uncommitted; callers with the same reach share a scan for 500 ms. */
+export class Scans {
+  readonly #repositories: Repositories
+  readonly #shared = new Map<string, Shared>()
+  readonly #slots = new Semaphore(AT_ONCE)
+  #writes = 0
+
+  constructor(repositories: Repositories) {
+    this.#repositories = repositories
+  }
+
+  /** Drops every scan that began before a write ended. */
+  wrote(): void {
+    this.#writes += 1
+    this.#shared.clear()
+  }
+
+  /** What is uncommitted in one repository, as far as a caller sees it. */
+  of(opened: OpenRepo): Promise<UncommittedChanges> {
+    const key = JSON.stringify([opened.git.place.gitdir, opened.only])
+    const known = this.#shared.get(key)
+    if (known && known.writes === this.#writes && performance.now() - known.at < SHARED_MS) return known.scan
+    const scan = this.#slots.run(() => scanned(opened))
+    if (this.#shared.size >= MOST_SHARED) this.#shared.clear()
+    this.#shared.set(key, { at: performance.now(), writes: this.#writes, scan })
+    return scan
+  }
+
+  /** Every repository in which something is uncommitted, halted or ahead, and those that cannot be read. */
+  async all(view: AccessView): Promise<UncommittedChanges[]> {
+    const ids = await this.#repositories.ids(view)
+    const found = await Promise.all(
+      ids.map(async repo => {
+        const opened = this.#repositories.tryOpen(repo, view)
+        if (!opened) return []
+        const changes = 'error' in opened ? broken(opened) : await this.of(opened)
+        return says(changes) ? [changes] : []
+      }),
+    )
+    return found.flat()
+  }
+}
+
+const broken = ({ repo, error }: BrokenRepo): UncommittedChanges => ({
+  repo,
+  conflicted: [],
+  staged: [],
+  unstaged: [],
+  error,
+})
+
+const says = ({ conflicted, staged, unstaged, operation, error, remote }: UncommittedChanges): boolean =>
+  conflicted.length + staged.length + unstaged.length > 0
+  || operation !== undefined
+  || error !== undefined
+  || (remote !== undefined && remote.ahead + remote.behind > 0)
+
+const scanned = async (opened: OpenRepo): Promise<UncommittedChanges> => {
+  const { repo, git } = opened
+  try {
+    const rows = await workingStatus(opened, MOST_CHANGES)
+    const staged = rows.staged.slice(0, Math.max(0, MOST_CHANGES - rows.conflicted.length))
+    const left = Math.max(0, MOST_CHANGES - rows.conflicted.length - staged.length)
+    const listed = await withCounts(opened, { staged, unstaged: rows.unstaged.slice(0, left) })
+    const { counts, branch, conflicted } = rows
+    const shown = conflicted.length + listed.staged.length + listed.unstaged.length
+    const truncated = counts.conflicted + counts.staged + counts.unstaged - shown
+    const operation = operationOf(git.place.gitdir)
+    return {
+      repo,
+      ...(branch !== undefined && { branch }),
+      conflicted,
+      ...(operation && { operation }),
+      ...listed,
+      ...(truncated > 0 && { truncated }),
+      remote: await remoteStateOf(git, rows),
+    }
+  } catch (error) {
+    if (error instanceof GitFailure) return broken({ repo, error: verdictOf(error.stderr) })
+    if (error instanceof Refusal) return broken({ repo, error: error.message })
+    throw error
+  }
+}

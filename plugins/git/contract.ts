@@ -1,0 +1,45 @@
+import typia from 'typia'
+import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
+import type { BranchCalls } from './branches/contract.js'
+import type { GitChangeCalls } from './changes/contract.js'
+import type { CommitCalls } from './commits/contract.js'
+import type { GitFileCalls } from './files/contract.js'
+import type { OperationCalls } from './operations/contract.js'
+import type { RemoteCalls } from './remotes/contract.js'
+import type { StashCalls } from './stash/contract.js'
+
+export type * from './branches/contract.js'
+export type * from './changes/contract.js'
+export type * from './commits/contract.js'
+export type * from './files/contract.js'
+export type * from './operations/contract.js'
+export type * from './records.js'
+export type * from './remotes/contract.js'
+export type * from './stash/contract.js'
+
+/** What other groups need of the repositories. */
+export interface GitServices {
+  /**
+   * Holds a repository while the stream is open, by its id or by the git dir that its worktrees share; its one event
+   * says that it is held. Refused with 409 after 60 s.
+   */
+  'git.lock'(input: { repo?: string; common?: string; by: string }): Stream<{ held: true }>
+}
+
+/** The repositories of the workspace. */
+export interface GitCalls
+  extends
+    BranchCalls,
+    GitChangeCalls,
+    CommitCalls,
+    GitFileCalls,
+    GitServices,
+    OperationCalls,
+    RemoteCalls,
+    StashCalls {}
+
+export const gitContract: Contract<GitCalls> = {
+  schema: () => typia.json.application<GitCalls>(),
+  request: typia.misc.createValidatePrune<Requests<GitCalls>>(),
+  reply: () => typia.createValidate<Replies<GitCalls>>(),
+}

@@ -1,0 +1,120 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { refuse } from '../../../sdk/index.js'
+import type { RepoGit } from '../repositories/repo-git.js'
+import { isRefName } from '../repositories/names.js'
+import { BatchReader, type FoundObject } from './batch-reader.js'
+
+interface Resident {
+  readonly reader: Promise<BatchReader>
+  usedAt: number
+  over: boolean
+}
+
+const MOST_READERS = 8
+const IDLE_MS = 60_000
+const PATIENCE_MS = 30_000
+const MOST_COMMIT = 4 * 1024 * 1024
+const LINK_MODE = '120000'
+const MODULE_MODE = '160000'
+
+/** A path in a commit: a file, a link, a submodule or a folder. */
+export interface TreeEntryAt {
+  readonly mode: string
+  readonly type: string
+  readonly id: string
+}
+
+/** Reads objects through one resident git for each repository: at most 8, each ended after 60 s without a question. */
+export class Objects {
+  readonly #readers = new Map<string, Resident>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(signal: AbortSignal) {
+    this.#timer = setInterval(() => this.#endIdle(), IDLE_MS / 2)
+    this.#timer.unref()
+    signal.addEventListener('abort', () => this.close(), { once: true })
+  }
+
+  /** An object by any name git knows, with its content up to `most` bytes. */
+  async read(git: RepoGit, name: string, most: number): Promise<FoundObject> {
+    const reader = await this.#reader(git)
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      late.reject(new Error(`git cat-file did not answer within ${PATIENCE_MS / 1000} s`))
+      void reader.end()
+    }, PATIENCE_MS)
+    try {
+      return await Promise.race([reader.read(name, most), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The whole id of a commit; refuses what names none or more than one. */
+  async commit(git: RepoGit, revision: string): Promise<string> {
+    const absent = (): never => refuse('not-found', `${git.place.repo} has no commit ${revision.slice(0, 200)}`)
+    if (!isRefName(revision)) return absent()
+    const found = await this.read(git, `${revision}^{commit}`, MOST_COMMIT)
+    if (found === 'ambiguous')
+      return refuse('unprocessable', `${revision} names more than one object: write more of the id`)
+    return found === 'missing' || found.type !== 'commit' ? absent() : found.id
+  }
+
+  /** HEAD's commit; undefined before the first one. */
+  async head(git: RepoGit): Promise<string | undefined> {
+    const found = await this.read(git, 'HEAD^{commit}', MOST_COMMIT)
+    return typeof found === 'string' ? undefined : found.id
+  }
+
+  /** What a path is in a commit or a tree; undefined: nothing. */
+  async entry(git: RepoGit, tree: string, path: string): Promise<TreeEntryAt | undefined> {
+    const { text } = await git.read(['ls-tree', '-z', '--full-tree', tree, '--', path])
+    const record = text.split('\0').find(each => each.slice(each.indexOf('\t') + 1) === path)
+    const [mode = '', type = '', id = ''] = record?.slice(0, record.indexOf('\t')).split(' ') ?? []
+    return id === '' ? undefined : { mode, type, id }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const [key] of this.#readers) this.#end(key)
+  }
+
+  /** Many may ask at once, so nothing is waited for between looking for a reader and keeping it. */
+  #reader(git: RepoGit): Promise<BatchReader> {
+    const { gitdir, common } = git.place
+    const { ino } = statSync(join(common, 'objects'))
+    const key = `${gitdir} ${ino}`
+    const known = this.#readers.get(key)
+    const resident = known && !known.over ? known : this.#open(git)
+    resident.usedAt = performance.now()
+    this.#readers.delete(key)
+    this.#readers.set(key, resident)
+    while (this.#readers.size > MOST_READERS) this.#end(this.#readers.keys().next().value!)
+    return resident.reader
+  }
+
+  /** It works at the root: one in the checkout would look like a program that changes it. */
+  #open(git: RepoGit): Resident {
+    const resident: Resident = { reader: BatchReader.open('/', git.env), usedAt: 0, over: false }
+    const over = () => void (resident.over = true)
+    resident.reader.then(({ ended }) => ended.then(over), over)
+    return resident
+  }
+
+  #endIdle(): void {
+    for (const [key, { usedAt }] of this.#readers) if (performance.now() - usedAt > IDLE_MS) this.#end(key)
+  }
+
+  #end(key: string): void {
+    const resident = this.#readers.get(key)
+    this.#readers.delete(key)
+    void resident?.reader.then(reader => reader.end()).catch(() => {})
+  }
+}
+
+/** Whether an entry has no content of its own here: it is a commit of another repository. */
+export const isModule = ({ mode }: TreeEntryAt): boolean => mode === MODULE_MODE
+
+/** Whether an entry is a symbolic link. */
+export const isLink = ({ mode }: TreeEntryAt): boolean => mode === LINK_MODE

@@ -1,0 +1,48 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { branchCalls } from './branches/calls.js'
+import { changeCalls } from './changes/calls.js'
+import { branchWrites } from './branches/writes.js'
+import { Committing } from './changes/committing.js'
+import { Scans } from './changes/scans.js'
+import { changeWrites } from './changes/writes.js'
+import { commitCalls } from './commits/calls.js'
+import { gitContract, type GitCalls } from './contract.js'
+import { examples } from './examples.js'
+import { gitFileCalls } from './files/calls.js'
+import { Objects } from './objects/objects.js'
+import { operationCalls } from './operations/calls.js'
+import { recoverWrites } from './operations/recovery.js'
+import { remoteReads } from './remotes/calls.js'
+import { RepoLocks } from './repositories/repo-locks.js'
+import { lockCalls } from './repositories/lock-calls.js'
+import { Repositories } from './repositories/repositories.js'
+import { stashReads } from './stash/calls.js'
+import { stashWrites } from './stash/writes.js'
+import { RunningWrites } from './writes/running-writes.js'
+
+export const contract: Contract<GitCalls> = { ...gitContract, examples }
+
+/** Reads and changes the repositories of the workspace. */
+export const activate = async (host: Host): Promise<void> => {
+  const repositories = new Repositories(host)
+  const objects = new Objects(host.signal)
+  const locks = new RepoLocks()
+  const scans = new Scans(repositories)
+  const committing = new Committing()
+  const running = new RunningWrites(host.store)
+  host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
+  const writes = { host, repositories, objects, scans, locks, running }
+  await host.serve(gitContract, {
+    ...lockCalls(host, locks),
+    ...changeCalls({ repositories, objects, scans, locks, committing: () => committing.repos }),
+    ...changeWrites({ ...writes, committing, folder: host.place.folder }),
+    ...commitCalls(repositories, objects),
+    ...branchCalls(host, repositories),
+    ...branchWrites(writes),
+    ...operationCalls(writes),
+    ...stashWrites(writes),
+    ...stashReads(repositories, objects),
+    ...remoteReads(repositories),
+    ...gitFileCalls(host, repositories, objects),
+  })
+}

@@ -1,0 +1,63 @@
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import { readPlain } from '../../../sdk/node/files/files.js'
+import type { GitRemoteState } from '../records.js'
+import type { RepoGit } from '../repositories/repo-git.js'
+import { projectOf, withoutCredentials } from './address.js'
+import type { GitRemote } from './contract.js'
+import { remoteStateOf } from './remote-state.js'
+import { remotesOf } from './settings.js'
+
+const bare = (address: string): string =>
+  withoutCredentials(address)
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')
+
+/** When a remote was fetched last, as far as git's own note of the last fetch says. */
+const fetchedAt = ({ place: { gitdir } }: RepoGit, url: string): number | undefined => {
+  const note = join(gitdir, 'FETCH_HEAD')
+  const lines = (readPlain(note) ?? '').split('\n')
+  const named = lines.some(line => bare(line.split(' of ').at(-1) ?? '') === bare(url))
+  const stat = named ? lstatSync(note, { throwIfNoEntry: false }) : undefined
+  return stat && Math.round(stat.mtimeMs)
+}
+
+/** The configured remotes as a call shows them. */
+export const remoteList = async (git: RepoGit): Promise<GitRemote[]> => {
+  const [remotes, { text }] = await Promise.all([
+    remotesOf(git),
+    git.read(['for-each-ref', '--format=%(refname)', 'refs/remotes']),
+  ])
+  const refs = text.split('\n').filter(ref => ref !== '' && !ref.endsWith('/HEAD'))
+  return remotes.map(({ name, url, pushUrl }) => {
+    const at = fetchedAt(git, url)
+    return {
+      name,
+      url: withoutCredentials(url),
+      ...(pushUrl !== undefined && { pushUrl: withoutCredentials(pushUrl) }),
+      ...projectOf(url),
+      branches: refs.filter(ref => ref.startsWith(`refs/remotes/${name}/`)).length,
+      ...(at !== undefined && { fetchedAt: at }),
+    }
+  })
+}
+
+/** Where the branch that is checked out stands, without looking at the working tree. */
+export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
+  const { text: name } = await git.read(['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] })
+  const ref = name.trim()
+  if (!ref.startsWith('refs/heads/')) return remoteStateOf(git, { ahead: 0, behind: 0 })
+  const format = '--format=%(refname)%00%(upstream:short)%00%(upstream:track)'
+  const { text } = await git.read(['for-each-ref', format, ref])
+  const [, upstream = '', track = ''] =
+    text
+      .split('\n')
+      .find(line => line.startsWith(`${ref}\0`))
+      ?.split('\0') ?? []
+  return remoteStateOf(git, {
+    branch: ref.slice('refs/heads/'.length),
+    ...(upstream !== '' && { upstream }),
+    ahead: Number(/ahead (\d+)/.exec(track)?.[1] ?? 0),
+    behind: Number(/behind (\d+)/.exec(track)?.[1] ?? 0),
+  })
+}

@@ -1,0 +1,35 @@
+import type { GitRemoteState } from '../records.js'
+import type { RepoGit } from '../repositories/repo-git.js'
+import { remotesOf, gitSettings } from './settings.js'
+
+/** The branch that is checked out, and its distance to its upstream. */
+export interface BranchPlace {
+  readonly branch?: string
+  readonly upstream?: string
+  readonly ahead: number
+  readonly behind: number
+}
+
+/** The remote of a branch: its own, else `origin`, else the first. */
+export const remoteOfBranch = async (git: RepoGit, branch: string | undefined): Promise<string | undefined> => {
+  const remotes = await remotesOf(git)
+  if (branch !== undefined) {
+    const settings = await gitSettings(git, '^branch\\..*\\.(remote|pushremote)$')
+    const own = settings.findLast(([key]) => key === `branch.${branch}.remote`)?.[1]
+    if (own !== undefined && remotes.some(({ name }) => name === own)) return own
+  }
+  return remotes[0]?.name
+}
+
+/** Where the branch that is checked out stands, as of the last fetch. */
+export const remoteStateOf = async (git: RepoGit, place: BranchPlace): Promise<GitRemoteState> => {
+  const { branch, upstream, ahead, behind } = place
+  const remote = await remoteOfBranch(git, branch)
+  return {
+    ...(remote !== undefined && { remote }),
+    ...(branch !== undefined && { branch }),
+    ...(upstream !== undefined && { upstream }),
+    ahead,
+    behind,
+  }
+}

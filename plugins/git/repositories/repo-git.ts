@@ -1,0 +1,79 @@
+import { contains } from '../../../sdk/node/files/paths.js'
+import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
+import type { WallSpec } from '../../../sdk/node/wall/wall.js'
+import { refuse } from '../../../sdk/index.js'
+import type { RepoPlace } from './repo-place.js'
+
+/** What the daemon knows of the machine, for walls. */
+export type WallBase = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
+
+type How = Omit<GitOptions, 'wall'>
+
+const READ_MS = 30_000
+const WRITE_MS = 120_000
+
+/** Runs git on one checkout, with its git dir and working tree as the daemon knows them. */
+export class RepoGit {
+  readonly place: RepoPlace
+  readonly #base: WallBase
+
+  constructor(place: RepoPlace, base: WallBase) {
+    this.place = place
+    this.#base = base
+  }
+
+  /** Reads objects, refs or settings: starts no program of the repository. */
+  read(args: readonly string[], how: How = {}): Promise<GitAnswer> {
+    return this.#run(args, { timeoutMs: READ_MS, ...how })
+  }
+
+  /** Reads the index or the working tree, behind a wall in which nothing can be written. */
+  look(args: readonly string[], how: How = {}): Promise<GitAnswer> {
+    return this.#run(args, { timeoutMs: READ_MS, ...how, wall: this.#sealed() })
+  }
+
+  /** Writes refs, the index or the working tree, behind a wall. */
+  write(args: readonly string[], how: How = {}): Promise<GitAnswer> {
+    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.#wall() })
+  }
+
+  /** The variables that tell git where the repository is, whatever the repository itself says. */
+  get env(): { readonly [name: string]: string } {
+    const { dir, gitdir, common } = this.place
+    return {
+      GIT_DIR: gitdir,
+      GIT_WORK_TREE: dir,
+      ...(common !== gitdir && { GIT_COMMON_DIR: common }),
+      GIT_LITERAL_PATHSPECS: '1',
+    }
+  }
+
+  /** A git dir of the daemon's own is shown where it is; another one lies in the workspace. */
+  #wall(): Omit<WallSpec, 'cwd' | 'env'> {
+    const { common } = this.place
+    return { ...this.#base, ...(contains(this.#base.data, common) && { exposed: [common] }) }
+  }
+
+  #sealed(): Omit<WallSpec, 'cwd' | 'env'> {
+    return { ...this.#wall(), sealed: true, readOnly: [this.place.common] }
+  }
+
+  async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
+    try {
+      return await git(this.place.dir, args, { ...options, env: { ...this.env, ...options.env } })
+    } catch (error) {
+      if (error instanceof GitFailure && / did not end within /.test(error.message)) refuse('failed', error.message)
+      throw error
+    }
+  }
+}
+
+/** The line of git's own words that says what went wrong. */
+export const verdictOf = (stderr: string): string => {
+  const lines = stderr
+    .split('\n')
+    .map(line => line.replace(/[\x00-\x1f\x7f]/g, ' ').trim())
+    .filter(line => line !== '' && !line.startsWith('hint:'))
+  const found = lines.find(line => /^(?:fatal|error):/.test(line)) ?? lines[0] ?? 'git said nothing'
+  return found.replace(/^(?:fatal|error): /, '').slice(0, 500)
+}

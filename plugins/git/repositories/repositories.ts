@@ -1,0 +1,96 @@
+import { posix } from 'node:path'
+import { accessTo, covers, isWithin, pathOfRepo, refuse, type Caller, type Host } from '../../../sdk/index.js'
+import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
+import type { AccessView } from '../../../sdk/node/access/access-view.js'
+import { isClosedName } from '../../../sdk/node/files/closed-names.js'
+import { segmentsOf } from '../../../sdk/node/files/paths.js'
+import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
+import { RepoGit, type WallBase } from './repo-git.js'
+import { checkedPath } from './names.js'
+import { repoPlaceAt } from './repo-place.js'
+
+/** A repository as one caller sees it. */
+export interface OpenRepo {
+  readonly repo: string
+  readonly git: RepoGit
+  readonly view: AccessView
+  /** The folders of the repository that the caller sees, as paths from its root; undefined: all of it. */
+  readonly only: readonly string[] | undefined
+  /** Whether a path of the repository lies in what the caller sees. */
+  sees(path: string): boolean
+}
+
+/** A repository that is there and cannot be read. */
+export interface BrokenRepo {
+  readonly repo: string
+  readonly error: string
+}
+
+const MOST_REPOSITORIES = 1000
+
+/** Finds repositories of the workspace, and opens them for their callers. */
+export class Repositories {
+  readonly #host: Pick<Host, 'call' | 'serves' | 'place'>
+  /** What a wall around git needs to know of the machine. */
+  readonly wall: WallBase
+
+  constructor(host: Pick<Host, 'call' | 'serves' | 'place'>) {
+    this.#host = host
+    const { workspace, data, hidden, grants } = host.place
+    this.wall = { workspace, data, hide: hidden, grants }
+  }
+
+  /** The ids of all repositories that the caller sees something of, `root` first if it is one, then sorted. */
+  async ids(view: AccessView): Promise<string[]> {
+    const found: string[] = []
+    for await (const path of foldersWithGit(this.#host.place.workspace)) {
+      if (found.length < MOST_REPOSITORIES && covers(view.reach, path || 'root') !== 'none') found.push(path || 'root')
+    }
+    const nested = found.filter(repo => repo !== 'root').sort()
+    return found.includes('root') ? ['root', ...nested] : nested
+  }
+
+  viewOf(caller: Caller): Promise<AccessView> {
+    return accessViewFor(this.#host, caller)
+  }
+
+  /** Opens a repository for a caller; refuses one that is unknown, outside, or leads elsewhere. */
+  async open(repo: string, caller: Caller): Promise<OpenRepo> {
+    const opened = this.tryOpen(repo, await this.viewOf(caller))
+    if (!opened) return refuse('not-found', `the workspace has no repository ${repo.slice(0, 200)}`)
+    return 'error' in opened ? refuse('unprocessable', `${repo} cannot be read: ${opened.error}`) : opened
+  }
+
+  /** Opens a repository, or says why it cannot be read; undefined: there is none. */
+  tryOpen(repo: string, view: AccessView): OpenRepo | BrokenRepo | undefined {
+    const { workspace, data } = this.#host.place
+    if (repo !== 'root' && isClosedName(segmentsOf(repo))) return undefined
+    if (covers(view.reach, repo) === 'none') return undefined
+    const place = repoPlaceAt({ workspace, data }, repo)
+    if (!place || 'error' in place) return place && { repo, error: place.error }
+    const at = (path: string) => posix.join(pathOfRepo(repo), path)
+    return {
+      repo,
+      git: new RepoGit(place, this.wall),
+      view,
+      only: covers(view.reach, repo) === 'all' ? undefined : foldersIn(repo, view),
+      sees: path => accessTo(view.reach, at(path)) !== undefined,
+    }
+  }
+}
+
+/** The folders of a reach that lie in a repository, as paths from its root. */
+const foldersIn = (repo: string, { reach = [] }: AccessView): string[] => {
+  const root = pathOfRepo(repo)
+  return reach.flatMap(({ path }) => (isWithin(root, path) && path !== root ? [posix.relative(root, path)] : []))
+}
+
+/** The checked form of a path that a caller names; what lies outside their areas is not found. */
+export const pathFor = async ({ repo, sees, view }: OpenRepo, path: string): Promise<string> => {
+  const checked = checkedPath(repo, path)
+  const inside = sees(checked) && (!view.reach || (await view.sees(posix.join(pathOfRepo(repo), checked))))
+  return inside ? checked : refuse('not-found', `nothing in ${repo} is named ${path}`)
+}
+
+/** The arguments that limit git to what the caller sees. */
+export const limitTo = ({ only }: Pick<OpenRepo, 'only'>): string[] => (only ? ['--', ...only] : [])

@@ -1,0 +1,18 @@
+import type { Caller } from '../../../sdk/index.js'
+import type { Identity } from '../../../sdk/node/programs/git.js'
+import { gitSettings } from '../remotes/settings.js'
+import type { RepoGit } from '../repositories/repo-git.js'
+
+const SANDBOX: Identity = { name: 'sandbox', email: 'sandbox@localhost' }
+
+const plain = (text: string): string => text.replace(/[<>\x00-\x1f\x7f]/g, '').trim()
+
+/** By whom a write of a caller is: as the repository's settings say, else the person, else the sandbox. */
+export const identityFor = async (git: RepoGit, { email, name }: Caller): Promise<Identity> => {
+  const settings = new Map(await gitSettings(git, '^user\\.(name|email)$'))
+  const own = email === undefined ? SANDBOX : { name: plain(name ?? '') || email, email }
+  return {
+    name: plain(settings.get('user.name') ?? '') || own.name,
+    email: plain(settings.get('user.email') ?? '') || own.email,
+  }
+}

@@ -1,0 +1,175 @@
+import { posix } from 'node:path'
+import {
+  accessTo,
+  covers,
+  pathOfRepo,
+  refuse,
+  Refusal,
+  type Context,
+  type Handlers,
+  type Host,
+} from '../../sdk/index.js'
+import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
+import type { AccessView } from '../../sdk/node/access/access-view.js'
+import { writeFailure } from '../../sdk/node/files/disk.js'
+import { segmentsOf } from '../../sdk/node/files/paths.js'
+import { GitFailure } from '../../sdk/node/programs/git.js'
+import { record } from '../../sdk/node/record/record.js'
+import type { HistoryCalls, PointFileDiff, Snapshot, SnapshotChange } from './contract.js'
+import { checkedScopePath } from './paths.js'
+import type { StoredPoint } from './points.js'
+import { checkRestorable, holdingAll } from './repositories.js'
+import type { Restoring } from './restoring.js'
+import type { SavedPoints } from './saved-points.js'
+
+type HistoryHost = Pick<Host, 'call' | 'serves' | 'place' | 'log'>
+
+const MOST_LISTED = 500
+const MOST_CHANGES = 5000
+const MOST_SIDE = 512 * 1024
+const LOOKED_AT = 8000
+
+/** A full disk is the caller's to mend; git says it in words. */
+const orFull = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof GitFailure && /No space left on device/.test(error.stderr))
+      throw new Refusal('too-large', 'the disk is full: nothing was changed; make room and ask again', { cause: error })
+    throw writeFailure(error)
+  }
+}
+
+const at = (scope: string, path: string): string => posix.join(pathOfRepo(scope), path)
+
+/** A point as a caller sees it; undefined: it touches nothing of theirs. */
+const shown = (point: StoredPoint, { reach }: AccessView, changed: readonly string[]): Snapshot | undefined => {
+  const { trees: _trees, touched: _touched, more: _more, label, by, conversationId, partial, ...rest } = point
+  if (!reach)
+    return {
+      ...rest,
+      ...(label !== undefined && { label }),
+      ...(by !== undefined && { by }),
+      ...(conversationId !== undefined && { conversationId }),
+      ...(partial && { partial }),
+    }
+  const inside = changed.filter(path => accessTo(reach, path) !== undefined)
+  if (inside.length === 0) return undefined
+  const { skipped: _skipped, ...plain } = rest
+  return { ...plain, scopes: plain.scopes.filter(scope => covers(reach, scope) !== 'none'), files: inside.length }
+}
+
+const bytesOfSides = (before: Buffer | 'large' | undefined, after: Buffer | 'large' | undefined): PointFileDiff => {
+  const binary = (side: typeof before) => Buffer.isBuffer(side) && side.subarray(0, LOOKED_AT).includes(0)
+  if (binary(before) || binary(after)) return { binary: true }
+  if (before === 'large' || after === 'large') return { truncated: true }
+  return { ...(before && { before: before.toString() }), ...(after && { after: after.toString() }) }
+}
+
+/** Serves the saved points. */
+export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: Restoring): Handlers<HistoryCalls> => {
+  /** Every path that a point changed, also where not all were noted. */
+  const changedIn = async (point: StoredPoint): Promise<readonly string[]> => {
+    if (!point.more) return point.touched
+    const before = saved.points.before(point, false)
+    return (await saved.between(before?.trees ?? {}, point.trees)).map(({ scope, path }) => at(scope, path.path))
+  }
+
+  /** The two ends that a point is compared between. */
+  const endsOf = async (id: string, against: string | undefined) => {
+    const point = saved.get(id)
+    if (against === undefined) return { from: saved.points.before(point, true)?.trees ?? {}, to: point.trees }
+    const to = against === 'now' ? (await saved.alone(() => saved.now())).trees : saved.get(against).trees
+    return { from: point.trees, to }
+  }
+
+  const restore: Handlers<HistoryCalls>['POST /history/restore'] = async (input, context) => {
+    const { id, scope, paths, force = false } = input
+    if (paths && scope === undefined)
+      refuse('invalid', 'scope: expected the repository of the paths, found none', {
+        errors: [{ path: 'scope', expected: 'the repository of the paths' }],
+      })
+    const point = saved.get(id)
+    const scopes = scope === undefined ? Object.keys(point.trees) : [scope]
+    await checkRestorable(host, scopes, force, context)
+    const done = await orFull(holdingAll(host, scopes, 'restore', context, () => restoring.restore(input, context)))
+    const extra = {
+      id,
+      point: done.point,
+      ...(scope !== undefined && { scope }),
+      ...(paths && { paths: paths.slice(0, 20) }),
+    }
+    await record(host, { type: 'history.restored', outcome: 'ok', extra }, context)
+    return done
+  }
+
+  const save = async (label: string | undefined, { caller }: Context) => {
+    if (restoring.running) refuse('conflict', 'a restore is running: wait for its end')
+    const { point, saved: isNew, partial } = await orFull(saved.save({ trigger: 'user', label, by: caller.actor }))
+    return {
+      ...(point && { id: point.id }),
+      saved: isNew,
+      at: point?.at ?? Date.now(),
+      ...(partial.length > 0 && !caller.areas && { partial }),
+    }
+  }
+
+  return {
+    'GET /history/snapshots': async ({ limit = 100, before, path, intervals = false }, { caller }) => {
+      const view = await accessViewFor(host, caller)
+      const wanted = path === undefined ? undefined : segmentsOf(path).join('/')
+      const most = Math.min(limit, MOST_LISTED)
+      const snapshots: Snapshot[] = []
+      for (const point of saved.points.all.toReversed()) {
+        if ((before !== undefined && point.at >= before) || (!intervals && point.trigger === 'interval')) continue
+        const changed = wanted === undefined && !view.reach ? [] : await changedIn(point)
+        if (wanted !== undefined && !changed.some(each => each === wanted || each.startsWith(`${wanted}/`))) continue
+        const one = shown(point, view, changed)
+        if (!one) continue
+        if (snapshots.length === most) return { snapshots, before: snapshots.at(-1)!.at }
+        snapshots.push(one)
+      }
+      return { snapshots }
+    },
+    'POST /history/snapshots': ({ label }, context) => save(label, context),
+    'GET /history/diff': async ({ id, against, limit = 2000, after }, { caller }) => {
+      const view = await accessViewFor(host, caller)
+      const { from, to } = await endsOf(id, against)
+      const changes = (await saved.between(from, to))
+        .filter(({ scope, path }) => accessTo(view.reach, at(scope, path.path)) !== undefined)
+        .map(({ scope, path }): SnapshotChange & { readonly key: string } => ({
+          scope,
+          ...path,
+          key: `${scope}\n${path.path}`,
+        }))
+        .sort((one, other) => (one.key < other.key ? -1 : 1))
+        .filter(({ key }) => after === undefined || key > after)
+      const page = changes.slice(0, Math.min(limit, MOST_CHANGES))
+      const more = changes.length > page.length
+      return {
+        changes: page.map(({ key: _key, ...change }) => change),
+        ...(more && { hasMore: true, after: page.at(-1)!.key }),
+      }
+    },
+    'GET /history/file-diff': async ({ id, scope, path, against }, { caller }) => {
+      const view = await accessViewFor(host, caller)
+      const name = checkedScopePath(scope, path)
+      const absent = (): never => refuse('not-found', `${path} of ${scope} is on neither side`)
+      const place = at(scope, name)
+      if (view.reach && (accessTo(view.reach, place) === undefined || !(await view.sees(place)))) absent()
+      const { from, to } = await endsOf(id, against)
+      if (from[scope] === undefined && to[scope] === undefined) absent()
+      const store = await saved.store(scope)
+      const [before, now] = [
+        await store.content(from[scope], name, MOST_SIDE),
+        await store.content(to[scope], name, MOST_SIDE),
+      ]
+      return before === undefined && now === undefined ? absent() : bytesOfSides(before, now)
+    },
+    'POST /history/restore': restore,
+    'history.snapshot': async order => {
+      const { point } = await orFull(saved.save(order))
+      return point ? { id: point.id } : {}
+    },
+  }
+}

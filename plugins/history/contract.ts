@@ -1,0 +1,146 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Count, Millis, Positive, Text } from '../../sdk/types.js'
+
+/** Why a point was saved. */
+export type PointTrigger = 'turn' | 'interval' | 'pre-restore' | 'restore' | 'user'
+
+/** A saved point: what a person can return to. */
+export interface Snapshot {
+  id: string
+  at: Millis
+  trigger: PointTrigger
+  label?: string
+  by?: string
+  conversationId?: string
+  /** The repositories that changed since the point before. */
+  scopes: string[]
+  /** How many files changed since the point before. */
+  files: Count
+  /** Files larger than 50 MiB, which it does not hold. */
+  skipped?: Count
+  /** Repositories that could not be saved. */
+  partial?: string[]
+}
+/** One file that differs between two points. */
+export interface SnapshotChange {
+  scope: string
+  path: string
+  status: 'added' | 'modified' | 'deleted' | 'type-changed'
+}
+/** Both sides of one file; a missing side means added or deleted. */
+export interface PointFileDiff {
+  before?: string
+  after?: string
+  binary?: boolean
+  /** A side is larger than 512 KiB; the texts are then left out. */
+  truncated?: boolean
+}
+/** Something a restore could not bring back. */
+export interface RestoreFailure {
+  scope: string
+  path?: string
+  message: string
+}
+/** What a restore did. */
+export interface Restored {
+  ok: true
+  /** The point saved before: restoring it undoes this restore. */
+  point: string
+  restored: Count
+  removed: Count
+  failed: RestoreFailure[]
+}
+
+/** Saved points of the whole workspace, independent of the user's git. */
+export interface HistoryCalls {
+  /**
+   * List saved points, newest first; `before` pages by `at`.
+   *
+   * `path` keeps the points in which that file or folder changed. Points saved every 60 s are listed with
+   * `intervals` only. People limited to areas get the points that touch their folders.
+   *
+   * - 404: `path` is closed
+   */
+  'GET /history/snapshots'(input: {
+    limit?: Positive & tags.Default<100>
+    before?: Millis
+    path?: string & tags.MinLength<1> & tags.MaxLength<4096>
+    intervals?: boolean
+  }): { snapshots: Snapshot[]; before?: Millis }
+
+  /**
+   * Save a point now; where nothing changed since the last one, give that one with `saved: false`.
+   *
+   * It holds every file that git does not ignore, in every repository of the workspace; no dependencies, no secrets
+   * (`.env`, private keys) and no file over 50 MiB.
+   *
+   * - 409: a restore is running
+   * - 413: the disk is full
+   * - 501: git is missing; the message says how to install it
+   */
+  'POST /history/snapshots'(input: { label?: string & tags.MinLength<1> & tags.MaxLength<160> }): {
+    id?: string
+    saved: boolean
+    at: Millis
+    partial?: string[]
+  }
+
+  /**
+   * List what changed in a point since the listed point before it, or from it to another one.
+   *
+   * `against` is the id of another point, or `now`: what a restore would undo, read from disk.
+   *
+   * - 404: no such point
+   * - 501: git is missing; the message says how to install it
+   */
+  'GET /history/diff'(input: { id: Text; against?: Text; limit?: Positive & tags.Default<2000>; after?: Text }): {
+    changes: SnapshotChange[]
+    hasMore?: boolean
+    after?: string
+  }
+
+  /**
+   * Give both sides of one file for the same two points as GET /history/diff, each at most 512 KiB.
+   *
+   * - 404: no such point or repository, or the path is on neither side
+   * - 501: git is missing; the message says how to install it
+   */
+  'GET /history/file-diff'(input: {
+    id: Text
+    scope: Text
+    path: string & tags.MinLength<1> & tags.MaxLength<4096>
+    against?: Text
+  }): PointFileDiff
+
+  /**
+   * Bring the workspace, one repository or the named files back to a point.
+   *
+   * A point is saved before; restoring that one undoes this. Files made since are removed, ignored files stay, and so
+   * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
+   *
+   * - 400: `paths` without `scope`
+   * - 404: no such point, no such repository in it, or a path that it does not hold and the disk does not either
+   * - 409: a turn runs in the shared tree, without `force`; a repository is in the middle of an operation or busy for
+   *   60 s; or another restore runs
+   * - 413: the disk is full; nothing was changed
+   * - 501: git is missing; the message says how to install it
+   */
+  'POST /history/restore'(input: {
+    id: Text
+    scope?: Text
+    paths?: (string & tags.MinLength<1> & tags.MaxLength<4096>)[] & tags.MinItems<1> & tags.MaxItems<500>
+    force?: boolean
+  }): Restored
+
+  /** Saves a point of the workspace for another group; without an id nothing could be saved. */
+  'history.snapshot'(input: { trigger: PointTrigger; label?: string; by?: string; conversationId?: string }): {
+    id?: string
+  }
+}
+
+export const historyContract: Contract<HistoryCalls> = {
+  schema: () => typia.json.application<HistoryCalls>(),
+  request: typia.misc.createValidatePrune<Requests<HistoryCalls>>(),
+  reply: () => typia.createValidate<Replies<HistoryCalls>>(),
+}

@@ -1,0 +1,86 @@
+import type { Host } from '../../sdk/index.js'
+import type { Snapshot } from './contract.js'
+
+/** A point as it is stored: the tree of every repository, and what changed since the point before. */
+export interface StoredPoint extends Snapshot {
+  /** The tree of each repository that there was. */
+  trees: { [scope: string]: string }
+  /** Changed paths from the workspace root, as far as they were noted. */
+  touched: string[]
+  /** More paths changed than were noted. */
+  more?: true
+}
+
+const JOURNAL = 'points'
+const DAY = 86_400_000
+const HOUR = 3_600_000
+const LISTED_DAYS = 90
+const LEAST_LISTED = 200
+
+/** The list of saved points, oldest first, in memory and in a journal. */
+export class PointList {
+  readonly #journal: Host['journal']
+  #points: StoredPoint[] = []
+
+  constructor(journal: Host['journal']) {
+    this.#journal = journal
+  }
+
+  async load(): Promise<void> {
+    const damaged = { damaged: {} }
+    const read = await this.#journal.read<Partial<StoredPoint>>(JOURNAL, 0, damaged)
+    this.#points = read.filter((point): point is StoredPoint => point.id !== undefined && point.trees !== undefined)
+  }
+
+  get all(): readonly StoredPoint[] {
+    return this.#points
+  }
+
+  get last(): StoredPoint | undefined {
+    return this.#points.at(-1)
+  }
+
+  find(id: string): StoredPoint | undefined {
+    return this.#points.find(point => point.id === id)
+  }
+
+  /** The listed point before one, or the one just before where that is asked for. */
+  before(point: StoredPoint, listedOnly: boolean): StoredPoint | undefined {
+    const at = this.#points.indexOf(point)
+    return this.#points.slice(0, at).findLast(({ trigger }) => !listedOnly || trigger !== 'interval')
+  }
+
+  async add(point: StoredPoint): Promise<void> {
+    await this.#journal.append(JOURNAL, [point], { flush: true })
+    this.#points.push(point)
+  }
+
+  /** Drops what is too old; answers whether anything went. */
+  async drop(now: number): Promise<boolean> {
+    const kept = remaining(this.#points, now)
+    if (kept.length === this.#points.length) return false
+    await this.#journal.rewrite(JOURNAL, kept)
+    this.#points = kept
+    return true
+  }
+}
+
+/**
+ * The points that stay: listed ones for 90 days and at least the newest 200, those of the timer for a day, then one an
+ * hour for 7 days.
+ */
+export const remaining = (points: readonly StoredPoint[], now: number): StoredPoint[] => {
+  const listed = points.filter(({ trigger }) => trigger !== 'interval')
+  const newest = new Set(listed.slice(-LEAST_LISTED))
+  const hours = new Set<number>()
+  return points.filter((point, at) => {
+    const age = now - point.at
+    if (at === points.length - 1 || newest.has(point)) return true
+    if (point.trigger !== 'interval') return age <= LISTED_DAYS * DAY
+    if (age <= DAY) return true
+    const hour = Math.floor(point.at / HOUR)
+    if (age > 7 * DAY || hours.has(hour)) return false
+    hours.add(hour)
+    return true
+  })
+}

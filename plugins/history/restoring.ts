@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { refuse, type Context, type Host } from '../../sdk/index.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import { isFull } from '../../sdk/node/files/disk.js'
+import { checkedScopePath } from './paths.js'
+import type { RestoreFailure, Restored } from './contract.js'
+import type { SavedPoints } from './saved-points.js'
+import type { StoredPoint } from './points.js'
+
+/** A restore that has begun: what each repository is to hold. */
+interface RunningRestore {
+  readonly id: string
+  readonly point: string
+  readonly by: string
+  readonly trees: { readonly [scope: string]: string }
+}
+
+/** What is to be brought back. */
+export interface RestoreOrder {
+  readonly id: string
+  readonly scope?: string | undefined
+  readonly paths?: readonly string[] | undefined
+}
+
+const FILE = 'restore'
+
+/** Brings repositories back to a point; a restore that was cut off is finished at the next start. */
+export class Restoring {
+  readonly #host: Pick<Host, 'place' | 'files' | 'log'>
+  readonly #saved: SavedPoints
+  #running = false
+
+  constructor(host: Pick<Host, 'place' | 'files' | 'log'>, saved: SavedPoints) {
+    this.#host = host
+    this.#saved = saved
+  }
+
+  get running(): boolean {
+    return this.#running
+  }
+
+  /** Restores; the caller holds every repository that is written. */
+  async restore(order: RestoreOrder, { caller }: Context): Promise<Restored> {
+    if (this.#running) refuse('conflict', 'another restore is running: wait for its end')
+    this.#running = true
+    try {
+      return await this.#saved.alone(() => this.#restore(order, caller.actor))
+    } finally {
+      this.#running = false
+    }
+  }
+
+  /** Finishes what an earlier daemon began. */
+  async recover(): Promise<void> {
+    const begun = await this.#host.files.read<RunningRestore>(FILE)
+    if (!begun) return
+    await this.#saved.alone(async () => {
+      const { failed } = await this.#write(begun.trees)
+      for (const each of failed) this.#host.log.warn('finishing a restore failed in a repository', { ...each })
+      await this.#saved.saveAlone({ trigger: 'restore', label: 'restored after a restart', by: begun.by })
+      await this.#host.files.remove(FILE)
+    })
+  }
+
+  async #restore(order: RestoreOrder, by: string): Promise<Restored> {
+    const saved = this.#saved
+    const point = saved.get(order.id)
+    const before = await saved.saveAlone({
+      trigger: 'pre-restore',
+      label: `before going back to ${labelOf(point)}`,
+      by,
+    })
+    const now = before.point
+    if (!now || before.partial.length > 0)
+      return refuse('failed', `no point could be saved of ${before.partial.join(', ')}: nothing was changed`)
+    const trees = await this.#targets(order, point, now)
+    const changes = await saved.between(pick(now.trees, trees), trees)
+    const begun: RunningRestore = { id: randomUUID(), point: point.id, by, trees }
+    await this.#host.files.write(FILE, begun)
+    failpoint('history.restore.begun')
+    const { failed } = await this.#write(trees)
+    await saved.saveAlone({ trigger: 'restore', label: `back to ${labelOf(point)}`, by })
+    await this.#host.files.remove(FILE)
+    const lost = new Set(failed.map(({ scope }) => scope))
+    const done = changes.filter(({ scope }) => !lost.has(scope))
+    return {
+      ok: true,
+      point: now.id,
+      restored: done.filter(({ path }) => path.status !== 'deleted').length,
+      removed: done.filter(({ path }) => path.status === 'deleted').length,
+      failed,
+    }
+  }
+
+  /** What each repository is to hold; one that did not exist at the point is left alone. */
+  async #targets(
+    { scope, paths }: RestoreOrder,
+    point: StoredPoint,
+    now: StoredPoint,
+  ): Promise<{ [scope: string]: string }> {
+    if (scope === undefined) return { ...point.trees }
+    const tree = point.trees[scope] ?? refuse('not-found', `the point ${point.id} holds no repository ${scope}`)
+    if (!paths) return { [scope]: tree }
+    const store = await this.#saved.store(scope)
+    const current = now.trees[scope]
+    const checked = paths.map(path => checkedScopePath(scope, path))
+    for (const path of checked)
+      if (!(await store.holds(tree, path)) && !(current !== undefined && (await store.holds(current, path))))
+        refuse('not-found', `${path} of ${scope} is neither in the point nor on disk`)
+    return { [scope]: await store.mixed(current ?? tree, tree, checked) }
+  }
+
+  async #write(trees: { readonly [scope: string]: string }): Promise<{ failed: RestoreFailure[] }> {
+    const { workspace, data, hidden, grants } = this.#host.place
+    const failed: RestoreFailure[] = []
+    for (const [scope, tree] of Object.entries(trees)) {
+      try {
+        await (await this.#saved.store(scope)).write(tree, { workspace, data, hide: hidden, grants })
+        failpoint('history.restore.written')
+      } catch (error) {
+        if (isFull(error)) this.#host.log.error('the disk is full during a restore', { scope })
+        failed.push({ scope, message: error instanceof Error ? error.message.slice(0, 500) : String(error) })
+      }
+    }
+    return { failed }
+  }
+}
+
+const labelOf = ({ label, at }: StoredPoint): string => label ?? new Date(at).toISOString()
+
+const pick = (trees: { readonly [scope: string]: string }, some: object): { [scope: string]: string } =>
+  Object.fromEntries(Object.entries(trees).filter(([scope]) => scope in some))

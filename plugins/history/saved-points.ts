@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { join, posix } from 'node:path'
+import { isWithin, pathOfRepo, refuse, type Host } from '../../sdk/index.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import { isFull } from '../../sdk/node/files/disk.js'
+import { foldersWithGit } from '../../sdk/node/repositories/folders-with-git.js'
+import type { PointTrigger } from './contract.js'
+import { PointList, type StoredPoint } from './points.js'
+import { ScopeStore, type TreePath } from './scope-store.js'
+
+/** What a point is saved for. */
+export interface PointOrder {
+  readonly trigger: PointTrigger
+  readonly label?: string | undefined
+  readonly by?: string | undefined
+  readonly conversationId?: string | undefined
+}
+
+/** The trees of all repositories as they are on disk. */
+export interface TreesNow {
+  readonly trees: { [scope: string]: string }
+  readonly skipped: number
+  readonly partial: string[]
+}
+
+const MOST_SCOPES = 1000
+const MOST_TOUCHED = 500
+const MOST_LABEL = 160
+const ALONE = 'store'
+
+/** The saved points of a workspace, and the stores that hold their trees. */
+export class SavedPoints {
+  readonly points: PointList
+  readonly #host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>
+  readonly #mutex = new KeyedMutex()
+  readonly #stores = new Map<string, ScopeStore>()
+
+  constructor(host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>) {
+    this.#host = host
+    this.points = new PointList(host.journal)
+  }
+
+  /** Runs a step while nothing else uses the stores. */
+  alone<T>(step: () => Promise<T>): Promise<T> {
+    return this.#mutex.with(ALONE, step, this.#host.signal)
+  }
+
+  /** The store of a repository, made when needed. */
+  async store(scope: string): Promise<ScopeStore> {
+    const { workspace, folder } = this.#host.place
+    const known = this.#stores.get(scope)
+    if (known) return known
+    const dir = scope === 'root' ? workspace : join(workspace, scope)
+    const store = new ScopeStore(scope, dir, join(folder, 'stores'))
+    await store.open()
+    this.#stores.set(scope, store)
+    return store
+  }
+
+  /** The repositories that there are; the workspace itself always counts. */
+  async scopes(): Promise<string[]> {
+    const found = ['root']
+    for await (const path of foldersWithGit(this.#host.place.workspace))
+      if (path !== '' && found.length < MOST_SCOPES) found.push(path)
+    return found
+  }
+
+  /** Reads every repository from disk into its store; only while `alone`. */
+  async now(): Promise<TreesNow> {
+    const scopes = await this.scopes()
+    const trees: { [scope: string]: string } = {}
+    const partial: string[] = []
+    let skipped = 0
+    for (const scope of scopes) {
+      const inner = scopes.filter(each => each !== 'root' && each !== scope && isWithin(pathOfRepo(scope), each))
+      try {
+        const store = await this.store(scope)
+        const relative = inner.map(each => posix.relative(pathOfRepo(scope), each))
+        const found = await store.now(relative, this.#host.signal)
+        trees[scope] = found.tree
+        skipped += found.skipped
+      } catch (error) {
+        if (isFull(error)) throw error
+        this.#host.signal.throwIfAborted()
+        this.#host.log.warn('a repository could not be saved', { scope, error: String(error) })
+        partial.push(scope)
+        const before = this.points.last?.trees[scope]
+        if (before !== undefined) trees[scope] = before
+      }
+    }
+    return { trees, skipped, partial }
+  }
+
+  /** Saves what changed since the last point; the last one again where nothing did. */
+  save(order: PointOrder): Promise<{ point: StoredPoint | undefined; saved: boolean; partial: string[] }> {
+    return this.alone(() => this.saveAlone(order))
+  }
+
+  /** As `save`, for who is alone already. */
+  async saveAlone(order: PointOrder): Promise<{ point: StoredPoint | undefined; saved: boolean; partial: string[] }> {
+    const { last } = this.points
+    const { trees, skipped, partial } = await this.now()
+    const changes = await this.#changed(last?.trees ?? {}, trees)
+    if (changes.size === 0 && last) return { point: last, saved: false, partial }
+    for (const [scope, tree] of Object.entries(trees)) await (await this.store(scope)).keep(tree)
+    failpoint('history.trees.kept')
+    const all = [...changes].flatMap(([scope, paths]) => paths.map(path => posix.join(pathOfRepo(scope), path)))
+    const label = order.label?.slice(0, MOST_LABEL)
+    const point: StoredPoint = {
+      id: randomUUID(),
+      at: Math.max(Date.now(), (last?.at ?? 0) + 1),
+      trigger: order.trigger,
+      ...(label && { label }),
+      ...(order.by !== undefined && { by: order.by }),
+      ...(order.conversationId !== undefined && { conversationId: order.conversationId }),
+      scopes: [...changes.keys()].sort(),
+      files: all.length,
+      ...(skipped > 0 && { skipped }),
+      ...(partial.length > 0 && { partial }),
+      trees,
+      touched: all.slice(0, MOST_TOUCHED),
+      ...(all.length > MOST_TOUCHED && { more: true as const }),
+    }
+    await this.points.add(point)
+    await this.#host.call('kernel.events.publish', { domain: 'history', key: point.id })
+    return { point, saved: true, partial }
+  }
+
+  /** What differs between two points, by repository. */
+  async between(
+    from: { [scope: string]: string },
+    to: { [scope: string]: string },
+  ): Promise<{ scope: string; path: TreePath }[]> {
+    const scopes = [...new Set([...Object.keys(from), ...Object.keys(to)])].sort()
+    const found = await Promise.all(
+      scopes.map(async scope => {
+        if (from[scope] === to[scope]) return []
+        const changes = await (await this.store(scope)).changes(from[scope], to[scope])
+        return changes.map(path => ({ scope, path }))
+      }),
+    )
+    return found.flat()
+  }
+
+  /** Drops old points and the trees that no other point needs. */
+  async prune(): Promise<void> {
+    await this.alone(async () => {
+      if (!(await this.points.drop(Date.now()))) return
+      const kept = new Set(this.points.all.flatMap(({ trees }) => Object.values(trees)))
+      for (const scope of new Set(this.points.all.flatMap(({ trees }) => Object.keys(trees))))
+        await (await this.store(scope)).prune(kept)
+    })
+    await this.#host.call('kernel.events.publish', { domain: 'history' })
+  }
+
+  /** The point with an id, or the refusal of one that is unknown. */
+  get(id: string): StoredPoint {
+    return this.points.find(id) ?? refuse('not-found', `there is no saved point ${id.slice(0, 80)}`)
+  }
+
+  async #changed(from: { [scope: string]: string }, to: { [scope: string]: string }): Promise<Map<string, string[]>> {
+    const found = new Map<string, string[]>()
+    for (const { scope, path } of await this.between(from, to))
+      (found.get(scope) ?? found.set(scope, []).get(scope)!).push(path.path)
+    // A repository without a held file is worth a point when it comes or goes.
+    for (const scope of new Set([...Object.keys(from), ...Object.keys(to)]))
+      if ((from[scope] === undefined) !== (to[scope] === undefined) && !found.has(scope)) found.set(scope, [])
+    return found
+  }
+}

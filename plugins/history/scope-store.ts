@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readPlain } from '../../sdk/node/files/files.js'
+import { git, type GitAnswer, type GitOptions } from '../../sdk/node/programs/git.js'
+import type { WallSpec } from '../../sdk/node/wall/wall.js'
+import { heldOf, MADE_PATTERNS } from './held-files.js'
+
+/** One changed path between two trees. */
+export interface TreePath {
+  readonly path: string
+  readonly status: 'added' | 'modified' | 'deleted' | 'type-changed'
+}
+
+/** What a repository holds now, as a tree of its store. */
+export interface TreeNow {
+  readonly tree: string
+  readonly skipped: number
+}
+
+/** What a wall around a restore needs to know of the machine. */
+export type RestoreWall = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
+
+const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+const LETTERS: { readonly [letter: string]: TreePath['status'] } = {
+  A: 'added',
+  M: 'modified',
+  D: 'deleted',
+  T: 'type-changed',
+}
+/** What is stored is what lies on disk: no line ends, filters or encodings of the repository count. */
+const ATTRIBUTES = '* -text -eol -filter -ident -working-tree-encoding\n'
+const LASTING = ['-c', 'core.fsync=all', '-c', 'core.fsyncMethod=batch', '-c', 'core.fileMode=true']
+const MOST_LIST = 512 * 1024 * 1024
+const LONG_MS = 120_000
+
+/** The store of saved trees of one repository: a bare repository with an index of its own, outside the workspace. */
+export class ScopeStore {
+  readonly scope: string
+  readonly #dir: string
+  readonly #store: string
+
+  /**
+   * @param dir The checkout.
+   * @param folder The folder of all stores.
+   */
+  constructor(scope: string, dir: string, folder: string) {
+    this.scope = scope
+    this.#dir = dir
+    this.#store = join(folder, createHash('sha256').update(scope).digest('hex').slice(0, 32))
+  }
+
+  /** Makes the store where there is none. */
+  async open(): Promise<void> {
+    if (readPlain(join(this.#store, 'ready')) !== undefined) return
+    await rm(this.#store, { recursive: true, force: true })
+    await mkdir(this.#store, { recursive: true, mode: 0o700 })
+    await git(this.#store, ['init', '-q', '--bare', '--object-format=sha1', '--template=', '.'])
+    await mkdir(join(this.#store, 'info'), { recursive: true })
+    await writeFile(join(this.#store, 'info/attributes'), ATTRIBUTES)
+    await writeFile(join(this.#store, 'ready'), `${this.scope}\n`)
+  }
+
+  /** The tree of what lies on disk now; `others` are repositories inside, as paths from this one's root. */
+  async now(others: readonly string[], signal?: AbortSignal): Promise<TreeNow> {
+    await this.#refreshIgnored(others)
+    const how = { ...(signal && { signal }), maxBytes: MOST_LIST }
+    const listed = await this.#run(['ls-files', '-z', '-m', '-d', '-o', '--exclude-standard'], how)
+    const forced = await this.#trackedThoughIgnored(how)
+    const names = [...new Set([...split(listed.stdout), ...forced])].filter(path => !path.endsWith('/'))
+    const inner = others.map(path => `${Buffer.from(path).toString('latin1')}/`)
+    const own = names.filter(path => !inner.some(prefix => path.startsWith(prefix)))
+    const { paths, gone, skipped } = await heldOf(this.scope, this.#dir, own)
+    if (gone.length > 0) {
+      const input = Buffer.from(gone.map(path => `0 ${'0'.repeat(40)}\t${path}\0`).join(''), 'latin1')
+      await this.#run(['update-index', '-z', '--index-info'], { ...how, input })
+    }
+    if (paths.length > 0) {
+      const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1')
+      await this.#run([...LASTING, 'update-index', '-z', '--add', '--remove', '--replace', '--stdin'], {
+        ...how,
+        input,
+      })
+    }
+    const { text } = await this.#run([...LASTING, 'write-tree'], how)
+    return { tree: text.trim(), skipped }
+  }
+
+  /** Keeps a tree from being removed. */
+  async keep(tree: string): Promise<void> {
+    await this.#run([...LASTING, 'update-ref', `refs/trees/${tree}`, tree])
+  }
+
+  /** Whether a tree has a file or a folder at a path. */
+  async holds(tree: string, path: string): Promise<boolean> {
+    return (await this.#run(['ls-tree', '-z', '--full-tree', tree, '--', path])).stdout.length > 0
+  }
+
+  /** Lets go of every tree but these and removes what no tree needs. */
+  async prune(kept: ReadonlySet<string>): Promise<boolean> {
+    const { text } = await this.#run(['for-each-ref', '--format=%(refname)', 'refs/trees'])
+    const gone = text.split('\n').filter(ref => ref !== '' && !kept.has(ref.slice('refs/trees/'.length)))
+    if (gone.length === 0) return false
+    await this.#run(['update-ref', '--stdin'], { input: gone.map(ref => `delete ${ref}\n`).join('') })
+    await this.#run(['gc', '-q', '--prune=now'], { timeoutMs: 10 * LONG_MS })
+    return true
+  }
+
+  /** What differs between two trees; undefined stands for nothing. */
+  async changes(from: string | undefined, to: string | undefined): Promise<TreePath[]> {
+    const ends = [from ?? EMPTY_TREE, to ?? EMPTY_TREE]
+    const { text } = await this.#run(['diff-tree', '-r', '-z', '--name-status', '--no-renames', ...ends], {
+      maxBytes: MOST_LIST,
+    })
+    const fields = text.split('\0')
+    const changes: TreePath[] = []
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      const status = LETTERS[fields[at]![0] ?? '']
+      if (status) changes.push({ path: fields[at + 1]!, status })
+    }
+    return changes
+  }
+
+  /** The content of a path in a tree, up to `most` bytes. */
+  async content(tree: string | undefined, path: string, most: number): Promise<Buffer | 'large' | undefined> {
+    if (tree === undefined) return undefined
+    const { text } = await this.#run(['ls-tree', '-z', '-l', '--full-tree', tree, '--', path])
+    const record = text.split('\0').find(each => each.slice(each.indexOf('\t') + 1) === path)
+    const [, type, id = '', size] = record?.slice(0, record.indexOf('\t')).split(/ +/) ?? []
+    if (type !== 'blob') return undefined
+    if (Number(size) > most) return 'large'
+    return (await this.#run(['cat-file', 'blob', id])).stdout
+  }
+
+  /** The tree that has some paths as `to` has them and everything else as `from` does. */
+  async mixed(from: string, to: string, paths: readonly string[]): Promise<string> {
+    const env = { GIT_INDEX_FILE: join(this.#store, 'index-mixed') }
+    await rm(env.GIT_INDEX_FILE, { force: true })
+    await this.#run(['read-tree', from], { env })
+    for (const path of paths) {
+      const here = split((await this.#run(['ls-files', '-z', '--', path], { env })).stdout)
+      const there = (await this.#run(['ls-tree', '-r', '-z', '--full-tree', to, '--', path])).stdout
+      const gone = Buffer.from(here.map(name => `0 ${'0'.repeat(40)}\t${name}\0`).join(''), 'latin1')
+      await this.#run(['update-index', '-z', '--index-info'], { env, input: Buffer.concat([gone, there]) })
+    }
+    return (await this.#run([...LASTING, 'write-tree'], { env })).text.trim()
+  }
+
+  /** Writes a tree to disk, behind a wall: what differs is written, and removed what only the last one held. */
+  async write(tree: string, wall: RestoreWall): Promise<void> {
+    await mkdir(this.#dir, { recursive: true })
+    const config = join(wall.workspace, '.sandbox/config')
+    const place = { ...wall, exposed: [this.#store], writable: [config] }
+    await this.#run(['read-tree', '--reset', '-u', tree], { wall: place, timeoutMs: 5 * LONG_MS })
+  }
+
+  /** What the repository has though it ignores it. */
+  async #trackedThoughIgnored(how: GitOptions): Promise<string[]> {
+    const args = ['ls-files', '-z', '-c', '-i', '--exclude-standard']
+    const { code, stdout } = await git(this.#dir, args, { ...how, ok: [0, 128] }).catch(() => NOTHING)
+    return code === 0 ? split(stdout) : []
+  }
+
+  async #refreshIgnored(others: readonly string[]): Promise<void> {
+    const own = readPlain(join(this.#dir, '.git/info/exclude')) ?? ''
+    const state = this.scope === 'root' ? ['/.sandbox/*', '!/.sandbox/config/', '/refs/'] : []
+    const inner = others.map(path => `/${path.replace(/[\\*?[]/g, '\\$&')}/`)
+    await writeFile(join(this.#store, 'info/exclude'), [own, ...MADE_PATTERNS, ...state, ...inner, ''].join('\n'))
+  }
+
+  #run(args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> {
+    const env = {
+      GIT_DIR: this.#store,
+      GIT_WORK_TREE: this.#dir,
+      GIT_INDEX_FILE: join(this.#store, 'index'),
+      GIT_LITERAL_PATHSPECS: '1',
+      ...options.env,
+    }
+    // A repository that is gone still has its points.
+    const cwd = existsSync(this.#dir) ? this.#dir : this.#store
+    return git(cwd, ['-c', 'core.bare=false', ...args], { timeoutMs: LONG_MS, ...options, env })
+  }
+}
+
+const NOTHING = { code: 1, stdout: Buffer.alloc(0) }
+
+const split = (bytes: Buffer): string[] => bytes.toString('latin1').split('\0').filter(Boolean)

@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { commitAll, put, repoAt } from '../plugins/git/support.js'
+import { inGit, spawnDaemon } from '../support/daemon.js'
+import { dies, whereIn } from './failpoints.js'
+
+const FILES = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`many/${at}`, `${at}\n`]))
+
+t.test('killed during a rebase of 100 commits, the branch is where it was and the next write works', async t => {
+  const where = whereIn(t)
+  const at = join(where.workspace, 'r')
+  repoAt(at, { f: '0\n' })
+  inGit(at, 'checkout', '-q', '-b', 'work')
+  for (let n = 0; n < 100; n++) inGit(at, 'commit', '-q', '--allow-empty', '-m', `work ${n}`)
+  const tip = inGit(at, 'rev-parse', 'HEAD').trim()
+  inGit(at, 'checkout', '-q', 'main')
+  put(at, { g: 'g\n' })
+  const onto = commitAll(at, 'main moves')
+  inGit(at, 'checkout', '-q', 'work')
+  const daemon = await spawnDaemon(t, where)
+  const asked = daemon.once.call('POST /git/{repo}/rebase', { repo: 'r', sha: onto }).catch(error => error)
+  while (!existsSync(join(at, '.git/rebase-merge/done'))) await new Promise(resolve => setTimeout(resolve, 5))
+  await daemon.kill9()
+  await asked
+  const next = await spawnDaemon(t, where)
+  t.notOk('operation' in (await next.client.call('GET /git/{repo}/operation', { repo: 'r' })))
+  t.equal(inGit(at, 'rev-parse', 'work').trim(), tip)
+  t.equal(inGit(at, 'branch', '--show-current').trim(), 'work')
+  const { events } = await next.client.call('GET /activity', {})
+  t.ok(events.some(({ type }) => type === 'git.recovered'))
+  t.match(await next.client.call('POST /git/{repo}/rebase', { repo: 'r', sha: onto }), { ok: true })
+})
+
+for (const point of ['git.write.begun', 'history.trees.kept', 'git.discard.saved'])
+  t.test(`killed at ${point}, nothing is discarded, and a point is listed whole or not at all`, async t => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      put(where.workspace, { 'README.md': 'edited\n', ...FILES })
+      await client.call('POST /git/{repo}/discard', { repo: 'root' })
+    })
+    const next = await spawnDaemon(t, where)
+    t.equal(readFileSync(join(where.workspace, 'README.md'), 'utf8'), 'edited\n')
+    t.ok(existsSync(join(where.workspace, 'many/199')))
+    const { snapshots } = await next.client.call('GET /history/snapshots', {})
+    t.equal(snapshots.length, point === 'git.discard.saved' ? 1 : 0)
+    const { point: saved } = await next.client.call('POST /git/{repo}/discard', { repo: 'root' })
+    t.notOk(existsSync(join(where.workspace, 'many/199')))
+    await next.client.call('POST /history/restore', { id: saved! })
+    t.ok(existsSync(join(where.workspace, 'many/199')))
+  })
+
+for (const point of ['history.restore.begun', 'history.restore.written'])
+  t.test(`a restore killed at ${point} is finished at the next start and can be undone`, async t => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      put(where.workspace, FILES)
+      repoAt(join(where.workspace, 'inner'), { i: 'old\n' })
+      const { id } = await client.call('POST /history/snapshots', { label: 'good' })
+      put(where.workspace, { 'many/0': 'bad\n', 'made/new': 'n\n', 'inner/i': 'bad\n' })
+      await client.call('POST /history/restore', { id: id! })
+    })
+    const next = await spawnDaemon(t, where)
+    const { snapshots } = await next.client.call('GET /history/snapshots', {})
+    const before = snapshots.find(({ trigger }) => trigger === 'pre-restore')!
+    const good = snapshots.find(({ label }) => label === 'good')!
+    t.same((await next.client.call('GET /history/diff', { id: good.id, against: 'now' })).changes, [])
+    t.notOk(existsSync(join(where.workspace, 'made/new')))
+    await next.client.call('POST /history/restore', { id: before.id })
+    t.equal(readFileSync(join(where.workspace, 'inner/i'), 'utf8'), 'bad\n')
+  })

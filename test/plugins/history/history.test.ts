@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { inGit } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { gitWorld, put, repoAt } from '../git/support.js'
+
+const { client, workspace, daemon, as } = await gitWorld(
+  t,
+  { 'README.md': '# work\n', 'docs/a.md': 'one\n', 'src/main.ts': 'm\n' },
+  ['history'],
+)
+const save = (label?: string) => client.call('POST /history/snapshots', label === undefined ? {} : { label })
+const restore = (id: string, more: object = {}) => client.call('POST /history/restore', { id, ...more })
+
+t.test('viewers read, collaborators save, maintainers restore', async t => {
+  t.equal((await fetch(`${daemon.url}/history/snapshots`)).status, 401)
+  t.match(await refusalOf(() => as('vic').call('POST /history/snapshots', {})), { status: 403 })
+  t.match(await refusalOf(() => as('col').call('POST /history/restore', { id: 'x' })), { status: 403 })
+  const { token } = await daemon.token('land')
+  const init = {
+    method: 'POST',
+    headers: { 'x-sandbox-control': token, 'content-type': 'application/json' },
+    body: '{"id":"x"}',
+  }
+  t.equal((await fetch(`${daemon.url}/history/restore`, init)).status, 403)
+})
+
+t.test('a point holds what git does not ignore, as it lies on disk, and no secret', async t => {
+  put(workspace, {
+    '.gitignore': 'ignored\nforced\n',
+    '.gitattributes': '*.txt text eol=lf\n',
+    'crlf.txt': 'a\r\nb\r\n',
+    ignored: 'i\n',
+    forced: 'f\n',
+    '.env': 'KEY=1\n',
+    '.env.local': 'KEY=1\n',
+    '.env.example': 'KEY=\n',
+    'certs/server.key': 'k\n',
+    'node_modules/x/index.js': 'x\n',
+    '.sandbox/config/areas.json': '{}\n',
+    '.sandbox/other': 'o\n',
+    run: '#!/bin/sh\n',
+  })
+  chmodSync(join(workspace, 'run'), 0o755)
+  inGit(workspace, 'add', '-f', 'forced')
+  symlinkSync('README.md', join(workspace, 'link'))
+  repoAt(join(workspace, 'nested'), { n: 'n\n' })
+  const { id, saved } = await save('first')
+  t.ok(saved)
+  t.match(await save(), { saved: false, id })
+  const { changes } = await client.call('GET /history/diff', { id: id! })
+  t.same(changes.map(({ scope, path }) => `${scope}:${path}`).sort(), [
+    'nested:n',
+    'root:.env.example',
+    'root:.gitattributes',
+    'root:.gitignore',
+    'root:.sandbox/config/areas.json',
+    'root:README.md',
+    'root:crlf.txt',
+    'root:docs/a.md',
+    'root:forced',
+    'root:link',
+    'root:run',
+    'root:src/main.ts',
+  ])
+  t.match((await client.call('GET /history/snapshots', {})).snapshots, exactly({ id, label: 'first', trigger: 'user' }))
+})
+
+t.test('a restore brings everything back byte by byte, keeps git as it is, and is itself undone', async t => {
+  const before = await save()
+  const head = inGit(join(workspace, 'nested'), 'rev-parse', 'HEAD')
+  const index = inGit(workspace, 'ls-files', '-s')
+  put(workspace, { 'crlf.txt': 'changed\n', 'made/new': 'n\n', 'src/main.ts': 'other\n', 'nested/n': 'changed\n' })
+  rmSync(join(workspace, 'docs'), { recursive: true })
+  rmSync(join(workspace, 'link'))
+  mkdirSync(join(workspace, 'link'))
+  put(workspace, { 'link/in': 'x\n' })
+  chmodSync(join(workspace, 'run'), 0o644)
+  const now = await client.call('GET /history/diff', { id: before.id!, against: 'now' })
+  const done = await restore(before.id!)
+  t.equal(done.restored + done.removed, now.changes.length)
+  t.same(done.failed, [])
+  t.equal(readFileSync(join(workspace, 'crlf.txt'), 'utf8'), 'a\r\nb\r\n')
+  t.equal(readFileSync(join(workspace, 'docs/a.md'), 'utf8'), 'one\n')
+  t.equal(readFileSync(join(workspace, 'nested/n'), 'utf8'), 'n\n')
+  t.equal(readlinkSync(join(workspace, 'link')), 'README.md')
+  t.ok(lstatSync(join(workspace, 'run')).mode & 0o100)
+  t.notOk(existsSync(join(workspace, 'made')))
+  t.equal(readFileSync(join(workspace, '.env'), 'utf8'), 'KEY=1\n')
+  t.equal(inGit(join(workspace, 'nested'), 'rev-parse', 'HEAD'), head)
+  t.equal(inGit(workspace, 'ls-files', '-s'), index)
+  t.same((await client.call('GET /history/diff', { id: before.id!, against: 'now' })).changes, [])
+  await restore(done.point)
+  t.equal(readFileSync(join(workspace, 'made/new'), 'utf8'), 'n\n')
+  t.equal(readFileSync(join(workspace, 'link/in'), 'utf8'), 'x\n')
+  t.notOk(existsSync(join(workspace, 'docs')))
+  const { snapshots } = await client.call('GET /history/snapshots', { limit: 4 })
+  t.same(
+    snapshots.map(({ trigger }) => trigger),
+    ['restore', 'restore', 'pre-restore', 'user'],
+  )
+  await restore(before.id!)
+})
+
+t.test('a repository that was deleted comes back as files', async t => {
+  repoAt(join(workspace, 'away'), { 'deep/f': 'f\n' })
+  const { id } = await save('with away')
+  rmSync(join(workspace, 'away'), { recursive: true })
+  await restore(id!, { scope: 'away' })
+  t.equal(readFileSync(join(workspace, 'away/deep/f'), 'utf8'), 'f\n')
+})
+
+t.test('one folder is brought back and nothing else is touched', async t => {
+  const { id } = await save()
+  put(workspace, { 'docs/a.md': 'two\n', 'docs/new.md': 'n\n', 'src/main.ts': 'two\n' })
+  const inode = lstatSync(join(workspace, 'src/main.ts')).ino
+  t.match(await restore(id!, { scope: 'root', paths: ['docs'] }), { restored: 1, removed: 1 })
+  t.equal(readFileSync(join(workspace, 'docs/a.md'), 'utf8'), 'one\n')
+  t.notOk(existsSync(join(workspace, 'docs/new.md')))
+  t.equal(readFileSync(join(workspace, 'src/main.ts'), 'utf8'), 'two\n')
+  t.equal(lstatSync(join(workspace, 'src/main.ts')).ino, inode)
+  t.same(await client.call('GET /history/file-diff', { id: id!, scope: 'root', path: 'src/main.ts', against: 'now' }), {
+    before: readFileSync(join(workspace, 'src/main.ts'), 'utf8') === 'two\n' ? 'm\n' : '',
+    after: 'two\n',
+  })
+})
+
+t.test('bad input is refused and nothing changes', async t => {
+  const { id } = await save()
+  for (const [status, ask] of [
+    [404, () => restore('nothing')],
+    [400, () => restore(id!, { paths: ['docs'] })],
+    [404, () => restore(id!, { scope: 'none' })],
+    [404, () => restore(id!, { scope: 'root', paths: ['none'] })],
+    [404, () => restore(id!, { scope: 'root', paths: ['.git'] })],
+    [400, () => restore(id!, { scope: 'root', paths: ['../x'] })],
+    [404, () => client.call('GET /history/diff', { id: 'nothing' })],
+    [404, () => client.call('GET /history/diff', { id: id!, against: 'nothing' })],
+    [404, () => client.call('GET /history/file-diff', { id: id!, scope: 'none', path: 'x' })],
+    [404, () => client.call('GET /history/file-diff', { id: id!, scope: 'root', path: 'none' })],
+  ] as const)
+    t.match(await refusalOf(ask), { status })
+  t.same((await client.call('GET /history/diff', { id: id!, against: 'now' })).changes, [])
+})
+
+t.test('a repository in the middle of a merge is not restored', async t => {
+  const at = join(workspace, 'nested')
+  const { id } = await save()
+  execFileSync('git', ['update-ref', 'MERGE_HEAD', 'HEAD'], { cwd: at })
+  t.match(await refusalOf(() => restore(id!)), { status: 409 })
+  rmSync(join(at, '.git/MERGE_HEAD'))
+})
+
+t.test('people limited to areas see the points and paths of their folders', async t => {
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  put(workspace, { 'src/hidden.ts': 'h\n' })
+  const hidden = await save('hidden')
+  put(workspace, { 'docs/b.md': 'b\n', 'src/hidden.ts': 'h2\n' })
+  const both = await save('both')
+  const ann = as('ann')
+  const { snapshots } = await ann.call('GET /history/snapshots', {})
+  t.match(snapshots[0], { id: both.id, files: 1 })
+  t.notOk(snapshots.some(({ id }) => id === hidden.id))
+  t.same((await ann.call('GET /history/diff', { id: both.id! })).changes, [
+    { scope: 'root', path: 'docs/b.md', status: 'added' },
+  ])
+  const file = { id: both.id!, scope: 'root', path: 'src/hidden.ts' }
+  t.match(await refusalOf(() => ann.call('GET /history/file-diff', file)), { status: 404 })
+  const some = await client.call('GET /history/snapshots', { path: 'docs' })
+  t.notOk(some.snapshots.some(({ id }) => id === hidden.id))
+  const pages = await client.call('GET /history/snapshots', { limit: 1 })
+  const next = await client.call('GET /history/snapshots', { limit: 1, before: pages.before! })
+  t.same(
+    [...pages.snapshots, ...next.snapshots].map(({ id }) => id),
+    [both.id, hidden.id],
+  )
+})
