@@ -42,7 +42,7 @@ export class ConsoleAssets {
   async file(name: string, accepted: string): Promise<SentAsset> {
     const names = await (this.#names ??= readdir(this.#folder).then(list => new Set(list)))
     const type = TYPES[name.split('.').at(-1)!]
-    if (!type || !names.has(name)) return refuse('not-found', `the console has no file ${name}`)
+    if (!type || !names.has(name)) return refuse('not-found', `the console has no file ${JSON.stringify(name)}`)
     const found = ENCODINGS.find(([encoding, ending]) => accepts(accepted, encoding) && names.has(name + ending))
     return {
       'content-type': type,
