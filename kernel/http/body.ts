@@ -5,7 +5,7 @@ import type { RequestStep } from './request.js'
 
 const JSON_LIMIT = 1 << 20
 
-/** Reads the query, the JSON body or the form into the types of the call; files of a form last until the answer. */
+/** Reads the query, JSON body or form into the call's input; deletes the files of a form after the answer. */
 export const readInput =
   (call: string, { body = JSON_LIMIT, forms = [] }: CallAccess, uploads: string): RequestStep =>
   async (ctx, next) => {
@@ -20,6 +20,6 @@ export const readInput =
       ctx.state.input = { ...given, ...ctx.params }
       await next()
     } finally {
-      await form?.forget()
+      await form?.removeFiles()
     }
   }

@@ -12,11 +12,13 @@ interface Page {
   readonly html: string
   readonly css: string
   readonly js: string
-  /** What a browser lets it load. */
+  /** Its Content-Security-Policy. */
   readonly policy: string
 }
 
-/** The builders of the document and of the pages: read when somebody first asks, since few do. */
+/**
+ * The modules that build the document and the pages; loaded on the first request, since most daemons never need them.
+ */
 interface Publishers {
   readonly document: { openapi(groups: readonly DescribedGroup[]): object }
   readonly reference: { referencePage(document: object): Page }
@@ -24,8 +26,8 @@ interface Publishers {
 }
 
 /**
- * Serves what the kernel answers itself, to anybody: the health of the daemon, its document, a page to read it on, and
- * one to sign in on.
+ * Adds the kernel's own routes, which need no credential: health, the document, its reference page and the sign-in
+ * page.
  */
 export const serveOwn = (
   app: App,

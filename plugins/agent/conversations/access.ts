@@ -31,7 +31,7 @@ export const assertReads = (caller: Caller, conversation: Pick<Conversation, 'op
 /** Refuses who may not decide about an offer: it takes a maintainer, and where it moves money a person. */
 export const assertMayDecide = ({ kind, role }: Caller, card: CardReply['kind']): void => {
   if (role !== 'maintainer' && role !== 'owner')
-    refuse('forbidden', `a ${card} takes role maintainer, found role ${role}`)
+    refuse('forbidden', `a ${card} needs role maintainer, found role ${role}`)
   if (card !== 'capability_offer' && kind !== 'session') {
     refuse('forbidden', `a ${card} moves money: it takes a signed-in maintainer, found a caller of kind ${kind}`)
   }
