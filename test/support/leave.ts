@@ -9,8 +9,8 @@ process.once('beforeExit', () => process.on('exit', () => process.exit()))
 // Every test file loads the same program.
 enableCompileCache(new URL('../../compiled/', import.meta.url).pathname)
 
-// tap follows each promise to know which test an error belongs to that nobody caught: a tenth of the work of a test with
-// a daemon in it. Such an error ends the process instead; the test file fails, and Node prints where it came from.
+// tap tracks every promise to assign uncaught errors to tests, which costs a tenth of the work of a test with a daemon.
+// Instead such an error ends the process; the test file fails, and Node prints its origin.
 const hooks = registerHooks({
   resolve: (specifier, context, next) => {
     if (specifier !== 'async-hook-domain') return next(specifier, context)

@@ -141,7 +141,11 @@ t.test('what is no handshake is answered as any request, and a refusal before it
     ['upgrade: websocket', 'sec-websocket-key: x', 'sec-websocket-version: 13'],
     ['upgrade: websocket', key, 'sec-websocket-version: 13', 'sec-websocket-protocol: a,,b'],
   ])
-    t.match(await raw(...headers), { status: 400, body: /"message":"invalid (sec-websocket-key or version|WebSocket handshake)/ }, headers.join(', '))
+    t.match(
+      await raw(...headers),
+      { status: 400, body: /"message":"invalid (sec-websocket-key or version|WebSocket handshake)/ },
+      headers.join(', '),
+    )
 })
 
 t.test('a request that another protocol is asked for with is served without it', async t => {
