@@ -1,4 +1,4 @@
-/** A page the daemon serves itself: its parts, and what a browser lets it load. */
+/** A page that the daemon serves: its parts and its policy. */
 export interface OwnPage {
   readonly html: string
   readonly css: string
@@ -102,8 +102,8 @@ button {
 `
 
 /**
- * The session is kept for this origin alone. The code of a link leaves the address bar and the history before anything
- * is asked.
+ * The session is stored for this origin only. The code of a link is removed from the address bar and the history before
+ * any request.
  */
 const JS = `const KEY = 'sandbox.session'
 const by = id => document.getElementById(id)
@@ -180,12 +180,12 @@ by('out').addEventListener('click', async () => {
   signedOut('You are signed out.')
 })
 const started = () => void begin().catch(error => signedOut(error.message))
-// A link that is opened while the page is open changes the fragment alone.
+// Opening a link while the page is open changes only the fragment.
 addEventListener('hashchange', started)
 started()
 `
 
 /**
- * The page at the root of the sandbox: what this is, whether the person is signed in, and where links to sign in end.
+ * The page at the root of the sandbox: explains it, shows whether the person is signed in, and completes sign-in links.
  */
 export const welcomePage = (): OwnPage => ({ html: HTML, css: CSS, js: JS, policy: POLICY })
