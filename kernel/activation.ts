@@ -4,7 +4,7 @@ import type { PluginManifest } from './manifest.js'
 import { principalOf } from './permissions.js'
 import { PluginLink, type KernelServices, type Registration } from './services.js'
 
-/** What ends a started group: its last work within so many ms, then its switch-off. */
+/** Stops a started group: gives its last work the given ms, then deactivates it. */
 export type EndGroup = (ms: number) => Promise<void>
 
 /** Activates a group in this process. */
@@ -33,13 +33,13 @@ export const activateHere = async (
   }
 }
 
-/** Gives a group so many ms to bring its work to a safe place. */
+/** Gives a group the given ms to save its work; a failure or a timeout is logged and does not stop the shutdown. */
 export const lastWork = async (kernel: KernelServices, name: string, answer: Answer, ms: number): Promise<void> => {
   const work = answer('plugin.stopping', {}, KERNEL)
   await withDeadline(ms, work, 'took too long to stop').catch(error => kernel.log(name).warn(String(error)))
 }
 
-/** The result of work, or an error with this sentence when it takes longer. */
+/** Resolves as the work does, or rejects with this message after the given ms. */
 export const withDeadline = async <T>(ms: number, work: Promise<T>, sentence: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(sentence)), ms)))

@@ -9,7 +9,7 @@ interface Pending {
 
 const PATIENCE = 10_000
 
-/** The steps between listening and being ready, and the gate that calls wait at meanwhile. */
+/** The boot steps between listening and being ready, and the gate at which calls wait until they are done. */
 export class Boot {
   readonly startedAt = Date.now()
   readonly #pending: Pending[] = []
@@ -17,7 +17,7 @@ export class Boot {
   #ready = false
 
   /**
-   * @param failed Receives a step that threw; its group answers 503 from then on.
+   * @param failed Called when a step threw; its group answers 503 from then on.
    * @param moved Called whenever the progress changes.
    */
   constructor(
@@ -39,7 +39,9 @@ export class Boot {
     return { ready: this.#ready, startedAt: this.startedAt, steps: this.#pending.map(({ step }) => ({ ...step })) }
   }
 
-  /** Runs the steps of each group, in the order of the groups; a step that fails ends its own group's steps only. */
+  /**
+   * Runs the steps of all groups, sorted by the order of `groups`; a failed step skips the rest of its own group only.
+   */
   async run(groups: readonly string[] = []): Promise<void> {
     const broken = new Set<string>()
     this.#pending.sort((a, b) => groups.indexOf(a.plugin) - groups.indexOf(b.plugin))
@@ -65,14 +67,14 @@ export class Boot {
     this.#done.resolve()
   }
 
-  /** Waits until the start is done; refuses after 10 s, and for a group whose step failed. */
+  /** Waits until boot is done; refuses with 503 after 10 s, or when a step of the group failed. */
   async gate(plugin: string): Promise<void> {
-    if (!this.#ready) await this.#patiently()
+    if (!this.#ready) await this.#waitReady()
     const failed = this.#pending.find(one => one.plugin === plugin && one.step.state === 'failed')
     if (failed) refuse('unavailable', `${plugin} did not start: ${failed.step.label} failed: ${failed.step.detail}`)
   }
 
-  async #patiently(): Promise<void> {
+  async #waitReady(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<'late'>(resolve => (timer = setTimeout(resolve, PATIENCE, 'late')))
     const outcome = await Promise.race([this.#done.promise, late])

@@ -22,27 +22,27 @@ export interface Principal {
   readonly late: ReadonlySet<string>
 }
 
-/** The table of everything that can be called, and the one gate between plugins. */
+/** Every call with the plugin that serves it. All calls between plugins pass here, which checks their permissions. */
 export class Calls {
   readonly #entries = new Map<string, Entry>()
   readonly #contracts = new Map<string, Contract>()
 
-  /** @param checked Compare every reply with its contract: in development and tests. */
+  /** @param checked Validate every reply against its contract; on in development and tests. */
   constructor(readonly checked: boolean) {}
 
-  /** Serves a call of the kernel's own. */
+  /** Registers a call that the kernel serves itself. */
   add(call: string, plugin: string, answer: Answer): void {
     const taken = this.#entries.get(call)
     if (taken) throw new Error(`${plugin} and ${taken.plugin} both serve ${call}`)
     this.#entries.set(call, { plugin, answer })
   }
 
-  /** Makes a plugin's replies comparable with its contract. */
+  /** Sets the contract that a plugin's replies are validated against. */
   describe(plugin: string, contract: Contract): void {
     this.#contracts.set(plugin, contract)
   }
 
-  /** Makes a group's calls known before it is started. */
+  /** Registers the calls of a group that has not started; the first of them starts it. */
   declare(plugin: string, calls: readonly string[], start: StartGroup): void {
     for (const call of calls) {
       const taken = this.#entries.get(call)
@@ -51,12 +51,12 @@ export class Calls {
     }
   }
 
-  /** Answers the declared calls of a group that has started. */
+  /** Sets the handlers of a group that has started. */
   open(plugin: string, served: ReadonlyMap<string, Answer>): void {
     for (const [call, entry] of this.#entries) if (entry.plugin === plugin) entry.answer = served.get(call)
   }
 
-  /** Answers none of a group's calls; they stay declared. */
+  /** Removes the handlers of a group; its calls stay declared. */
   close(plugin: string): void {
     for (const entry of this.#entries.values()) if (entry.plugin === plugin) delete entry.answer
   }
@@ -66,8 +66,9 @@ export class Calls {
   }
 
   /**
-   * A call by a plugin: refused unless its manifest declares it; `as` is the context it is serving, when it passes one
-   * on.
+   * Makes a call for a plugin; refuses one that its manifest does not declare.
+   *
+   * @param as The context that the plugin is serving, when it acts for that caller.
    */
   async from(principal: Principal, call: string, input: unknown, signal = NEVER, as?: Context): Promise<unknown> {
     const late = principal.late.has(call)
@@ -78,7 +79,7 @@ export class Calls {
     return this.answer(call, input, context, principal.plugin)
   }
 
-  /** Answers a call, and starts its group first where it is not; `by` is the plugin that makes the call. */
+  /** Answers a call, after starting its group if needed; `by` is the plugin that makes the call. */
   async answer(call: string, input: unknown, context: Context, by?: string): Promise<unknown> {
     const entry = this.#entries.get(call) ?? refuse('not-found', `nothing serves ${call}`)
     if (!entry.answer) await entry.start?.(by)

@@ -10,39 +10,39 @@ import { stateFolder } from '../sdk/node/files/state-folder.js'
 /** Settings of a deployment: the file that `--config` names. */
 export interface Deployment {
   identity?: {
-    /** Who becomes the owner: the first to arrive, or who also presents the code printed at start. */
+    /**
+     * Who becomes the owner: the first person to sign in (`first`), or the first who also sends the code printed at
+     * start.
+     */
     claim?: 'first' | 'code'
     /** The only e-mail that may become the owner by signing in. */
     expectedOwner?: string & tags.Pattern<'^[^\\s@]+@[^\\s@]+$'>
-    /** Whose identity tokens are exchanged for sessions. */
+    /** Identity providers whose tokens are exchanged for sessions. */
     providers?: IdentityProvider[]
     /** Whether `sandbox login` works. */
     local?: 'on' | 'off'
   }
   http?: {
-    /**
-     * Host names, beside the loopback ones, under which the daemon is reached; with a port where it is not the default.
-     */
+    /** Host names of the daemon besides the loopback ones, each with its port unless that is the default. */
     hosts?: string[]
     /** Origins whose pages may call the daemon; one `*` stands for exactly one label of the host. */
     origins?: string[]
-    /** Addresses of proxies whose `x-forwarded-for` and `x-forwarded-proto` count. */
+    /** Addresses of proxies whose `x-forwarded-for` and `x-forwarded-proto` are trusted. */
     trustedProxies?: string[]
-    /** The address that links name, such as `https://sandbox.example.org`; its host is one of `hosts`. */
+    /** The address used in links, such as `https://sandbox.example.org`; its host is added to `hosts`. */
     publicUrl?: string
-    /** Take credentials over plain HTTP from beyond this machine: for a private network only. */
+    /** Accept credentials over plain HTTP from other machines; only for a private network. */
     allowPlain?: boolean
   }
   /**
-   * What is there behind every wall, beside the system's own folders: absolute paths, or `~/` and a path of the home
-   * folder.
+   * What is visible behind every wall besides the system's own folders: absolute paths, or `~/` for the home folder.
    */
   wall?: {
     /** Files and folders that can be read. */
     read?: WallPath[]
     /** Folders that can be written too. */
     write?: WallPath[]
-    /** What the programs of one turn may use. */
+    /** Memory and process limits for the programs of one turn. */
     limits?: LimitSettings
   }
   /** Providers of models, and the free trial. */
@@ -51,7 +51,7 @@ export interface Deployment {
 
 type WallPath = string & tags.Pattern<'^(/|~/).*$'>
 
-/** How this daemon runs. */
+/** The configuration of one daemon. */
 export interface Config {
   readonly workspace: string
   readonly data: string
@@ -64,14 +64,15 @@ export interface Config {
   readonly deploymentFile?: string
 }
 
-/** A start that cannot happen: one sentence for standard error. */
+/** The daemon cannot start; the message is one sentence for standard error. */
 export class StartError extends Error {}
 
 const parseDeployment = typia.json.createValidateParse<Deployment>()
 const isPort = typia.createIs<number & tags.Type<'uint32'> & tags.Maximum<65535>>()
 
 /**
- * The configuration that flags, environment and defaults give, flags first; a mistake is a StartError that names it.
+ * Reads the configuration: flags win over the environment, and that over defaults. Throws a StartError that names the
+ * mistake.
  */
 export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Config => {
   const flags = readFlags(args)

@@ -34,14 +34,14 @@ import { stateFolder } from '../sdk/node/files/state-folder.js'
 import { declareTurnWritable } from '../sdk/node/programs/turn-writable.js'
 import { openStore } from './storage/store.js'
 
-/** A daemon that is up. */
+/** A running daemon. */
 export interface Daemon {
   readonly url: string
   readonly socket?: string
   readonly kernel: KernelServices
   readonly auth: Auth
   readonly groups: readonly Group[]
-  /** The code that claims the sandbox, for the person at the terminal. */
+  /** The claim code, to print at the terminal. */
   readonly claim?: string
   /** Resolves when every boot step has ended. */
   readonly ready: Promise<void>
@@ -50,25 +50,27 @@ export interface Daemon {
 
 export interface DaemonOptions {
   readonly config: Config
-  /** Where the program is: `kernel/`, `plugins/` and `sdk/` lie in it. */
+  /** The program's folder, which contains `kernel/`, `plugins/` and `sdk/`. */
   readonly root: string
   readonly manifests: string
   readonly log: Logger
-  /** Compare every reply with its contract. */
+  /** Validate every reply against its contract. */
   readonly checked?: boolean
-  /** Only these groups; left out: all. */
+  /** Load only these groups; default: all. */
   readonly only?: readonly string[]
-  /** Groups to run in processes of their own. */
+  /** Groups that each run in a separate process. */
   readonly apart?: readonly string[]
-  /** Ends this daemon and starts another in its place; left out where nobody can. */
+  /** Stops this daemon and starts a new one; absent when restarting is not supported. */
   readonly restart?: () => void
-  /** Lines for the person at the terminal, never for a log. */
+  /** Prints a line at the terminal; never logged. */
   readonly say?: (line: string) => void
-  /** Calls served beside those of the groups. */
+  /** Registers further calls besides those of the groups. */
   readonly extra?: (kernel: KernelServices) => void
 }
 
-/** Starts a daemon on a data folder that is ours: storage, identity, groups, listener, then the boot steps. */
+/**
+ * Starts a daemon: storage, identity, groups, listener, then the boot steps. The caller holds the data folder's lock.
+ */
 export const startDaemon = async ({ config, root, manifests, log, ...options }: DaemonOptions): Promise<Daemon> => {
   const { data, deployment } = config
   declareTurnWritable([config.workspace, data])
@@ -139,8 +141,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   }
   options.extra?.(kernel)
   const carried = await carryOut(join(data, MOVES))
-  if (typeof carried === 'object')
-    log.error({ err: carried.undone }, 'what was to be put in place is back where it was')
+  if (typeof carried === 'object') log.error({ err: carried.undone }, 'a prepared move of files failed and was undone')
   groups = await loadGroups(kernel, {
     manifests,
     root,
@@ -204,7 +205,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const ready = boot
     .run(groups.map(({ manifest }) => manifest.name))
     .then(() => kernel.events.announce('daemon.ready', { ms: Date.now() - boot.startedAt }))
-  // Not waited for: what a killed daemon left half-written is only in the way of the eye.
+  // Not awaited: temporary files of a killed daemon are never read.
   void ready
     .then(() => Promise.all(['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))))
     .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))

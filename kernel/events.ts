@@ -2,29 +2,29 @@ import type { Context } from '../sdk/contract.js'
 import type { Answer } from '../sdk/host.js'
 import type { StartGroup } from './calls.js'
 
-/** The context of what the kernel itself asks of a plugin. */
+/** The context of requests that the kernel itself makes to a plugin. */
 export const KERNEL: Context = {
   caller: { kind: 'plugin', actor: 'sandbox:kernel', role: 'owner' },
   signal: new AbortController().signal,
   trusted: true,
 }
 
-/** Facts that happened, sent to every plugin that listens; and points, where many add what one collects. */
+/** Delivers events to the plugins that listen, and collects the contributions of plugins to a point. */
 export class EventBus {
   readonly #listeners = new Map<string, Map<string, Answer>>()
   readonly #points = new Map<string, Map<string, Answer>>()
-  /** What starts a group that is not started: by event and by point. */
+  /** The groups to start, by event and by point. */
   readonly #wakes = {
     events: new Map<string, Map<string, StartGroup>>(),
     points: new Map<string, Map<string, StartGroup>>(),
   }
-  /** What happened once and is sent to each group that starts later. */
+  /** Announced events, sent again to each group that starts later. */
   readonly #lasting = new Map<string, unknown>()
 
-  /** @param failed Receives a listener or contributor that threw; the others are not held up. */
+  /** @param failed Called when a listener or contributor threw; the others still run. */
   constructor(readonly failed: (plugin: string, what: string, error: unknown) => void) {}
 
-  /** Names the events and points that start a group. */
+  /** Sets the events and points that start a group. */
   declare(plugin: string, on: { events: readonly string[]; points: readonly string[] }, start: StartGroup): void {
     for (const event of on.events) entry(this.#wakes.events, event).set(plugin, start)
     for (const point of on.points) entry(this.#wakes.points, point).set(plugin, start)
@@ -44,13 +44,13 @@ export class EventBus {
       if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
   }
 
-  /** Emits an event that happens once; a group that starts later receives it then. */
+  /** Emits an event that happens once; groups that start later receive it when they start. */
   announce(event: string, data: unknown): void {
     this.#lasting.set(event, data)
     this.emit(event, data)
   }
 
-  /** Sends a group that has started what was announced before. */
+  /** Sends the events announced so far to a group that has just started. */
   started(plugin: string): void {
     for (const [event, data] of this.#lasting)
       if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
@@ -76,7 +76,7 @@ export class EventBus {
     return (await Promise.all(given)).flat()
   }
 
-  /** No event and no point starts this group any more. */
+  /** Stops events and points from starting this group. */
   close(plugin: string): void {
     for (const starts of [...this.#wakes.events.values(), ...this.#wakes.points.values()]) starts.delete(plugin)
   }

@@ -23,12 +23,12 @@ export interface GroupDeps {
   readonly place: Place
   /** The module's absolute path. */
   readonly entry: string
-  /** Run it in a process of its own. */
+  /** Run it in a separate process. */
   readonly apart: boolean
   readonly waits: Waits
 }
 
-/** A group that its manifest declares. It starts when a caller, an event or a collector first needs it. */
+/** A group declared by a manifest. It starts on the first call, event or collect that needs it. */
 export class Group {
   readonly manifest: PluginManifest
   readonly #deps: GroupDeps
@@ -52,9 +52,9 @@ export class Group {
   }
 
   /**
-   * Starts the group unless it is started; everybody who needs it meanwhile waits for the same start.
+   * Starts the group if needed; concurrent calls wait for the same start.
    *
-   * @param by The plugin that needs it, so that two groups that need each other to start are refused, not blocked.
+   * @param by The plugin that needs it: two groups that need each other to start are refused instead of blocking.
    */
   async start(by?: string): Promise<void> {
     if (this.#end) return
@@ -65,7 +65,7 @@ export class Group {
     await waits.wait(by, name, this.#starting)
   }
 
-  /** Stops the group, after a start that is under way; it cannot be started again. */
+  /** Waits for a start in progress, then stops the group for good. */
   async stop(ms: number): Promise<void> {
     this.#closed = true
     await this.#starting?.catch(() => {})
@@ -97,7 +97,7 @@ export class Group {
       else for (const { run } of registered.steps) await run()
     } catch (error) {
       if (end) await end(0)
-      // One that takes longer than it may is ended when it has started after all.
+      // A group that finishes starting after the deadline is stopped again.
       else
         void activated?.then(
           late => late(0),
@@ -113,7 +113,7 @@ export class Group {
     kernel.events.started(name)
   }
 
-  /** Its process ended by itself: the next caller starts it again. */
+  /** Called when its process exits unexpectedly; the next call starts it again. */
   #lost(): void {
     const { kernel } = this.#deps
     kernel.events.drop(this.manifest.name)

@@ -10,31 +10,31 @@ import { Waits } from './waits.js'
 export interface LoadOptions {
   /** The folder of the manifests. */
   readonly manifests: string
-  /** Where the program is: entries of manifests count from here. */
+  /** The program's folder; the entries of manifests are relative to it. */
   readonly root: string
   readonly workspace: string
   readonly data: string
-  /** Files and folders beside the data folder that no turn may see. */
+  /** Files and folders that no turn may see, besides the data folder. */
   readonly hidden: readonly string[]
-  /** What the deployment shows behind every wall. */
+  /** Files and folders that the deployment makes visible behind every wall. */
   readonly grants: WallGrants
-  /** What the deployment says of the limits of turns. */
+  /** The deployment's limits for turns. */
   readonly limits: LimitSettings
-  /** What the deployment says of models. */
+  /** The deployment's model settings. */
   readonly models?: ModelSettings
-  /** Only these groups; left out: all. */
+  /** Load only these groups; default: all. */
   readonly only?: readonly string[]
-  /** Groups to run in processes of their own. */
+  /** Groups that each run in a separate process. */
   readonly apart?: readonly string[]
 }
 
-/** How long all groups together may take to bring their work to a safe place, in ms. */
+/** How long all groups together may take to save their work, in ms. */
 const LAST_WORK = 8_000
 
 /**
- * Declares every group whose manifest is there, each after those it needs, and starts the ones with `boot`.
+ * Declares every group of the manifest folder, each after those it needs, and starts those with `boot`.
  *
- * A manifest that needs what nobody serves, and a group that cannot start, stop the start by name.
+ * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
   const { root, only, apart = [], workspace, data, hidden, grants, limits, models } = options
@@ -63,7 +63,7 @@ export const loadGroups = async (kernel: KernelServices, options: LoadOptions): 
   throw failed.reason
 }
 
-/** Stops groups, callers before those they need, within one deadline for all. */
+/** Stops groups, callers before the groups they call, with one deadline for all. */
 export const stopGroups = async (groups: readonly Group[]): Promise<void> => {
   const end = Date.now() + LAST_WORK
   const levels = levelsOf(groups.map(({ manifest }) => manifest))

@@ -16,10 +16,10 @@ const { RunLogs } = await import('./logs/run-logs.js')
 
 const STOP_WITHIN = 10_000
 
-/** After an answer that says so: it is on its way by then. */
+/** Leaves time for the answer that announces the restart to be sent. */
 const RESTART_AFTER = 200
 
-/** Runs a daemon until a signal stops it; a start that cannot happen is one sentence and exit 1. */
+/** Runs a daemon until SIGTERM or SIGINT; prints one sentence and exits with 1 when it cannot start. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   const config = readConfig(process.argv.slice(2), process.env)
@@ -52,7 +52,7 @@ const run = async (): Promise<void> => {
     announce(daemon, config, hints)
     await daemon.ready
   }
-  /** In this process, so that whoever looks after it sees one daemon, at one address. */
+  /** Restarts in the same process, so that a supervisor sees one daemon at one address. */
   const again = async () => {
     if (stopping || !daemon) return
     const { url } = daemon
@@ -62,20 +62,20 @@ const run = async (): Promise<void> => {
   const failed = async (error: unknown) => {
     await logs.end()
     release()
-    tell(error)
+    exitWith(error)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  // Who started it may be killed, and then nobody is there to stop it.
+  // Stops when the parent process has ended: a killed parent could not stop the daemon.
   if (process.env.SANDBOX_PARENT)
     setInterval(() => String(process.ppid) === process.env.SANDBOX_PARENT || void stop(), 500).unref()
   logs.watch(log)
   await start(config.port).catch(failed)
-  logs.tellOfLast()
+  logs.reportLast()
   flushCompileCache()
 }
 
-/** A start that cannot happen is one sentence; anything else is a bug, with where it is. */
-const tell = (error: unknown): never => {
+/** Prints why the daemon cannot start and exits; an unexpected error is printed with its stack. */
+const exitWith = (error: unknown): never => {
   const words =
     error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error
   process.stderr.write(`sandbox: ${words}\n`)
@@ -99,4 +99,4 @@ const announce = (
   for (const hint of hints) process.stderr.write(`sandbox: ${hint}\n`)
 }
 
-await run().catch(tell)
+await run().catch(exitWith)

@@ -4,36 +4,36 @@ import type { Role, Scope } from '../sdk/types.js'
 type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
 /**
- * How a body beside JSON comes: a text is the field `text`; of a form each field, and each file of one in parts, is a
- * field; bytes are a file, the field `bytes`, and the other fields come in the query.
+ * A type of body besides JSON. `text` becomes the input field `text`; the fields of a form, and the files of a
+ * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query.
  */
 export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes'
 
-/** What body a call takes, where it is not JSON of at most 1 MiB. */
+/** The body that a call takes; default: JSON of at most 1 MiB. */
 export interface BodyAccess {
   /** The largest body in bytes. */
   body?: number & tags.Type<'uint32'>
-  /** The forms of body the call takes beside JSON. */
+  /** The types of body that the call takes besides JSON. */
   forms?: BodyForm[]
 }
 
-/** The ticket a route takes. */
+/** The ticket that a route takes. */
 export interface TicketAccess {
   for: Slug
   /** The query field whose value the ticket may be bound to. */
   name?: string
-  /** The least role the person has when the ticket is shown. */
+  /** The least role that the person must have when the ticket is used. */
   role: Role
-  /** How long it is good, any number of times; left out: 30 s and once. */
+  /** How long the ticket can be used, any number of times; default: once, within 30 s. */
   lastsSeconds?: number & tags.Type<'uint32'>
 }
 
-/** A route that asks for no general credential; the call checks what it needs itself. */
+/** A route without a general credential; the call checks its own proof. */
 export interface OpenAccess extends BodyAccess {
   /** The published operation id, `group.name`. */
   id: string
   open: true
-  /** Takes a ticket in the query field `ticket`, and is then served for the person it stands for. */
+  /** Takes a ticket in the query field `ticket` and serves the person who asked for it. */
   ticket?: TicketAccess
   /** Answers before the start is done. */
   early?: true
@@ -45,9 +45,9 @@ export interface RouteAccess extends BodyAccess {
   id: string
   /** The least role of a person. */
   role: Role
-  /** The scopes of a control token that reach the call; none: the trust surface. */
+  /** The scopes of control tokens that may make the call; empty: people only (the trust surface). */
   tokens: Scope[]
-  /** Takes a ticket in the query field `ticket` from who sends no credential. */
+  /** Accepts a ticket in the query field `ticket` in place of a credential. */
   ticket?: TicketAccess
   /** Answers before the start is done. */
   early?: true
@@ -74,19 +74,19 @@ export interface PluginManifest {
   entry: string
   /** Its calls without a route. */
   calls: string[]
-  /** Started with the daemon: it has work of its own that no call, event or point asks for. */
+  /** Starts with the daemon, because it works without being called. */
   boot?: true
-  /** The events that start it when it is not started yet; once started it may listen to others too. */
+  /** The events that start it; once started, it may also listen to others. */
   events?: string[]
-  /** The points it adds to; collecting one of them starts it. */
+  /** The points it contributes to; collecting one of them starts it. */
   points?: string[]
   /** Packages the group's own code imports. */
   libraries: string[]
-  /** Domains of `runtimeChanged` it announces. */
+  /** The domains that it announces in `runtimeChanged`. */
   domains: Slug[]
-  /** Those of them that change all the time: announced at most every 2 s, the others every 250 ms. */
+  /** Its frequently changing domains: announced at most every 2 s, the others every 250 ms. */
   slowDomains?: Slug[]
-  /** Programs of the machine it needs or can use. */
+  /** Programs of the machine that it needs or can use. */
   programs: string[]
   permissions: Permissions
   routes: { [call: string]: CallAccess }
@@ -94,7 +94,7 @@ export interface PluginManifest {
 
 const parse = typia.json.createValidateParse<PluginManifest>()
 
-/** The manifest a file's text holds; throws a sentence that names the file and the field. */
+/** Parses a manifest; throws an error that names the file and the field. */
 export const parseManifest = (text: string, file: string): PluginManifest => {
   const result = parse(text)
   if (result.success) return result.data

@@ -1,7 +1,7 @@
 import type { PluginManifest } from './manifest.js'
 import type { Principal } from './calls.js'
 
-/** A group as a caller: it acts as `sandbox:<group>` unless it passes on the caller it serves. */
+/** A group as a caller: it acts as `sandbox:<group>`, except where it acts for the caller it serves. */
 export const principalOf = ({ name, permissions }: PluginManifest): Principal => ({
   plugin: name,
   caller: { kind: 'plugin', actor: `sandbox:${name}`, role: 'owner' },
@@ -17,7 +17,7 @@ const serversOf = (manifests: readonly PluginManifest[]): ReadonlyMap<string, Pl
     ),
   )
 
-/** Manifests in an order in which every group comes after those whose calls it needs; a cycle among them is refused. */
+/** Sorts manifests so that each group comes after those whose calls it needs; throws on a cycle. */
 export const inOrder = (manifests: readonly PluginManifest[]): PluginManifest[] => {
   const servers = serversOf(manifests)
   const ordered = new Set<PluginManifest>()
@@ -35,7 +35,9 @@ export const inOrder = (manifests: readonly PluginManifest[]): PluginManifest[] 
   return [...ordered]
 }
 
-/** Manifests by which stop first: the groups that no other needs, then those that only these need, and so on. */
+/**
+ * Groups manifests by when they stop: first the groups that no other needs, then those that only these need, and so on.
+ */
 export const levelsOf = (manifests: readonly PluginManifest[]): PluginManifest[][] => {
   const servers = serversOf(manifests)
   const depths = new Map(manifests.map(manifest => [manifest, 0]))

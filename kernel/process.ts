@@ -11,8 +11,8 @@ import { lastWork, type EndGroup } from './activation.js'
 import { PluginLink, type KernelServices, type Registration } from './services.js'
 
 /**
- * Activates a group in a process of its own, behind the same link that a group in this process has; `lost` is called
- * when the process ends by itself.
+ * Activates a group in a separate process, with the same link as a group in this process. Calls `lost` when that
+ * process exits.
  */
 export const activateApart = async (
   kernel: KernelServices,

@@ -9,7 +9,7 @@ import type { Live } from './streams/live.js'
 import type { FileStore } from './storage/files.js'
 import type { JournalStore } from '../sdk/node/journal/journal-store.js'
 
-/** What the kernel answers plugins from. */
+/** The kernel services that plugins use. */
 export interface KernelServices {
   readonly calls: Calls
   readonly events: EventBus
@@ -21,13 +21,13 @@ export interface KernelServices {
   readonly log: (plugin: string) => Log
 }
 
-/** What a group registers while it starts: its calls, and the steps that must run before they are answered. */
+/** What a group registers while it starts: its calls, and the steps that must end before these are answered. */
 export interface Registration {
   readonly served: Map<string, Answer>
   readonly steps: { label: string; run: () => Promise<unknown> }[]
 }
 
-/** The fields that one or another `host.…` request carries. */
+/** The fields of all `host.…` requests; each request has some of them. */
 interface Asked {
   calls: string[]
   call: string
@@ -52,7 +52,7 @@ interface Asked {
   fields?: object
 }
 
-/** The kernel's end of one plugin's link: answers `host.…` itself, and every other call through the table. */
+/** The kernel's end of one plugin's link: answers `host.…` requests, and passes every other call to the call table. */
 export class PluginLink implements Link {
   readonly #kernel: KernelServices
   readonly #principal: Principal
@@ -80,7 +80,7 @@ export class PluginLink implements Link {
     return isStream(value) ? this.#whole(value, signal) : value
   }
 
-  /** Calls into the plugin, keeping the caller's context until the answer, or the stream it answers with, ends. */
+  /** Calls into the plugin. The plugin may act for the caller until the answer, or the stream it returns, ends. */
   readonly serve: Answer = async (call, input, context) => {
     this.#serving.add(context)
     let streaming = false
@@ -101,7 +101,7 @@ export class PluginLink implements Link {
     }
   }
 
-  /** A stream as another plugin reads it: where it goes on in a journal, the journal's entries follow. */
+  /** A stream as another plugin reads it: when it ends with a journal position, the entries of that journal follow. */
   async *#whole(events: AsyncIterable<unknown, unknown>, signal?: AbortSignal): AsyncIterable<unknown> {
     const end = yield* delegate(events)
     if (isPosition(end)) yield* this.#kernel.journals.follow(end.journal, end.after, signal ?? KERNEL.signal)
@@ -169,7 +169,7 @@ export class PluginLink implements Link {
   }
 }
 
-/** `yield*` for any async iterable, return value included, closing it when the consumer leaves. */
+/** `yield*` for any async iterable, with its return value; closes it when the consumer stops reading. */
 async function* delegate(events: AsyncIterable<unknown, unknown>): AsyncGenerator<unknown, unknown> {
   return yield* events as AsyncGenerator<unknown, unknown>
 }

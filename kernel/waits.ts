@@ -1,10 +1,10 @@
 import { refuse } from '../sdk/refusal.js'
 
-/** Which groups wait for which to start, so that a circle is refused and not waited for. */
+/** Records which groups wait for others to start, so that a cycle is refused instead of deadlocking. */
 export class Waits {
   readonly #waiting = new Map<string, Set<string>>()
 
-  /** Counts a group as starting for as long as the work lasts. */
+  /** Marks a group as starting until the work ends. */
   async during<T>(group: string, work: Promise<T>): Promise<T> {
     this.#waiting.set(group, new Set())
     try {
@@ -14,7 +14,7 @@ export class Waits {
     }
   }
 
-  /** Waits for a group's start on behalf of another; refused when that start waits for the other one's. */
+  /** Waits until a group has started; refuses when its start itself waits for the start of `by`. */
   async wait(by: string | undefined, group: string, start: Promise<void>): Promise<void> {
     const mine = by === undefined ? undefined : this.#waiting.get(by)
     if (!mine) return start

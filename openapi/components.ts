@@ -2,19 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import { order, pascal, reached, refTo } from './schemas.js'
 import type { JsonSchema, Schemas } from './schemas.js'
 
-/** What one group publishes: its operations, and the types that they name. */
+/** The operations and types that one group publishes. */
 export interface GroupTypes<Operation> {
   readonly group: string
   readonly operations: readonly Operation[]
   readonly schemas: Schemas
 }
 
-/** Under this name the refusals come, which every group shares. */
+/** The name under which the refusals are published, which all groups share. */
 export const EVERY_GROUP = 'the kernel'
 
 /**
- * The operations and named types of all groups together, in order of their names. Where two groups mean different types
- * by one word, each of them publishes its own under the word with the group before it.
+ * Merges the operations and named types of all groups, sorted by name. If two groups have different types with the same
+ * name, each type is published with its group's name in front.
  */
 export const withNames = <Operation>(
   groups: readonly GroupTypes<Operation>[],
@@ -44,7 +44,7 @@ export const withNames = <Operation>(
   }
 }
 
-/** The names that stand for different types in different groups, themselves or through a type that they refer to. */
+/** The names of types that differ between groups, directly or through a type that they refer to. */
 const ambiguous = (groups: readonly GroupTypes<unknown>[]): ReadonlySet<string> => {
   const types = new Map<string, JsonSchema[]>()
   for (const { schemas } of groups)
@@ -64,7 +64,7 @@ const ambiguous = (groups: readonly GroupTypes<unknown>[]): ReadonlySet<string> 
   )
 }
 
-/** The same with the group before each of these names. */
+/** Adds the group's name in front of each of these names. */
 const withGroup = <Operation>(types: GroupTypes<Operation>, names: ReadonlySet<string>): GroupTypes<Operation> => {
   const { group, operations, schemas } = types
   const own = Object.keys(schemas).filter(name => names.has(name))

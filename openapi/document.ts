@@ -12,7 +12,7 @@ import { streamEventsOf } from './events.js'
 import { withExample } from './examples.js'
 import type { Example } from './examples.js'
 
-/** Where a document says the daemon is; left out: where the document came from. */
+/** The address of the daemon in the document; default: the document's origin. */
 export interface DocumentOptions {
   readonly url?: string
 }
@@ -36,7 +36,7 @@ const ABOUT = [
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
 
-/** The OpenAPI 3.1 document, derived from every group's contract and manifest; the same groups give the same text. */
+/** Builds the OpenAPI 3.1 document from the contracts and manifests of groups. The same groups give the same text. */
 export const openapi = (groups: readonly PublishedGroup[], options: DocumentOptions = {}): oas31.OpenAPIObject => {
   const builder = oas31.OpenApiBuilder.create()
     .addOpenApiVersion('3.1.0')
@@ -98,11 +98,11 @@ const operationsOf = (
     components: { schemas: named = {} },
     functions,
   } = contract.schema()
-  // What typia writes is a JSON Schema of OpenAPI 3.1; `Shape` is the part of it the daemon reads.
+  // typia generates JSON Schemas for OpenAPI 3.1; `Shape` types only the part that the daemon reads.
   const schemas = Object.fromEntries(
     Object.entries(named).map(([name, shape]) => [name, published(shape as JsonSchema)]),
   )
-  // For a group whose calls are not known here: an example for each call with a route.
+  // Untyped here, since the calls of the group are not known: one example for each call with a route.
   const examples = (contract.examples?.() ?? {}) as { readonly [call: string]: Example }
   const types: Schemas = {}
   const operations = functions
@@ -126,7 +126,7 @@ const operationsOf = (
   return { group: manifest.name, operations, schemas: types }
 }
 
-/** Paths in order, each with its methods in the order people read them. */
+/** Paths in order, each with its methods in their usual order. */
 const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObject][] => {
   const ids = new Map<string, string>()
   const paths = new Map<string, oas31.PathItemObject>()
@@ -148,7 +148,7 @@ const pathsOf = (operations: readonly Operation[]): [string, oas31.PathItemObjec
 
 interface Described {
   readonly operation: oas31.OperationObject
-  /** The types that the document makes for it, such as the events of its stream. */
+  /** The types that the document adds for it, such as the events of its stream. */
   readonly made: Schemas
 }
 
@@ -187,7 +187,7 @@ const describe = (
       ...(access.etag && { 304: { description: 'Nothing changed since the answer with this tag.' } }),
       ...refusalsOf(
         {
-          // An open call with input makes a narrower check of its own: a code, a ticket, a signature.
+          // An open call with input checks its own proof: a code, a ticket, a signature.
           checked: !open || body !== undefined || parameters.length > 0,
           changes: method !== 'GET',
           named: path.includes('{'),
@@ -216,7 +216,7 @@ const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.Cont
 const size = (bytes: number): string =>
   bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
 
-/** Whether a body may not be left out: one of its fields, or the choice between its forms, must be there. */
+/** Whether a body is required: it has a required field or is a union. */
 const needed = (body: JsonSchema | undefined): boolean => body?.oneOf !== undefined || (body?.required?.length ?? 0) > 0
 
 const ETAG: oas31.HeadersObject = { etag: { description: 'Changes when the answer does.', schema: { type: 'string' } } }
@@ -242,7 +242,7 @@ interface CallInput {
   readonly body?: JsonSchema
 }
 
-/** What of a call's input travels in the path, what in the query, and what in the body. */
+/** Splits a call's input into path, query and body. */
 const inputOf = (group: string, call: CallSchema, schemas: Schemas, bytes = false): CallInput => {
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
@@ -290,13 +290,13 @@ const besideBytes = (input: JsonSchema): CallInput => {
 interface Success {
   readonly stream: boolean
   readonly response: oas31.ResponseObject
-  /** What each side of a socket sends. */
+  /** The frames of each side of a socket. */
   readonly frames?: { readonly 'x-client-frame': JsonSchema; readonly 'x-server-frame': JsonSchema }
   /** The events of a stream, by name. */
   readonly made?: Schemas
 }
 
-/** The good answer: a value, events over time, frames of both sides, or bytes. */
+/** The success response: a value, a stream of events, the frames of a socket, or bytes. */
 const replyOf = (group: string, call: CallSchema, id: string, schemas: Schemas): Success => {
   if (!call.output) throw new Error(`${group}: ${call.name} returns nothing: return Ok`)
   const schema = published(call.output.schema as JsonSchema)

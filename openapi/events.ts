@@ -9,8 +9,7 @@ interface Events {
 }
 
 /**
- * The form of an event of a stream, as `agent.attach` → `AgentAttachMessage`, `AgentAttachDone` and the `StreamError`
- * of all.
+ * The event types of a stream: `agent.attach` has `AgentAttachMessage`, `AgentAttachDone` and the shared `StreamError`.
  */
 export const streamEventsOf = (id: string, message: JsonSchema, done: JsonSchema | undefined): Events => {
   const ending = done && Object.keys(done).length > 0 ? done : { type: 'object' as const }

@@ -1,16 +1,16 @@
 import type { oas31 } from 'openapi3-ts'
 
-/** One use of a call: what is sent, and what is answered. */
+/** An example of a call: its input and its output. */
 export interface Example {
   readonly input?: { readonly [field: string]: unknown }
   readonly output: unknown
 }
 
-/** The operation with an example in each place where one belongs: parameters, body, and the good answer. */
+/** Adds an example to the parameters, the body and the success response of an operation. */
 export const withExample = (operation: oas31.OperationObject, example: Example | undefined): oas31.OperationObject => {
   if (!example) return operation
   const { input = {}, output } = example
-  // The document writes out every parameter and body, and refers to refusals alone.
+  // Parameters and bodies are inline in the document; only refusals are references.
   const parameters = (operation.parameters ?? []) as oas31.ParameterObject[]
   const requestBody = operation.requestBody as oas31.RequestBodyObject | undefined
   const { responses = {} } = operation
@@ -34,7 +34,7 @@ const inJson = (content: oas31.ContentObject, example: object): oas31.ContentObj
   ...(content['application/json'] && { 'application/json': { ...content['application/json'], ...example } }),
 })
 
-/** The good answer with its example; binary answers have none. */
+/** The success response with its example; binary answers have none. */
 const answered = (content: oas31.ContentObject, output: unknown): oas31.ContentObject =>
   Object.fromEntries(
     Object.entries(content).map(([type, media]) => {

@@ -11,11 +11,11 @@ import { assembled, partsOf } from './groups.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
 
-// The folder that manifests' entries count from, and the project whose files are written.
+// The program's folder, to which entries of manifests are relative, and the project to write files to.
 const root = dirname(import.meta.dirname)
 const project = process.cwd()
 
-/** Every group whose manifest is in the project, with its contract. */
+/** Loads every group of the project with its contract. */
 const load = async (): Promise<PublishedGroup[]> => {
   const files = (await readdir(join(project, 'manifests'))).sort()
   return Promise.all(
@@ -29,7 +29,7 @@ const load = async (): Promise<PublishedGroup[]> => {
   )
 }
 
-/** The JSON Schema of a manifest, so that an editor completes and checks one as it is written. */
+/** The JSON Schema of manifests, for completion and validation in editors. */
 const manifestSchema = (): object => {
   const {
     components: { schemas = {} },

@@ -3,14 +3,14 @@ import { OPEN_TAG } from './kernel.js'
 import { byName, order, reached } from './schemas.js'
 import type { JsonSchema, Schemas } from './schemas.js'
 
-/** Where everything is that belongs to no single group. */
+/** The part for everything that is not of a single group. */
 export const SHARED = 'shared'
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const
 type Document = oas31.OpenAPIObject
 type Item = { readonly [method: string]: oas31.OperationObject }
 
-/** The parts of the document by group: what one group alone publishes, and under `shared` all that is left. */
+/** Splits the document by group: the part that only one group publishes, and the rest under `shared`. */
 export const partsOf = (document: Document): { readonly [group: string]: Partial<Document> } => {
   const schemas = document.components!.schemas as Schemas
   const paths = new Map<string, { [path: string]: Item }>()
@@ -53,7 +53,7 @@ export const partsOf = (document: Document): { readonly [group: string]: Partial
   })
 }
 
-/** The document whose parts these are. */
+/** Assembles the document from its parts. */
 export const assembled = (parts: { readonly [group: string]: Partial<Document> }): Document => {
   const { [SHARED]: shared, ...groups } = byName(parts)
   const paths = new Map<string, Item>()

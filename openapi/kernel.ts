@@ -20,7 +20,7 @@ const page = (description: string) => ({
   description,
 })
 
-/** The routes the kernel answers itself, in the form of a group. */
+/** The kernel's own routes, as a group. */
 export const kernelGroup: PublishedGroup = {
   manifest: {
     name: 'kernel',

@@ -9,7 +9,7 @@ export interface OwnPage {
   readonly policy: string
 }
 
-/** A JSON Schema of the document, as far as the page shows one. */
+/** The part of a JSON Schema that the page shows. */
 interface Schema {
   $ref?: string
   type?: string | string[]
@@ -62,7 +62,7 @@ interface Operation {
   'x-token'?: string[]
 }
 
-/** An OpenAPI document, as far as the page shows one. */
+/** The part of an OpenAPI document that the page shows. */
 export interface ReferenceDocument {
   info: { title: string; version: string; description?: string }
   tags?: { name: string; description?: string }[]
@@ -75,7 +75,7 @@ const POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; frame-a
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 
-/** A page on which a person reads the document: it needs no script, and what the document says is shown as text. */
+/** A page that shows the document. It works without scripts and escapes all text of the document. */
 export const referencePage = (document: ReferenceDocument): OwnPage => ({
   html: new Page(document).html(),
   css: REFERENCE_STYLE,
@@ -85,7 +85,7 @@ export const referencePage = (document: ReferenceDocument): OwnPage => ({
 
 const escape = (text: unknown): string => String(text).replace(/[&<>"']/g, letter => `&#${letter.charCodeAt(0)};`)
 
-/** Paragraphs of text, with what stands in backticks as code. */
+/** Paragraphs of text, with backticks rendered as code. */
 const prose = (text = ''): string =>
   text
     .split(/\n{2,}/)
@@ -212,7 +212,7 @@ ${input}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
     return schema?.properties !== undefined || schema?.oneOf?.some(option => option.$ref !== undefined) === true
   }
 
-  /** A type spelled out: its fields, or each of its forms. */
+  /** The details of a type: its fields, or each of its forms. */
   #block(schema: Schema): string {
     const { properties, required = [], oneOf, $ref } = schema
     if ($ref) return this.#block(this.#schemas[lastPart($ref)] ?? {})
@@ -271,7 +271,7 @@ ${input}${this.#answer(call)}${exampleOf(path, method, call)}</article>`
   }
 }
 
-/** One use of a call: the request line, its body, and what is answered. */
+/** An example of a call: the request line, its body, and the answer. */
 const exampleOf = (
   path: string,
   method: string,
@@ -314,7 +314,7 @@ const spaced = (name: string): string => name.replace(/(?<=[a-z])[A-Z]/g, letter
 
 const who = ({ 'x-floor': floor = 'owner', 'x-token': tokens = [] }: Operation): string =>
   floor === 'open'
-    ? 'Anybody: no general credential is asked for.'
+    ? 'Anyone: needs no general credential.'
     : `A person who is ${escape(floor)}${floor === 'owner' ? '' : ' or more'}; ${
         tokens.length ? `control tokens of scope ${tokens.map(escape).join(', ')}.` : 'no control token.'
       }`

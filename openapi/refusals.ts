@@ -4,7 +4,7 @@ import type { Reason } from '../sdk/refusal.js'
 import { pascal, refTo } from './schemas.js'
 import type { Schemas } from './schemas.js'
 
-/** The schemas of every failure's body. */
+/** The schemas of error bodies. */
 export const refusalSchemas: Schemas = {
   Refusal: {
     type: 'object',
@@ -63,7 +63,7 @@ const refusal = (description: string, headers?: oas31.HeadersObject): oas31.Resp
   content: { 'application/json': { schema: refTo('Refusal') } },
 })
 
-/** The answers that say no, by component name. */
+/** The error responses, by component name. */
 export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
   ...Object.fromEntries(
     Object.entries(TEXT).map(([reason, text]) => [
@@ -77,24 +77,23 @@ export const refusals: { readonly [name: string]: oas31.ResponseObject } = {
   Refused: refusal('Any other refusal; `reason` says which.', RETRY),
 }
 
-/** What decides which refusals every call of its kind can answer with. */
+/** The traits of a call that determine its general refusals. */
 export interface CallTraits {
-  /** A general credential is asked for, or the call checks one of its own: a code, a ticket. */
+  /** It needs a general credential, or checks its own proof: a code, a ticket. */
   readonly checked: boolean
-  /** Its method is one that changes something. */
+  /** Its method changes state. */
   readonly changes: boolean
-  /** Its path names a thing. */
+  /** Its path has a parameter. */
   readonly named: boolean
 }
 
-/** Refusals by status, each with its own words. */
+/** Refusals by status, each with its description. */
 export interface Declared {
   readonly [status: string]: string
 }
 
 /**
- * The refusals a call can answer with: those of the rules for every call, and those its docstring declares, with its
- * words.
+ * The error responses of a call: the general ones, and those that its docstring declares, with its description.
  *
  * `default` covers refusals made before the call is known, such as a head that is too large.
  */
@@ -122,7 +121,9 @@ export const refusalsOf = ({ checked, changes, named }: CallTraits, declared: De
 
 const REASONS = new Map(Object.entries(STATUS).map(([reason, status]) => [status, reason]))
 
-/** What a docstring declares in lines such as `- 404: no such card`, and its text without them. */
+/**
+ * Parses the refusals of a docstring, in lines such as `- 404: no such card`; returns them and the text without them.
+ */
 export const declaredIn = (text = ''): { text: string; declared: Declared } => {
   const lines = [...text.matchAll(/^- (\d{3}): (.*(?:\n {2}.*)*)$/gm)]
   const unknown = lines.find(([, status]) => !REASONS.has(Number(status)))

@@ -13,27 +13,27 @@ const COMPONENTS = '#/components/schemas/'
 /** The reference to a named schema. */
 export const refTo = (name: string): JsonSchema => ({ $ref: COMPONENTS + name })
 
-/** Words as one name: `not-found` → `NotFound`, `agent.attach` → `AgentAttach`. */
+/** Converts to PascalCase: `not-found` → `NotFound`, `agent.attach` → `AgentAttach`. */
 export const pascal = (words: string): string =>
   words.replace(/(?:^|[-.])(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** The name of the schema a reference points to; undefined for a schema that is none. */
+/** The name of the schema that a reference points to; undefined for other schemas. */
 export const nameOfSchema = (schema: JsonSchema | undefined): string | undefined =>
   schema?.$ref?.startsWith(COMPONENTS) ? schema.$ref.slice(COMPONENTS.length) : undefined
 
-/** The schema itself, however many names lead to it. */
+/** Resolves a schema through any number of references. */
 export const resolve = (schema: JsonSchema | undefined, schemas: Schemas): JsonSchema | undefined => {
   const name = nameOfSchema(schema)
   return name === undefined ? schema : resolve(schemas[name], schemas)
 }
 
-/** By code unit, so that the order is the same on every machine. */
+/** Compares by UTF-16 code units, so that the order is the same on every machine. */
 export const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * A schema in the shortest form that says the same: literals as one `enum` with its type, no empty lists.
+ * The shortest equivalent schema: literals as one `enum` with its type, no empty lists.
  *
- * The compiler orders a union by when it met its members, which another file can change: so members are sorted here.
+ * Sorts the members of unions, since the compiler's order depends on other files.
  */
 export const published = (source: JsonSchema): JsonSchema => {
   const { type, properties, required, oneOf, items, additionalProperties: rest, discriminator, ...others } = source
@@ -65,7 +65,7 @@ const sorted = (forms: readonly JsonSchema[]): JsonSchema[] =>
     .sort((a, b) => order(a.text, b.text))
     .map(({ form }) => form)
 
-/** The same entries in the order of their names. */
+/** The entries sorted by name. */
 export const byName = <T>(entries: { readonly [name: string]: T }): { [name: string]: T } =>
   Object.fromEntries(Object.entries(entries).sort(([a], [b]) => order(a, b)))
 
@@ -74,7 +74,7 @@ const literalType = (value: unknown): 'string' | 'number' | 'boolean' | undefine
   return type === 'string' || type === 'number' || type === 'boolean' ? type : undefined
 }
 
-/** Every name a part of the document refers to, directly or through other schemas. */
+/** All names that a part of the document refers to, directly or through other schemas. */
 export const reached = (part: unknown, schemas: Schemas, names = new Set<string>()): Set<string> => {
   if (typeof part !== 'object' || part === null) return names
   const name = typeof (part as JsonSchema).$ref === 'string' ? nameOfSchema(part as JsonSchema) : undefined

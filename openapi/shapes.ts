@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract, ContractSchema } from '../sdk/contract.js'
 import type { PluginManifest } from '../kernel/manifest.js'
 
-/** A fingerprint of every routed call of a group by operation id: it changes with the types of the call. */
+/** A fingerprint of each routed call of a group, by operation id; changes with the types of the call. */
 export const shapesOf = ({
   manifest,
   contract,
@@ -18,10 +18,7 @@ export const shapesOf = ({
   )
 }
 
-/**
- * The same value however its keys and the members of its lists were met: the compiler orders a union as it comes upon
- * it.
- */
+/** Sorts keys and list members, since the compiler's order of a union depends on other files. */
 const sorted = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
   if (typeof value !== 'object' || value === null) return value
@@ -32,7 +29,7 @@ const sorted = (value: unknown): unknown => {
   )
 }
 
-/** A call's schema together with every component it names, in the order they are met. */
+/** A call's schema with all components that it refers to, in order of first use. */
 const withRefs = (call: unknown, { components }: ContractSchema): unknown[] => {
   const met = new Map<string, unknown>()
   const visit = (value: unknown): void => {

@@ -23,7 +23,7 @@ import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
-/** Every call the sandbox answers. Types only: importing this pulls in no daemon code. */
+/** Every call of the sandbox. Types only: importing this loads no daemon code. */
 export interface Api
   extends
     ActivityCalls,
@@ -49,18 +49,18 @@ export interface Api
 export interface Events
   extends AgentEvents, AgentsEvents, CapabilitiesEvents, SecretsEvents, SettingsEvents, SystemEvents, KernelEvents {}
 
-/** Every point several plugins may contribute to, by name, and what one contribution looks like. */
+/** Every point that plugins may contribute to, by name, with the type of one contribution. */
 export interface Points {
   /** Programs of the machine that a group needs or can use, for `GET /info`. */
   'system.programs': () => Promise<import('./kernel.js').Program[]>
   /** Running processes of a group, for `GET /system/usage`; their child processes belong to them. */
   'system.processes': () => OwnedProcess[]
-  /** The part of a group for a backup, as it is now. */
+  /** A group's current part of a backup. */
   'bundle.parts': () => Promise<BundlePart>
-  /** The groups that restore their part of a backup at a start. */
+  /** The groups that restore their part of a backup at start. */
   'bundle.takers': () => string[]
-  /** What a group cannot honour in the files that people edit by hand, for `GET /system/manifest-problems`. */
+  /** Problems that a group found in hand-edited files, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
-  /** The keys that a group's things need, for the inventory of secrets. */
+  /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

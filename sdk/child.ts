@@ -1,4 +1,4 @@
-// The process of a plugin that runs apart. Started by kernel/process.ts.
+// The entry of a plugin that runs in a separate process. Started by kernel/process.ts.
 import { createHost, type Activate, type Place } from './host.js'
 import { declareTurnWritable } from './node/programs/turn-writable.js'
 import { Peer, type Pipe } from './wire.js'

@@ -25,7 +25,7 @@ const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => (stopping.signal.aborted ? process.exit(130) : stopping.abort(signal)))
 }
-// The reader of our output is gone, so errors cannot be reported.
+// The reader of standard output has closed it; exits without an error.
 stdout.on('error', () => process.exit(0))
 
 const colour = wantsColour(env, stdout.isTTY === true)

@@ -8,7 +8,7 @@ type AttachData = Reply<Api, 'POST /agent/attach'> extends AsyncIterable<infer E
 /** How an interrupted stream reconnects: attempts without new data, and the waits between them in milliseconds. */
 export interface Retry {
   readonly attempts?: number
-  /** The first wait, until the daemon names another with `retry:`; each further one is twice as long. */
+  /** The first wait, unless the daemon sets it with `retry:`; each further one is twice as long. */
   readonly first?: number
   readonly most?: number
   /** Milliseconds without a byte after which a stream counts as cut; the daemon sends a comment every 15 s. */
@@ -28,7 +28,7 @@ export interface ClientOptions {
   readonly retry?: Retry
 }
 
-/** The calls a client can make: those with a route that is no WebSocket. */
+/** The calls that a client can make: all routes except WebSockets. */
 export type Routed = Exclude<Extract<Call<Api>, `${string} /${string}`>, Sockets<Api>>
 
 type ClientArgs<I> = [I] extends [void]
@@ -37,10 +37,10 @@ type ClientArgs<I> = [I] extends [void]
     ? [input?: I, options?: { signal?: AbortSignal }]
     : [input: I, options?: { signal?: AbortSignal }]
 
-/** A typed way to the calls of one daemon. */
+/** A typed client of one daemon. */
 export interface Client {
   /**
-   * Makes a call and gives its answer; throws the daemon's `Refusal`, or `Unreached` when there was no answer.
+   * Makes a call and returns its answer; throws the daemon's `Refusal`, or `Unreached` without an answer.
    *
    * A stream is an async iterable that reconnects and resumes where it was cut, without repeated or missing events.
    */
@@ -125,10 +125,10 @@ const addressed = (call: string, rest: { [key: string]: unknown }) => {
       return refuse('invalid', `${key}: expected text for the path, found ${typeof value}`)
     return encodeURIComponent(value)
   })
-  // A URL parser would take these away and call another route.
+  // A URL parser would remove such parts, which would make it another route.
   if (/(^|\/)(\.|%2e){0,2}(\/|$)/i.test(path.slice(1)) && path !== '/')
     refuse('not-found', `expected a path without empty, "." and ".." parts, found ${path.slice(0, 200)}`)
-  if (/[?#]/.test(path)) refuse('invalid', 'expected a path without a query: give its keys as input')
+  if (/[?#]/.test(path)) refuse('invalid', 'expected a path without a query; pass its keys as input')
   return { method, path, rest }
 }
 
@@ -169,7 +169,9 @@ const bytes = async (type: string, response: Response): Promise<Bytes> => ({
 
 const REASONS = new Map(Object.entries(STATUS).map(([reason, status]) => [status, reason as Reason]))
 
-/** The refusal a failed response describes; one without the contract's body (a proxy's page) keeps its status. */
+/**
+ * Throws the refusal of a failed response; a response without the contract's body (a proxy's page) keeps its status.
+ */
 const refusal = async (response: Response, url: string, signal: AbortSignal | undefined): Promise<never> => {
   const text = await response.text().catch(() => '')
   signal?.throwIfAborted()
@@ -203,7 +205,7 @@ const secondsOf = (header: string | null): number | undefined => {
 
 type Verdict = 'new' | 'known' | 'gap' | 'last'
 
-/** What of a stream was delivered, and how to request the rest. */
+/** Tracks what a stream has delivered, and how to request the rest. */
 interface Resume {
   /** Whether an event is new to the reader; `gap`: something before it is missing; `last`: nothing follows it. */
   judge(data: unknown, id: string): Verdict
@@ -211,7 +213,7 @@ interface Resume {
   readonly body?: object
 }
 
-/** Any stream: resumed after the last event id. */
+/** Resumes any stream after its last event id. */
 class PlainResume implements Resume {
   last = ''
 
@@ -221,7 +223,7 @@ class PlainResume implements Resume {
   }
 }
 
-/** A watched run: resumed by run and position in the body; delivers its head and each frame once. */
+/** Resumes a watched run by run and position in the request body; delivers its head and each frame once. */
 class AttachResume implements Resume {
   readonly last = ''
   readonly #asked: { readonly run?: string; readonly after?: number }
@@ -329,10 +331,10 @@ async function* follow(
 
 const messageOf = (data: string): string => {
   const { message } = (parsed(data) ?? {}) as { message?: unknown }
-  return typeof message === 'string' ? message : 'the stream ended with a failure it did not name'
+  return typeof message === 'string' ? message : 'the stream ended with an error without a message'
 }
 
 const lost = (why: unknown, attempts: number): Refusal =>
   why instanceof Refusal
     ? why
-    : new Unreached(`the stream was cut ${attempts + 1} times in a row without anything new`, why)
+    : new Unreached(`the stream was cut ${attempts + 1} times in a row without new data`, why)

@@ -1,14 +1,14 @@
 import type { ReachFolder } from './reach.js'
 import type { Caller, HttpFacts } from './types.js'
 
-/** What a call returns when it answers with events over time rather than one value. Never instantiated. */
+/** The return type of a call that answers with a stream of events. Only a type; never instantiated. */
 export interface Stream<Event, End = unknown> {
   'event-stream': Event
   'event-end'?: End
 }
 
 /**
- * What a call returns when it is a WebSocket: frames of either side, as JSON texts, until one of them closes. Never
+ * The return type of a call that is a WebSocket: both sides send JSON frames until one closes. Only a type; never
  * instantiated.
  */
 export interface Socket<ClientFrame, ServerFrame> {
@@ -16,7 +16,7 @@ export interface Socket<ClientFrame, ServerFrame> {
   'socket-server': ServerFrame
 }
 
-/** What a call returns when it answers with bytes: a download, a page, a picture. */
+/** The return type of a call that answers with bytes: a download, a page, a picture. */
 export interface Bytes {
   /** The media type, such as `text/html; charset=utf-8`. */
   readonly 'content-type': string
@@ -24,13 +24,13 @@ export interface Bytes {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** What a call declares that answers with bytes: their media type, as a literal. */
+/** Declares the media type of a call that answers with bytes, as a literal. */
 export interface Media {
   readonly 'content-type': string
 }
 
 /**
- * Bytes as a handler gives them: at once, or piece by piece at the pace of who reads. A failure on the way cuts the
+ * Bytes from a handler: at once, or as an iterable that is read at the client's pace. An error while iterating cuts the
  * answer.
  */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
@@ -39,33 +39,33 @@ export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly status?: 206
 }
 
-/** A place in a journal, after entry `after`: a stream that the kernel serves from there, as stored and then live. */
+/** A position in a journal, after entry `after`: the kernel serves the stored entries from there, then new ones. */
 export interface Position {
   readonly journal: string
   readonly after: number
 }
 
-/** What an event stream goes on with: the sandbox's own events, as the kernel serves them until the stream ends. */
+/** Continues a stream with the events of the sandbox, which the kernel serves until the stream ends. */
 export interface Watch {
   readonly watch: {
-    /** What the first event says beside what the kernel knows of the stream itself. */
+    /** Fields of the first event, besides those that the kernel adds. */
     readonly hello: object
-    /** The id of the last event the watcher holds, where no header names one. */
+    /** The id of the last event that the watcher received, if the request has no `last-event-id`. */
     readonly after?: string
-    /** Which form it gets of frames that differ for people and programs. */
+    /** Which form of a frame the watcher receives: that for people or for control tokens. */
     readonly form: 'people' | 'tokens'
-    /** How far the watcher reaches, where it is limited to areas. */
+    /** The watcher's reach, if it is limited to areas. */
     readonly reach?: readonly ReachFolder[]
-    /** Of frames for one mode only, the mode it asked for. */
+    /** The watcher's mode; frames for other modes are not sent. */
     readonly mode: string
-    /** The kinds of snapshots it begins with, in order. */
+    /** The kinds of snapshots sent first, in order. */
     readonly snapshots: readonly string[]
-    /** Those of them it gets again when it resumes, though they have not changed. */
+    /** The kinds that are also sent when the watcher resumes and they have not changed. */
     readonly again: readonly string[]
   }
 }
 
-/** An event with its own id: an interrupted stream resumes after it, and `HttpFacts` has the id. */
+/** An event with an id: a client that resumes sends it, as `HttpFacts.lastEventId`. */
 export interface Identified<Event> {
   readonly 'event-id': string
   readonly event: Event
@@ -94,8 +94,8 @@ export type Reply<Api, C extends keyof Api> =
         : Declared<Api, C>
 
 /**
- * What a handler gives: the value, the events of a stream, the events before a place in a journal or a watch, or the
- * frames of a socket, which opens when they are given and not when there is a first one.
+ * What a handler returns: a value, a stream of events that may end with a journal position or a watch, or the frames of
+ * a socket. A socket opens when the handler returns, before the first frame.
  */
 export type Given<Api, C extends keyof Api> =
   Declared<Api, C> extends Stream<infer E, infer End>
@@ -107,9 +107,9 @@ export type Given<Api, C extends keyof Api> =
         : Declared<Api, C>
 
 export interface CallOptions {
-  /** Stops the call, and a stream it answered with. Pass on the signal of the call being answered. */
+  /** Aborts the call and the stream it returned. Pass the signal of the call being answered. */
   readonly signal?: AbortSignal
-  /** On whose behalf: pass on the context of the call being answered. Left out, the plugin acts as itself. */
+  /** The caller to act for: the context of the call being answered. Default: the plugin itself. */
   readonly as?: Context
 }
 
@@ -129,16 +129,19 @@ export type Sockets<Api> = {
 /** What a client sends on a socket. */
 export type ClientFrame<Api, C extends keyof Api> = Declared<Api, C> extends Socket<infer F, unknown> ? F : never
 
-/** The name under which a contract checks the frames of a socket's client. */
+/** The name under which a contract validates the frames of a socket's client. */
 export const frameOf = <C extends string>(call: C): `${C} frame` => `${call} frame`
 
-/** The union typia turns into one validator for all requests of a group, and for each frame of a socket's client. */
+/**
+ * The union that typia turns into one validator for all requests of a group, and for each frame of a socket's client.
+ */
 export type Requests<Api> =
   | { [C in keyof Api]: { call: C; input: [Input<Api, C>] extends [void] ? {} : Input<Api, C> } }[keyof Api]
   | { [C in Sockets<Api>]: { call: `${C} frame`; input: ClientFrame<Api, C> } }[Sockets<Api>]
 
 /**
- * The union typia turns into one validator for all replies of a group; a stream or a socket is checked item by item.
+ * The union that typia turns into one validator for all replies of a group; streams and sockets are validated item by
+ * item.
  */
 export type Replies<Api> = {
   [C in keyof Api]: {
@@ -151,15 +154,15 @@ export type Replies<Api> = {
   }
 }[keyof Api]
 
-/** The caller of a call, and how long the answer is needed. */
+/** The caller of a call, and a signal that is aborted when the answer is no longer needed. */
 export interface Context {
   readonly caller: Caller
   readonly signal: AbortSignal
-  /** True when the caller was compiled against the same contract, so its input needs no check. */
+  /** The caller was compiled against the same contract, so its input is not validated. */
   readonly trusted: boolean
   /** The request behind a routed call; absent when another plugin calls. */
   readonly http?: HttpFacts
-  /** What the client of a socket sends, each checked; to be read by one reader, for as long as the socket is open. */
+  /** The validated frames of a socket's client, until the socket closes. Supports one reader. */
   readonly frames?: AsyncIterable<unknown>
 }
 
@@ -176,7 +179,7 @@ export type Handlers<Api> = {
   ) => Promise<Given<Api, C>> | Given<Api, C>
 }
 
-/** A JSON Schema, as far as the daemon reads one. */
+/** The part of JSON Schema that the daemon reads. */
 export interface Shape {
   readonly $ref?: string
   readonly description?: string
@@ -188,7 +191,7 @@ export interface Shape {
   readonly const?: unknown
 }
 
-/** One call as typia describes it. */
+/** The schema of one call, as typia generates it. */
 export interface CallSchema {
   readonly name: string
   readonly description?: string
@@ -217,10 +220,10 @@ type Shown<Output> =
         : Output
 
 /**
- * One use of each call that has a route, as the document shows it: what is sent, and what is answered.
+ * An example of each call with a route, published in the document: its input and its output.
  *
- * Of a stream an event and what ends it, of a socket a frame of either side, of bytes their text (empty where they are
- * none).
+ * For a stream the output is one event and its end, for a socket one frame of each side, for bytes their text (empty
+ * for binary data).
  */
 export type Examples<Api> = {
   readonly [C in keyof Api & `${string} /${string}`]: ([Input<Api, C>] extends [void]
@@ -230,7 +233,7 @@ export type Examples<Api> = {
       : { readonly input: Input<Api, C> }) & { readonly output: Shown<Declared<Api, C>> }
 }
 
-/** One group's calls as values. `schema` and `reply` are built on first use: they cost start time and few need them. */
+/** The contract of a group at run time. `schema` and `reply` are built on first use, which keeps the start fast. */
 export interface Contract<Api = any> {
   readonly schema: () => ContractSchema
   readonly request: (value: unknown) => Checked<Requests<Api>>
@@ -240,17 +243,17 @@ export interface Contract<Api = any> {
   readonly handlers?: Handlers<Api>
 }
 
-/** Whether a call has a route; the others are between plugins. */
+/** Whether a call has a route; calls between plugins do not. */
 export const isRoute = (call: string): boolean => call.includes(' /')
 
-/** Whether a stream's return value says that it goes on in a journal. */
+/** Whether a stream's return value continues it with a journal. */
 export const isPosition = (value: unknown): value is Position =>
   typeof value === 'object' && value !== null && typeof (value as Position).journal === 'string'
 
-/** Whether what a stream gives next is that it goes on with the sandbox's own events. */
+/** Whether an item of a stream continues it with the events of the sandbox. */
 export const isWatch = (value: unknown): value is Watch =>
   typeof value === 'object' && value !== null && 'watch' in value
 
-/** Whether what a stream gives next is an event with an id of its own. */
+/** Whether an item of a stream is an event with an id. */
 export const isIdentified = (value: unknown): value is Identified<unknown> =>
   typeof value === 'object' && value !== null && 'event-id' in value

@@ -1,5 +1,6 @@
 /**
- * One server-sent event, as the WHATWG rules give it: `id` is the last one the stream named, empty when it named none.
+ * One server-sent event (HTML standard, section 9.2). `id` is the last id of the stream so far, empty if there was
+ * none.
  */
 export interface ServerEvent {
   readonly event: string
@@ -8,7 +9,7 @@ export interface ServerEvent {
 }
 
 export interface EventsOptions {
-  /** The longest event, in characters, that is held in memory. */
+  /** The longest event in characters; default: 4,194,304. */
   readonly most?: number
   /** Called with each `retry:`, in milliseconds. */
   readonly onRetry?: (ms: number) => void
@@ -19,7 +20,7 @@ export interface EventsOptions {
 const MOST = 4 * 1024 * 1024
 const LINE_END = /\r\n?|\n/g
 
-/** A stream whose event is longer than the reader holds. Reading it again would not help. */
+/** An event is longer than the limit. A retry would fail the same way. */
 export class TooLong extends Error {
   constructor(most: number) {
     super(`expected an event of at most ${most} characters`)
@@ -27,7 +28,7 @@ export class TooLong extends Error {
   }
 }
 
-/** Turns bytes into events as they arrive, in time linear to the bytes, holding no more than one event. */
+/** Parses bytes into events as they arrive, in linear time; buffers at most one event. */
 export class EventParser {
   readonly #decoder = new TextDecoder()
   readonly #most: number
@@ -44,7 +45,7 @@ export class EventParser {
     this.#onRetry = onRetry
   }
 
-  /** The events these bytes complete. What they leave open waits for the next bytes, and is dropped when none come. */
+  /** Yields the events that these bytes complete. Buffers an incomplete event for the next bytes. */
   *push(bytes: Uint8Array): Generator<ServerEvent, void> {
     const text = this.#decoder.decode(bytes, { stream: true })
     if (!text) return
@@ -92,9 +93,9 @@ export class EventParser {
 }
 
 /**
- * The events of a response body, read only as fast as they are taken.
+ * Reads the events of a response body, only as fast as the caller consumes them.
  *
- * Ends where the body ends, cleanly or not: whether that was a cut is for the caller to say, from the last event.
+ * Ends with the body. The caller decides from the last event whether the stream was complete.
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
@@ -117,7 +118,7 @@ const within = async <T>(ms: number | undefined, wait: Promise<T>): Promise<T> =
   if (ms === undefined) return wait
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`nothing arrived for ${ms} ms`)), ms)
+    timer = setTimeout(() => fail(new Error(`no data for ${ms} ms`)), ms)
   })
   try {
     return await Promise.race([wait, silence])

@@ -22,9 +22,7 @@ const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
 
-/**
- * What does not fit of a call's input, and the first of it as a sentence: where, what was expected, and what was found.
- */
+/** The errors of a call's input, and the first one as a sentence: where, what was expected, what was found. */
 export const explainInput = (
   found: readonly Found[],
   contract: Pick<Contract, 'schema'>,
@@ -35,9 +33,7 @@ export const explainInput = (
   return { message: first ? sentenceOf(first, exact[0]) : 'expected another input', errors }
 }
 
-/**
- * typia's findings as a person reads them: paths below `root`, expectations in words, values only when short and plain.
- */
+/** typia's errors in readable form: paths below `root`, expectations in words, values only if short and plain. */
 export const explain = (found: readonly Found[], root: string): FieldError[] =>
   found.map(finding => ({
     path: finding.path
@@ -50,8 +46,8 @@ export const explain = (found: readonly Found[], root: string): FieldError[] =>
   }))
 
 /**
- * Moves a finding about a union to the field that tells its members apart: `kind: expected one of plan, question` says
- * more than that an object was expected.
+ * Moves an error about a union to the field that distinguishes its members: `kind: expected one of plan, question` is
+ * clearer than `expected an object`.
  */
 const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): readonly Found[] =>
   found.map(finding => {
@@ -74,7 +70,7 @@ const pinpoint = (found: readonly Found[], contract: Pick<Contract, 'schema'>): 
     }
   })
 
-/** The literal texts a field takes; empty for a field that takes other values. */
+/** The literal strings that a field accepts; empty for a field that accepts other values. */
 const wordsOf = (shape: Shape = {}): string[] =>
   typeof shape.const === 'string'
     ? [shape.const]
@@ -82,7 +78,7 @@ const wordsOf = (shape: Shape = {}): string[] =>
       ? shape.oneOf.flatMap(wordsOf)
       : []
 
-/** The tag of texts that are never repeated (OpenAPI's format of the same name). */
+/** The tag of values that messages never repeat (OpenAPI's format `password`). */
 const PASSWORD = 'Format<"password">'
 const isHidden = ({ expected, value }: Found): boolean => expected.includes(PASSWORD) && value !== undefined
 

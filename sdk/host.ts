@@ -19,37 +19,37 @@ export interface AppendOptions {
 }
 
 export interface ReadOptions {
-  /** What is read in the place of an entry that is no JSON any more; without it a damaged journal cannot be read. */
+  /** Returned in place of an entry that is not valid JSON; without it, reading a damaged journal fails. */
   readonly damaged?: object
 }
 
 /**
- * Append-only logs, by name (`frames/r-1`). An entry is serialised once and written once.
+ * Append-only logs, by name (`frames/r-1`). Each entry is serialised and written once.
  *
- * A journal named `frames/…` holds wire events: its bytes are what watchers receive, and an entry's position is its
- * event id `<last part of the name>:<position>`. Every other journal holds one JSON value a line.
+ * A journal named `frames/…` contains server-sent events: watchers receive its bytes, and an entry has the event id
+ * `<last part of the name>:<position>`. Every other journal contains one JSON value per line.
  */
 export interface Journals {
-  /** Appends entries in order and answers the position of the last. When it returns they survive `kill -9`. */
+  /** Appends entries in order and returns the position of the last. They survive `kill -9` once it resolves. */
   append(journal: string, entries: readonly unknown[], options?: AppendOptions): Promise<number>
-  /** Closes a journal of events: every watcher gets the tail last, as control events without a position. */
+  /** Closes a journal of events; every watcher receives the tail last, as events without a position. */
   close(journal: string, tail: readonly { event: 'message' | 'done' | 'error'; data: unknown }[]): Promise<void>
-  /** The entries after a position, whole ones only; a torn last entry is dropped. Empty when there is none. */
+  /** The complete entries after a position; drops a partly written last entry. Empty if there is no such journal. */
   read<T>(journal: string, after?: number, options?: ReadOptions): Promise<T[]>
-  /** How many entries there are, and whether it was closed; undefined when there is no such journal. */
+  /** The number of entries, and whether it was closed; undefined if there is no such journal. */
   stat(journal: string): Promise<{ entries: number; closed: boolean } | undefined>
-  /** Replaces the whole journal in one step: readers see the old one or the new one. */
+  /** Replaces the journal atomically: readers see the old one or the new one. */
   rewrite(journal: string, entries: readonly unknown[]): Promise<void>
-  /** Renames a journal; replaces a journal of the new name. */
+  /** Renames a journal, replacing one with the new name. */
   rename(journal: string, to: string): Promise<void>
   remove(journal: string): Promise<void>
   /** Names that begin with a prefix. */
   list(prefix: string): Promise<string[]>
-  /** A stream's continuation: this journal after a position, then live until it is closed. */
+  /** Continues a stream with this journal: the entries after a position, then new ones until it is closed. */
   follow(journal: string, after: number): Position
 }
 
-/** Whole JSON files, written atomically (temporary file, fsync, rename) and read back as they were. */
+/** JSON files, written atomically (temporary file, fsync, rename). */
 export interface Files {
   read<T>(name: string): Promise<T | undefined>
   write(name: string, value: unknown): Promise<void>
@@ -66,60 +66,60 @@ export interface Log {
 /** A size such as `512MiB` or `8GiB`. */
 export type HostSize = string & tags.Pattern<'^(0[.][0-9]{1,3}|[1-9][0-9]{0,5}([.][0-9]{1,3})?)(MiB|GiB|TiB)$'>
 
-/** What the programs of one turn may use; what is left out suits builds. */
+/** Limits for the programs of one turn; the defaults suit builds. */
 export interface LimitSettings {
-  /** Memory of all programs of a turn together; 75 % of the machine's when left out. */
+  /** Memory of all programs of a turn together; default: 75 % of the machine's. */
   memory?: HostSize
-  /** Processes and threads of a turn; 1,024 and 128 for each processor when left out. */
+  /** Processes and threads of a turn; default: 1,024 plus 128 for each processor. */
   processes?: number & tags.Type<'uint32'> & tags.Minimum<16>
-  /** Files that the programs of a turn hold open; 65,536 when left out. */
+  /** Open files of the programs of a turn; default: 65,536. */
   openFiles?: number & tags.Type<'uint32'> & tags.Minimum<64>
-  /** The size of one file; 32 GiB, or half the disk where that is less, when left out. */
+  /** The size of one file; default: 32 GiB, or half the disk if that is less. */
   fileSize?: HostSize
 }
 
-/** A path of the machine that a deployment names. */
+/** An absolute path of the machine, set by a deployment. */
 export type MachinePath = string & tags.Pattern<'^/[^\\0]*$'>
 
 /** The free trial of models that a deployment offers. */
 export interface TrialSettings {
-  /** Where its server is: `<url>/status` says what is left, its models are below `<url>/v1`. */
+  /** The address of its server: `<url>/status` returns the remaining budget, and the models are below `<url>/v1`. */
   url: string & tags.Pattern<'^https?://[^\\s?#@]+$'>
-  /** A file that holds the bearer token of the server. */
+  /** A file with the bearer token of the server. */
   tokenFile?: MachinePath
 }
 
-/** What the deployment says of models. */
+/** The deployment's model settings. */
 export interface ModelSettings {
-  /** A folder with definitions of providers, one `<id>.json` each, beside those of the product. */
+  /** A folder with further definitions of providers, one `<id>.json` each. */
   providers?: MachinePath
-  /** A file with the local models that can be fetched, as a JSON list; there are none when left out. */
+  /** A JSON file that lists the local models that can be downloaded; default: none. */
   local?: MachinePath
-  /** The free trial; there is none when left out. */
+  /** The free trial; default: none. */
   trial?: TrialSettings
 }
 
-/** What a plugin knows about the daemon it runs in. Nothing here changes while the daemon runs. */
+/** The daemon that a plugin runs in; constant while it runs. */
 export interface Place {
   /** The workspace's real path. */
   readonly workspace: string
-  /** The daemon's data folder: outside the workspace, closed to every turn. */
+  /** The daemon's data folder: outside the workspace and hidden from every turn. */
   readonly data: string
-  /** This plugin's own folder in it, made on activation. */
+  /** This plugin's folder in the data folder, created on activation. */
   readonly folder: string
-  /** The folder of the built program, which holds `kernel/`, `plugins/` and `sdk/`. */
+  /** The folder of the built program, which contains `kernel/`, `plugins/` and `sdk/`. */
   readonly root: string
   /** Files and folders elsewhere that no turn may see, such as the folder of the login socket. */
   readonly hidden: readonly string[]
-  /** What the deployment shows to everything behind a wall. */
+  /** Files and folders that the deployment makes visible behind every wall. */
   readonly grants: WallGrants
-  /** The limits of turns that the deployment sets. */
+  /** The deployment's limits for turns. */
   readonly limits: LimitSettings
-  /** What the deployment says of models. */
+  /** The deployment's model settings. */
   readonly models?: ModelSettings
 }
 
-/** Files and folders of the machine that are there behind every wall, beside the system's own; absolute paths. */
+/** Absolute paths of files and folders that are visible behind every wall, besides the system's own. */
 export interface WallGrants {
   readonly read: readonly string[]
   readonly write: readonly string[]
@@ -127,40 +127,40 @@ export interface WallGrants {
 
 type Contribution<P extends keyof Points> = Awaited<ReturnType<Points[P]>>
 
-/** All a plugin can reach. The same object in the daemon's process and in a process of its own. */
+/** Everything a plugin can use. The same in the daemon's process and in a separate process. */
 export interface Host {
   readonly id: string
   readonly place: Place
   readonly log: Log
-  /** Aborted when the plugin is switched off. Whatever the plugin registered here is dropped by then. */
+  /** Aborted when the plugin stops, after everything it registered here was removed. */
   readonly signal: AbortSignal
   readonly store: Store
   readonly journal: Journals
   readonly files: Files
-  /** Answers the calls of a contract. */
+  /** Registers the handlers of a contract's calls. */
   serve<Handlers extends object>(contract: Contract & { handlers?: Handlers }, handlers: Handlers): Promise<void>
-  /** Makes a call the manifest's permissions declare. */
+  /** Makes a call that the manifest declares in its permissions. */
   call<C extends Call<Api>>(call: C, ...args: Args<Input<Api, C>>): Promise<Reply<Api, C>>
-  /** Whether anything serves a call now; for those the manifest declares `late`. */
+  /** Whether a call is served; for calls that the manifest declares as `late`. */
   serves(call: Call<Api>): Promise<boolean>
   emit<E extends keyof Events>(event: E, data: Events[E]): void
   on<E extends keyof Events>(event: E, listener: (data: Events[E]) => void): void
-  /** Adds to a point another plugin collects. */
+  /** Contributes to a point that another plugin collects. */
   contribute<P extends keyof Points>(point: P, give: Points[P]): void
   /** Everything contributed to a point; skips contributors that failed. */
   collect<P extends keyof Points>(point: P): Promise<Contribution<P>[]>
-  /** Work between listening and being ready; while it runs the group's calls wait, and if it throws they answer 503. */
+  /** Adds a boot step. The group's calls wait until it is done, and answer 503 if it throws. */
   boot(label: string, step: () => Promise<void>): void
-  /** Runs when the daemon stops, before `signal` is aborted: at most 8 s to bring work to a safe place. */
+  /** Registers work for shutdown, run before `signal` is aborted. All groups together have 8 s. */
   stopping(work: () => Promise<void>): void
 }
 
 export type Activate = (host: Host) => Promise<void> | void
 
-/** Answers one call; a result that is async-iterable is a stream. */
+/** Answers one call; an async-iterable result is a stream. */
 export type Answer = (call: string, input: unknown, context: Context) => Promise<unknown>
 
-/** The far side of a host: the kernel, reached directly or over a pipe. */
+/** A host's connection to the kernel, direct or over a pipe. */
 export interface Link {
   request(call: string, input: unknown, options?: { signal?: AbortSignal; as?: Context }): Promise<unknown>
 }
@@ -170,7 +170,7 @@ interface Handler {
   readonly contract: Contract
 }
 
-/** Builds the host a plugin sees and the function through which the kernel calls into the plugin. */
+/** Builds the host of a plugin, and the function through which the kernel calls into the plugin. */
 export const createHost = (id: string, place: Place, link: Link): { host: Host; answer: Answer } => {
   const handlers = new Map<string, Handler>()
   const listeners = new Map<string, ((data: never) => void)[]>()
@@ -179,7 +179,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
   const lastWork: (() => Promise<void>)[] = []
   const stopping = new AbortController()
   const ask = <T>(call: string, input: object) => link.request(call, input) as Promise<T>
-  const tell = (call: string, input: object) =>
+  const send = (call: string, input: object) =>
     void ask(call, input).catch(error => host.log.error(`${call} failed`, { error: String(error) }))
   const log = (level: keyof Log) => (message: string, fields?: object) =>
     void link.request('host.log', { level, message, fields }).catch(() => {})
@@ -218,20 +218,20 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
     },
     call: (call, ...[input, options]) => link.request(call, input ?? {}, options) as never,
     serves: call => ask('host.serves', { call }),
-    emit: (event, data) => tell('host.emit', { event, data }),
+    emit: (event, data) => send('host.emit', { event, data }),
     on: (event, listener) => {
-      const heard = listeners.get(event)
-      if (heard) return void heard.push(listener)
+      const known = listeners.get(event)
+      if (known) return void known.push(listener)
       listeners.set(event, [listener])
-      tell('host.on', { event })
+      send('host.on', { event })
     },
     contribute: (point, give) => {
       contributions.set(point, give)
-      tell('host.contribute', { point })
+      send('host.contribute', { point })
     },
     collect: point => ask('host.collect', { point }),
     boot: (label, step) => {
-      tell('host.boot', { label, step: steps.push(step) - 1 })
+      send('host.boot', { label, step: steps.push(step) - 1 })
     },
     stopping: work => void lastWork.push(work),
   }
@@ -257,7 +257,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
   return { host, answer }
 }
 
-/** The input reduced to the declared fields, or a refusal that names what is invalid. */
+/** Returns the input with only its declared fields; refuses invalid input. */
 const checked = (contract: Contract, call: string, input: unknown): unknown => {
   const result = contract.request({ call, input })
   if (result.success) return result.data.input

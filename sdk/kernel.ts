@@ -1,7 +1,7 @@
 import type { tags } from 'typia'
 import type { Caller, Millis, Ok, Role, Scope } from './types.js'
 
-/** A program of the machine, whether it is there, and how to install it. */
+/** A program of the machine: whether it is installed, and how to install it. */
 export interface Program {
   name: string
   present: boolean
@@ -21,14 +21,14 @@ export interface BootStep {
   detail?: string
 }
 
-/** How far the start has come. */
+/** The progress of the boot steps. */
 export interface BootProgress {
   ready: boolean
   startedAt: Millis
   steps: BootStep[]
 }
 
-/** A session as the kernel hands it out: the token is in this answer only. */
+/** A new session; only this answer contains its token. */
 export interface OpenedSession {
   token: string
   expiresAt: Millis
@@ -41,24 +41,24 @@ export interface OpenedSession {
   renewed: boolean
 }
 
-/** A session as listed: never its token, never its hash. */
+/** A session without its token and hash. */
 export interface AccessSession {
   id: string
   email: string
   name?: string
   role: Role
-  /** The name the client gave, else the user agent's product. */
+  /** The name that the client sent, else the product of its user agent. */
   device?: string
   via: 'oidc' | 'local' | 'invitation'
   createdAt: Millis
   lastSeenAt: Millis
   expiresAt: Millis
-  /** The last source address; for the owner and the session's own person only. */
+  /** The last source address; only visible to the owner and the session's own person. */
   address?: string
   current: boolean
 }
 
-/** A person with a role here. */
+/** A person with a role in this sandbox. */
 export interface Member {
   email: string
   role: Role
@@ -69,11 +69,11 @@ export interface Member {
   grantedBy: string
   grantedAt: Millis
   lastSeenAt?: Millis
-  /** They have signed in, so issuer and subject are pinned. */
+  /** Whether they have signed in, which pins issuer and subject. */
   bound: boolean
 }
 
-/** An invitation that can still be redeemed: never its code. */
+/** An invitation that can still be redeemed, without its code. */
 export interface Invitation {
   id: string
   role: Exclude<Role, 'owner'>
@@ -95,15 +95,15 @@ export interface IdentityProvider {
   /** Its name in this sandbox. */
   id: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,39}$'>
   label: string & tags.MinLength<1> & tags.MaxLength<80>
-  /** Its address, as its tokens name it: https, or http on this machine. */
+  /** Its address, as in the `iss` claim of its tokens: https, or http on this machine. */
   issuer: string
     & tags.Pattern<'^(https://[^\\s/?#@]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:\\d+)?)(/[^\\s?#]*)?$'>
   /** The audiences of its tokens; a token must name one of them. */
   audience: string[] & tags.MinItems<1>
   clientId: string & tags.MinLength<1>
-  /** The claim that holds the e-mail; left out: `email`. */
+  /** The claim with the e-mail; default: `email`. */
   emailClaim?: string & tags.MinLength<1>
-  /** `off`: its sign-in program sets no nonce, so each token counts once and for 10 minutes only. */
+  /** `off`: its sign-in client sets no nonce, so each token is accepted only once and for 10 minutes. */
   nonce?: 'off'
   /**
    * How a page signs in: with an authorization code and PKCE, or with an identity token where the provider requires a
@@ -112,7 +112,7 @@ export interface IdentityProvider {
   flow?: 'code' | 'id_token'
 }
 
-/** A control token as listed: never its value, never its hash. */
+/** A control token without its value and hash. */
 export interface TokenRow {
   id: string
   label: string
@@ -124,7 +124,7 @@ export interface TokenRow {
   lastUsedFrom?: string
 }
 
-/** What this daemon is, as far as the kernel knows. */
+/** Identity, version and routes of this daemon. */
 export interface KernelInfo {
   sandboxId: string
   workspaceId: string
@@ -135,50 +135,48 @@ export interface KernelInfo {
   boot: BootProgress
 }
 
-/** One form of something, for those who reach all of these places. */
+/** One form of a value, for callers who reach all of these paths. */
 export interface PlacedForm {
   within: string[]
   value: unknown
 }
 
-/** What people limited to areas get of a frame; every place is a real location. */
+/** The forms of a frame for people limited to areas; every path is a real location. */
 export interface FrameForms {
-  /** Of the whole frame: the first form that fits, or nothing. Left out: as it is. */
+  /** Forms of the whole frame: sends the first one that the person reaches, or none. Default: the frame itself. */
   forms?: PlacedForm[]
-  /** Of each item of a list in it: the first of its forms that fits, or nothing. */
+  /** Forms of each item of a list in the frame: keeps the first one that the person reaches, or drops the item. */
   list?: { field: string; items: PlacedForm[][] }
-  /** Figures in it, each the sum of the parts whose places are all reached. */
+  /** Sums in the frame, each over the parts whose paths the person reaches. */
   sums?: { fields: string[]; parts: { within: string[]; add: { [field: string]: number } }[] }
 }
 
-/** One frame for the sandbox's event stream. */
+/** One frame for the event stream of the sandbox. */
 export interface LiveFrame {
-  /** What people receive. */
+  /** The form for people. */
   data: { kind: string }
-  /** What control tokens receive, where that differs; false: nothing. */
+  /** The form for control tokens, if different; false: they do not receive it. */
   tokens?: { kind: string } | false
-  /** What people limited to areas receive; left out: nothing. */
+  /** The forms for people limited to areas; absent: they do not receive it. */
   limited?: FrameForms
-  /** The newest of its kind replaces the one before, and is what a watcher begins with. */
+  /** A snapshot: only the newest of its kind is kept, and watchers receive it first. */
   snapshot?: true
-  /** Only for watchers that asked for this mode; the first snapshot of a kind is for all. */
+  /** Only for watchers of this mode; the first snapshot of a kind is for all watchers. */
   mode?: string
 }
 
-/** The kernel's own powers, for the plugins whose manifest names them. */
+/** The calls of the kernel, for plugins that declare them. */
 export interface Kernel {
-  /** What this daemon is and how far its start has come. */
+  /** Identity, version and routes of this daemon, and its boot progress. */
   'kernel.info'(): KernelInfo
   /**
-   * Restarts the daemon, a moment after the call was answered; streams end with the reason. `restarting` is false if
-   * the daemon runs inside another program.
+   * Restarts the daemon 200 ms after the answer; streams end with the reason. `restarting` is false if the daemon runs
+   * inside another program.
    */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
-  /**
-   * Whether the caller being served may use a route, by the access its manifest names; `message` says what would do.
-   */
+  /** Whether the caller may use a route, by the access in its manifest; `message` says what is needed. */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
-  /** The addresses this daemon listens on: never a target of a request on behalf of others. */
+  /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
@@ -190,7 +188,8 @@ export interface Kernel {
   /**
    * Signs a person in with a login code, an identity confirmed by a provider, or an invitation.
    *
-   * Codes are used up in the very write that grants. `claimNeeded`: an unowned sandbox asks them for the claim code.
+   * A code is deleted in the same write that grants access. `claimNeeded`: a sandbox without an owner requires the
+   * claim code.
    */
   'kernel.session.open'(input: {
     login?: string
@@ -202,49 +201,47 @@ export interface Kernel {
     device: string
     address: string
   }): { session: OpenedSession; did?: 'claimed' | 'joined' }
-  /** Gives the session presented a new secret and a later end. */
+  /** Gives a session a new secret and a later expiry. */
   'kernel.session.renew'(input: { token: string; address: string }): OpenedSession
   /**
-   * Ends sessions: one by id, all of one person, or all. Answers how many, and how many of them would have outlived the
-   * daemon.
+   * Ends sessions: one by id, all of one person, or all. Returns their number; `lasting` counts those that would have
+   * survived a restart.
    */
   'kernel.session.revoke'(input: { id?: string; email?: string }): { revoked: number; lasting: number }
-  /** The active sessions of one person, or all; the newest use first. */
+  /** The active sessions of one person, or all; most recently used first. */
   'kernel.session.list'(input: { email?: string }): { sessions: AccessSession[] }
-  /** Everybody with a role here, the owner first, and the open invitations. */
+  /** All members, the owner first, and the open invitations. */
   'kernel.members.list'(): MemberList
-  /** Gives a person a role, or limits them to areas; what they no longer reach is closed. */
+  /** Gives a person a role, and limits them to areas; ends streams and sockets when their access shrinks. */
   'kernel.members.grant'(input: { email: string; role: Role; areas?: string[]; by: string }): Ok
-  /**
-   * Limits people to areas and to no others, all of them in one step; without `areas` lifts the limit of that person.
-   */
+  /** Sets the areas of people, all in one step; without `areas` the person reaches the whole workspace. */
   'kernel.members.limit'(input: { people: { email: string; areas?: string[] }[] }): Ok
-  /** Makes an invitation; its code is in this answer only. */
+  /** Makes an invitation; only this answer contains its code. */
   'kernel.members.invite'(input: { role: Role; areas?: string[]; note?: string; expiresAt?: number; by: string }): {
     id: string
     code: string
     expiresAt: Millis
   }
-  /** Takes a person's access away, with all their sessions, or withdraws an invitation. */
+  /** Removes a person with all their sessions, or withdraws an invitation. */
   'kernel.members.remove'(input: { email?: string; invitation?: string }): Ok
-  /** Mints a control token; its value is in this answer only. */
+  /** Mints a control token; only this answer contains its value. */
   'kernel.token.mint'(input: { label: string; scope: Scope; expiresAt?: number; createdBy: string }): {
     id: string
     token: string
   }
-  /** Every token not revoked; expired ones for 30 days. Newest first. */
+  /** All tokens that were not revoked, newest first; expired ones for 30 days. */
   'kernel.token.list'(): { tokens: TokenRow[] }
-  /** Makes a token unusable at once. */
+  /** Revokes a token immediately. */
   'kernel.token.revoke'(input: { id: string }): Ok
   /**
-   * Mints a ticket for the person whose call is served: for any socket, or for one purpose, and there for anything or
-   * for one name. It is good for 30 s and once, a bundle's for an hour and often, one for events for 12 hours and
-   * often; the ticket is in this answer only.
+   * Mints a ticket for the person whose call is served: for any WebSocket, or for one purpose and optionally one name.
+   * It is valid once and for 30 s; for bundles any number of times for 1 hour, for events any number of times for 12
+   * hours. Only this answer contains it.
    */
   'kernel.ticket.mint'(input: { purpose?: string; name?: string }): { ticket: string; expiresAt: Millis }
   /**
-   * Takes a ticket and answers who it stands for, with role and areas as they are now, and whether it was shown for the
-   * first time. A route whose manifest names a ticket is given that caller without asking.
+   * Redeems a ticket: returns its person with current role and areas, and whether this is its first use. Routes that
+   * declare a ticket in their manifest do not need this call.
    */
   'kernel.ticket.redeem'(input: { ticket: string; purpose: string; name: string; address: string }): {
     caller: Caller
@@ -253,28 +250,27 @@ export interface Kernel {
   /** Reports that a person's reach changed: ends their streams, sockets and tickets. */
   'kernel.members.moved'(input: { email: string }): Ok
   /**
-   * Tells watchers to read a domain again; `key` is the id that changed. The domain is one the caller's manifest
-   * declares.
+   * Notifies watchers of a change in a domain, which the caller's manifest must declare; `key` is the changed id.
    *
-   * `within` are the real locations of what the key names: people limited to areas get the keys whose locations they
-   * reach completely; without locations, only that something changed.
+   * `within` are the real locations of the key. People limited to areas receive a key only if they reach all its
+   * locations; without locations they receive only the domain.
    */
   'kernel.events.publish'(input: { domain: string; key?: string; within?: string[] }): Ok
-  /** Replaces the values that the daemon's own logs show as references only. */
+  /** Replaces the secret values that the daemon's logs show as references. */
   'kernel.redact.values'(input: { values: { name: string; value: string }[] }): Ok
-  /** Puts frames on the sandbox's event stream, in order and with no other between them. */
+  /** Publishes frames on the event stream, in order and with no other frame between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
 }
 
 /** The kernel's events, which every plugin receives. */
 export interface KernelEvents {
   /**
-   * An invalid credential was presented from an address. Further ones of an address over its limit are refused
-   * unchecked and not reported.
+   * An address presented an invalid credential. Not emitted for an address over its limit, whose credentials are
+   * refused unchecked.
    */
   'credential.refused': { address: string; credential: string }
-  /** Every boot step has ended. */
+  /** All boot steps have ended. */
   'daemon.ready': { ms: number }
-  /** A credential ended, or a person's access shrank; end everything that relies on it. */
+  /** A credential ended, or a person's access was reduced; end everything that depends on it. */
   'credential.ended': { sessionId?: string; tokenId?: string; email?: string }
 }

@@ -1,31 +1,28 @@
-/** What may be done in a folder: look, or also work. */
+/** The access to a folder: `read`, or `work` (read and write). */
 export type Access = 'read' | 'work'
 
-/**
- * A folder by its real location, as a path from the workspace root (`.` for the root), and what may be done in it and
- * below.
- */
+/** A folder's real path from the workspace root (`.` for the root), and the access to it and everything below. */
 export interface ReachFolder {
   path: string
   access: Access
 }
 
-/** How far a caller reaches in the workspace; undefined: everywhere, empty: nowhere. Every path is a real location. */
+/** The folders that a caller reaches; undefined: the whole workspace, empty: none. Every path is a real location. */
 export type Reach = readonly ReachFolder[] | undefined
 
-/** How much of a repository lies inside. */
+/** How much of a repository a caller reaches. */
 export type Cover = 'all' | 'part' | 'none'
 
 const RANK: { readonly [access in Access]: number } = { read: 1, work: 2 }
 
-/** Whether a path is a folder itself or lies below it. */
+/** Whether a path is the folder itself or below it. */
 export const isWithin = (folder: string, path: string): boolean =>
   folder === '.' || path === folder || path.startsWith(`${folder}/`)
 
 /** The path of a repository from the workspace root. */
 export const pathOfRepo = (repo: string): string => (repo === 'root' ? '.' : repo)
 
-/** The folders of several areas as one reach: those that another one gives already are left out. */
+/** Merges the folders of several areas into one reach; leaves out folders that another one covers. */
 export const reachOf = (folders: readonly ReachFolder[]): readonly ReachFolder[] => {
   const best = new Map<string, Access>()
   for (const { path, access } of folders) if (RANK[access] > rankOf(best.get(path))) best.set(path, access)
@@ -37,7 +34,7 @@ export const reachOf = (folders: readonly ReachFolder[]): readonly ReachFolder[]
     .sort(byPath)
 }
 
-/** What two reaches both give; of a folder that lies in another the inner one, with the lesser access. */
+/** The intersection of two reaches: of nested folders the inner one, with the lesser access. */
 export const commonReach = (one: Reach, other: Reach): Reach => {
   if (!one || !other) return one ?? other
   return reachOf(
@@ -51,22 +48,22 @@ export const commonReach = (one: Reach, other: Reach): Reach => {
   )
 }
 
-/** The most that may be done at a path; undefined: it does not exist for the caller. */
+/** The access to a path; undefined: the path does not exist for the caller. */
 export const accessTo = (reach: Reach, path: string): Access | undefined => {
   if (!reach) return 'work'
   const around = reach.filter(folder => isWithin(folder.path, path))
   return around.some(({ access }) => access === 'work') ? 'work' : around[0]?.access
 }
 
-/** Whether a path may be looked at, or worked on. */
+/** Whether a reach includes this access to a path. */
 export const allows = (reach: Reach, path: string, access: Access): boolean =>
   rankOf(accessTo(reach, path)) >= RANK[access]
 
-/** Whether a folder is listed: it lies inside, or on the way down to what does. */
+/** Whether a folder is listed: it is reached, or an ancestor of a reached folder. */
 export const leads = (reach: Reach, path: string): boolean =>
   accessTo(reach, path) !== undefined || reach!.some(folder => isWithin(path, folder.path))
 
-/** How much of a repository may be looked at, by its id. */
+/** How much of a repository a caller may read, by its id. */
 export const covers = (reach: Reach, repo: string): Cover => {
   const path = pathOfRepo(repo)
   if (accessTo(reach, path) !== undefined) return 'all'

@@ -1,4 +1,4 @@
-/** Why a call was turned down, in the vocabulary callers may branch on. */
+/** The kind of a refusal, for callers to branch on. */
 export type Reason =
   | 'invalid'
   | 'unauthenticated'
@@ -33,24 +33,24 @@ export const STATUS: { readonly [reason in Reason]: number } = {
   unavailable: 503,
 }
 
-/** One field that did not fit: where, what was expected, and what was found when that may be shown. */
+/** One invalid field: its path, what was expected, and the found value unless it is secret. */
 export interface FieldError {
   path: string
   expected: string
   value?: string
 }
 
-/** What a refusal may carry beside its reason and sentence. */
+/** Details of a refusal besides reason and message. */
 export interface RefusalDetail {
   errors?: readonly FieldError[]
-  /** Seconds after which asking again makes sense. */
+  /** Seconds to wait before a retry. */
   retryAfter?: number
-  /** Fields that the call documents for its refusals, such as `hash` or `conflicts`. */
+  /** Further fields of the body that the call documents, such as `hash` or `conflicts`. */
   fields?: { readonly [name: string]: unknown }
   cause?: unknown
 }
 
-/** The JSON body of every failure. */
+/** The JSON body of every error answer. */
 export interface RefusalBody {
   message: string
   reason: Reason
@@ -58,13 +58,13 @@ export interface RefusalBody {
   [field: string]: unknown
 }
 
-/** The process, or the machine, has no free file descriptors. */
+/** Errors of a process or machine without free file descriptors. */
 const SPENT = new Set(['EMFILE', 'ENFILE'])
 const BUSY =
-  'the sandbox has as many files and connections open as it may: nothing was changed; close some and ask again'
+  'the sandbox has reached its limit of open files and connections; nothing was changed; close some and retry'
 const UNEXPECTED = 'the sandbox failed to answer; its log says why'
 
-/** A failure whose message is written for the caller. Anything else thrown is a bug and is answered as 500. */
+/** An error whose message is for the caller. Any other error is a bug and is answered with 500. */
 export class Refusal extends Error {
   readonly reason: Reason
   readonly detail: RefusalDetail
@@ -86,8 +86,8 @@ export class Refusal extends Error {
   }
 
   /**
-   * The refusal itself, what the machine lacks for the moment, or the fixed sentence that hides a bug from callers and
-   * keeps it as the cause.
+   * Converts any error: a refusal stays as it is, a lack of file descriptors becomes 503, and anything else becomes 500
+   * with a fixed message and the error as cause.
    */
   static from(error: unknown): Refusal {
     if (error instanceof Refusal) return error
@@ -97,13 +97,13 @@ export class Refusal extends Error {
       : new Refusal('failed', UNEXPECTED, { cause: error })
   }
 
-  /** The refusal that a body sent by a daemon describes. */
+  /** Parses the body of an error answer. */
   static parse({ message, reason, errors, ...fields }: RefusalBody): Refusal {
     return new Refusal(reason, message, { ...(errors && { errors }), fields })
   }
 }
 
-/** Turns a call down with a sentence for the caller: what was expected, what was found, what to do. */
+/** Refuses a call with a message for the caller: what was expected, what was found, what to do. */
 export const refuse = (reason: Reason, message: string, detail?: RefusalDetail): never => {
   throw new Refusal(reason, message, detail)
 }

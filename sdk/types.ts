@@ -15,24 +15,24 @@ export type Positive = number & tags.Type<'uint32'> & tags.Minimum<1>
 /** Text of at least one character. */
 export type Text = string & tags.MinLength<1>
 
-/** The answer of a call that has nothing to tell but that it is done. */
+/** The answer of a call that returns no data. */
 export interface Ok {
   ok: true
 }
 
-/** How far a person reaches, least first. */
+/** The roles of people, least first. */
 export type Role = 'viewer' | 'collaborator' | 'maintainer' | 'owner'
 
-/** How far a control token reaches. */
+/** The scopes of control tokens. */
 export type Scope = 'editor' | 'read' | 'drive' | 'land'
 
-/** What stands behind a call. `plugin` is a group acting by itself. */
+/** The kind of caller; `plugin` is a group acting by itself. */
 export type CallerKind = 'session' | 'token' | 'turn' | 'extension' | 'run' | 'plugin'
 
-/** Who is behind a call; never sent whole to a client. */
+/** The caller of a call; never sent whole to a client. */
 export interface Caller {
   readonly kind: CallerKind
-  /** For showing only: an e-mail, `token:<label>`, `conversation:<id>`, `extension:<id>` or `sandbox:<what>`. */
+  /** For display only: an e-mail, `token:<label>`, `conversation:<id>`, `extension:<id>` or `sandbox:<what>`. */
   readonly actor: string
   readonly role: Role
   readonly scope?: Scope
@@ -44,32 +44,32 @@ export interface Caller {
   readonly areas?: readonly string[]
 }
 
-/** What a routed call may know of its request. */
+/** Facts of the HTTP request of a call. */
 export interface HttpFacts {
-  /** The address of the socket's far end, or of the client a trusted proxy names. */
+  /** The peer's address, or the client's address that a trusted proxy forwards. */
   readonly address: string
   /**
-   * The address links name: the public one where one is configured, else the one this request was sent to, such as
+   * The base address for links: the configured public one, else the one this request was sent to, such as
    * `http://127.0.0.1:8787`.
    */
   readonly base: string
-  /** Both ends are on this machine and no forwarding header is present. */
+  /** Whether client and daemon are on this machine, without a forwarding header. */
   readonly local: boolean
-  /** The port of the socket's far end, where that is on this machine. */
+  /** The peer's port, if the peer is on this machine. */
   readonly nearPort?: number
-  /** A forwarding header is present, believed or not. */
+  /** A forwarding header is present, trusted or not. */
   readonly forwarded?: true
-  /** Whatever it carries can be read on its way, and the deployment did not allow that. */
+  /** The request came over plain HTTP from another machine, and the deployment does not allow that. */
   readonly plain?: true
   readonly bearer?: string
   readonly userAgent?: string
-  /** The encodings that the client accepts for what it downloads (`accept-encoding`; RFC 9110, section 12.5.3). */
+  /** The encodings that the client accepts for a download (`accept-encoding`; RFC 9110, section 12.5.3). */
   readonly acceptEncoding?: string
-  /** The part that is asked for, and the tag it counts for (`range`, `if-range`; RFC 9110, section 14). */
+  /** The requested range, and the tag that it applies to (`range`, `if-range`; RFC 9110, section 14). */
   readonly range?: string
   readonly ifRange?: string
-  /** The tags that a write may find in force (`if-match`; RFC 9110, section 13.1.1). */
+  /** The tags that the current version must match for a write (`if-match`; RFC 9110, section 13.1.1). */
   readonly ifMatch?: string
-  /** The id of the event that a client of a cut stream saw last. */
+  /** The id of the last event that a resuming client received. */
   readonly lastEventId?: string
 }

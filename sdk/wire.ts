@@ -7,11 +7,11 @@ interface RequestMessage {
   id: number
   call: string
   input: unknown
-  /** The context of a call into a plugin; the signal stays behind and travels as `cancel`. */
+  /** The context of a call into a plugin, without its signal, which is sent as `cancel`. */
   context?: Omit<Context, 'signal' | 'frames'>
-  /** The context has frames: they are asked for as a call of that name. */
+  /** The context has frames; the receiver requests them with the call `wire.frames`. */
   frames?: boolean
-  /** The request of the other side that this one is made for. */
+  /** The id of the other side's request that this one is made for. */
   as?: number
 }
 interface ReplyMessage {
@@ -41,10 +41,10 @@ interface NextMessage {
   done: boolean
 }
 
-/** One message between the daemon and a plugin's own process. `id` pairs an answer with its request. */
+/** One message between the daemon and a plugin's process. `id` pairs an answer with its request. */
 export type Message = RequestMessage | ReplyMessage | RefuseMessage | PullMessage | CancelMessage | NextMessage
 
-/** What carries messages: a process with an IPC channel has this shape. */
+/** A message channel; a process with an IPC channel has this shape. */
 export interface Pipe {
   send(message: Message): unknown
   on(event: 'message', listener: (message: any) => void): unknown
@@ -52,16 +52,16 @@ export interface Pipe {
 
 export interface PeerOptions {
   readonly signal?: AbortSignal
-  /** Hands the call on with this context. */
+  /** The context of the call, sent along. */
   readonly context?: Context
-  /** Makes the call for the request being answered with this context. */
+  /** Makes the call on behalf of the request with this context. */
   readonly as?: Context
 }
 
-/** Both ends of a plugin's pipe: asks the other side, and answers what it asks. */
+/** One end of a plugin's pipe: sends requests to the other side, and answers its requests. */
 export class Peer implements Link {
   answer: Answer = async () => undefined
-  /** Told of the context a request of the other side is made for, when it names one. */
+  /** Answers a request of the other side; `as` is the context it is made for, if any. */
   answerFor: (call: string, input: unknown, options: { signal: AbortSignal; as?: Context }) => Promise<unknown> = (
     call,
     input,
@@ -71,9 +71,9 @@ export class Peer implements Link {
   #next = 0
   #broken?: Error
   #waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>()
-  /** Contexts of the requests this side has made and that are not over yet. */
+  /** Contexts of this side's requests that have not ended. */
   #given = new Map<number, Context>()
-  /** Requests of the other side by the context this side was given for them. */
+  /** The ids of the other side's requests, by the context that this side received for them. */
   #received = new WeakMap<Context, number>()
   #streams = new Map<number, AsyncIterator<unknown>>()
   #running = new Map<number, AbortController>()
@@ -83,7 +83,7 @@ export class Peer implements Link {
     pipe.on('message', (message: Message) => void this.#receive(message))
   }
 
-  /** Fails every request under way and every later one: the other side is gone. */
+  /** Fails all pending and later requests, because the other side has gone. */
   break(error: Error): void {
     this.#broken = error
     for (const { reject } of this.#waiting.values()) reject(error)
@@ -107,7 +107,7 @@ export class Peer implements Link {
     const cancel = () => this.#send({ kind: 'cancel', id })
     signal?.addEventListener('abort', cancel, { once: true })
     if (context) this.#given.set(id, context)
-    const over = () => {
+    const finish = () => {
       signal?.removeEventListener('abort', cancel)
       this.#given.delete(id)
     }
@@ -124,13 +124,13 @@ export class Peer implements Link {
         ...(as !== undefined && { as }),
       })
       if (first.kind === 'reply' && first.stream) {
-        const pieces = this.#pulled(id, over)
+        const pieces = this.#pulled(id, finish)
         return first.value === undefined ? pieces : { ...(first.value as object), data: pieces }
       }
-      over()
+      finish()
       return (first as ReplyMessage).value
     } catch (error) {
-      over()
+      finish()
       throw error
     }
   }
@@ -139,7 +139,7 @@ export class Peer implements Link {
     if (!this.#broken) this.#pipe.send(message)
   }
 
-  /** Sends and waits for the one message that answers it; a refusal is thrown. */
+  /** Sends a message and waits for its answer; throws a refusal. */
   async #ask(message: RequestMessage | PullMessage): Promise<Message> {
     if (this.#broken) throw this.#broken
     const reply = await new Promise<Message>((resolve, reject) => {
@@ -151,7 +151,7 @@ export class Peer implements Link {
     throw new Refusal(refusal.reason, refusal.message, { ...refusal.detail, retryAfter: reply.retryAfter })
   }
 
-  async *#pulled(id: number, over: () => void): AsyncIterable<unknown, unknown> {
+  async *#pulled(id: number, finish: () => void): AsyncIterable<unknown, unknown> {
     let open = true
     try {
       for (;;) {
@@ -163,7 +163,7 @@ export class Peer implements Link {
       }
     } finally {
       if (open) this.#send({ kind: 'cancel', id })
-      over()
+      finish()
     }
   }
 
@@ -218,7 +218,7 @@ export class Peer implements Link {
     return this.answer(call, input, context)
   }
 
-  /** The frames of the socket that a request of the other side is about. */
+  /** The socket frames of the other side's request. */
   async *#framesOf(id: number): AsyncIterable<unknown> {
     const frames = await this.#asked(FRAMES, {}, id)
     if (isStream(frames)) yield* frames

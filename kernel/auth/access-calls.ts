@@ -6,7 +6,7 @@ import { admit } from './admit.js'
 
 type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
 
-/** Answers whether a caller may use a route of these groups. */
+/** Serves `kernel.access.admits`: whether the caller may use a route of these groups. */
 export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls => ({
   'kernel.access.admits': ({ call }, { caller }) => {
     const access = groups()

@@ -17,29 +17,29 @@ import {
 } from './book.js'
 import { openInvitations } from './roster.js'
 
-/** What somebody presents to be let in. */
+/** What a person presents to sign in. */
 export interface Proof {
   /** A one-time code from the login socket. */
   readonly login?: string
-  /** Who an identity provider says they are. */
+  /** The identity that an identity provider confirms. */
   readonly person?: IdentifiedPerson
   readonly claim?: string
   readonly invite?: string
-  /** What an invited person without a provider is called. */
+  /** The display name of an invited person who signs in without a provider. */
   readonly name?: string
 }
 
-/** What decides beside the book and the proof. */
+/** What the decision depends on besides the book and the proof. */
 export interface Rules {
   readonly now: number
-  /** The hash of the claim code, while there is one. */
+  /** The hash of the claim code, while the sandbox has one. */
   readonly claimHash?: string | undefined
-  /** An unowned sandbox asks the first to arrive for that code. */
+  /** Whether the first person to sign in must send that code. */
   readonly claimNeeded: boolean
   readonly expectedOwner?: string | undefined
 }
 
-/** Somebody let in: the book in which the proof is used up, and who they are in it. */
+/** An accepted proof: the book after its use, and the person in it. */
 export interface Admitted {
   readonly book: Book
   readonly person: PersonRecord & Pick<IdentifiedPerson, 'issuer' | 'subject'>
@@ -47,10 +47,10 @@ export interface Admitted {
   readonly did?: 'claimed' | 'joined' | undefined
 }
 
-/** A code that is unknown, used or expired: never told which. */
+/** A code that is unknown, used or expired; the answer does not say which. */
 export class BadCode extends Error {}
 
-/** Judges a proof against the book; refuses, or throws BadCode, and then nothing has changed. */
+/** Checks a proof against the book. Refuses or throws BadCode, without any change. */
 export const admitProof = (book: Book, proof: Proof, rules: Rules): Admitted => {
   if (proof.login !== undefined) return byLogin(book, proof.login, rules)
   if (proof.claim !== undefined && findOwner(book)) {
@@ -60,7 +60,7 @@ export const admitProof = (book: Book, proof: Proof, rules: Rules): Admitted => 
   return byInvitation(book, proof.invite ?? unknown(), proof.name ?? '', rules)
 }
 
-/** The machine's user owns the sandbox: a login code signs in as its owner, also after a claim. */
+/** A login code signs in as the owner, also after a claim: the machine's user controls the sandbox anyway. */
 const byLogin = (book: Book, login: string, { now }: Rules): Admitted => {
   const code = findCode(book.codes, hashOf(login), now) ?? unknown()
   const owner = findOwner(book)
@@ -76,13 +76,13 @@ const byIdentity = (book: Book, person: IdentifiedPerson, { claim, invite }: Pro
     if (expectedOwner !== undefined && person.email !== expectedOwner)
       refuse(
         'forbidden',
-        `${person.email} has no role here: somebody else is expected as the owner (identity.expectedOwner)`,
+        `${person.email} has no role here: only the e-mail in identity.expectedOwner can become the owner`,
       )
     if (claim === undefined && claimNeeded) {
       refuse(
         'conflict',
-        'nobody owns this sandbox yet, and claiming it takes the claim code: send claim with the code that the '
-          + 'daemon printed at its start, on its terminal',
+        'this sandbox has no owner yet and needs its claim code: send claim with the code that the '
+          + 'daemon printed on its terminal at start',
       )
     }
     if (
@@ -95,22 +95,19 @@ const byIdentity = (book: Book, person: IdentifiedPerson, { claim, invite }: Pro
   const redeemed = invite === undefined ? undefined : redeem(book, invite, now)
   const known = Object.values(book.people).find(one => isSame(one, person)) ?? findPerson(book, person.email)
   if (known?.subject !== undefined && !isSame(known, person) && !known.anew) {
-    refuse(
-      'forbidden',
-      `${person.email} belongs to another account of its provider here: the owner grants it anew to let this one in`,
-    )
+    refuse('forbidden', `${person.email} is bound to another account of its provider: ask the owner to grant it again`)
   }
   if (!known && !redeemed)
     return refuse('forbidden', `${person.email} has no role here: ask the owner to grant one, or for an invitation`)
   if (!redeemed) return seated(book, known!, person, 'oidc', now, known!.subject === undefined ? 'joined' : undefined)
-  if (known?.role === 'owner') refuse('conflict', 'the owner of the sandbox needs no invitation: it was not used up')
+  if (known?.role === 'owner') refuse('conflict', 'the owner of the sandbox needs no invitation; it is still valid')
   const { granted } = redeemed
   const { areas: before, ...rest } = known ?? { email: person.email }
   const row = known && RANK[known.role] > RANK[granted.role] ? known : { ...rest, ...granted }
   return seated(redeemed.book, row, person, 'oidc', now, 'joined')
 }
 
-/** Somebody no provider vouches for: the invitation alone makes them known, under an e-mail nobody else can have. */
+/** Signs in a person without a provider: the invitation alone identifies them, by a generated unique e-mail. */
 const byInvitation = (book: Book, code: string, name: string, { now }: Rules): Admitted => {
   const redeemed = redeem(book, code, now)
   const letters =
@@ -126,7 +123,7 @@ const byInvitation = (book: Book, code: string, name: string, { now }: Rules): A
   return seated(redeemed.book, { email, ...redeemed.granted }, person, 'invitation', now, 'joined')
 }
 
-/** The book without an invitation, and what it grants. */
+/** Removes an invitation from the book and returns what it grants. */
 const redeem = (book: Book, code: string, now: number): { book: Book; granted: Omit<PersonRecord, 'email'> } => {
   const { id, role, areas, createdBy } = findCode(openInvitations(book, now), hashOf(code), now) ?? unknown()
   const { [id]: used, ...invitations } = book.invitations
@@ -140,7 +137,7 @@ const unknown = (): never => {
   throw new BadCode()
 }
 
-/** Puts a person's row into the book as they are now; the sessions of the person who had their place before end. */
+/** Stores a person's current identity in the book; ends the sessions of another person who held this row before. */
 const seated = (
   book: Book,
   row: PersonRecord,

@@ -4,10 +4,12 @@ import type { RouteAccess } from '../manifest.js'
 
 const RANK: { readonly [role in Role]: number } = { viewer: 0, collaborator: 1, maintainer: 2, owner: 3 }
 
-/** Lets a caller through to a route, or refuses with what would do: the one place where reach is decided. */
+/**
+ * Returns the caller if it may use the route; otherwise refuses and says what is needed. All access is decided here.
+ */
 export const admit = (caller: Caller, access: RouteAccess): Caller => {
   const { id, role, tokens } = access
-  const signIn = `it takes a signed-in ${role}`
+  const signIn = `sign in as ${role}`
   switch (caller.kind) {
     case 'session':
       return ranked(caller, access)
@@ -16,16 +18,16 @@ export const admit = (caller: Caller, access: RouteAccess): Caller => {
       return refuse(
         'forbidden',
         tokens.length
-          ? `${id} takes a control token of scope ${tokens.join(' or ')}, found scope ${caller.scope}`
-          : `${id} is on the trust surface, which no control token reaches, found scope ${caller.scope}: ${signIn}`,
+          ? `${id} needs a control token of scope ${tokens.join(' or ')}, found scope ${caller.scope}`
+          : `control tokens cannot make the call ${id}, found scope ${caller.scope}; ${signIn}`,
       )
     case 'run':
       if (tokens.length) return ranked(caller, access)
-      return refuse('forbidden', `${id} is on the trust surface, which no run reaches: ${signIn}`)
+      return refuse('forbidden', `runs cannot make the call ${id}; ${signIn}`)
     default:
-      return refuse('forbidden', `${id} is out of reach of a caller of kind ${caller.kind}: ${signIn}`)
+      return refuse('forbidden', `callers of kind ${caller.kind} cannot make the call ${id}; ${signIn}`)
   }
 }
 
 const ranked = (caller: Caller, { id, role }: RouteAccess): Caller =>
-  RANK[caller.role] >= RANK[role] ? caller : refuse('forbidden', `${id} takes role ${role}, found role ${caller.role}`)
+  RANK[caller.role] >= RANK[role] ? caller : refuse('forbidden', `${id} needs role ${role}, found role ${caller.role}`)

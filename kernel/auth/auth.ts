@@ -16,36 +16,40 @@ import { Tickets, type Shown } from './tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
 
 const MINUTE = 60_000
-/** How long a credential may outlive its end where the clock was set meanwhile. */
+/**
+ * The longest time between checks for expired credentials, in ms: they expire this late when the clock is set forward.
+ */
 const SWEEP = 10_000
 
 type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`>
 
-/** The calls of the kernel that authentication answers. */
+/** The kernel calls that authentication serves. */
 export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
 
-/** Who may come in. */
+/** Authentication: sessions, tokens, tickets and codes. */
 export interface Auth {
-  /** The caller behind a credential, from memory; refuses with 401, or 429 to an address that fails too often. */
+  /** The caller of a credential, from memory; refuses with 401, or 429 after too many failures from one address. */
   authenticate(credential: Credential, address: string): Caller
-  /** Who a ticket stands for, as they are now; refuses as `authenticate` does. */
+  /** The person of a ticket with their current role and areas; refuses as `authenticate` does. */
   redeem(shown: Shown, address: string): Caller
-  /** Makes tickets for a purpose good for so many ms, any number of times. */
+  /** Lets tickets of a purpose be used any number of times for the given ms. */
   ticketsLast(purpose: string, ms: number): void
-  /** What each credential may ask at a time, by session or token id. */
+  /** The rate limits of each credential, by session or token id. */
   readonly limits: CallLimits
   readonly handlers: AuthHandlers
-  /** The code that claims the sandbox, while nobody owns it and somebody could: for the terminal, never for a log. */
+  /** The claim code, while the sandbox has no owner and a provider is configured: for the terminal, never for a log. */
   readonly claim?: string
-  /** A one-time code that signs in as the owner, for the machine's user. */
+  /** Mints a one-time code that signs in as the owner, for the machine's user. */
   mintLogin(): Promise<string>
-  /** A session of the user who runs the daemon: acts as the owner without claiming, ends with the daemon. */
+  /**
+   * Opens a session for the user who runs the daemon: it acts as the owner without a claim and ends with the daemon.
+   */
   openLocal(device: string): OpenedSession
-  /** Saves what waits and stops the timers. */
+  /** Saves pending last uses and stops the timers. */
   close(): Promise<void>
 }
 
-/** What authentication stands on. */
+/** The dependencies and settings of authentication. */
 export interface AuthOptions {
   readonly files: KeptFiles
   readonly now: () => number
@@ -55,11 +59,11 @@ export interface AuthOptions {
     readonly providers?: readonly IdentityProvider[]
     readonly expectedOwner?: string
   }
-  /** Told of each credential that stopped being valid, and of each person who reaches less than before. */
+  /** Called for each credential that became invalid, and for each person whose access was reduced. */
   readonly ended: (what: { sessionId?: string; tokenId?: string; email?: string }) => void
-  /** Told of each credential that was none. */
+  /** Called for each invalid credential. */
   readonly refused?: (what: { address: string; credential: string }) => void
-  /** Tells the person at the terminal something. */
+  /** Prints a line at the terminal. */
   readonly say: (line: string) => void
 }
 
@@ -72,25 +76,26 @@ const ROLE: { readonly [scope in Scope]: Role } = {
 
 const UNKNOWN: { readonly [kind in Credential['kind']]: string } = {
   token: 'expected an active control token in x-sandbox-control, found one that is unknown, revoked or expired',
-  turn: 'expected the credential of a running turn in x-sandbox-turn, found another',
-  extension: 'expected the credential of a running extension in x-sandbox-extension, found another',
-  run: 'expected the credential of a running command in x-sandbox-run, found another',
-  bearer: 'expected an active session as bearer, found one unknown, revoked or expired; sign in again',
+  turn: 'expected the credential of a running turn in x-sandbox-turn, found one that is invalid or has ended',
+  extension:
+    'expected the credential of a running extension in x-sandbox-extension, found one that is invalid or has ended',
+  run: 'expected the credential of a running command in x-sandbox-run, found one that is invalid or has ended',
+  bearer: 'expected an active session as bearer, found one that is unknown, revoked or expired; sign in again',
 }
 const IDENTITY_TOKEN =
   'expected a session as bearer, found what looks like an identity token; exchange it at POST /system/session'
 const TICKET =
-  'expected a ticket of POST /system/ws-ticket that was minted for this and not used, found another: ask for a new one'
+  'the ticket is unknown, used, expired or for another purpose: ask for a new one at POST /system/ws-ticket'
 const LOCAL_OFF = 'the local sign-in is switched off here (identity.local)'
 
-/** Loads who may come in; from then on nobody waits for the disk to be let in. */
+/** Loads people, sessions and tokens into memory, so that checking a credential never waits for the disk. */
 export const createAuth = async ({
   files,
   now,
   identity: settings,
   refused,
   say,
-  ...told
+  ...callbacks
 }: AuthOptions): Promise<Auth> => {
   const kept = await openBook(files)
   const sessions = new Sessions(kept, now)
@@ -100,7 +105,7 @@ export const createAuth = async ({
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
     tickets.end(what)
-    told.ended(what)
+    callbacks.ended(what)
   }
   const failed = new Failures(30, MINUTE, now)
   const { local, claim, providers = [] } = settings
@@ -112,7 +117,7 @@ export const createAuth = async ({
   const claimed = (): boolean => findOwner(kept.value) !== undefined
   const code = providers.length && !claimed() ? codes.makeClaim() : undefined
   if (local && !claimed())
-    say('nobody owns this sandbox yet: run sandbox login on this machine and open the link it prints')
+    say('this sandbox has no owner yet: run sandbox login on this machine and open the link it prints')
 
   let swept = now()
   let timer: NodeJS.Timeout | undefined
@@ -134,11 +139,11 @@ export const createAuth = async ({
     return result
   }
   const endSession = (id: string): void => {
-    sessions.forget(id)
+    sessions.evict(id)
     ended({ sessionId: id })
   }
 
-  /** Does what may take sessions out of the book, and then ends them. */
+  /** Runs work that may remove sessions from the book, then ends the removed ones. */
   const leaving = async <T>(work: () => Promise<T>): Promise<T> => {
     const before = Object.keys(kept.value.sessions)
     const done = await work()
@@ -180,7 +185,7 @@ export const createAuth = async ({
 
   const onlyOwner = ({ caller }: Context): void => {
     if (caller.kind === 'session' && caller.role === 'owner') return
-    refuse('forbidden', `a control token is minted by a session of the owner, found a caller of kind ${caller.kind}`)
+    refuse('forbidden', `only a session of the owner can mint control tokens, found a caller of kind ${caller.kind}`)
   }
 
   const handlers: AuthHandlers = {
@@ -205,7 +210,7 @@ export const createAuth = async ({
     'kernel.session.revoke': async ({ id, email }) => {
       const named = id !== undefined && sessions.get(id)
       if (named && email !== undefined && named.email !== email) {
-        refuse('forbidden', 'the session is of another person; only the owner ends it')
+        refuse('forbidden', 'the session belongs to another person; only the owner can end it')
       }
       const { ended: gone, lasting } = await sessions.revoke(
         one => (id ?? one.id) === one.id && (email ?? one.email) === one.email,

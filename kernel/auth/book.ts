@@ -6,10 +6,10 @@ import { holds } from '../../sdk/node/access/secret.js'
 /** The identity of the machine's user. */
 export const LOCAL = { issuer: 'local', subject: 'owner', email: 'owner@sandbox.local' } as const
 
-/** What each role reaches, least first. */
+/** The roles in order, least first. */
 export const RANK: { readonly [role in Role]: number } = { viewer: 0, collaborator: 1, maintainer: 2, owner: 3 }
 
-/** A person, by who vouches for them and under which name. */
+/** A person as an identity provider (`issuer`) identifies them (`subject`). */
 export interface IdentifiedPerson {
   readonly issuer: string
   readonly subject: string
@@ -18,42 +18,42 @@ export interface IdentifiedPerson {
   readonly picture?: string
 }
 
-/** One person as kept. */
+/** One stored person. */
 export interface PersonRecord extends Readonly<Omit<Member, 'bound' | 'areas'>> {
   readonly areas?: readonly string[]
-  /** Who they turned out to be at their first sign-in. */
+  /** Their identity, set at the first sign-in. */
   readonly issuer?: string
   readonly subject?: string
-  /** Granted again since: another subject with this e-mail may take the place. */
+  /** Granted again since then: another subject with this e-mail may sign in. */
   readonly anew?: true
 }
 
-/** One invitation as kept: never its code. */
+/** One stored invitation, without its code. */
 export interface InvitationRecord extends Readonly<Omit<Invitation, 'areas'>> {
   readonly areas?: readonly string[]
   readonly hash: string
 }
 
-/** One session as kept: never its secret. */
+/** One stored session, without its secret. */
 export interface SessionRecord extends Readonly<Omit<AccessSession, 'role' | 'name' | 'via' | 'current'>> {
-  /** Who signed in, by issuer and subject; the e-mail is how they are named. */
+  /** Who signed in, by issuer and subject; `email` only names them. */
   readonly issuer: string
   readonly subject: string
-  /** What proved it; the login socket opens sessions that are never on the disk. */
+  /** How the person signed in; sessions of the login socket are never stored. */
   readonly via: AccessSession['via'] | 'socket'
   readonly hash: string
-  /** Secrets a renewal replaced, good for some minutes more. */
+  /** Replaced secrets, valid for 10 minutes after the renewal. */
   readonly old: readonly { readonly hash: string; readonly until: number }[]
   readonly provedAt: number
 }
 
-/** A one-time code as kept. */
+/** One stored one-time code. */
 export interface CodeRecord {
   readonly hash: string
   readonly expiresAt: number
 }
 
-/** Who may come in: one document, so that what a code bought and the code itself change in one write. */
+/** People, invitations, codes and sessions: one document, so that a code and what it grants change in one write. */
 export interface Book {
   readonly people: { readonly [email: string]: PersonRecord }
   readonly invitations: { readonly [id: string]: InvitationRecord }
@@ -63,7 +63,7 @@ export interface Book {
 
 const EMPTY: Book = { people: {}, invitations: {}, codes: [], sessions: {} }
 
-/** Opens the book; what an older daemon kept in three documents becomes one with the next change. */
+/** Opens the book; migrates the three documents of older daemons, which the next change writes as one. */
 export const openBook = async (files: KeptFiles): Promise<Kept<Book>> => {
   const {
     value: { owner },
@@ -75,7 +75,7 @@ export const openBook = async (files: KeptFiles): Promise<Kept<Book>> => {
   return Kept.open<Book>(files, 'access', { ...EMPTY, people, sessions })
 }
 
-/** The row of a person who becomes the owner by coming first. */
+/** The row of a person who becomes the owner by claiming the sandbox. */
 export const ownerOf = ({ issuer, subject, email, ...shown }: IdentifiedPerson, at: number): PersonRecord => ({
   email,
   role: 'owner',
@@ -87,7 +87,7 @@ export const ownerOf = ({ issuer, subject, email, ...shown }: IdentifiedPerson, 
   subject,
 })
 
-/** What is shown of a person beside the e-mail. */
+/** The fields of a person that are shown besides the e-mail. */
 export const shownOf = ({
   name,
   picture,
@@ -96,25 +96,25 @@ export const shownOf = ({
   ...(picture !== undefined && { picture }),
 })
 
-/** The owner, once there is one. */
+/** The owner, if there is one. */
 export const findOwner = ({ people }: Book): PersonRecord | undefined =>
   Object.values(people).find(({ role }) => role === 'owner')
 
-/** The person of an e-mail. */
+/** The person with this e-mail. */
 export const findPerson = ({ people }: Book, email: string): PersonRecord | undefined =>
   Object.hasOwn(people, email) ? people[email] : undefined
 
-/** Whether a record is of the very person who signed in. */
+/** Whether a record belongs to the person who signed in: same issuer and subject. */
 export const isSame = (
   one: Pick<PersonRecord, 'issuer' | 'subject'>,
   { issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>,
 ): boolean => one.issuer === issuer && one.subject === subject
 
-/** The areas a person is limited to; undefined: none, the whole workspace is theirs. */
+/** The areas that a person is limited to; undefined: the whole workspace. */
 export const areasOf = ({ role, areas }: Pick<PersonRecord, 'role' | 'areas'>): readonly string[] | undefined =>
   RANK[role] < RANK.maintainer ? areas : undefined
 
-/** The kept code that a hash is of. Each is compared, whether one was found or not. */
+/** The stored code with this hash, unless expired. Compares every one, so that timing does not show which matched. */
 export const findCode = <T extends CodeRecord>(kept: readonly T[], hash: string, now: number): T | undefined => {
   const found = kept.filter(one => holds([one.hash], hash))
   if (!kept.length) holds([], hash)

@@ -14,7 +14,7 @@ interface Use {
   streams: number
 }
 
-/** What one credential may ask at a time: 1200 calls a minute, 64 at once, 16 streams. */
+/** Limits each credential to 1200 calls a minute, 64 concurrent calls and 16 streams. */
 export class CallLimits {
   readonly #now: () => number
   readonly #uses = new Map<string, Use>()
@@ -23,7 +23,7 @@ export class CallLimits {
     this.#now = now
   }
 
-  /** Counts a call of a credential; call what it answers when the call has been answered or its stream has begun. */
+  /** Counts a call of a credential. Call the returned function when the call is answered or its stream has begun. */
   enter(id: string): () => void {
     const use = this.#use(id)
     if (use.calls >= CALLS) {
@@ -42,7 +42,7 @@ export class CallLimits {
     })
   }
 
-  /** Counts an open stream of a credential; call what it answers when the stream has ended. */
+  /** Counts an open stream of a credential. Call the returned function when the stream has ended. */
   enterStream(id: string): () => void {
     const use = this.#use(id)
     if (use.streams >= STREAMS) {
@@ -63,13 +63,13 @@ export class CallLimits {
       if (now - found.since >= MINUTE || now < found.since) Object.assign(found, { since: now, calls: 0 })
       return found
     }
-    if (this.#uses.size >= KEYS) this.#forgetIdle(now)
+    if (this.#uses.size >= KEYS) this.#deleteIdle(now)
     const use: Use = { since: now, calls: 0, open: 0, streams: 0 }
     this.#uses.set(id, use)
     return use
   }
 
-  #forgetIdle(now: number): void {
+  #deleteIdle(now: number): void {
     for (const [id, use] of this.#uses) {
       if (!use.open && !use.streams && Math.abs(now - use.since) >= MINUTE) this.#uses.delete(id)
     }

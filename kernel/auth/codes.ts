@@ -14,9 +14,10 @@ const WRONG =
   + 'invited you)'
 
 /**
- * One-time codes: made here, and used up by what they buy.
+ * Mints one-time codes; each is deleted in the write that uses it.
  *
- * Wrong guesses are not counted: 130 bits or more cannot be guessed, and a lock-out lets a guesser lock people out.
+ * Wrong guesses are not counted: codes of 130 bits or more cannot be guessed, and a limit would let an attacker lock
+ * people out.
  */
 export class Codes {
   readonly #kept: Kept<Book>
@@ -28,7 +29,7 @@ export class Codes {
     this.#now = now
   }
 
-  /** The hash of the claim code, while nobody owns the sandbox. */
+  /** The hash of the claim code, while the sandbox has no owner. */
   get claimHash(): string | undefined {
     return findOwner(this.#kept.value) ? undefined : this.#claimHash
   }
@@ -40,7 +41,7 @@ export class Codes {
     return code
   }
 
-  /** Mints a login code of 256 bits: one use, 5 minutes; only its hash is kept. */
+  /** Mints a login code of 256 bits, valid once and for 5 minutes; only its hash is stored. */
   async mintLogin(): Promise<string> {
     const code = randomBytes(32).toString('base64url')
     const made = { hash: hashOf(code), expiresAt: this.#now() + LIFE }
@@ -51,7 +52,7 @@ export class Codes {
     return code
   }
 
-  /** The answer to what was wrong with a code: the same for all. */
+  /** Refuses a bad code with the same message for every cause; rethrows other errors. */
   refuse(error: unknown): never {
     if (error instanceof BadCode) return refuse('unauthenticated', WRONG)
     throw error

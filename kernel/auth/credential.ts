@@ -1,12 +1,12 @@
 import { refuse } from '../../sdk/refusal.js'
 
-/** What a client presents, before anything is known of it. */
+/** A credential as a client sent it, not yet checked. */
 export interface Credential {
   readonly kind: 'token' | 'turn' | 'extension' | 'run' | 'bearer'
   readonly value: string
 }
 
-/** Credential headers, the one that counts first. */
+/** Credential headers in order of precedence. */
 const KINDS = new Map<string, Credential['kind']>([
   ['x-sandbox-control', 'token'],
   ['x-sandbox-turn', 'turn'],
@@ -15,17 +15,16 @@ const KINDS = new Map<string, Credential['kind']>([
   ['authorization', 'bearer'],
 ])
 const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
-/** Of these the first counts. */
+/** Of these headers, the first value is used. */
 const FIRST = new Set(['last-event-id'])
 const LENGTHS = new Set(['content-length', 'transfer-encoding'])
 
-/**
- * The headers that decide, and where a cut stream goes on, by their lower-case names; refuses a head that two readers
- * could read differently.
- */
+/** The headers that decide access, and `last-event-id`, by lower-case name. */
 export type CredentialHead = ReadonlyMap<string, string>
 
-/** Reads the raw list, since a server joins or drops doubles. */
+/**
+ * Reads the raw headers, since Node joins or drops duplicates; refuses a head that two parsers could read differently.
+ */
 export const readHead = (rawHeaders: readonly string[]): CredentialHead => {
   const head = new Map<string, string>()
   const lengths = new Set<string>()
@@ -41,7 +40,7 @@ export const readHead = (rawHeaders: readonly string[]): CredentialHead => {
   return head
 }
 
-/** The credential that counts: the first header of the order that is present and not empty, right or wrong. */
+/** The credential of a request: the first credential header that is not empty, valid or not. */
 export const readCredential = (head: CredentialHead): Credential | undefined => {
   for (const [name, kind] of KINDS) {
     const value = head.get(name)
@@ -50,7 +49,7 @@ export const readCredential = (head: CredentialHead): Credential | undefined => 
   return undefined
 }
 
-/** The bearer of an open route, which reads its own proof; the other credential headers are not judged there. */
+/** The bearer for open routes, which check their own proof and ignore the other credential headers. */
 export const readBearer = (head: CredentialHead): string | undefined => {
   const value = head.get('authorization')
   return value ? bearerOf(value) : undefined
@@ -64,6 +63,6 @@ const bearerOf = (value: string): string => {
 }
 
 const plain = (name: string, value: string): string => {
-  if (/[\s,]/.test(value)) refuse('invalid', `expected one credential in header ${name}, found a comma or blank in it`)
+  if (/[\s,]/.test(value)) refuse('invalid', `expected one credential in header ${name}, found a comma or space in it`)
   return value
 }

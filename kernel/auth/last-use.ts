@@ -6,7 +6,7 @@ export interface Use {
   readonly address: string
 }
 
-/** Remembers last uses in memory and has them saved together, at most once a minute and never while a request waits. */
+/** Collects last uses in memory and saves them in a batch, at most once a minute; requests never wait for it. */
 export class LastUse {
   readonly #save: () => Promise<void>
   readonly #uses = new Map<string, Use>()
@@ -25,11 +25,11 @@ export class LastUse {
     return this.#uses.get(id)
   }
 
-  forget(id: string): void {
+  delete(id: string): void {
     this.#uses.delete(id)
   }
 
-  /** Saves now what waits; a failure costs a date and nothing else. */
+  /** Saves pending uses now; ignores failures, which only lose a date of last use. */
   async flush(): Promise<void> {
     if (!this.#timer) return
     clearTimeout(this.#timer)

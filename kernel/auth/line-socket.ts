@@ -3,32 +3,32 @@ import { createConnection, createServer, type Server, type Socket } from 'node:n
 import { dirname } from 'node:path'
 import { Refusal, refuse } from '../../sdk/refusal.js'
 
-/** The longest path of a socket that the system surely takes whole, in bytes. */
+/** The longest socket path that every supported system accepts, in bytes. */
 export const LONGEST_PATH = 100
 const LONGEST_LINE = 4096
-/** For the whole exchange: sending a byte now and then gains no time. */
+/** The deadline of a whole exchange in ms; received bytes do not extend it. */
 const PATIENCE = 10_000
-/** More than the system queues at the socket, so that a new connection is never the oldest at once. */
+/** Larger than the socket's accept queue, so that a new connection is never the oldest. */
 const AT_ONCE = 1024
 
-/** A socket of this user that answers lines. */
+/** A Unix socket that answers lines of this user. */
 export interface LineSocket {
   readonly path: string
   close(): Promise<void>
 }
 
-/** The line a connection begins with, and what answers the peer's. */
+/** The first line sent on a connection, and the function that answers the peer's line. */
 export interface LineExchange {
   readonly greeting: object
   readonly reply: (line: string) => Promise<object>
 }
 
 /**
- * Greets each connection with a JSON line and answers its one line, at a path that only this user reaches.
+ * Sends each connection a JSON line and answers the one line it sends, at a path that only this user can open.
  *
- * The modes of the folder and the socket keep other users out; the greeting may ask for more. When too many
- * connections are open, the oldest that is not being answered is closed. Refuses where the folder is not ours alone,
- * where something else lies at the path, and where another process answers there.
+ * The modes of the folder (700) and the socket (600) keep other users out; the greeting may demand further proof. With
+ * more than 1,024 connections, closes the oldest one that is not being answered. Refuses if other users can open the
+ * folder, if the path is not a socket, or if another process answers there.
  */
 export const openLineSocket = async (
   path: string,
@@ -122,7 +122,7 @@ const listening = (server: Server, path: string): Promise<void> =>
     })
   })
 
-/** One line in, one line out, then the end. */
+/** Reads one line, answers one line and closes the connection. */
 const converse = async (socket: Socket, reply: (line: string) => Promise<object>): Promise<void> => {
   socket.on('error', () => socket.destroy())
   const line = await firstLine(socket)

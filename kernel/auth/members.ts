@@ -7,20 +7,18 @@ import type { Kept } from '../../sdk/node/files/kept.js'
 
 type MemberCall = Extract<keyof Kernel, `kernel.members.${string}`>
 
-/** What changes about people, told to whatever they have open. */
+/** The dependencies of the member calls, with callbacks for people whose access shrinks. */
 export interface MembersOptions {
   readonly kept: Kept<Book>
   readonly now: () => number
   readonly sessions: () => readonly AccessSession[]
-  /** A person reaches less than before. */
+  /** Called when a person's access was reduced. */
   readonly shrunk: (email: string) => void
-  /** Does what may take sessions away, and ends those. */
+  /** Runs work that may remove sessions, then ends the removed ones. */
   readonly leaving: <T>(work: () => Promise<T>) => Promise<T>
 }
 
-/**
- * The calls by which people are given access and lose it: in force, and closed to them, once the edit is on the disk.
- */
+/** The calls that grant and remove access. An edit takes effect, and ends open streams, once it is on the disk. */
 export const kernelMemberCalls = ({
   kept,
   now,

@@ -17,23 +17,23 @@ export interface Grant {
   readonly areas?: readonly string[]
 }
 
-/** The book after an edit, and the people who reach less than before. */
+/** The book after an edit, and the people whose access it reduced. */
 export interface Edited {
   readonly book: Book
   readonly shrunk: readonly string[]
 }
 
-/** Gives a person a role, the owner's too; refuses what would leave nobody or two of them as owner. */
+/** Gives a person a role, also that of the owner; keeps exactly one owner. */
 export const grant = (book: Book, email: string, given: Grant, by: string, now: number): Edited => {
   const owner = findOwner(book)
   const known = findPerson(book, email)
   if (known && known === owner)
-    refuse('unprocessable', 'the owner does not change their own role: hand ownership over to somebody else')
+    refuse('unprocessable', 'the owner cannot change their own role: hand ownership over to another person first')
   if (given.role === 'owner') return handOver(book, known, email, by, now)
   if (!known && email.endsWith(`@${LOCAL_DOMAIN}`)) {
     refuse(
       'unprocessable',
-      `nobody signs in with an e-mail at ${LOCAL_DOMAIN}: make an invitation, a grant without email`,
+      `e-mails at ${LOCAL_DOMAIN} cannot sign in with a provider: make an invitation by leaving email out`,
     )
   }
   const { areas: _, anew: __, ...kept } = known ?? { email }
@@ -49,14 +49,14 @@ export const grant = (book: Book, email: string, given: Grant, by: string, now: 
 
 const handOver = (book: Book, known: PersonRecord | undefined, email: string, by: string, now: number): Edited => {
   if (known?.subject === undefined)
-    return refuse('conflict', `${email} has never signed in here: ownership goes only to somebody who has`)
+    return refuse('conflict', `${email} has never signed in here: only a person who has signed in can become the owner`)
   const { areas: _, anew: __, ...person } = known
   const owner = findOwner(book)
   const made = replaced(book, known, { ...person, role: 'owner', grantedBy: by, grantedAt: now })
   return owner ? replaced(made.book, owner, { ...owner, role: 'maintainer', grantedBy: by, grantedAt: now }) : made
 }
 
-/** Limits people to areas, or lifts the limit: all of them, or nobody. */
+/** Limits people to areas or lifts the limit, all in one edit or none. */
 export const limit = (
   book: Book,
   people: readonly { readonly email: string; readonly areas?: readonly string[] }[],
@@ -76,12 +76,12 @@ const limitOne = (book: Book, email: string, areas: readonly string[] | undefine
   return replaced(book, known, { ...person, ...limited({ role: known.role, ...(areas && { areas }) }) })
 }
 
-/** Takes a person and their sessions away. */
+/** Removes a person and their sessions. */
 export const remove = (book: Book, email: string): Book => {
   const known =
     findPerson(book, email) ?? refuse('not-found', `expected somebody on the roster, found nobody called ${email}`)
   if (known.role === 'owner')
-    refuse('conflict', 'the owner does not leave: hand ownership over first, with POST /members and role owner')
+    refuse('conflict', 'the owner cannot be removed: hand ownership over first, with POST /members and role owner')
   const { [email]: gone, ...people } = book.people
   return {
     ...book,
@@ -90,7 +90,7 @@ export const remove = (book: Book, email: string): Book => {
   }
 }
 
-/** Makes an invitation; its code is in this answer only. */
+/** Makes an invitation; only this result contains its code. */
 export const invite = (
   book: Book,
   asked: Grant & { readonly note?: string; readonly expiresAt?: number },
@@ -99,7 +99,10 @@ export const invite = (
 ): { book: Book; code: string; made: InvitationRecord } => {
   const { role, note, expiresAt = now + INVITED } = asked
   if (role === 'owner')
-    return refuse('unprocessable', 'an invitation does not make an owner: give email, of somebody who has signed in')
+    return refuse(
+      'unprocessable',
+      'an invitation cannot grant role owner: send the email of a person who has signed in',
+    )
   if (expiresAt <= now || expiresAt > now + LONGEST) {
     const errors = [{ path: 'expiresAt', expected: 'a time within the next 30 days', value: String(expiresAt) }]
     refuse('invalid', `expiresAt: expected a time within the next 30 days, found ${expiresAt}`, { errors })
@@ -113,7 +116,7 @@ export const invite = (
   return { book: { ...book, invitations: Object.fromEntries([...open, made].map(one => [one.id, one])) }, code, made }
 }
 
-/** Takes an invitation back. */
+/** Withdraws an open invitation. */
 export const withdraw = (book: Book, id: string, now: number): Book => {
   const left = openInvitations(book, now)
   if (!left.some(one => one.id === id))
@@ -125,7 +128,7 @@ export const withdraw = (book: Book, id: string, now: number): Book => {
 export const openInvitations = ({ invitations }: Book, now: number): InvitationRecord[] =>
   Object.values(invitations).filter(({ expiresAt }) => expiresAt > now)
 
-/** The roster as it is shown: the owner first, then by e-mail; open invitations without their codes. */
+/** The roster for callers: the owner first, then by e-mail; open invitations without their codes. */
 export const shownRoster = (
   book: Book,
   seenAt: (email: string) => number | undefined,
@@ -146,7 +149,7 @@ export const shownRoster = (
 
 const listed = (areas: readonly string[] | undefined): { areas?: string[] } => (areas ? { areas: [...areas] } : {})
 
-/** A role with the areas it can be limited to, each once. */
+/** A role with its areas, without duplicates; roles from maintainer up have none. */
 const limited = ({ role, areas }: Grant): Grant => ({
   role,
   ...(areas && RANK[role] < RANK.maintainer && { areas: [...new Set(areas)] }),

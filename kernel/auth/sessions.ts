@@ -22,18 +22,18 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const OLD_SECRETS = 8
 const SOCKET_SESSIONS = 1024
-/** Of one person at a time: the one longest unused makes room. */
+/** Per person; the least recently used session is removed for a new one. */
 const PERSON_SESSIONS = 200
 const ENDED = 'the session ended meanwhile; sign in again'
 
-/** What a proof buys: from the last renewal, and at most from the proof. */
+/** How long a session lives: after its last renewal, and at most after the sign-in. */
 const LIFE = { renewed: 30 * DAY, proof: 180 * DAY }
 const SOCKET_LIFE = { renewed: 12 * HOUR, proof: 180 * DAY }
 
-/** Where a new session is asked from. */
+/** The device and address that open a session. */
 type From = Pick<SessionRecord, 'device' | 'address'>
 
-/** Every session: those in the book, and those of the login socket that live in memory only. */
+/** All sessions: those stored in the book, and those of the login socket, which exist in memory only. */
 export class Sessions {
   readonly #kept: Kept<Book>
   readonly #now: () => number
@@ -45,7 +45,7 @@ export class Sessions {
     this.#now = now
   }
 
-  /** The session a text proves and whose it is, if both are good. */
+  /** The session of a secret and its person, if both are valid. */
   check(text: string, address: string): { session: SessionRecord; person: PersonRecord } | undefined {
     const now = this.#now()
     const presented = readSecret('sbs', text)
@@ -58,7 +58,7 @@ export class Sessions {
     return person && { session, person }
   }
 
-  /** Opens a session for the person `decide` admits, in the write that uses up what they presented. */
+  /** Opens a session for the person that `decide` admits, in the same write that uses up their proof. */
   async open(
     from: From,
     decide: (book: Book) => Admitted,
@@ -78,17 +78,17 @@ export class Sessions {
     return made!
   }
 
-  /** Opens a session of the machine's user, which ends with the daemon; `dropped` made room for it. */
+  /** Opens a session of the machine's user, which ends with the daemon; `dropped` is the session removed for it. */
   openSocket(device: string): { session: OpenedSession; dropped?: string } {
     const person = this.#owner()
     const { record, token } = this.#make({ device }, { ...LOCAL, ...person }, 'socket')
     const dropped = this.#socket.size >= SOCKET_SESSIONS ? this.#longestUnused() : undefined
-    if (dropped) this.forget(dropped)
+    if (dropped) this.evict(dropped)
     this.#socket.set(record.id, record)
     return { session: opened(record, person, token, false), ...(dropped && { dropped }) }
   }
 
-  /** Gives a session a new secret and a later end; its old secret works some minutes more. */
+  /** Gives a session a new secret and a later expiry; the old secret stays valid for 10 minutes. */
   async renew({ id, via }: SessionRecord, address: string): Promise<OpenedSession> {
     const { text, hash } = newSecret('sbs', id)
     const ended = (): never => refuse('unauthenticated', ENDED)
@@ -105,23 +105,21 @@ export class Sessions {
     return opened(record, this.#personOf(record) ?? ended(), text, true)
   }
 
-  /** The active session of an id. */
+  /** The active session with this id. */
   get(id: string): SessionRecord | undefined {
     const { sessions } = this.#kept.value
     const found = this.#socket.get(id) ?? (Object.hasOwn(sessions, id) ? sessions[id] : undefined)
     return found && found.expiresAt > this.#now() ? found : undefined
   }
 
-  /** The active session of an id with its person. */
+  /** The active session with this id, and its person. */
   whose(id: string): { session: SessionRecord; person: PersonRecord } | undefined {
     const session = this.get(id)
     const person = session && this.#personOf(session)
     return person && { session, person }
   }
 
-  /**
-   * Ends the sessions that match and answers their ids, once that is durable; `lasting` would have outlived the daemon.
-   */
+  /** Ends the matching sessions and returns their ids once that is durable; `lasting` counts the stored ones. */
   async revoke(matches: (record: SessionRecord) => boolean): Promise<{ ended: string[]; lasting: number }> {
     const ended: string[] = []
     const active = (record: SessionRecord): boolean => record.expiresAt > this.#now() && matches(record)
@@ -138,11 +136,11 @@ export class Sessions {
     })
     const lasting = ended.length
     for (const record of this.#live().filter(active)) ended.push(record.id)
-    ended.forEach(id => this.forget(id))
+    ended.forEach(id => this.evict(id))
     return { ended, lasting }
   }
 
-  /** The active sessions as they are listed, the newest use first. */
+  /** The active sessions, most recently used first. */
   list(): AccessSession[] {
     const rows = [...this.#live(), ...Object.values(this.#current(this.#kept.value).sessions)].flatMap(
       (record): AccessSession[] => {
@@ -156,19 +154,19 @@ export class Sessions {
     return rows.sort((a, b) => b.lastSeenAt - a.lastSeenAt)
   }
 
-  /** Ids and ends of every session whose time is not over at a moment. */
+  /** Id and expiry of each session that expires after a moment. */
   endsAfter(moment: number): { id: string; expiresAt: number }[] {
     const all = [...this.#socket.values(), ...Object.values(this.#kept.value.sessions)]
     return all.filter(({ expiresAt }) => expiresAt > moment)
   }
 
-  /** Forgets what the daemon holds in memory of a session that is over. */
-  forget(id: string): void {
+  /** Deletes an ended session from memory. */
+  evict(id: string): void {
     this.#socket.delete(id)
-    this.#uses.forget(id)
+    this.#uses.delete(id)
   }
 
-  /** Saves what waits to be saved. */
+  /** Saves pending last uses. */
   flush(): Promise<void> {
     return this.#uses.flush()
   }
@@ -203,12 +201,15 @@ export class Sessions {
     return { ...record, hash, old, expiresAt, lastSeenAt: now, address }
   }
 
-  /** The sessions of the login socket, each under the e-mail its person has now. */
+  /** The sessions of the login socket, each with the owner's current e-mail. */
   #live(): SessionRecord[] {
     return [...this.#socket.values()].map(record => this.#used({ ...record, email: this.#owner().email }))
   }
 
-  /** The book with last uses filled in, without what is long over: what just ended is still to be told. */
+  /**
+   * The book with current last uses, without entries that expired long ago. Recently expired ones stay until they are
+   * reported.
+   */
   #current(book: Book): Book {
     const now = this.#now()
     const listed = Object.values(book.sessions).filter(({ expiresAt }) => expiresAt + MINUTE > now)

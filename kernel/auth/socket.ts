@@ -15,19 +15,20 @@ interface Environment {
   readonly [name: string]: string | undefined
 }
 
-/** What the login socket is opened with. */
+/** The options of the login socket. */
 export interface LoginSocketOptions {
   readonly path: string
-  /** The daemon's data folder, where its terminal servers work: they and their programs are refused. */
+  /** The daemon's data folder, where its terminal servers run: these and their programs are refused. */
   readonly data: string
-  /** The address a login link leads to. */
+  /** The address of login links. */
   readonly base: () => string
   readonly auth: Pick<Auth, 'mintLogin' | 'openLocal'>
   readonly log: Pick<Log, 'warn'>
 }
 
 /**
- * Where the login socket of a data folder lies: short, since the system cuts longer paths off, and in a folder of ours.
+ * The path of the login socket of a data folder: at most 100 bytes, which the system requires, in a folder of this
+ * user.
  */
 export const loginSocketPath = (data: string, env: Environment = process.env): string => {
   const name = join(`sandbox-${userInfo().uid}`, `${createHash('sha256').update(data).digest('hex').slice(0, 16)}.sock`)
@@ -38,11 +39,11 @@ export const loginSocketPath = (data: string, env: Environment = process.env): s
 }
 
 /**
- * Answers the operating-system user who runs the daemon: login codes, and sessions for the command line.
+ * Serves login codes and command-line sessions to the operating-system user who runs the daemon.
  *
- * Node does not tell which process is at the other end of a socket. So the greeting asks the peer to name itself after
- * a random text, and what `/proc` says of that process decides. Without `/proc`, as on macOS, only the modes of the
- * socket and its folder protect it.
+ * Node does not expose the process at the other end of a socket. So the greeting asks the peer to rename itself to a
+ * random text, and `/proc` shows which process did. Without `/proc`, as on macOS, only the modes of the socket and its
+ * folder protect it.
  */
 export const openLoginSocket = async ({ path, data, base, auth, log }: LoginSocketOptions): Promise<LineSocket> => {
   const shows = await showsProcesses()

@@ -8,38 +8,38 @@ const HELD = 2_000
 
 const ONCE = 30_000
 
-/** What a ticket is good for. */
+/** The person and the use of a ticket. */
 interface Held {
   readonly person: string
   readonly sessionId: string
-  /** Absent: whatever is a socket. */
+  /** Absent: any WebSocket. */
   readonly purpose?: string
-  /** Absent: any of that purpose. */
+  /** Absent: any name. */
   readonly name?: string
   readonly expiresAt: number
   readonly shown: boolean
 }
 
-/** A ticket as it is shown, and what for. */
+/** A presented ticket, and the use it is presented for. */
 export interface Shown {
   readonly ticket: string
   readonly purpose: string
   readonly name: string
 }
 
-/** Tickets: what stands for a person where no header can be sent. In memory only, as hashes. */
+/** Tickets identify a person where a client cannot send headers. Stored as hashes, in memory only. */
 export class Tickets {
   readonly #now: () => number
-  /** By hash, the oldest first. */
+  /** By hash, oldest first. */
   readonly #held = new Map<string, Held>()
-  /** How many ms a ticket for a purpose is good, any number of times; of those left out 30 s and once. */
+  /** The lifetime in ms of reusable tickets, by purpose; all others are valid once, for 30 s. */
   readonly #lasting = new Map<string, number>()
 
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** Makes tickets for a purpose good for so many ms, any number of times. */
+  /** Lets tickets of a purpose be used any number of times for the given ms. */
   lasts(purpose: string, ms: number): void {
     this.#lasting.set(purpose, ms)
   }
@@ -49,7 +49,7 @@ export class Tickets {
     { kind, sessionId, email, actor }: Caller,
   ): { ticket: string; expiresAt: number } {
     if (kind !== 'session' || sessionId === undefined)
-      return refuse('forbidden', `a ticket stands for a signed-in person, found a caller of kind ${kind}`)
+      return refuse('forbidden', `only a signed-in person can get a ticket, found a caller of kind ${kind}`)
     const person = email ?? actor
     const now = this.#now()
     for (const [hash, { expiresAt }] of this.#held) if (expiresAt <= now) this.#held.delete(hash)
@@ -57,7 +57,7 @@ export class Tickets {
     if (own.filter(([, { shown }]) => !shown).length >= UNREDEEMED) {
       refuse(
         'too-many',
-        `expected at most ${UNREDEEMED} tickets of one person that were not used; use one, or ask again in 30 s`,
+        `expected at most ${UNREDEEMED} unused tickets for one person; use one, or ask again in 30 s`,
         { retryAfter: 30 },
       )
     }
@@ -75,7 +75,7 @@ export class Tickets {
     return { ticket, expiresAt }
   }
 
-  /** The session a ticket stands for here, if it is good here, and whether it was shown for the first time. */
+  /** The session of a ticket if it is valid for this use, and whether this is its first use. */
   redeem({ ticket, purpose, name }: Shown): { sessionId: string; first: boolean } | undefined {
     const hash = hashOf(ticket)
     const held = this.#held.get(hash)
@@ -87,7 +87,7 @@ export class Tickets {
     return { sessionId: held.sessionId, first: !held.shown }
   }
 
-  /** Drops the tickets of a session that is over, or of a person who reaches less than before. */
+  /** Deletes the tickets of an ended session, or of a person whose access was reduced. */
   end({ sessionId, email }: { sessionId?: string; email?: string }): void {
     for (const [hash, held] of this.#held)
       if (held.sessionId === sessionId || held.person === email) this.#held.delete(hash)

@@ -8,19 +8,19 @@ const DAY = 24 * 60 * 60_000
 const LISTED = 30 * DAY
 const ACTIVE = 100
 
-/** One control token as kept: never its secret. */
+/** One stored control token, without its secret. */
 export interface TokenRecord extends TokenRow {
   readonly hash: string
 }
 
-/** What a new token is made from. */
+/** The fields of a new token. */
 export interface Minted extends Pick<TokenRow, 'label' | 'scope' | 'expiresAt' | 'createdBy'> {}
 
 interface Kind {
   readonly tokens: { readonly [id: string]: TokenRecord }
 }
 
-/** Every control token. */
+/** All control tokens. */
 export class Tokens {
   readonly #kept: Kept<Kind>
   readonly #now: () => number
@@ -35,7 +35,7 @@ export class Tokens {
     return new Tokens(await Kept.open<Kind>(files, 'tokens', { tokens: {} }), now)
   }
 
-  /** The token a text proves, if it is active. */
+  /** The token of a secret, if it is active. */
   check(text: string, address: string): TokenRecord | undefined {
     const now = this.#now()
     const presented = readSecret('sbc', text)
@@ -46,7 +46,7 @@ export class Tokens {
     return found
   }
 
-  /** Mints a token; its text is in this answer only. */
+  /** Mints a token; only this result contains its secret. */
   async mint({ label, scope, expiresAt, createdBy }: Minted): Promise<{ id: string; token: string }> {
     const { id, text, hash } = newSecret('sbc')
     await this.#kept.change(kind => {
@@ -66,14 +66,14 @@ export class Tokens {
     return { id, token: text }
   }
 
-  /** Every token not revoked, newest first, expired ones for 30 days. */
+  /** All tokens that were not revoked, newest first; expired ones for 30 days. */
   list(): TokenRow[] {
     return Object.values(this.#current(this.#kept.value).tokens)
       .reverse()
       .map(({ hash, ...row }) => row)
   }
 
-  /** Makes a token unusable, once that is durable. */
+  /** Revokes a token; resolves once that is durable. */
   async revoke(id: string): Promise<void> {
     await this.#kept.change(kind => {
       const current = this.#current(kind)
@@ -83,10 +83,10 @@ export class Tokens {
       const { [id]: gone, ...tokens } = current.tokens
       return { tokens }
     })
-    this.#uses.forget(id)
+    this.#uses.delete(id)
   }
 
-  /** Ids and ends of every token whose time is not over at a moment. */
+  /** Id and expiry of each token that expires after a moment. */
   endsAfter(moment: number): { id: string; expiresAt: number }[] {
     const { tokens } = this.#kept.value
     return Object.values(tokens).flatMap(({ id, expiresAt }) =>
@@ -94,12 +94,12 @@ export class Tokens {
     )
   }
 
-  /** Saves what waits to be saved. */
+  /** Saves pending last uses. */
   flush(): Promise<void> {
     return this.#uses.flush()
   }
 
-  /** The kind with last uses filled in, without tokens long expired. */
+  /** The document with current last uses, without tokens that expired more than 30 days ago. */
   #current({ tokens }: Kind): Kind {
     const now = this.#now()
     const listed = Object.values(tokens).filter(({ expiresAt }) => expiresAt === undefined || expiresAt + LISTED > now)

@@ -10,11 +10,11 @@ import type { RequestContext, RequestStep } from './request.js'
 
 export interface AdmissionDeps {
   readonly auth: Auth
-  /** Keeps each connection on which a valid credential was shown. */
+  /** Keeps connections on which a valid credential was sent. */
   readonly connections: Pick<Connections, 'keep'>
 }
 
-/** Admits callers by credential or ticket, as the route's access says, and counts the call while it runs. */
+/** Admits the caller by credential or ticket, as the route's access requires, and counts the call while it runs. */
 export const admitCaller =
   (deps: AdmissionDeps, access: CallAccess): RequestStep =>
   async (ctx, next) => {
@@ -26,7 +26,7 @@ export const admitCaller =
     }
   }
 
-/** Who is let in, and what to call when the call is over or its stream has begun. */
+/** The admitted caller, and `leave`: call it when the call has ended or its stream has begun. */
 export const admitted = (
   deps: AdmissionDeps,
   ctx: RequestContext,
@@ -67,7 +67,7 @@ const ticketed = ({ auth, connections }: AdmissionDeps, ctx: RequestContext, id:
   return { caller: admit(caller, { id, role: wanted.role, tokens: [] }), leave: () => {} }
 }
 
-/** What a caller's limits are counted by. */
+/** The key of a caller's rate limits. */
 const credentialOf = ({ sessionId, tokenId, actor }: Caller): string => sessionId ?? tokenId ?? actor
 
 const STRANGER: Caller = { kind: 'session', actor: 'stranger', role: 'viewer' }

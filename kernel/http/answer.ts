@@ -13,7 +13,7 @@ export interface AnswerDeps {
   readonly streams: OpenStreams
 }
 
-/** Makes the call and sends what it gives: a value, bytes or a stream. */
+/** Makes the call and sends its result: a value, bytes or a stream. */
 export const sendAnswer =
   ({ kernel, streams }: AnswerDeps, call: string, etag: boolean): RequestStep =>
   async ctx => {
@@ -43,7 +43,7 @@ export const sendAnswer =
     }
   }
 
-/** What a handler may know of the request behind its call. */
+/** The facts of the HTTP request that a handler may use. */
 export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts }: Arrival = ctx.state.arrival
   const { 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers

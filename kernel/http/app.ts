@@ -20,11 +20,11 @@ import { Upgrades } from './sockets.js'
 export interface AppOptions extends AdmissionDeps, AnswerDeps {
   readonly log: Logger
   readonly http: NonNullable<Deployment['http']>
-  /** Where files of forms lie until their call is answered. */
+  /** The folder of uploaded files, which are deleted when their call is answered. */
   readonly uploads: string
 }
 
-/** The HTTP face of the call table: one Koa application, in which each request takes the same steps in this order. */
+/** Serves the call table over HTTP: one Koa application, in which every request takes the same steps in this order. */
 export class App {
   readonly koa = new Koa<RequestState>()
   readonly upgrades = new Upgrades()
@@ -40,7 +40,7 @@ export class App {
     this.koa.use(this.#routes.step)
   }
 
-  /** Serves every route of a group. */
+  /** Adds every route of a group. */
   add(group: Pick<Group, 'manifest' | 'contract'>): void {
     const { name, routes } = group.manifest
     const contract = readContract(group)
@@ -61,7 +61,7 @@ export class App {
     }
   }
 
-  /** Serves one of the kernel's own routes, which ask for no credential. */
+  /** Adds a route of the kernel itself, which needs no credential. */
   own(path: string, answer: (arrival: Arrival) => Promise<Bytes | object> | Bytes | object): void {
     const step: RequestStep = async ctx => {
       const { arrival, reply } = ctx.state
@@ -71,7 +71,7 @@ export class App {
     this.#routes.add('GET', path, [step])
   }
 
-  /** Waits until the boot steps are done, and refuses where one of the group failed. */
+  /** Waits until the boot steps are done; refuses if one of this group's steps failed. */
   #gate(group: string): RequestStep {
     const { boot } = this.#options.kernel
     return async (_ctx, next) => {
@@ -81,7 +81,7 @@ export class App {
   }
 }
 
-/** Reads the contract of the group that serves the route, which does not start the group. */
+/** Loads the contract of the group that serves the route, without starting the group. */
 const readContract = (group: Pick<Group, 'contract'>): RequestStep => {
   let contract: Contract | undefined
   return async (ctx, next) => {

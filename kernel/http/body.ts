@@ -16,7 +16,7 @@ const readJson = async (req: IncomingMessage, limit: number, forms: readonly Bod
   return 'bytes' in given ? refuse('invalid', 'bytes: expected it as a body of its own, found it in JSON') : given
 }
 
-/** Reads the query, the JSON body or the form into the types of the call; files of a form last until the answer. */
+/** Reads the query, JSON body or form into the call's input; deletes the files of a form after the answer. */
 export const readInput =
   (call: string, { body = JSON_LIMIT, forms = [] }: CallAccess, uploads: string): RequestStep =>
   async (ctx, next) => {
@@ -31,6 +31,6 @@ export const readInput =
       ctx.state.input = { ...given, ...ctx.params }
       await next()
     } finally {
-      await form?.forget()
+      await form?.removeFiles()
     }
   }

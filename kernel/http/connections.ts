@@ -1,18 +1,18 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** More than the system queues at the port, so that a new connection is never the oldest at once. */
+/** Larger than the port's accept queue, so that a new connection is never the oldest. */
 const UNKNOWN = 2_048
 const UNKNOWN_PER_ADDRESS = 256
 const KNOWN_PER_CREDENTIAL = 128
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/
 
 /**
- * Bounds the connections on which no valid credential was shown: 2,048, and 256 from one far address. A new one is
- * always accepted and the oldest is closed, busy or not: anybody can pretend to be busy, nobody to be younger.
+ * Limits the connections without a valid credential: 2,048 in all, 256 from each address that is not loopback. Accepts
+ * every new connection and closes the oldest, busy or not, since a client can fake being busy but not being new.
  *
- * A connection is kept once a request on it had a valid credential: 128 for each credential. Further ones, and those
- * of a credential that has ended, count as if none was shown.
+ * A connection with a valid credential does not count, up to 128 for each credential. Further ones, and those of an
+ * expired or revoked credential, count as connections without one.
  */
 export class Connections {
   readonly #unknown = new Set<Socket>()
@@ -20,7 +20,7 @@ export class Connections {
   readonly #known = new Map<string, Set<Socket>>()
   readonly #credentials = new WeakMap<Socket, string>()
 
-  /** Counts every connection of a server. */
+  /** Tracks every connection of a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       const address = socket.remoteAddress ?? ''
@@ -29,7 +29,7 @@ export class Connections {
     })
   }
 
-  /** Keeps the connection of a request whose credential is valid. */
+  /** Excludes the connection of a request with a valid credential from the limits. */
   keep(socket: Socket, credential: string): void {
     if (this.#credentials.get(socket) === credential || socket.destroyed) return
     const kept = this.#known.get(credential)?.size ?? 0
@@ -39,7 +39,7 @@ export class Connections {
     this.#credentials.set(socket, credential)
   }
 
-  /** Keeps no connection of a credential any longer. */
+  /** Applies the limits again to the connections of a credential that has ended. */
   end(credential: string): void {
     for (const socket of this.#known.get(credential) ?? []) {
       this.#leave(socket, '')
@@ -64,7 +64,7 @@ export class Connections {
   }
 }
 
-/** Its place is free before the connection has closed. */
+/** Deletes the socket at once: its close event comes later, and the place is needed now. */
 const destroyFirst = (sockets: Set<Socket>): void => {
   const [first] = sockets
   if (!first) return

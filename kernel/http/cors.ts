@@ -11,8 +11,7 @@ const SHARED = {
 }
 
 /**
- * Judges host and origin, refuses foreign ones, and answers what a browser asks before a request of another origin
- * (Fetch standard, CORS protocol).
+ * Checks host and origin, refuses foreign ones, and answers CORS preflight requests (Fetch standard, CORS protocol).
  */
 export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep => {
   const arrive = createArrival(http)
@@ -22,7 +21,7 @@ export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep 
     if (!arrival.ownHost && ctx.path !== '/health') {
       refuse(
         'forbidden',
-        `this sandbox is not known as ${ctx.req.headers.host}: add the name to http.hosts, or use a loopback address`,
+        `${ctx.req.headers.host} is not a name of this sandbox: add it to http.hosts, or use a loopback address`,
       )
     }
     if (arrival.foreign) refuse('forbidden', arrival.foreign)
@@ -31,7 +30,7 @@ export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep 
   }
 }
 
-/** The answer to `OPTIONS`, the same for every path. */
+/** Answers `OPTIONS`, the same for every path. */
 const preflight = (ctx: RequestContext): void => {
   const { arrival, reply } = ctx.state
   if (arrival.origin) {

@@ -24,11 +24,11 @@ export interface DescribedGroup {
   readonly contract: Contract
 }
 
-/** The contracts of groups, which are read without starting them. */
+/** Loads the contracts of groups without starting them. */
 export const describedGroups = (groups: readonly Group[]): Promise<DescribedGroup[]> =>
   Promise.all(groups.map(async group => ({ manifest: group.manifest, contract: await group.contract() })))
 
-/** Answers what this daemon is; what costs time is worked out on the first question and kept. */
+/** Describes this daemon; computes the expensive parts on the first call and caches them. */
 export const describeDaemon = (
   root: string,
   identity: SandboxIdentity,

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** Waits until a slow reader has taken what was written, or nobody wants more. */
+/** Resolves when the stream drains, or when the signal is aborted. */
 export const drained = (out: Writable, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
     const go = () => {

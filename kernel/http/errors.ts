@@ -4,7 +4,7 @@ import { Lines } from './head-lines.js'
 import { sendRefusal, sendRetry } from './reply.js'
 import type { RequestContext, RequestStep } from './request.js'
 
-/** Begins the answer, and answers what a later step throws: a refusal as it is, all else as 500 and in the log. */
+/** Answers errors of later steps: a refusal with its own status, any other error with 500 and a log line. */
 export const answerErrors =
   (log: Logger): RequestStep =>
   async (ctx, next) => {
@@ -20,7 +20,7 @@ export const answerErrors =
 const fail = (log: Logger, ctx: RequestContext, error: unknown): void => {
   const { reply } = ctx.state
   const refusal = Refusal.from(error)
-  // Work that stopped because its client left is no failure.
+  // An abort because the client disconnected is not a failure.
   if (refusal.reason === 'failed' && !(ctx.res.closed && (error as Error).name === 'AbortError'))
     log.error({ err: refusal.cause ?? refusal, method: ctx.method, path: ctx.path }, 'a request failed')
   ctx.res.shouldKeepAlive &&= ctx.req.complete

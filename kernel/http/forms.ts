@@ -7,19 +7,19 @@ import { Refusal } from '../../sdk/refusal.js'
 import type { BodyForm } from '../manifest.js'
 import { named } from './input.js'
 
-/** A file that came in a form, on the disk until the call is answered. */
+/** An uploaded file, on the disk until the call is answered. */
 export interface ReceivedFile {
   readonly path: string
-  /** As the sender calls it: any text, never a path to write to. */
+  /** The client's name for the file: any text, never to be used as a path. */
   readonly name: string
   readonly type: string
   readonly bytes: number
 }
 
-/** A body that was no JSON, by its fields; `forget` removes the files it brought. */
+/** The fields of a body that is not JSON; `removeFiles` deletes its uploaded files. */
 export interface Form {
   readonly fields: ReadonlyMap<string, readonly unknown[]>
-  readonly forget: () => Promise<void>
+  readonly removeFiles: () => Promise<void>
 }
 
 const TYPES: { readonly [form in BodyForm]: string } = {
@@ -33,8 +33,8 @@ const FILES = 20
 const SILENCE = 30_000
 
 /**
- * Reads a body of a type that the call takes beside JSON: a text as the field `text`, a form as its fields; undefined:
- * it is of none of them.
+ * Reads a body of one of the types that the call takes besides JSON; undefined if the body has another type. A text
+ * becomes the field `text`.
  */
 export const readForm = async (
   ctx: KoaContext,
@@ -48,9 +48,9 @@ export const readForm = async (
   if (form === 'bytes') return readRaw(ctx, limit, await received(folder))
   const { koaBody, HttpMethodEnum } = await import('koa-body')
   const place = form === 'multipart' ? await received(folder) : undefined
-  const forget = async () => void (place && (await rm(place, { recursive: true, force: true })))
+  const removeFiles = async () => void (place && (await rm(place, { recursive: true, force: true })))
   const read = koaBody({
-    // A form is read as a text and then as a query is: its own parser would make objects of some names and drop others.
+    // Read as text and parsed like a query: the library's form parser turns some names into objects and drops others.
     json: false,
     urlencoded: false,
     text: form !== 'multipart',
@@ -72,9 +72,9 @@ export const readForm = async (
   ctx.req.setTimeout(SILENCE, () => ctx.req.destroy())
   try {
     await read(ctx, async () => {})
-    return { fields: fieldsOf(ctx, form), forget }
+    return { fields: fieldsOf(ctx, form), removeFiles }
   } catch (error) {
-    await forget()
+    await removeFiles()
     throw refusalOf(error, limit)
   } finally {
     ctx.req.setTimeout(0)
@@ -97,7 +97,7 @@ const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<F
     await pipeline(counted, createWriteStream(path, { mode: 0o600 }))
     const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
     const fields = named(new URLSearchParams(ctx.querystring))
-    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), forget }
+    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles }
   } catch (error) {
     await forget()
     ctx.req.resume()
@@ -121,7 +121,7 @@ const fieldsOf = ({ request }: KoaContext, form: BodyForm): Form['fields'] => {
   return new Map([...Object.entries(body).map(([field, value]) => [field, [value].flat()] as const), ...files])
 }
 
-/** What the parser of forms says of a file. */
+/** A file as the form parser describes it. */
 interface Parsed {
   readonly filepath: string
   readonly originalFilename: string | null
@@ -137,12 +137,9 @@ const fileOf = ({ filepath, originalFilename, mimetype, size }: Parsed): Receive
 })
 
 const tooLarge = (limit: number): Refusal =>
-  new Refusal('too-large', `the body is larger than the ${limit} bytes this call takes`)
+  new Refusal('too-large', `the body is larger than the limit of ${limit} bytes`)
 
-/**
- * The readers name what is wrong by a status: too large, a coding they do not know, or a body that does not hold what
- * its type says.
- */
+/** Maps the parser's error status to a refusal: 413 too large, 415 unsupported encoding, other 4xx an invalid body. */
 const refusalOf = (error: unknown, limit: number): unknown => {
   const { status, httpCode = status, message } = error as { status?: number; httpCode?: number; message: string }
   if (error instanceof Refusal || httpCode === undefined || httpCode >= 500) return error

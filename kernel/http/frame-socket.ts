@@ -3,14 +3,14 @@ import type { Inbox } from '../../sdk/node/concurrency/inbox.js'
 import { parseObject } from '../../sdk/node/files/json.js'
 
 const SILENCE = 90_000
-/** How long a client may take to say goodbye too. */
+/** How long the client may take to answer the close frame, in ms. */
 const GOODBYE = 500
 
 const DONE = 1000
 const LEAVING = 1001
 const NO_ACCESS = 1008
 const FAILED = 1011
-/** A frame does not fit (the codes of a close: RFC 6455, section 7.4.1). */
+/** Close code for an invalid frame (close codes: RFC 6455, section 7.4.1). */
 export const UNFIT = 1007
 const CODE: { readonly [reason in Reason]?: number } = {
   invalid: UNFIT,
@@ -18,7 +18,7 @@ const CODE: { readonly [reason in Reason]?: number } = {
   forbidden: NO_ACCESS,
 }
 
-/** An open WebSocket, as far as it is used here. */
+/** The part of a WebSocket that is used here. */
 interface Wire {
   readonly readyState: number
   readonly OPEN: number
@@ -31,18 +31,18 @@ interface Wire {
   terminate(): void
 }
 
-/** What a socket is served with. */
+/** The dependencies of an open socket. */
 export interface FrameSocketDeps {
-  /** Aborted when the socket is over; with a refusal as its reason when that is the end of the client's access. */
+  /** Aborted when the socket ends; the reason is a refusal when the client lost its access. */
   readonly ended: AbortController
-  /** The frame as its call declares it, or the refusal that says what does not fit. */
+  /** Validates a frame against the call's contract; refuses an invalid one. */
   readonly fits: (frame: object) => unknown
   readonly failed: (error: unknown) => void
-  /** Milliseconds without a word of the client after which it is taken for gone. */
+  /** Milliseconds without a frame from the client after which the socket is closed; default: 90,000. */
   readonly silence?: number
 }
 
-/** One open WebSocket whose texts are JSON frames. */
+/** An open WebSocket that exchanges JSON frames as text messages. */
 export class FrameSocket {
   readonly #ws: Wire
   readonly #deps: FrameSocketDeps
@@ -51,16 +51,19 @@ export class FrameSocket {
     const { ended, silence = SILENCE } = deps
     this.#ws = ws
     this.#deps = deps
-    const silent = setTimeout(() => this.#close(LEAVING, `nothing was heard for ${silence / 1000} s`), silence).unref()
-    const heard = () => void silent.refresh()
+    const silent = setTimeout(
+      () => this.#close(LEAVING, `the client sent nothing for ${silence / 1000} s`),
+      silence,
+    ).unref()
+    const refresh = () => void silent.refresh()
     const leave = () =>
       ended.signal.reason instanceof Refusal
         ? this.#refuse(ended.signal.reason)
         : this.#close(LEAVING, 'the sandbox is stopping')
-    for (const event of ['ping', 'pong'] as const) ws.on(event, heard)
+    for (const event of ['ping', 'pong'] as const) ws.on(event, refresh)
     ws.on('error', () => this.#cut())
     ws.on('message', (data, binary) => {
-      heard()
+      refresh()
       if (ws.readyState !== ws.OPEN) return
       try {
         inbox.put(deps.fits(frameIn(data, binary)))
@@ -86,7 +89,9 @@ export class FrameSocket {
     this.#ws.resume()
   }
 
-  /** Sends each frame when the one before it has left: a client that does not read pauses the producer. */
+  /**
+   * Sends each frame after the previous one was written out, so that a client that does not read pauses the producer.
+   */
   async send(frames: AsyncIterable<unknown>): Promise<void> {
     try {
       for await (const frame of frames) {
@@ -117,11 +122,9 @@ export class FrameSocket {
 }
 
 const frameIn = (data: unknown, binary: boolean): object =>
-  binary
-    ? refuse('invalid', 'expected a frame of text that holds JSON, found one of bytes')
-    : parseObject(data as Buffer)
+  binary ? refuse('invalid', 'expected a text frame with JSON, found a binary frame') : parseObject(data as Buffer)
 
-/** A reason has room for 123 bytes (RFC 6455, section 5.5). */
+/** A close reason has at most 123 bytes (RFC 6455, section 5.5). */
 const short = (text: string): string => {
   const bytes = Buffer.from(text)
   return bytes.length <= 123 ? text : bytes.toString('utf8', 0, 119).replace(/\uFFFD+$/, '') + '…'

@@ -1,6 +1,6 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 
-/** What every answer says: it is nobody's to frame, guess at, keep, or embed. */
+/** Headers of every answer: it may not be framed, type-sniffed, cached or embedded by other origins. */
 const GENERAL = Object.entries({
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -10,14 +10,11 @@ const GENERAL = Object.entries({
   vary: 'Origin',
 }).flat()
 
-/**
- * The header lines of one answer, written with its first bytes: setting them one by one on the response costs several
- * times that.
- */
+/** The header lines of one answer, written at once: setting each one on the response is several times slower. */
 export class Lines {
   readonly #lines = [...GENERAL]
 
-  /** Says something, in place of what was said under that name. */
+  /** Sets a header, replacing its value. */
   set(name: string, value: string | number): this {
     const at = this.#lines.indexOf(name)
     if (at < 0) this.#lines.push(name, String(value))
@@ -40,7 +37,7 @@ export class Lines {
   }
 }
 
-/** The head of a JSON answer on a connection that no request came on, and that ends with it. */
+/** The head of a JSON answer that is written to a socket without a response object; the connection closes after it. */
 export const headOf = (status: number, bytes: number): string =>
   new Lines()
     .setAll({ 'content-type': 'application/json; charset=utf-8', 'content-length': bytes, connection: 'close' })

@@ -5,20 +5,20 @@ import { Refusal, refuse, type Reason } from '../../sdk/refusal.js'
 
 const SILENCE = 30_000
 
-/** The JSON object a body holds: at most `limit` bytes, 64 levels deep; no body is `{}`. */
+/** Reads a JSON object of at most `limit` bytes and 64 levels; an empty body is `{}`. */
 export const readJsonBody = async (req: IncomingMessage, limit: number): Promise<object> => {
   const bytes = await readBytes(req, limit)
   if (bytes.length === 0) return {}
   const coding = req.headers['content-encoding'] ?? 'identity'
   if (coding.toLowerCase() !== 'identity')
-    refuse('unsupported', `expected a body as it is, found content-encoding ${coding.slice(0, 40)}`)
+    refuse('unsupported', `expected a body without content-encoding, found ${coding.slice(0, 40)}`)
   const type = (req.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
   if (type !== 'application/json')
     refuse('unsupported', `expected a body of type application/json, found ${type.slice(0, 80) || 'none'}`)
   return parseObject(bytes)
 }
 
-/** All bytes of a body, refused as soon as they are more than `limit` or stay away for 30 s. */
+/** Reads all bytes of a body; refuses more than `limit` bytes, and closes the connection after 30 s without any. */
 export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const silent = setTimeout(() => req.destroy(), SILENCE)
@@ -27,7 +27,7 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
       req.removeAllListeners('data').resume()
       reject(new Refusal(reason, message))
     }
-    const tooLarge = () => fail('too-large', `the body is larger than the ${limit} bytes this call takes`)
+    const tooLarge = () => fail('too-large', `the body is larger than the limit of ${limit} bytes`)
     if (Number(req.headers['content-length']) > limit) return tooLarge()
     const parts: Buffer[] = []
     let size = 0
@@ -42,14 +42,14 @@ export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> 
       resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
     })
     for (const event of ['error', 'close'])
-      req.once(event, () => req.complete || fail('invalid', 'the body ended before it was whole'))
+      req.once(event, () => req.complete || fail('invalid', 'the body ended before it was complete'))
   })
 
-/** The query of a request in the types its call declares; a key given twice is refused unless it is a list. */
+/** Reads a query into the types that the call declares; refuses a repeated key unless it is declared as a list. */
 export const readQuery = (query: string, call: string, schema: ContractSchema): { [key: string]: unknown } =>
   readFields(named(new URLSearchParams(query)), 'query', call, schema)
 
-/** Every name of a query or a form with all that is given under it. */
+/** Every name of a query or form with all its values. */
 export const named = (given: URLSearchParams): Map<string, string[]> =>
   new Map([...given.keys()].map(key => [key, given.getAll(key)]))
 
@@ -80,7 +80,7 @@ const resolved = (shape: Shape | undefined, { components }: ContractSchema): Sha
 
 const BOOLEANS: { readonly [text: string]: boolean } = { true: true, false: false, 1: true, 0: false }
 
-/** What does not fit stays text, for the validator to name. */
+/** Leaves text that does not match the type as it is; the validator reports it. */
 const readText = (shape: Shape | undefined, text: unknown): unknown => {
   if (typeof text !== 'string') return text
   if (shape?.type === 'boolean') return BOOLEANS[text] ?? text

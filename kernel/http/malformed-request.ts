@@ -1,17 +1,17 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** What the reader of requests says is wrong, with the status and the sentence for it. */
+/** Parser error codes of Node, with the status and message to answer. */
 const KNOWN: { readonly [code: string]: readonly [status: number, message: string] } = {
-  HPE_HEADER_OVERFLOW: [431, 'expected at most 16384 bytes of address and headers, found more'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'expected a body whose chunks have short extensions, found longer ones'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'expected the whole head of a request within 10 s, found a part of it'],
+  HPE_HEADER_OVERFLOW: [431, 'expected at most 16384 bytes of request line and headers, found more'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'expected chunk extensions of at most 16384 bytes, found more'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'expected all request headers within 10 s'],
 }
 
 /**
  * Gives malformed requests a JSON error body; by default Node answers them with a status alone, or not at all.
  *
- * @param head The head of an answer with a JSON body of so many bytes.
+ * @param head Returns the head of a JSON answer with this status and content length.
  */
 export const answerMalformedRequest = (server: Server, head: (status: number, bytes: number) => string): void => {
   const last = (socket: Duplex, status: number, message: string): void => {
@@ -25,11 +25,11 @@ export const answerMalformedRequest = (server: Server, head: (status: number, by
     if (!socket.writable || error.code === 'ECONNRESET' || (begun?.headersSent && !begun.writableEnded))
       return void socket.destroy()
     if (begun?.headersSent && !begun.shouldKeepAlive) return void socket.end()
-    // What was whole is carried out, so its answer is the last one here.
+    // The complete request before the malformed one is served; its answer closes the connection.
     if (begun && !begun.headersSent && begun.req.complete) return void (begun.shouldKeepAlive = false)
     const [status, message] = KNOWN[error.code ?? ''] ?? [
       400,
-      `expected a request of HTTP/1.1, found what cannot be read as one: ${error.reason ?? error.code}`,
+      `expected a valid HTTP/1.1 request: ${error.reason ?? error.code}`,
     ]
     last(socket, status, message)
   })
@@ -37,7 +37,7 @@ export const answerMalformedRequest = (server: Server, head: (status: number, by
     last(
       socket.on('error', () => {}),
       405,
-      'this sandbox is no proxy: expected a call of its own, found the method CONNECT',
+      'this sandbox is not a proxy and does not take the method CONNECT',
     ),
   )
 }

@@ -1,4 +1,4 @@
-/** The same promise for everybody who asks, made when somebody first does. */
+/** Runs `make` on the first call and returns the same promise on every call. */
 export const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined
   return () => (made ??= make())

@@ -5,22 +5,22 @@ import type { Deployment } from '../config.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
 
-/** Where a request comes from and where it was sent, judged before anything else is done with it. */
+/** Where a request comes from and which host it names; checked before anything else. */
 export interface Arrival extends HttpFacts {
-  /** The headers that decide, each of them given once. */
+  /** The headers that decide access; each occurs at most once. */
   readonly head: CredentialHead
-  /** The `Host` named is one of the sandbox's own. */
+  /** Whether `Host` is a name of this sandbox. */
   readonly ownHost: boolean
-  /** The origin that may read the answer; absent: none was sent, or it is not allowed. */
+  /** The origin that may read the answer; absent if the request has none or it is not allowed. */
   readonly origin?: string
-  /** Why the request may not be served, when its origin is foreign. */
+  /** Why a request of a foreign origin is refused. */
   readonly foreign?: string
 }
 
 const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?$/i
 const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
-/** Judges Host, Origin and transport by the deployment's lists (DNS rebinding, cross-site requests). */
+/** Checks Host, Origin and transport against the deployment's lists, against DNS rebinding and cross-site requests. */
 export const createArrival = (http: NonNullable<Deployment['http']>): ((req: IncomingMessage) => Arrival) => {
   const hosts = new Set((http.hosts ?? []).map(host => host.toLowerCase()))
   const patterns = (http.origins ?? []).map(originPattern)
@@ -62,7 +62,7 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
   }
 }
 
-/** Refuses a credential that would travel readable through a network. */
+/** Refuses a credential sent over plain HTTP from another machine. */
 export const refusePlain = ({ plain }: Arrival): void => {
   if (plain)
     refuse(
@@ -73,7 +73,7 @@ export const refusePlain = ({ plain }: Arrival): void => {
 }
 
 const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {
-  // A browser lets any page read what a socket says, whatever headers the answer has.
+  // Browsers do not apply CORS to WebSockets: any page could read the frames.
   const reading = ['GET', 'HEAD', 'OPTIONS'].includes(req.method ?? '') && req.headers.upgrade === undefined
   if (origin !== undefined && !allowed && (origin === 'null' || !reading) && !(reading && origin !== 'null')) {
     return {

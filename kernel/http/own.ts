@@ -12,18 +12,20 @@ interface Page {
   readonly html: string
   readonly css: string
   readonly js: string
-  /** What a browser lets it load. */
+  /** Its Content-Security-Policy. */
   readonly policy: string
 }
 
-/** The builders of the document and of the pages: read when somebody first asks, since few do. */
+/**
+ * The modules that build the document and the pages; loaded on the first request, since most daemons never need them.
+ */
 interface Publishers {
   readonly document: { openapi(groups: readonly DescribedGroup[]): object }
   readonly reference: { referencePage(document: object): Page }
 }
 
 /**
- * Serves what the kernel answers itself, to anybody: the health of the daemon, its document, and a page to read it on.
+ * Adds the kernel's own routes, which need no credential: health, the document and its reference page.
  */
 export const serveOwn = (
   app: App,

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { RequestStep } from './request.js'
 
 /**
- * Serves the requests of one connection one after the other (HTTP pipelining, RFC 9112, section 9.3.2): each when the
- * answer before it was taken, so that a client which sends many and reads none does not have their answers buffered.
+ * Serves the requests of one connection in order (HTTP pipelining, RFC 9112, section 9.3.2), each after the previous
+ * answer was sent: a client that pipelines without reading would make the server buffer every answer.
  */
 export const serveInTurn = (): RequestStep => {
   const last = new WeakMap<Socket, { res: ServerResponse; waits?: Promise<void> }>()
@@ -20,14 +20,14 @@ export const serveInTurn = (): RequestStep => {
   }
 }
 
-/** Resolves when an answer was taken or its connection is gone, of which a waiting response gets no event. */
+/** Resolves when an answer was sent or its connection closed; a queued response emits no event for the latter. */
 const taken = (res: ServerResponse, socket: Socket): Promise<void> | void => {
   if (res.closed || socket.destroyed) return
   return new Promise(resolve => {
-    const over = (): void => {
-      for (const one of [res, socket]) one.off('close', over)
+    const finish = (): void => {
+      for (const one of [res, socket]) one.off('close', finish)
       resolve()
     }
-    for (const one of [res, socket]) one.on('close', over)
+    for (const one of [res, socket]) one.on('close', finish)
   })
 }

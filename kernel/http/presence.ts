@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** Whether the client of a call is still there. Few calls ask, so what tells them is made for those. */
+/** Reports when the client of a call disconnects. Created on first use, since few calls need it. */
 export class PresenceBook {
   readonly #res: ServerResponse
   #ended: AbortController | undefined
@@ -9,13 +9,13 @@ export class PresenceBook {
     this.#res = res
   }
 
-  /** Aborted when the client has gone before its answer was whole. */
+  /** Aborted when the client disconnects before its answer is complete. */
   get ended(): AbortController {
     if (this.#ended) return this.#ended
     const ended = new AbortController()
-    const look = () => this.#res.writableFinished || ended.abort()
-    if (this.#res.closed) look()
-    else this.#res.once('close', look)
+    const check = () => this.#res.writableFinished || ended.abort()
+    if (this.#res.closed) check()
+    else this.#res.once('close', check)
     return (this.#ended = ended)
   }
 }

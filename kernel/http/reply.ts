@@ -10,11 +10,11 @@ import type { Sink } from '../streams/watcher.js'
 import type { Lines } from './head-lines.js'
 import type { KernelServices } from '../services.js'
 
-/** What any answer is written with. */
+/** What an answer is written with. */
 export interface HttpReply {
   readonly res: ServerResponse
   readonly lines: Lines
-  /** The head alone was asked for. */
+  /** Send only the headers: the request was `HEAD`. */
   readonly head: boolean
 }
 
@@ -22,7 +22,7 @@ export interface HttpReply {
 export interface StreamReply extends HttpReply {
   readonly kernel: Pick<KernelServices, 'journals' | 'live'>
   readonly signal: AbortSignal
-  /** The event that a client saw last. */
+  /** The last event that the client received. */
   readonly lastEventId?: string
 }
 
@@ -31,8 +31,7 @@ const HEAD_WAIT = 1_000
 const COMMENT = Buffer.from(': \n\n')
 
 /**
- * Writes a value as one JSON answer; with `etag` also its tag, and 304 where the asker holds it (RFC 9110, section
- * 13.1.2).
+ * Sends a value as JSON; with `etag` also its ETag, or 304 if the client has this version (RFC 9110, section 13.1.2).
  */
 export const sendValue = (reply: HttpReply, value: unknown, etag = false, ifNoneMatch?: string): void => {
   const { res, lines } = reply
@@ -46,7 +45,7 @@ export const sendValue = (reply: HttpReply, value: unknown, etag = false, ifNone
   sendJson(reply, 200, body)
 }
 
-/** One string, so that head and body leave in one write. */
+/** Passes the body as one string, so that head and body are sent in one write. */
 const sendJson = ({ res, lines, head }: HttpReply, status: number, body: string): void => {
   lines
     .set('content-type', 'application/json; charset=utf-8')
@@ -55,7 +54,7 @@ const sendJson = ({ res, lines, head }: HttpReply, status: number, body: string)
   res.end(head ? undefined : body)
 }
 
-/** Writes bytes with their type; a handler's own headers win over the general ones. */
+/** Sends bytes with their content type; the handler's headers override the general ones. */
 export const sendBytes = async (
   { res, lines, head }: HttpReply,
   value: GivenBytes,
@@ -72,13 +71,13 @@ export const sendBytes = async (
   }
   lines.write(res, status)
   if (head) return void res.end()
-  // A client that left needs no more of it.
+  // Ignored: the client disconnected.
   await pipeline(data, res).catch(error =>
     codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE' ? undefined : Promise.reject(error),
   )
 }
 
-/** Writes a refusal, or ends an answer that has begun. */
+/** Sends a refusal, or closes the connection of an answer that has begun. */
 export const sendRefusal = (reply: HttpReply, refusal: Refusal): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
@@ -88,8 +87,8 @@ export const sendRefusal = (reply: HttpReply, refusal: Refusal): void => {
 }
 
 /**
- * Refuses a stream to a browser's `EventSource`, which gives up at every status but 200 (HTML standard, section 9.2.2):
- * it connects again in time.
+ * Refuses a stream to a browser's `EventSource`, which stops reconnecting at any status but 200 (HTML standard, section
+ * 9.2.2): answers 200 with a `retry` time and an `error` event.
  */
 export const sendRetry = (reply: HttpReply, refusal: Refusal): void => {
   begin(reply)
@@ -97,11 +96,11 @@ export const sendRetry = (reply: HttpReply, refusal: Refusal): void => {
   end(reply.res, 'error', refusal.body)
 }
 
-/** Says that a path does not take this method. */
+/** Answers 405: the path does not take this method. */
 export const refuseMethod = (reply: HttpReply, message: string): void =>
   sendJson(reply, 405, JSON.stringify({ message, reason: 'invalid' }))
 
-/** Says that a path is a WebSocket and was asked for as something else (RFC 9110, section 15.5.22). */
+/** Answers 426: the path is a WebSocket and the request is not an upgrade (RFC 9110, section 15.5.22). */
 export const askUpgrade = (reply: HttpReply, message: string): void => {
   reply.lines.setAll({
     upgrade: 'websocket',
@@ -112,10 +111,10 @@ export const askUpgrade = (reply: HttpReply, message: string): void => {
 }
 
 /**
- * Writes events as they come, and then the journal or the sandbox's own events that they go on with.
+ * Sends events as they come; a stream may continue with a journal, or with the events of the sandbox.
  *
- * A stream refused before its first event is an ordinary refusal; one that is silent for a second gets its headers, so
- * that the client knows it is heard.
+ * A refusal before the first event is an ordinary error answer. A stream without an event for 1 s gets its headers, so
+ * that the client knows that it is connected.
  */
 export const sendStream = async (context: StreamReply, events: AsyncIterable<unknown, unknown>): Promise<void> => {
   const { res, signal } = context
@@ -151,8 +150,8 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
 }
 
 /**
- * The body goes in chunks (RFC 9112, section 7.1), so that a client tells a connection that was cut from a stream that
- * ended.
+ * Uses chunked encoding (RFC 9112, section 7.1), so that a client can distinguish a cut connection from a finished
+ * stream.
  */
 const begin = ({ res, lines }: Pick<HttpReply, 'res' | 'lines'>): void => {
   lines.setAll({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).write(res, 200)
@@ -165,7 +164,7 @@ const sendJournal = async ({ res, kernel, signal }: StreamReply, { journal, afte
   if (!signal.aborted) res.end()
 }
 
-/** A response whose bytes count as accepted when the system has taken them. */
+/** A sink over a response; bytes count as accepted once the operating system has taken them. */
 const sinkOf = (res: ServerResponse): Sink => ({
   write: (bytes, accepted) => void res.write(bytes, () => accepted()),
   end: (bytes, accepted) => void res.end(bytes, () => accepted()),

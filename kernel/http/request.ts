@@ -4,23 +4,23 @@ import type { Caller } from '../../sdk/types.js'
 import type { Arrival } from './origin.js'
 import type { HttpReply } from './reply.js'
 
-/** What a request has passed so far; each step of `kernel/http` reads what the steps before it set. */
+/** The state of a request; each step of `kernel/http` reads what earlier steps set. */
 export interface RequestState {
-  /** What the answer is written with. */
+  /** Writes the answer. */
   reply: HttpReply
-  /** Where the request comes from and where it was sent. */
+  /** Where the request comes from and which host it names. */
   arrival: Arrival
   /** The contract of the group that serves the route. */
   contract: Contract
-  /** Who was let in. */
+  /** The admitted caller. */
   caller: Caller
-  /** Ends the count of this call among those of its caller; a stream counts no longer once it has begun. */
+  /** Stops counting this call for its caller's limits; called for a stream once it has begun. */
   leave: () => void
   /** The body or the query, with the path parameters. */
   input: object
 }
 
-/** One step in the way of a request. */
+/** One middleware of the request path. */
 export type RequestStep = RouterMiddleware<RequestState>
 
 export type RequestContext = Parameters<RequestStep>[0]

@@ -5,11 +5,11 @@ import type { RequestContext, RequestState, RequestStep } from './request.js'
 
 const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** The one parameter that may hold a slash: a repository's path as one encoded segment. */
+/** The only parameter that may contain a slash: a repository's path as one encoded segment. */
 const SLASHED = 'repo'
 
 /**
- * Every route, found by its first path segment and then by that segment's own router.
+ * All routes, found by their first path segment and then by that segment's router.
  *
  * Matching is exact: case, slashes and escapes count (contract, rule 14).
  */
@@ -17,21 +17,21 @@ export class Routes {
   readonly #added = new Map<string, { method: string; path: string; steps: readonly RequestStep[] }[]>()
   readonly #routers = new Map<string, ReturnType<Router<RequestState>['routes']>>()
 
-  /** Adds a route; its first segment's router is made, and its patterns compiled, when a request first needs it. */
+  /** Adds a route; the router of its first segment is built on the first request that needs it. */
   add(method: string, path: string, steps: readonly RequestStep[]): void {
     const segment = segmentOf(path)
     this.#routers.delete(segment)
     this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path, steps }])
   }
 
-  /** Runs the steps of the route that a request names, or refuses it. */
+  /** Runs the steps of the request's route, or refuses the request. */
   readonly step: RequestStep = (ctx, next) => {
     const segment = segmentOf(checkedPath(ctx.req.url ?? ''))
     const router = this.#routers.get(segment) ?? this.#build(segment)
     return router ? router(ctx, next) : refuseUnknown(ctx)
   }
 
-  /** Literal segments before parameters, so that `/agents/search` is not taken for an id. */
+  /** Registers literal segments before parameters, so that `/agents/search` is not matched as an id. */
   #build(segment: string) {
     const rank = (path: string) => path.replace(/\{\w+\}/g, '\uffff')
     const added = this.#added.get(segment)?.toSorted((a, b) => (rank(a.path) < rank(b.path) ? -1 : 1))
@@ -46,7 +46,7 @@ export class Routes {
   }
 }
 
-/** Refuses what no route takes: the path as unknown, or the method where others are taken. */
+/** Answers 404 for an unknown path, or 405 with `allow` when the path takes other methods. */
 const refuseOther: RequestStep = async ctx => {
   const layers = (ctx.matched ?? []).filter(layer => !hasSlash(layer.params(ctx.path, layer.captures(ctx.path))))
   const methods = new Set(layers.flatMap(layer => layer.methods))
@@ -58,7 +58,7 @@ const refuseOther: RequestStep = async ctx => {
 const refuseUnknown = ({ method, path }: Pick<RequestContext, 'method' | 'path'>): never =>
   refuse('not-found', `nothing is served at ${method} ${path.slice(0, 200)}`)
 
-/** An escaped slash is part of a repository's path and of no other name. */
+/** Whether a parameter other than a repository's path contains a slash. */
 const hasSlash = (params: { readonly [name: string]: string }): boolean =>
   Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
 
@@ -66,7 +66,10 @@ const refuseSlashes: RequestStep = (ctx, next) => (hasSlash(ctx.params) ? refuse
 
 const segmentOf = (path: string): string => path.split('/', 2)[1]!
 
-/** The raw path of a target, refused where a segment is empty, broken, or decodes to what no name may be. */
+/**
+ * The raw path of a request target; refuses empty segments, broken escapes, and segments that decode to `.`, `..`, a
+ * backslash or a null byte.
+ */
 const checkedPath = (target: string): string => {
   const path = target.split('?', 1)[0]!
   const unknown = () => refuse('not-found', `nothing is served at ${path.slice(0, 200) || 'an empty target'}`)

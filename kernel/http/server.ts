@@ -7,7 +7,7 @@ import { headOf } from './head-lines.js'
 import { answerMalformedRequest } from './malformed-request.js'
 import { asksSocket } from './sockets.js'
 
-/** The server of the daemon: connections, malformed requests and upgrades, before anything of Koa. */
+/** Creates the daemon's server: connection limits, malformed requests and upgrades; Koa serves the rest. */
 export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections: Connections): Server => {
   const serve = app.koa.callback()
   const server = createServer(
@@ -15,8 +15,8 @@ export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections
     serve,
   )
   app.upgrades.listen(server, serve)
-  // Each line of a head counts, and who expects what no server knows is answered like anybody (RFC 9110, section
-  // 10.1.1).
+  // No limit on the number of headers, so that none is silently dropped; unknown `expect` values are ignored (RFC 9110,
+  // section 10.1.1).
   server.maxHeadersCount = 0
   server.on('checkExpectation', serve)
   connections.watch(server)
@@ -24,10 +24,10 @@ export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections
   return server
 }
 
-/** How long a head may take; Node looks at who is late only every 30 s unless told otherwise. */
+/** The time limit for request headers, checked each second; by default Node checks only every 30 s. */
 const HEADERS = { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
 
-/** Binds the address of the configuration; answers the daemon's own URL. */
+/** Listens at the configured address; resolves with the daemon's URL. */
 export const listen = (server: Server, { host, port }: Config): Promise<string> =>
   new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -16,20 +16,20 @@ export interface SocketRouteDeps extends AdmissionDeps, AnswerDeps {
   readonly log: Logger
 }
 
-/** A route as its manifest gives access to it. */
+/** A route with the access of its manifest. */
 export interface SocketRoute {
   readonly group: string
   readonly call: string
   readonly access: CallAccess
 }
 
-/** Serves a call that is a WebSocket, refuses HEAD of streams and bytes, and passes every other request on. */
+/** Serves calls that are WebSockets, refuses HEAD for streams and sockets, and passes every other request on. */
 export const serveSocket = (deps: SocketRouteDeps, route: SocketRoute): RequestStep => {
   let kind: ReturnType<typeof answerKind> | undefined
   return (ctx, next) => {
     kind ??= answerKind(ctx.state.contract.schema(), route.call)
     if (ctx.state.reply.head && kind !== 'value')
-      return Promise.resolve(refuseMethod(ctx.state.reply, `${ctx.path} is a ${kind}: HEAD has nothing to tell of it`))
+      return Promise.resolve(refuseMethod(ctx.state.reply, `${ctx.path} is a ${kind}: it does not take HEAD`))
     return kind === 'socket' ? serve(deps, route, ctx) : next()
   }
 }
@@ -42,8 +42,7 @@ const serve = async (
   const { kernel, streams, log } = deps
   const { contract, reply } = ctx.state
   const asked = deps.upgrades.of(ctx.req, ctx.res)
-  if (!asked)
-    return askUpgrade(reply, `${ctx.path} is a socket: expected a request to upgrade to a WebSocket, found a plain GET`)
+  if (!asked) return askUpgrade(reply, `${ctx.path} is a WebSocket: expected an upgrade request, found a plain GET`)
   const { caller, leave } = admitted(deps, ctx, access)
   const ended = new AbortController()
   const left = streams.hold(caller, ended)

@@ -9,26 +9,26 @@ import { headOf } from './head-lines.js'
 const LONGEST = 64 * 1024
 const KEY = /^[A-Za-z0-9+/]{22}==$/
 
-/** What a socket is served with. */
+/** The dependencies of a socket, with the call that answers it. */
 export interface SocketDeps extends FrameSocketDeps {
-  /** Gives the frames to send, for those the client sends; while it refuses there is no socket yet. */
+  /**
+   * Makes the call with the client's frames and returns the frames to send; runs before the upgrade, so that a refusal
+   * is an ordinary answer.
+   */
   readonly answer: (frames: AsyncIterable<unknown>) => Promise<AsyncIterable<unknown>>
 }
 
-/**
- * Only who asks for a WebSocket is given the connection: every other wish to change protocols may be ignored (RFC 9110,
- * section 7.8).
- */
+/** Upgrades only requests for a WebSocket; a server may ignore other upgrade requests (RFC 9110, section 7.8). */
 export const asksSocket: Pick<ServerOptions, 'shouldUpgradeCallback'> = {
   shouldUpgradeCallback: ({ method, headers }) => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket',
 }
 
-/** The connections on which a client asks for a WebSocket. */
+/** The connections with a request to upgrade to a WebSocket. */
 export class Upgrades {
   readonly #asked = new WeakMap<IncomingMessage, { socket: Socket; head: Buffer }>()
   #server: Promise<WebSocketServer> | undefined
 
-  /** Serves such a request as every other is; where the answer is no socket, the connection ends with it. */
+  /** Serves upgrade requests like other requests; closes the connection after an answer that is not an upgrade. */
   listen(server: Server, serve: (req: IncomingMessage, res: ServerResponse) => unknown): void {
     server.on('upgrade', (req, duplex, head) => {
       const socket = duplex as Socket
@@ -37,7 +37,7 @@ export class Upgrades {
       try {
         res.assignSocket(socket)
       } catch {
-        // The answer to a request before this one is not out yet.
+        // The answer to an earlier request on this connection is still being sent.
         return void socket.destroy()
       }
       res.shouldKeepAlive = false
@@ -47,13 +47,13 @@ export class Upgrades {
     })
   }
 
-  /** The socket a request asks for; undefined when it asks for none. */
+  /** The socket of an upgrade request; undefined for other requests. */
   of(req: IncomingMessage, res: ServerResponse): { serve(parts: SocketDeps): Promise<void> } | undefined {
     const asked = this.#asked.get(req)
     if (!asked) return undefined
     const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = req.headers
     if (!KEY.test(key) || version !== '13')
-      refuse('invalid', 'expected the handshake of a WebSocket of version 13 (RFC 6455), found another')
+      refuse('invalid', 'invalid sec-websocket-key or version (expected version 13, RFC 6455)')
     return {
       serve: async parts => {
         const gone = () => parts.ended.abort()
@@ -69,7 +69,7 @@ export class Upgrades {
         const server = await (this.#server ??= openServer())
         res.detachSocket(asked.socket)
         if (!asked.socket.destroyed) {
-          // Of a client that left meanwhile only the connection tells.
+          // If the client disconnected meanwhile, only the close event of the connection follows.
           await new Promise<void>(resolve => {
             asked.socket.once('close', resolve)
             server.handleUpgrade(req, asked.socket, asked.head, ws =>
@@ -83,10 +83,10 @@ export class Upgrades {
   }
 }
 
-/** Read when the first socket is asked for. */
+/** Loads `ws` and creates its server on the first upgrade. */
 const openServer = async (): Promise<WebSocketServer> => {
   const { WebSocket, WebSocketServer } = await import('ws')
-  /** A frame that is too long is one that does not fit, as the contract has it. */
+  /** The contract defines close code 1007, not 1009, for a frame that is too long. */
   class Strict extends WebSocket {
     override close(code?: number, reason?: string | Buffer): void {
       super.close(code === 1009 ? UNFIT : code, reason)
@@ -101,7 +101,7 @@ const openServer = async (): Promise<WebSocketServer> => {
   })
   return server.on('wsClientError', (error, socket) => {
     const body = JSON.stringify({
-      message: `expected the handshake of a WebSocket, found another: ${error.message}`,
+      message: `invalid WebSocket handshake: ${error.message}`,
       reason: 'invalid',
     })
     socket.end(headOf(400, Buffer.byteLength(body)) + body)

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Bytes } from '../../sdk/contract.js'
 
-/** The ETag of an answer's text (RFC 9110, section 8.8.3). */
+/** The ETag of a body (RFC 9110, section 8.8.3). */
 export const etagOf = (text: string): string =>
   `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
 
-/** Text as it is served with its ETag, which a cache asks about each time. */
+/** Text with its ETag; caches revalidate it on each request. */
 export const tagged = (type: string, data: string, headers: { readonly [name: string]: string } = {}): Bytes => ({
   'content-type': `${type}; charset=utf-8`,
   data,

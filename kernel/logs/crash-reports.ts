@@ -17,7 +17,7 @@ const MOST_FILES = 50
 const LAST_BYTES = 8 * 1024
 const LAST_LINES = 20
 
-/** What is known of a crash. */
+/** The content of one crash report. */
 interface Crash {
   readonly at: number
   readonly pid: number
@@ -31,7 +31,7 @@ interface Running {
   readonly at: number
 }
 
-/** Files that say why a daemon, or a part of its work, ended: one for each crash, in the folder `crash` of its logs. */
+/** Writes one file for each crash of the daemon or a part of its work, to the folder `crash` of its logs. */
 export class CrashReports {
   readonly #folder: string
   readonly #log: string
@@ -48,13 +48,13 @@ export class CrashReports {
     this.#native = join(logs, '.native')
   }
 
-  /** Marks that this process runs, and has whatever ends it by itself leave a word. */
+  /** Marks this process as running, and enables reports for fatal errors and aborts. */
   begin(): void {
     this.#attempt(() => {
       mkdirSync(this.#native, { recursive: true, mode: 0o700 })
       this.#before = read<Running>(this.#marker)
       writeFileSync(this.#marker, JSON.stringify({ pid: process.pid, at: Date.now() }), { mode: 0o600 })
-      // A native report tells the environment and the network otherwise.
+      // Without these options a native report contains the environment and network interfaces.
       Object.assign(process.report, {
         directory: this.#native,
         reportOnFatalError: true,
@@ -71,8 +71,8 @@ export class CrashReports {
     }
   }
 
-  /** Tells what the run before left untold: what Node wrote of its end, or that it ended without a word. */
-  tellOfLast(): void {
+  /** Writes a report for the previous run if it crashed: from Node's own report, or that it ended without one. */
+  reportLast(): void {
     this.#attempt(() => {
       const before = this.#before
       this.#before = undefined
@@ -88,20 +88,20 @@ export class CrashReports {
         this.#save({
           at: timeOf(this.#log) ?? before.at,
           pid: before.pid,
-          what: 'the process ended without a word: it was killed from outside, or by a fault below it',
-          stack: 'unknown: there was no time to tell',
+          what: 'the process ended without a report: it was killed, or the system failed',
+          stack: 'unknown',
           last: lastLines(this.#log, before.pid),
         })
       }
     })
   }
 
-  /** Says that this process ends as it should. */
+  /** Marks a normal exit. */
   end(): void {
     this.#attempt(() => rmSync(this.#marker, { force: true }))
   }
 
-  /** Writes down what went wrong at once; of many in one run the first. */
+  /** Writes a report immediately; only the first 20 of a run. */
   write(what: string, error: unknown): void {
     if (this.#written >= MOST_A_RUN) return
     this.#written += 1
@@ -131,7 +131,7 @@ export class CrashReports {
       rmSync(join(this.#folder, name), { force: true })
   }
 
-  /** A crash that cannot be written down must not be the next one. */
+  /** Ignores errors: failing to write a report must not cause another crash. */
   #attempt(work: () => void): void {
     try {
       work()
@@ -145,7 +145,7 @@ const stackOf = (error: unknown): string => {
   return `${error.stack ?? error.message}${cause}`
 }
 
-/** The group whose code is in a stack, or the daemon itself; a stack that names no code tells neither. */
+/** The group whose code is in a stack, else `daemon`; `unknown` for a stack without source positions. */
 const groupOf = (stack: string): string =>
   /[\\/]plugins[\\/]([a-z][a-z0-9-]*)[\\/]/.exec(stack)?.[1] ?? (/\.m?js:\d+/.test(stack) ? 'daemon' : 'unknown')
 
@@ -186,7 +186,7 @@ const timeOf = (path: string): number | undefined => {
   }
 }
 
-/** The last lines of a log that a process wrote. */
+/** The last 20 lines that a process wrote to a log. */
 const lastLines = (path: string, pid: number): string => {
   let file: number | undefined
   try {

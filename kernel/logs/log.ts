@@ -5,7 +5,9 @@ export type { Logger }
 
 type Write = (line: string) => void
 
-/** The daemon's log: JSON lines for machines, else what is grave in words; `keep` gets every line as JSON. */
+/**
+ * The daemon's log: JSON lines if `json`, otherwise warnings and errors as text. `keep` receives every line as JSON.
+ */
 export const createLog = (
   json: boolean,
   write: Write = line => void process.stderr.write(line),

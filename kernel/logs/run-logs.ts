@@ -5,8 +5,7 @@ import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
 const OF_GROUP = /^\{"level":"\w+","at":\d+,"pid":\d+,"group":"([a-z][a-z0-9-]{0,60})"/
 
 /**
- * The logs of one run of the daemon, below a folder: every line, those of each group once more, and why something
- * crashed.
+ * The logs of one run of the daemon, below a folder: one file with all lines, one for each group, and crash reports.
  */
 export class RunLogs {
   readonly #folder: string
@@ -21,7 +20,7 @@ export class RunLogs {
     this.#crashes.begin()
   }
 
-  /** Keeps a line; it returns at once and never fails. */
+  /** Writes a line to its files; returns immediately and never throws. */
   readonly keep = (line: string): void => {
     this.#daemon.write(line)
     const group = OF_GROUP.exec(line)?.[1]
@@ -31,25 +30,25 @@ export class RunLogs {
     known.write(line)
   }
 
-  /** Logs and writes down what nobody caught; the daemon goes on. */
+  /** Logs and reports uncaught errors and unhandled rejections; the daemon keeps running. */
   watch(log: { error(fields: object, message: string): void }): void {
-    const unseen = (what: string) => (error: unknown) => {
+    const report = (what: string) => (error: unknown) => {
       log.error({ err: error }, what)
       this.#crashes.write(what, error)
     }
-    process.on('unhandledRejection', unseen('a promise was rejected and nobody looked'))
-    process.on('uncaughtException', unseen('an error was thrown and nobody caught it'))
+    process.on('unhandledRejection', report('unhandled promise rejection'))
+    process.on('uncaughtException', report('uncaught exception'))
   }
 
-  /** Logs how the run before ended, when that run could not. */
-  tellOfLast(): void {
-    this.#crashes.tellOfLast()
+  /** Reports a crash of the previous run. */
+  reportLast(): void {
+    this.#crashes.reportLast()
   }
 
-  /** Says that the run ends as it should, once every line is written. */
+  /** Marks a normal exit once every line is written. */
   async end(): Promise<void> {
     await Promise.all([this.#daemon, ...this.#groups.values()].map(file => file.close()))
-    this.#crashes.tellOfLast()
+    this.#crashes.reportLast()
     this.#crashes.end()
   }
 }

@@ -11,7 +11,7 @@ import type { Seal } from './seal.js'
 
 const EXTENSION = '.json'
 
-/** Whole JSON documents below a folder, one file each, sealed when there is a seal. */
+/** JSON documents below a folder, one file each, encrypted when there is a seal. */
 export class FileStore implements Files {
   readonly #folder: string
   readonly #seal: Seal | undefined
@@ -57,7 +57,7 @@ export class FileStore implements Files {
     return namesBelow(this.#folder, prefix, () => EXTENSION)
   }
 
-  /** The documents whose names begin with a folder, by what follows it. */
+  /** The documents of one subfolder, by their names within it. */
   under(folder: string): Files {
     return {
       read: name => this.read(`${folder}/${name}`),

@@ -14,7 +14,7 @@ const realOf = (named: string): string | undefined => {
   }
 }
 
-/** The entries as real paths, with what is not there left out. */
+/** The real paths of the entries that exist. */
 const present = (entries: readonly string[]): { named: string; path: string }[] =>
   entries.flatMap(named => {
     const path = realOf(named)
@@ -22,10 +22,10 @@ const present = (entries: readonly string[]): { named: string; path: string }[] 
   })
 
 /**
- * What a deployment's `wall.read` and `wall.write` name, as real paths; what does not exist now is left out.
+ * Resolves a deployment's `wall.read` and `wall.write` to real paths; skips entries that do not exist.
  *
- * `closed` are files and folders of the daemon: a writable folder that holds one, or lies in one, would let a turn
- * replace it.
+ * `closed` are files and folders of the daemon. Refuses a writable folder that contains one or lies in one, since a
+ * turn could replace it.
  */
 export const grantsOf = (
   { read = [], write = [] }: { readonly read?: readonly string[]; readonly write?: readonly string[] },
@@ -35,7 +35,9 @@ export const grantsOf = (
   for (const { named, path } of writable) {
     const met = closed.find(each => contains(path, each) || contains(each, path))
     if (met)
-      throw new StartError(`wall.write: ${named} holds files of the sandbox itself (${met}): name a folder beside them`)
+      throw new StartError(
+        `wall.write: ${named} contains files of the sandbox itself (${met}): name a folder beside them`,
+      )
     if (isOfSystem(path))
       throw new StartError(
         `wall.write: ${named} is part of the system, whose programs run outside the wall: name another folder`,

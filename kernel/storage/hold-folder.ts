@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { lockFile } from './process-lock.js'
 import { StartError } from '../config.js'
 
-/** Makes the data folder private and ours alone while this process lives; answers what gives it back. */
+/** Creates the data folder, makes it private and locks it for this process; returns a function that releases it. */
 export const holdFolder = (data: string): (() => void) => {
   try {
     mkdirSync(data, { recursive: true, mode: 0o700 })

@@ -1,6 +1,6 @@
 import type { FileStore } from './files.js'
 
-/** Who this sandbox is: minted at the first start on a data folder. */
+/** The ids of this sandbox, minted at the first start on a data folder. */
 export interface SandboxIdentity {
   readonly sandboxId: string
   readonly workspaceId: string
@@ -8,7 +8,7 @@ export interface SandboxIdentity {
 
 const NAME = 'kernel/sandbox'
 
-/** The sandbox's own ids, made on the first start and the same ever after. */
+/** Reads the ids of the sandbox; mints and stores them on the first start. */
 export const readIdentity = async (files: FileStore, mint: () => string): Promise<SandboxIdentity> => {
   const known = await files.read<SandboxIdentity>(NAME)
   if (known) return known

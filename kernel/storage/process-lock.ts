@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path'
 
 interface Holder {
   pid: number
-  /** When the process started, as the kernel counts: a later process may have the same number. */
+  /** When the process started, in clock ticks since boot: a later process may reuse the pid. */
   started?: string
 }
 
 const TRIES = 3
 
 /**
- * Takes a lock file for this process, from a holder that is dead too; answers the process that has it, or its release.
+ * Takes a lock file for this process, also from a dead holder; returns a release function, or the pid of the holder.
  */
 export const lockFile = (lock: string): { holder: number } | { release: () => void } => {
   const mine = `${lock}.${process.pid}`
@@ -20,7 +20,7 @@ export const lockFile = (lock: string): { holder: number } | { release: () => vo
   try {
     for (let tries = 1; ; tries++) {
       try {
-        // A link never replaces: of two that try at once, one gets it.
+        // link(2) never replaces a file: of two processes, only one succeeds.
         linkSync(mine, lock)
         sweep(lock)
         return { release: () => rmSync(lock, { force: true }) }
@@ -37,13 +37,13 @@ export const lockFile = (lock: string): { holder: number } | { release: () => vo
   }
 }
 
-/** Removes what processes left beside a lock that were killed while they took it. */
+/** Removes the temporary files of processes that were killed while taking the lock. */
 const sweep = (lock: string): void => {
   for (const name of readdirSync(dirname(lock))) {
     const path = join(dirname(lock), name)
     const pid = path.slice(lock.length + 1)
     if (!/^\d+$/.test(pid) || !path.startsWith(`${lock}.`)) continue
-    // Nothing is in it where its process was killed before it wrote.
+    // Empty if its process was killed before it wrote.
     const holder = readHolder(path) ?? { pid: Number(pid) }
     if (holder.pid !== process.pid && !lives(holder)) rmSync(path, { force: true })
   }
@@ -57,7 +57,7 @@ const readHolder = (lock: string): Holder | undefined => {
   }
 }
 
-/** Whether a process is running; a zombie has ended and only waits for its parent. */
+/** Whether a process is running; a zombie is not. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -72,10 +72,10 @@ const lives = ({ pid, started }: Holder): boolean => {
   return pid !== process.pid && isAlive(pid) && (started === undefined || now === undefined || started === now)
 }
 
-/** When a process started, where the machine says so. */
+/** When a process started; undefined without `/proc`. */
 const startOf = (pid: number): string | undefined => fieldOf(pid, 22)
 
-/** A field of `/proc/<pid>/stat`, counted as proc(5) does, from the third on. */
+/** A field of `/proc/<pid>/stat`, numbered as in proc(5), from the third on. */
 const fieldOf = (pid: number, field: number): string | undefined => {
   const file = `/proc/${pid}/stat`
   if (!existsSync(file)) return undefined

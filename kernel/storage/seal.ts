@@ -10,17 +10,17 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const ALGORITHM = 'aes-256-gcm'
 const VERSION = 1
-/** The envelope: these bytes, the nonce, the tag, the sealed bytes. The last of these is the version. */
+/** Format: these bytes, nonce, tag, ciphertext. The last of these bytes is the version. */
 const MAGIC = Buffer.from([...Buffer.from('SEAL'), VERSION])
 
-/** Seals documents under the machine's key, each bound to its name. */
+/** Encrypts documents with the machine's key; each is bound to its name. */
 export interface Seal {
   seal(name: string, plain: Uint8Array): Buffer
-  /** The document as it was sealed, or an error that names it. */
+  /** Decrypts a document; throws an error that names it. */
   open(name: string, sealed: Uint8Array): Buffer
 }
 
-/** The seal whose key is in a file, which is made the first time. */
+/** Opens the seal with the key of a file; creates the key on first use. */
 export const openSeal = async (keyFile: string): Promise<Seal> => {
   const key = await readKey(keyFile)
   await sweepKeys(keyFile)
@@ -57,7 +57,7 @@ const sealWith = (key: Buffer): Seal => ({
   },
 })
 
-/** What the tag covers besides the bytes: version and name. */
+/** The additional authenticated data: version and name. */
 const bound = (name: string): Buffer => Buffer.concat([MAGIC, Buffer.from(name)])
 
 const readKey = async (file: string): Promise<Buffer> => {
@@ -73,7 +73,7 @@ const readKey = async (file: string): Promise<Buffer> => {
     } finally {
       await handle.close()
     }
-    // A link never replaces: of two daemons that start at once, both go on with the key of the first.
+    // link(2) never replaces a file: two daemons that start at once both use the first key.
     await link(temporary, file).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
@@ -84,7 +84,7 @@ const readKey = async (file: string): Promise<Buffer> => {
   return checked(file, await stored(file))
 }
 
-/** Removes keys that nobody uses: of first starts that were killed while they made one. */
+/** Removes temporary keys of first starts that were killed. */
 const sweepKeys = async (file: string): Promise<void> => {
   for (const name of await readdir(dirname(file))) {
     const [, pid] = name.startsWith(`${basename(file)}.`) ? (/\.(\d+)\.[0-9a-f]{8}\.tmp$/.exec(name) ?? []) : []

@@ -24,9 +24,9 @@ const CLOSED = 'the document store is closed: the sandbox is stopping'
 
 /** The documents of all plugins. */
 export interface DocumentStore {
-  /** One plugin's own documents; no other plugin's are in reach. */
+  /** The documents of one plugin. */
   of(plugin: string): Store
-  /** Finishes what was asked for; every later call is refused. */
+  /** Finishes pending writes; refuses later calls. */
   close(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ interface Table {
   readonly sqlite: KeyvSqlite
 }
 
-/** The document store at an address; the file is opened when the first document is asked for. */
+/** The document store at an address; the file is opened on first use. */
 export const openStore = (uri: string): DocumentStore => {
   const file = fileOf(uri)
   const stores = new Map<string, PluginStore>()
@@ -50,7 +50,7 @@ export const openStore = (uri: string): DocumentStore => {
   return {
     of: plugin => {
       if (closed) refuse('unavailable', CLOSED)
-      // One after the other: switching a new file to its journal mode fails while another connection is on it.
+      // Opened one at a time: switching a new file to WAL fails while another connection uses it.
       const open = (): Promise<Table> => openings.with('open', () => openTable(file, tableOf(plugin)))
       const store = stores.get(plugin) ?? new PluginStore(open)
       stores.set(plugin, store)
@@ -79,7 +79,7 @@ class PluginStore implements Store {
   }
 
   async set(key: string, value: unknown): Promise<void> {
-    // Now, not when its turn comes: what the caller changes later is not part of this write.
+    // Serialised now, so that later changes of the caller are not part of this write.
     const json = JSON.stringify(value) ?? refuse('invalid', `${key}: expected a JSON value`)
     await this.#write(key, ({ keyv }) => keyv.set(key, json))
   }
@@ -124,7 +124,7 @@ class PluginStore implements Store {
     return opened
   }
 
-  /** In turn, since the driver runs the statements of one connection in any order. */
+  /** Serialises the writes of a key, since the driver may reorder the statements of one connection. */
   async #write(key: string, work: (table: Table) => Promise<unknown>): Promise<void> {
     this.#check()
     await this.#writes
@@ -137,16 +137,16 @@ class PluginStore implements Store {
 
 const openTable = async (file: string, name: string): Promise<Table> => {
   const [{ KeyvSqlite }, { Keyv }] = await Promise.all([import('@keyv/sqlite'), import('keyv')])
-  // Made here, since the driver would let everyone read it.
+  // Created here with mode 600; the driver would create it readable for all users.
   if (file !== MEMORY) closeSync(openSync(file, 'a', 0o600))
   const sqlite = new KeyvSqlite({ uri: `sqlite://${file}`, table: name, busyTimeout: BUSY_MS, iterationLimit: PAGE })
-  // Callers get the error; without a listener it would end the process.
+  // Callers receive the error; an 'error' event without a listener would end the process.
   sqlite.on('error', () => {})
   await sqlite.query('pragma journal_mode=wal')
   await sqlite.query('pragma synchronous=normal')
   const keyv = new Keyv({
     store: sqlite,
-    // A table is one plugin's alone; prefixes would be matched as patterns.
+    // Each plugin has a table; key prefixes would be matched as patterns.
     useKeyPrefix: false,
     throwOnErrors: true,
     serialize: ({ value }) => `{"value":${value as string}}`,
@@ -157,7 +157,7 @@ const openTable = async (file: string, name: string): Promise<Table> => {
 
 const parsed = <T>(text: string): { value: T } => JSON.parse(text) as { value: T }
 
-/** Table names know no case and hold letters, digits and underscores only. */
+/** Table names are case-insensitive and contain only letters, digits and underscores. */
 const tableOf = (plugin: string): string =>
   `documents_${plugin.replaceAll(/[^a-z0-9]/g, letter => `_${letter.charCodeAt(0).toString(16)}_`)}`
 
@@ -165,7 +165,7 @@ const fileOf = (uri: string): string => {
   const [scheme] = uri.split(':')
   if (uri.startsWith(SQLITE) && uri.length > SQLITE.length) return uri.slice(SQLITE.length)
   const adapter = ADAPTERS.get(scheme ?? '')
-  // The address itself may hold a password.
+  // The message leaves out the address, which may contain a password.
   throw new Error(
     adapter
       ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`

@@ -1,14 +1,14 @@
-/** Time, as far as the stream depends on it. */
+/** The clock and timers of the stream, replaced in tests. */
 export interface Clock {
-  /** Milliseconds that only ever grow, however the clock on the wall is set. */
+  /** Monotonic milliseconds. */
   now(): number
-  /** The time of day, for others to read. */
+  /** The time of day in Unix milliseconds. */
   time(): number
-  /** Runs something later, unless the answer is called before. */
+  /** Calls `run` after `ms`; the returned function cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
-/** The clock of the machine; its timers keep no process up. */
+/** The real clock; its timers do not keep the process alive. */
 export const REAL: Clock = {
   now: () => performance.now(),
   time: Date.now,
@@ -18,18 +18,16 @@ export const REAL: Clock = {
   },
 }
 
-/** The most ids a change names. */
+/** The most ids listed in a change. */
 const KEYS = 20
 
-/** Places of which somebody must reach all; undefined: not known. */
+/** Paths that a caller must all reach to receive an id; undefined: not known. */
 export type Within = readonly string[] | undefined
 
-/**
- * The ids that moved in a domain, each with its places where they are known; undefined: which ones moved is not known.
- */
+/** The changed ids of a domain, each with its paths if known; undefined: the ids are not known. */
 export type MovedAccess = ReadonlyMap<string, Within> | undefined
 
-/** Lets the first of a burst out at once, and what follows within a while together at its end. */
+/** Emits the first change of a burst at once, and all changes of the next `ms` milliseconds together. */
 export class Burst {
   readonly #clock: Clock
   readonly #ms: number
@@ -43,7 +41,7 @@ export class Burst {
     this.#out = out
   }
 
-  /** @param key Left out: which one changed is not known. */
+  /** @param key The changed id; absent: not known. */
   add(domain: string, key?: string, within?: Within): void {
     const keys = this.#changed.has(domain) ? this.#changed.get(domain) : new Map<string, Within>()
     this.#changed.set(domain, key === undefined ? undefined : keys?.set(key, within))
@@ -62,7 +60,7 @@ export class Burst {
   }
 }
 
-/** The keys of all with their places, where every one is known and they are few. */
+/** The ids of all changes with their paths, if all are known and there are at most 20. */
 export const few = (all: readonly MovedAccess[]): { keys?: ReadonlyMap<string, Within> } => {
   const keys = new Map(all.flatMap(each => [...(each ?? [])]))
   return all.every(Boolean) && keys.size <= KEYS ? { keys } : {}

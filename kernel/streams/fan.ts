@@ -1,47 +1,48 @@
 import type { Clock } from './burst.js'
 
-/** As many as are served without letting anything else run in between. */
+/** Readers notified before yielding to the event loop. */
 const AT_ONCE = 100
 /**
- * With more than that many, the next round begins a while after the last one: what comes meanwhile goes out together.
+ * With more readers, the next round waits up to 25 ms after the last one, so that the changes of that time go out
+ * together.
  */
 const FEW = 200
 const PER_MS = 40
 const LONGEST_PAUSE = 25
 
 /**
- * Tells everybody that there is more, in rounds, so that many readers hold up nothing else for long.
+ * Notifies all readers of new data, in rounds of 100, so that many readers do not block the event loop.
  *
- * Nobody misses a round: a watcher notified late is notified of everything until then.
+ * A reader notified late reads everything up to then.
  */
 export class Fan<Reader> {
   readonly #readers: ReadonlySet<Reader>
-  readonly #tell: (reader: Reader) => void
+  readonly #notify: (reader: Reader) => void
   readonly #clock: Pick<Clock, 'after'>
   #busy = false
   #again = false
 
-  constructor(readers: ReadonlySet<Reader>, tell: (reader: Reader) => void, clock: Pick<Clock, 'after'>) {
+  constructor(readers: ReadonlySet<Reader>, notify: (reader: Reader) => void, clock: Pick<Clock, 'after'>) {
     this.#readers = readers
-    this.#tell = tell
+    this.#notify = notify
     this.#clock = clock
   }
 
-  /** There is more. */
+  /** Notifies all readers; calls during a round cause one more round. */
   wake(): void {
     if (this.#busy) {
       this.#again = true
       return
     }
     const { size } = this.#readers
-    if (size <= AT_ONCE) return this.#readers.forEach(this.#tell)
+    if (size <= AT_ONCE) return this.#readers.forEach(this.#notify)
     this.#busy = true
     this.#round([...this.#readers], 0)
   }
 
   #round(readers: readonly Reader[], from: number): void {
     const to = from + AT_ONCE
-    for (const reader of readers.slice(from, to)) if (this.#readers.has(reader)) this.#tell(reader)
+    for (const reader of readers.slice(from, to)) if (this.#readers.has(reader)) this.#notify(reader)
     if (to < readers.length) return void setImmediate(() => this.#round(readers, to))
     this.#clock.after(readers.length > FEW ? Math.min(LONGEST_PAUSE, readers.length / PER_MS) : 0, () => {
       this.#busy = false

@@ -1,7 +1,7 @@
 import type { FrameForms, PlacedForm } from '../../sdk/kernel.js'
 import { accessTo, type ReachFolder } from '../../sdk/reach.js'
 
-/** What somebody limited to areas gets of a frame; undefined: nothing. */
+/** The part of a frame that a person limited to areas receives; undefined: nothing. */
 export const limitedTo = (
   reach: readonly ReachFolder[],
   data: object,
@@ -25,7 +25,7 @@ const summed = (
 
 const names = new WeakMap<readonly ReachFolder[], string>()
 
-/** The same for equal reaches, so that what is made for one serves all of them. */
+/** A cache key: equal reaches have the same key. */
 export const nameOf = (reach: readonly ReachFolder[]): string => {
   const known = names.get(reach) ?? JSON.stringify(reach.map(({ path, access }) => [path, access]))
   names.set(reach, known)

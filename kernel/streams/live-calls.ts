@@ -3,7 +3,7 @@ import type { Kernel } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Live } from './live.js'
 
-/** The calls by which groups reach the stream. */
+/** The kernel calls with which groups publish on the stream. */
 export const liveCalls = (live: Live): Pick<Handlers<Kernel>, `kernel.events.${'publish' | 'show'}`> => ({
   'kernel.events.publish': ({ domain, key, within }, { caller: { kind, actor } }) => {
     if (kind !== 'plugin') refuse('forbidden', `a group publishes as itself, found a caller of kind ${kind}`)

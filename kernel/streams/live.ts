@@ -9,10 +9,10 @@ import { limitedTo, nameOf } from './limited.js'
 import { LiveWatcher, type Change, type Entry, type Sink, type LiveSource, type Wire } from './watcher.js'
 
 export interface LiveOptions {
-  /** How far the start has come. */
+  /** The progress of the boot steps. */
   readonly boot: () => BootProgress
   readonly clock?: Clock
-  /** Names this run of the daemon in the ids of its frames: eight hex digits. */
+  /** Eight hex digits that identify this run of the daemon in frame ids; default: random. */
   readonly epoch?: string
 }
 
@@ -28,9 +28,9 @@ const LAST_WORDS = 1_000
 const RETRY_MS = 1_000
 
 /**
- * The sandbox's own event stream: one total order of frames, the newest of them kept in memory, and who watches.
+ * The event stream of the sandbox: one total order of frames, a buffer of the newest ones, and the watchers.
  *
- * A frame is serialised once for each form it has. A watcher is a position: a slow one costs nothing until it reads on.
+ * Each form of a frame is serialised once. A watcher is a position in the order, so a slow one needs no buffer.
  */
 export class Live implements LiveSource {
   readonly #boot: () => BootProgress
@@ -40,23 +40,23 @@ export class Live implements LiveSource {
   readonly #declared = new Map<string, ReadonlySet<string>>()
   readonly #slow = new Set<string>()
   readonly #bursts = new Map<number, Burst>()
-  /** Frames in order, without the snapshots. */
+  /** The newest frames in order, without snapshots. */
   #kept: Entry[] = []
   /** The newest snapshot of each kind. */
   readonly #held = new Map<string, Entry>()
   readonly #watchers = new Set<LiveWatcher>()
   readonly #fan: Fan<LiveWatcher>
   #head = 0
-  /** The newest frame that was dropped. */
+  /** The last frame evicted from the buffer. */
   #lost = 0
-  /** Where the newest kind of snapshot was first seen: watchers from before have not received one. */
+  /** Position of the first snapshot of the newest kind: watchers resuming from before it never received that kind. */
   #floor = 1
   #merged?: { name: string; bytes: Buffer }
-  /** What was last found to wait: most watchers stand where the one before them did. */
+  /** The last result of `waiting`, cached because most watchers have the same position. */
   #found?: { name: string; waiting: ReturnType<Live['waiting']> }
   #ticking = false
   #stopping = false
-  /** What `stop` tells watchers: why, and when to come again. */
+  /** The reason sent to watchers by `stop`. */
   reason: 'stopping' | 'restarting' | 'restored' = 'stopping'
 
   constructor({ boot, clock = REAL, epoch = randomBytes(4).toString('hex') }: LiveOptions) {
@@ -74,14 +74,14 @@ export class Live implements LiveSource {
     return this.#clock.now()
   }
 
-  /** Makes the domains of a group known; from then on it may bump them. Slow ones are announced less often. */
+  /** Registers the domains that a group may bump. Slow ones are announced at most every 2 s, others every 250 ms. */
   declare(plugin: string, domains: readonly string[], slow: readonly string[] = []): void {
     for (const domain of slow) this.#slow.add(domain)
     this.#declared.set(plugin, new Set(domains))
     for (const domain of domains) if (!this.#versions.has(domain)) this.#versions.set(domain, 0)
   }
 
-  /** Says that what a domain stands for has changed; the first of a burst goes out at once, the rest of it together. */
+  /** Announces a change in a domain; the first of a burst is sent at once, the rest together. */
   bump(plugin: string, domain: string, key?: string, within?: Within): void {
     if (!this.#declared.get(plugin)?.has(domain)) {
       refuse('forbidden', `${plugin} does not declare the domain ${domain} in its manifest`)
@@ -93,7 +93,7 @@ export class Live implements LiveSource {
     burst.add(domain, key, within)
   }
 
-  /** Publishes frames, in order and without another between them. */
+  /** Publishes frames in order, with no other frame between them. */
   show(frames: readonly LiveFrame[]): void {
     for (const { data, tokens = data, limited, snapshot, mode } of frames) {
       const people = this.#wire(data)
@@ -110,7 +110,7 @@ export class Live implements LiveSource {
     }
   }
 
-  /** Publishes how far the start has come; later watchers receive it only until the start is done. */
+  /** Publishes the progress of the boot steps; watchers that connect after the last step do not receive it. */
   booted(): void {
     const progress = this.#boot()
     this.show([{ data: { kind: 'boot', ...progress }, limited: {}, snapshot: true }])
@@ -120,7 +120,7 @@ export class Live implements LiveSource {
   /** Serves one watcher until its connection closes, its credential ends or the daemon stops. */
   async serve(sink: Sink, watch: Watch['watch'], lastEventId: string | undefined, signal: AbortSignal): Promise<void> {
     const watcher = new LiveWatcher(this, sink, watch, this.#resumable(lastEventId || watch.after))
-    const gone = () => {
+    const abort = () => {
       const why: unknown = signal.reason
       if (why === SHRUNK) this.#last(watcher, this.#named(0, data({ kind: 'resync', reason: 'access' })))
       else if (why instanceof Refusal) this.#end(watcher, 'error', { status: why.status, ...why.body })
@@ -130,17 +130,17 @@ export class Live implements LiveSource {
     this.#tick()
     watcher.push()
     if (this.#stopping) this.#end(watcher, 'done', this.#lastWord)
-    if (signal.aborted) gone()
-    signal.addEventListener('abort', gone, { once: true })
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
     try {
       await watcher.closed
     } finally {
-      signal.removeEventListener('abort', gone)
+      signal.removeEventListener('abort', abort)
       this.#watchers.delete(watcher)
     }
   }
 
-  /** Ends every stream, now and later, because the daemon stops. */
+  /** Ends all streams, also those opened later, because the daemon stops. */
   async stop(): Promise<void> {
     this.#stopping = true
     const watchers = [...this.#watchers]
@@ -171,7 +171,8 @@ export class Live implements LiveSource {
       const wanted = entry && (!resumed || watch.again.includes(kind) || (entry.seq > from && fits(entry, watch)))
       return wanted && wire ? [wire.data] : []
     })
-    // Until the last snapshot an id leads back to before the first: who is cut in between gets them all again.
+    // All snapshots but the last have the id before the first: a watcher cut off between them receives all of them
+    // again.
     const before = missed.at(-1)?.seq ?? from ?? 0
     return [
       this.#named(resumed ? from : snapshots.length ? 0 : this.#head, data(hello)),
@@ -211,7 +212,7 @@ export class Live implements LiveSource {
     return this.#named(position, data({ kind: 'resync', reason: 'slow' }))
   }
 
-  /** The position an id names, where everything after it is still there. */
+  /** The position of an id, if all later frames are still in the buffer. */
   #resumable(id: string | undefined): number | undefined {
     const [, epoch, seq] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(id ?? '') ?? []
     const position = Number(seq)
@@ -226,7 +227,7 @@ export class Live implements LiveSource {
     return at === this.#kept.length ? [] : this.#kept.slice(at)
   }
 
-  /** What a watcher gets of a frame; undefined: nothing. */
+  /** The form of a frame that a watcher receives; undefined: none. */
   #formOf(entry: Entry, { form, reach }: Watch['watch']): Wire | undefined {
     if (form === 'tokens' || !reach) return entry[form]
     const name = nameOf(reach)
@@ -251,7 +252,7 @@ export class Live implements LiveSource {
     this.#publish('runtimeChanged', people, { tokens: people, change })
   }
 
-  /** Several changes as the newest of them would tell them all. */
+  /** Merges several changes into one frame with the id of the newest. */
   #together(changes: readonly Entry[], watch: Watch['watch']): Buffer {
     const [first, last] = [changes[0]!, changes.at(-1)!]
     if (first === last) return this.#wireOf(last, watch)!.whole
@@ -297,14 +298,14 @@ export class Live implements LiveSource {
 
   #evict(): void {
     const oldest = this.now() - KEPT_MS
-    let gone = Math.max(0, this.#kept.length - KEPT)
-    while (gone < this.#kept.length && this.#kept[gone]!.at < oldest) gone++
-    if (!gone) return
-    this.#lost = this.#kept[gone - 1]!.seq
-    this.#kept = this.#kept.slice(gone)
+    let evicted = Math.max(0, this.#kept.length - KEPT)
+    while (evicted < this.#kept.length && this.#kept[evicted]!.at < oldest) evicted++
+    if (!evicted) return
+    this.#lost = this.#kept[evicted - 1]!.seq
+    this.#kept = this.#kept.slice(evicted)
   }
 
-  /** The bytes of a frame; without its place in the order those of the one that is published next. */
+  /** The bytes of a frame; default position: that of the next published frame. */
   #wire(value: object, seq = this.#head + 1): Wire {
     const line = data(value)
     const whole = this.#named(seq, line)
@@ -315,7 +316,7 @@ export class Live implements LiveSource {
     return Buffer.concat([Buffer.from(`event: message\nid: ${this.#epoch}-${seq}\n`), line])
   }
 
-  /** Looks after every watcher once a second while there are any. */
+  /** Checks every watcher once a second for a heartbeat or a stall, while there are any. */
   #tick(): void {
     if (this.#ticking || !this.#watchers.size) return
     this.#ticking = true
@@ -343,21 +344,22 @@ export class Live implements LiveSource {
   }
 }
 
-/** Why a stream ends whose reader reaches less than before: it begins anew, from no position it held. */
+/** Abort reason of a stream whose reader's access was reduced: the reader must start over without a position. */
 export const SHRUNK = Symbol('access shrank')
 
 const fits = ({ mode }: Entry, watch: Watch['watch']): boolean => mode === undefined || mode === watch.mode
 
 /**
- * A change as it is sent; to somebody limited to areas with the keys inside, or where one has no places without any.
+ * The frame of a change. A person limited to areas receives only the ids inside, and no ids if the paths of one are not
+ * known.
  */
 const changeData = ({ keys, ...change }: Change, reach?: readonly ReachFolder[]): object => {
-  const told = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)
+  const reached = (within: Within) => !reach || (within?.every(place => accessTo(reach, place) !== undefined) ?? false)
   const known = keys && (!reach || [...keys.values()].every(within => within !== undefined))
   return {
     kind: 'runtimeChanged',
     ...change,
-    ...(known && { keys: [...keys].filter(([, within]) => told(within)).map(([key]) => key) }),
+    ...(known && { keys: [...keys].filter(([, within]) => reached(within)).map(([key]) => key) }),
   }
 }
 

@@ -4,17 +4,16 @@ import type { Caller } from '../../sdk/types.js'
 
 const ENDED = 'the credential of this stream was revoked or has expired: sign in again, or use another token'
 
-const LESS = 'your role or areas were made smaller: connect again for what is left of them'
+const LESS = 'your role or areas were reduced: connect again'
 
-/**
- * The event streams and sockets that are open, so that they end with the credential they stand on and when the daemon
- * stops.
- */
+/** The open event streams and sockets. Ends them with their credential, or when the daemon stops. */
 export class OpenStreams {
   readonly #open = new Map<AbortController, Caller>()
   readonly #sockets = new Map<AbortController, Caller>()
 
-  /** @param limit Throws when a credential has too many open; answers what gives the place back. */
+  /**
+   * @param limit Counts a stream of a credential; throws when there are too many. The returned function releases it.
+   */
   constructor(readonly limit: (id: string) => () => void) {}
 
   enter(caller: Caller, controller: AbortController): () => void {
@@ -26,13 +25,13 @@ export class OpenStreams {
     }
   }
 
-  /** Remembers a socket, of which groups count how many there may be. */
+  /** Registers a socket; groups limit their number themselves. */
   hold(caller: Caller, controller: AbortController): () => void {
     this.#sockets.set(controller, caller)
     return () => void this.#sockets.delete(controller)
   }
 
-  /** Ends every stream and socket of a session or token, or of a person who reaches less than before. */
+  /** Ends the streams and sockets of a session, a token, or a person whose access was reduced. */
   end({ sessionId, tokenId, email }: { sessionId?: string; tokenId?: string; email?: string }): void {
     for (const [controller, caller] of [...this.#open, ...this.#sockets]) {
       if ((sessionId && caller.sessionId === sessionId) || (tokenId && caller.tokenId === tokenId))
@@ -42,7 +41,7 @@ export class OpenStreams {
     }
   }
 
-  /** Before the groups are switched off, so that no socket takes their end for a fault. */
+  /** Ends all sockets; called before the groups stop, so that no socket reports their stop as an error. */
   endSockets(): void {
     for (const controller of this.#sockets.keys()) controller.abort()
   }

@@ -2,59 +2,57 @@ import type { Within } from './burst.js'
 import type { Watch } from '../../sdk/contract.js'
 import type { FrameForms } from '../../sdk/kernel.js'
 
-/** The bytes of one frame, the same for everybody who receives it. */
+/** The bytes of one frame, shared by all its receivers. */
 export interface Wire {
   /** With its id. */
   readonly whole: Buffer
-  /** Its data line alone, for watchers that receive it under another id. */
+  /** Only its data line, for watchers that receive it under another id. */
   readonly data: Buffer
 }
 
-/** One frame that was published, serialised once for each form it has. */
+/** One published frame, serialised once for each form. */
 export interface Entry {
   readonly seq: number
   readonly at: number
   readonly kind: string
   readonly people: Wire
-  /** Absent: nothing for control tokens. */
+  /** The form for control tokens; absent: they do not receive it. */
   readonly tokens?: Wire
-  /** What people limited to areas get is made of; absent: nothing for them. */
+  /** Source of the forms for people limited to areas; absent: they do not receive it. */
   readonly source?: { readonly data: object; readonly limited: FrameForms }
-  /** The bytes for each reach that asked for them; undefined: nothing. */
+  /** Cached bytes for each reach; undefined: that reach does not receive it. */
   readonly limited: Map<string, Wire | undefined>
-  /** Only for watchers that asked for this mode. */
+  /** Only for watchers of this mode. */
   readonly mode?: string
   readonly change?: Change
 }
 
-/** What a frame `runtimeChanged` says. */
+/** The content of a frame `runtimeChanged`. */
 export interface Change {
   readonly domains: readonly string[]
   readonly versions: { readonly [domain: string]: number }
-  /**
-   * The ids that moved, each with its place where that is known; absent when some ids are not known, or there are many.
-   */
+  /** The changed ids, each with its paths if known; absent when some ids are not known or there are more than 20. */
   readonly keys?: ReadonlyMap<string, Within>
 }
 
-/** Where bytes go: a connection, or a test. */
+/** Receives the bytes of a watcher: a connection, or a test. */
 export interface Sink {
-  /** Hands bytes over and tells when the peer's side has accepted them. */
+  /** Writes bytes; calls `accepted` when the operating system has taken them. */
   write(bytes: Buffer, accepted: () => void): void
-  /** Hands the last bytes over and tells when they were accepted. */
+  /** Writes the last bytes and ends; calls `accepted` as `write` does. */
   end(bytes: Buffer, accepted: () => void): void
   /** Closes at once. */
   cut(): void
 }
 
-/** What a watcher pulls from. */
+/** What a watcher reads from. */
 export interface LiveSource {
   readonly head: number
-  /** How a watcher begins: hello, what it missed after a position it may resume from, and the snapshots. */
+  /** The first frames of a watcher: hello, the frames after the position it resumes from, and the snapshots. */
   greeting(watch: Watch['watch'], from?: number): Buffer[]
-  /** What a watcher at a position has not got, merged; undefined when that is too much, or no longer kept. */
+  /** The frames after a position, with changes merged; undefined when there are too many, or some were evicted. */
   waiting(watch: Watch['watch'], position: number): readonly { seq: number; bytes: Buffer }[] | undefined
-  /** The frame that says the watcher fell behind. */
+  /** The frame that tells a watcher to reload, because it is too far behind. */
   behind(position: number): Buffer
   now(): number
 }
@@ -62,7 +60,7 @@ export interface LiveSource {
 const PIECE = 64 * 1024
 const STALLED = 30_000
 
-/** One reader of the stream: a position and a connection. What waits for it is worked out when its peer takes more. */
+/** One reader of the stream: a position and a connection. Gathers frames only when the connection accepts more. */
 export class LiveWatcher {
   readonly #source: LiveSource
   readonly #sink: Sink
@@ -73,7 +71,7 @@ export class LiveWatcher {
   #position: number
   #busy = false
   #since: number
-  #over = false
+  #ended = false
 
   constructor(source: LiveSource, sink: Sink, watch: Watch['watch'], from?: number) {
     this.#source = source
@@ -84,14 +82,14 @@ export class LiveWatcher {
     this.#since = source.now()
   }
 
-  /** Resolves when the connection is closed, or all of its last words were accepted. */
+  /** Resolves when the connection is closed, or the last bytes were accepted. */
   get closed(): Promise<void> {
     return this.#closed.promise
   }
 
-  /** Sends what waits, unless the peer has yet to take what was sent before. */
+  /** Sends waiting frames, unless the last write is not yet accepted. */
   push(): void {
-    if (this.#busy || this.#over) return
+    if (this.#busy || this.#ended) return
     const piece = this.#next()
     if (!piece) return
     this.#busy = true
@@ -103,32 +101,35 @@ export class LiveWatcher {
     })
   }
 
-  /** Milliseconds since anything was sent and accepted; undefined while the peer has yet to accept. */
+  /** Milliseconds since the last accepted write; undefined while a write is pending. */
   get quiet(): number | undefined {
-    return this.#busy || this.#over ? undefined : this.#source.now() - this.#since
+    return this.#busy || this.#ended ? undefined : this.#source.now() - this.#since
   }
 
-  /** Sends a frame that has no position in the order. */
+  /** Sends a frame without a position, such as a heartbeat. */
   beat(bytes: Buffer): void {
     this.#first.push(bytes)
     this.push()
   }
 
-  /** Closes a connection whose peer has accepted nothing for 30 s. */
+  /** Closes a connection that has accepted nothing for 30 s. */
   checkStalled(): void {
     if (this.#busy && this.#source.now() - this.#since >= STALLED) this.close()
   }
 
-  /** Ends the stream with an event. A peer in the middle of a frame would take it for that frame's, so it is cut. */
+  /**
+   * Ends the stream with an event. If a frame is only partly written, cuts the connection instead, since the event
+   * would corrupt that frame.
+   */
   end(last: Buffer): void {
-    if (this.#over) return
+    if (this.#ended) return
     if (this.#rest) return this.close()
-    this.#over = true
+    this.#ended = true
     this.#sink.end(last, this.#closed.resolve)
   }
 
   close(): void {
-    this.#over = true
+    this.#ended = true
     this.#sink.cut()
     this.#closed.resolve()
   }

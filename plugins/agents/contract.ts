@@ -28,25 +28,25 @@ export type {
 export type * from './work/contract.js'
 
 export interface Agents {
-  /** List every live conversation, newest activity first, with standings computed now. */
+  /** List all conversations on the board, newest activity first, with their current branch status. */
   'GET /agents'(): Roster
 
   /**
-   * List the conversations that were put away, newest first.
+   * List the archived conversations, newest first.
    *
-   * Without `limit` all of them; with it the newest that were put away before the moment `before`.
+   * Without `limit`, all of them; with it, the newest that were archived before `before`.
    */
   'GET /agents/archived'(input: { limit?: number & tags.Type<'uint32'> & tags.Minimum<1>; before?: Millis }): Roster
 
   /**
-   * Give one conversation's card, with its standing computed now.
+   * Give a conversation's card, with its current branch status.
    *
    * - 404: no such conversation
    */
   'GET /agents/{id}'(input: { id: Text }): AgentCard
 
   /**
-   * Show everything the conversation changed since its branch left main, per repository, landed or not.
+   * Show all changes of the conversation since its branch left main, per repository, landed or not.
    *
    * Uncommitted work of its private copy is included. A repository that cannot be read is left out and logged.
    *
@@ -67,10 +67,10 @@ export interface Agents {
   'GET /agents/{id}/{repo}/file-diff'(input: { id: Text; repo: Text; path: Text }): TwoSides
 
   /**
-   * Show what would not land right now, computed without writing anything.
+   * Show the conflicts of landing now, without writing anything.
    *
-   * With `repo` and `path`: that one file with its base, the agent's side, the workspace's side and the three-way merge
-   * with markers, so that a person can choose.
+   * With `repo` and `path`: only that file, with its base, the agent's side, the workspace's side and the three-way
+   * merge with markers.
    *
    * - 400: only one of `repo` and `path`
    * - 404: no such conversation, or the file has no conflict
@@ -83,19 +83,18 @@ export interface Agents {
   /**
    * Bring the work into the shared tree as uncommitted changes.
    *
-   * Conflicts are an answer, not a failure: where anything does not fit, nothing at all is written in that repository.
-   * Index and HEAD are never touched. Answers `landed: true` with nothing done when nothing is outstanding. A parked
-   * turn does not block it; a writing one does unless `force`. `only` lands these paths and leaves the others
-   * outstanding; `choices` decide path by path. Mode `merge` puts conflict markers where only the main line moved on;
-   * what is in the way uncommitted, and what git cannot merge, refuses as in mode `check`. Mode `measure` writes
-   * nothing in the tree.
+   * Conflicts are an answer, not an error: a repository with a conflict is not written at all. Index and HEAD never
+   * change. Answers `landed: true` if nothing is outstanding. A parked turn does not block it; a writing one does
+   * unless `force`. `only` lands these paths and leaves the others outstanding; `choices` decide path by path. Mode
+   * `merge` writes conflict markers where only the main line changed; uncommitted changes in the way, and files that
+   * git cannot merge, are conflicts as in mode `check`. Mode `measure` writes nothing in the tree.
    *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
    * - 409: the agent is writing, the main checkout is in a merge or rebase, or a branch or file moved meanwhile;
    *   nothing was written
-   * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot be
-   *   taken so
+   * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot take
+   *   this version
    * - 424: git failed, or the workspace cannot be written; the message says how
    * - 501: git is missing; the message says how to install it
    */
@@ -109,9 +108,9 @@ export interface Agents {
   }): LandResult
 
   /**
-   * Land several conversations in the given order, each against the tree the one before left.
+   * Land several conversations in the given order, each against the tree that the previous one left.
    *
-   * One that refuses does not stop the rest.
+   * A conversation that cannot land does not stop the rest.
    *
    * - 400: an id is given twice
    * - 404: an id is unknown; nothing landed
@@ -121,13 +120,13 @@ export interface Agents {
   }
 
   /**
-   * Bring the branch onto today's main line now instead of at the next turn.
+   * Rebase the branch onto the current main line now instead of at the next turn.
    *
-   * What is uncommitted is committed, then rebased; where that does not apply, all stays as it was. Touches only the
-   * private copy. An empty list: it is there already.
+   * Commits uncommitted work, then rebases; a repository in which that has conflicts stays unchanged. Changes only the
+   * private copy. The list is empty if the branch is up to date.
    *
    * - 404: no such conversation
-   * - 409: a turn is running or parked, or the copy does not stand on its branch
+   * - 409: a turn is running or parked, or the copy is not on its branch
    * - 422: the conversation works in the shared tree
    * - 424: git failed; the message says how
    * - 501: git is missing; the message says how to install it
@@ -135,7 +134,7 @@ export interface Agents {
   'POST /agents/{id}/sync'(input: { id: Text }): Synced
 
   /**
-   * Throw the work away: its commands, private copy, branch and place on the board.
+   * Discard the work: its commands, private copy, branch and place on the board.
    *
    * Landed work stays in the tree.
    *
@@ -147,7 +146,7 @@ export interface Agents {
    */
   'POST /agents/{id}/discard'(input: { id: Text }): Ok
 
-  /** Gives these cards as they are now; the ids of conversations that are not on the board are in `gone`. */
+  /** Gives the current cards of these conversations; `gone` has the ids that are not on the board. */
   'agents.cards'(input: { ids: string[] }): Cards
 
   /** Gives the card of a conversation in this state. */
@@ -159,7 +158,7 @@ export interface Agents {
   /** Gives the ids of the finished conversations on the board. */
   'agents.finished'(): { ids: string[] }
 
-  /** Refuses a conversation of which nothing is outstanding, or whose work is not on its branch yet. */
+  /** Refuses a conversation without outstanding work, or whose work is not on its branch yet. */
   'agents.assertOutstanding'(input: { state: ConversationState }): Ok
 }
 

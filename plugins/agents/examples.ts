@@ -4,7 +4,7 @@ import type { Agents } from './contract.js'
 
 const PATH = 'src/cart.ts'
 
-/** One use of each call. */
+/** An example of each call. */
 export const examples = (): Examples<Agents> => ({
   'GET /agents': { output: { agents: [EXAMPLE_CARD], rev: 12, held: [] } },
   'GET /agents/archived': { input: { limit: 20 }, output: { agents: [EXAMPLE_ARCHIVED_CARD], rev: 13, held: [] } },

@@ -63,7 +63,7 @@ export const activate = async (host: Host): Promise<void> => {
     const state = await host.call('agent.conversation', { id })
     const branch = requireBranch(state.conversation, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
-    // What is all on the branch is read there: scanning a copy with many files takes long.
+    // If all work is on the branch, reads only that: scanning a large copy takes long.
     const shown = notes.holdsAll(state)
       ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo))
       : repos
@@ -79,7 +79,7 @@ export const activate = async (host: Host): Promise<void> => {
       const repository = lookAt(refs, checkout, branch)
       if (!repository) {
         if (refused.has(checkout.repo)) conflicts.push({ repo: checkout.repo, paths: [], clean: 0 })
-        failed('a repository of a conversation is gone', { conversation: id, repo: checkout.repo })
+        failed('a repository of a conversation does not exist', { conversation: id, repo: checkout.repo })
         continue
       }
       try {
@@ -92,7 +92,7 @@ export const activate = async (host: Host): Promise<void> => {
         if (conflict) conflicts.push(conflict)
       } catch (error) {
         signal.throwIfAborted()
-        failed('a repository could not be compared', { conversation: id, repo: checkout.repo, error: String(error) })
+        failed('comparing a repository failed', { conversation: id, repo: checkout.repo, error: String(error) })
       }
     }
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
@@ -113,8 +113,7 @@ export const activate = async (host: Host): Promise<void> => {
         'not-found',
         `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`,
       )
-    const repository =
-      lookAt(refs, checkout, branch) ?? refuse('not-found', `the repository ${repo} is gone from the workspace`)
+    const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the workspace has no repository ${repo}`)
     try {
       return await scratchRepos.with(
         repository,
@@ -150,7 +149,7 @@ export const activate = async (host: Host): Promise<void> => {
   const syncing = new Syncing({ host, turns, scratchRepos, refs, statuses })
   const recorded = new LandedEvents(host)
 
-  /** A card as the caller may see it. */
+  /** A card for the caller. */
   const shown = async (seen: AccessView, card: Promise<AgentCard>) => cardFor(seen, await card)
 
   const assertOutstanding = async (state: ConversationState): Promise<Ok> => {
@@ -159,7 +158,7 @@ export const activate = async (host: Host): Promise<void> => {
     const { work } = await statuses.of(state.conversation)
     const failure = notes.failure(id)
     if (failure !== undefined) refuse('dependency', `the work of ${id} is not on its branch yet: ${failure}`)
-    if (work !== 'outstanding') refuse('conflict', `nothing of ${id} is outstanding: there is nothing to ask for`)
+    if (work !== 'outstanding') refuse('conflict', `${id} has no outstanding work to land`)
     return { ok: true }
   }
 
@@ -174,7 +173,7 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) => sides(id, repo, path, seen, signal),
     'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }, seen) => {
       if ((repo === undefined) !== (path === undefined))
-        refuse('invalid', 'expected both repo and path, or neither, found only one of them')
+        refuse('invalid', 'expected both repo and path, or neither, found only one')
       return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, seen, signal)
     },
     'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
@@ -227,7 +226,7 @@ export const activate = async (host: Host): Promise<void> => {
     host.emit('agent.archived', { agentId: id })
   })
   host.on('turn.settled', ({ conversationId: id, run, taken }) => {
-    // The conversation may be gone by now.
+    // The conversation may have been deleted.
     void host
       .call('agent.conversation', { id })
       .then(state => (taken && state.conversation.lastRun === run ? notes.noteCommitted(id, run) : notes.commit(state)))

@@ -18,13 +18,13 @@ export const activityVerb: Verb = {
   examples: ['activity --follow', 'activity --type "agent.*"', 'activity verify record.ndjson'],
   notes: [
     'The newest entries, oldest of them first. A type may end in *, such as --type "session.*".',
-    `verify needs no daemon: it checks that what ${SELF} call 'GET /activity/export' gave is whole and unchanged.`,
+    `verify needs no daemon: it checks that the output of ${SELF} call 'GET /activity/export' is complete.`,
   ],
   flags: {
     type: { value: 'TYPE', help: 'only entries of this type' },
     actor: { value: 'ACTOR', help: 'only what this person, token or conversation did' },
     conversation: { value: 'ID', help: 'only entries of this conversation' },
-    find: { value: 'WORDS', help: 'only entries that hold these words' },
+    find: { value: 'WORDS', help: 'only entries that contain these words' },
     limit: { value: 'COUNT', help: 'how many, 20 unless given' },
     follow: { short: 'f', help: 'then print new entries, until Ctrl-C' },
     ...CONNECTION,
@@ -60,7 +60,7 @@ const show = async (terminal: Terminal, given: GivenArguments, client: Client): 
   const first = await client.call('GET /activity', { ...filter, limit }, { signal })
   await print(first.events)
   if (!given.on('follow')) {
-    if (first.events.length === 0 && !given.on('json')) await write(terminal, 'nothing is recorded that fits\n')
+    if (first.events.length === 0 && !given.on('json')) await write(terminal, 'no entries match\n')
     return EXIT.ok
   }
   let newest = first.events[0]?.at ?? Date.now()
@@ -88,7 +88,7 @@ const since = async (client: Client, filter: object, from: number, signal: Abort
   }
 }
 
-/** An entry as one line: when, what, who, and what there is to say of it. */
+/** Formats an entry as one line: time, type, actor and details. */
 const lineOf =
   ({ dim, bold, red }: Styles, columns = 0) =>
   (event: ActivityEvent): string => {
@@ -160,7 +160,7 @@ const verify = async (terminal: Terminal, file: string, json: boolean): Promise<
       : whole
         ? `intact: ${entries === 1 ? 'one entry' : `${entries} entries`}`
           + (head ? `, up to number ${head.seq}, head ${head.hash}` : '')
-        : `cut off: what there is fits, and its end is missing after ${head ? `entry ${head.seq}` : 'nothing'}`
+        : `cut off: the entries are intact, the end is missing after ${head ? `entry ${head.seq}` : 'the beginning'}`
   await write(
     terminal,
     json

@@ -64,7 +64,7 @@ const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
       ])
       const none = found.limited
         ? 'you hold no area, so you reach nothing'
-        : `no areas: everybody reaches the whole workspace; ${SELF} areas write ID FOLDER makes one`
+        : `no areas: all members reach the whole workspace; ${SELF} areas write ID FOLDER makes one`
       const reached = found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`)
       const own = found.limited ? ['', `you reach ${reached.join(', ') || 'nothing'}`] : []
       return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none

@@ -4,11 +4,11 @@ import { jsonLine } from './text.js'
 import { EXIT, type GivenArguments, type Terminal } from './verb.js'
 import { write } from './write.js'
 
-/** What an answer says, for a terminal of some width. */
+/** Formats an answer as text for a terminal of this width. */
 type Words<T> = (answer: T, width: number | undefined) => string | readonly string[]
 
-/** Prints an answer, as JSON where that is wanted, else in words: a line, or several. */
-export const told = async <T>(
+/** Prints an answer as JSON with --json, otherwise as one or more lines of text. */
+export const printResult = async <T>(
   terminal: Terminal,
   given: GivenArguments,
   answer: T,
@@ -18,7 +18,7 @@ export const told = async <T>(
   return EXIT.ok
 }
 
-/** Asks the daemon that is meant one thing, and prints what it answers. */
+/** Makes one call to the daemon and prints its answer. */
 export const asked = <T>(
   terminal: Terminal,
   given: GivenArguments,
@@ -26,5 +26,5 @@ export const asked = <T>(
   words: Words<T>,
 ): Promise<number> =>
   connected(terminal, given, async ({ client }) =>
-    told(terminal, given, await ask(client, { signal: terminal.signal }), words),
+    printResult(terminal, given, await ask(client, { signal: terminal.signal }), words),
   )

@@ -12,7 +12,7 @@ export const ATTACH: { readonly [name: string]: Flag } = {
 }
 
 /**
- * Files named on the command line as paths of the workspace. Where the daemon is elsewhere they are such paths already.
+ * Converts file arguments to paths in the workspace. For a daemon on another machine they must already be such paths.
  */
 export const attachmentsOf = async (
   { cwd }: Pick<Terminal, 'cwd'>,

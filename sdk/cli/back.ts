@@ -1,6 +1,6 @@
 import type { TranscriptMessage } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { connected } from './connection.js'
 import { confirmed } from './confirm.js'
 import { conversationOf, withText } from './newest.js'
@@ -13,7 +13,7 @@ import { say } from './write.js'
 
 const PAGE = 50
 
-/** Goes back to before a message, with the files of the private copy. */
+/** Undoes a message and everything after it, with the files of the private copy. */
 export const rewindVerb: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
@@ -42,7 +42,7 @@ export const rewindVerb: Verb = {
         `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
         + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
       if (!given.on('yes') && !(await confirmed(terminal, given, question, '--yes'))) return EXIT.failed
-      return told(
+      return printResult(
         terminal,
         given,
         await client.call('POST /agent/rewind', { conversationId, index }, options),
@@ -55,7 +55,7 @@ export const rewindVerb: Verb = {
   },
 }
 
-/** Starts a conversation that begins with what another one said. */
+/** Starts a conversation with the messages of another one. */
 export const fork: Verb = {
   name: 'fork',
   usage: '[CONVERSATION] "PROMPT"',
@@ -153,5 +153,5 @@ const placeIn = async (
     before = messages[0]?.index ?? 0
   }
   if (last) return { index: last.index, total, text: last.text }
-  throw new CommandFailure(EXIT.failed, `nobody sent a message in ${plain(id)}, so there is none to go back to`)
+  throw new CommandFailure(EXIT.failed, `${plain(id)} has no message to go back to`)
 }

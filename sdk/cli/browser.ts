@@ -12,7 +12,7 @@ import { write } from './write.js'
 const GOES = ['back', 'forward', 'reload'] as const
 const USAGE = '[list | open NAME URL | goto NAME URL | back|forward|reload NAME | capture NAME | close NAME]'
 
-/** Lists the browsers, opens and closes them, sends their pages somewhere, and takes what they show. */
+/** Lists, opens and closes browsers, navigates their pages, and captures what they show. */
 export const browser: Verb = {
   name: 'browser',
   also: 'browsers',

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Bundle, RestoreReport } from '../../plugins/system/contract.js'
 import type { Client } from '../client.js'
 import { Refusal, type RefusalBody } from '../refusal.js'
-import { asked, told } from './asked.js'
+import { asked, printResult } from './asked.js'
 import { connected, type Connection } from './connection.js'
 import { askHidden } from './hidden.js'
 import { bar, bytesWords } from '../sizes.js'
@@ -19,7 +19,7 @@ const BAR = 24
 const TRIES = 5
 const FORMS = 'bundle [FILE], bundle list, bundle remove NAME, or bundle restore FILE [--check]'
 
-/** Makes backups, lists and removes them, and brings a sandbox back from one. */
+/** Makes, lists and removes backups, and restores a sandbox from one. */
 export const bundle: Verb = {
   name: 'bundle',
   also: 'bundles',
@@ -91,10 +91,15 @@ const make = async (
   )
   const made = await followed(terminal, client, name)
   if (made.state !== 'ready')
-    throw new CommandFailure(EXIT.failed, `it could not be packed: ${oneLine(made.detail ?? 'nobody knows why')}`)
+    throw new CommandFailure(EXIT.failed, `the backup failed: ${oneLine(made.detail ?? 'no reason was given')}`)
   const target = resolve(terminal.cwd, file ?? name)
   await download(terminal, client, url, made, target)
-  return told(terminal, given, { ...made, file: target }, () => `${oneLine(target)}  ${bytesWords(made.sizeBytes)}`)
+  return printResult(
+    terminal,
+    given,
+    { ...made, file: target },
+    () => `${oneLine(target)}  ${bytesWords(made.sizeBytes)}`,
+  )
 }
 
 const drawn = (terminal: Terminal, what: string, done: number, all: number): void => {
@@ -103,7 +108,7 @@ const drawn = (terminal: Terminal, what: string, done: number, all: number): voi
 }
 const erased = (terminal: Terminal): void => void (terminal.columns !== undefined && say(terminal, '\r\u001b[K'))
 
-/** Waits for the end of the packing, told by the event stream. */
+/** Waits until the backup is packed, using the event stream. */
 const followed = async (terminal: Terminal, client: Client, name: string): Promise<Bundle> => {
   const { signal } = terminal
   const left = new AbortController()
@@ -124,12 +129,12 @@ const followed = async (terminal: Terminal, client: Client, name: string): Promi
     erased(terminal)
     left.abort()
   }
-  throw new CommandFailure(EXIT.failed, 'it is no longer packed: somebody removed it, or the sandbox stopped')
+  throw new CommandFailure(EXIT.failed, 'the backup was removed, or the sandbox stopped while packing it')
 }
 
 const refuseTaken = async (target: string): Promise<void> => {
   if (await stat(target).catch(() => undefined))
-    throw new CommandFailure(EXIT.failed, `${target} is there already: name another file, or remove it`)
+    throw new CommandFailure(EXIT.failed, `${target} already exists: choose another file, or remove it`)
 }
 
 /** Downloads a backup into a file that gets its name when it is complete; resumes an interrupted download. */
@@ -223,19 +228,19 @@ const restore = async (
         throw error
       return ask(await askHidden(terminal, 'passphrase: '))
     })
-    return await told(terminal, given, report, () => reportLines(report, mode, terminal))
+    return await printResult(terminal, given, report, () => reportLines(report, mode, terminal))
   } finally {
     await cleanUp()
   }
 }
 
-/** A file as the daemon finds it in its workspace; one from elsewhere is put there for as long as it is read. */
+/** The path of a file in the daemon's workspace; copies a file from elsewhere into it until it was read. */
 const placed = async (
   terminal: Terminal,
   file: string,
   workspace: string | undefined,
 ): Promise<{ path: string; cleanUp: () => Promise<void> }> => {
-  // Of a daemon elsewhere the name is one of its workspace already.
+  // For a daemon on another machine the name is already a path in its workspace.
   if (workspace === undefined) return { path: file, cleanUp: async () => {} }
   const real = await realpath(resolve(terminal.cwd, file)).catch(() => {
     throw new CommandFailure(EXIT.failed, `there is no file ${file}`)

@@ -17,17 +17,17 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
   payment_offer: true,
 }
 
-/** Whether a frame is a card, which somebody is to answer. */
+/** Whether a frame is a card that can be answered. */
 export const isAnswerable = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
 
-/** What a card can be answered with, in one line. */
+/** The possible answers to a card, in one line. */
 export const choices = (card: Card): string => {
   if (card.kind === 'plan') return 'yes, or no and what to change'
   if (card.kind === 'permission') return card.alwaysLabel ? 'once, always or deny' : 'once or deny'
   return card.kind === 'question' ? 'a number, a label or your own words for each question' : 'yes or no'
 }
 
-/** The reply that words on the command line mean; words left over or missing are a usage error. */
+/** Parses the words of the command line into a reply; too many or missing words are a usage error. */
 export const replyFrom = (card: Card, words: readonly string[]): CardReply => {
   const [first = '', ...more] = words
   const { requestId } = card
@@ -75,7 +75,7 @@ const chosen = ({ options, multiSelect }: Question, words: string): string | str
     .filter(Boolean)
 }
 
-/** The words that answer a card without thinking; an offer is never taken so. */
+/** The default answer to a card; offers are declined by default. */
 const usual = (card: Card, ofQuestion: (question: Question) => string): string[] => {
   switch (card.kind) {
     case 'plan':
@@ -89,20 +89,20 @@ const usual = (card: Card, ofQuestion: (question: Question) => string): string[]
   }
 }
 
-/** The answer nobody had to think about: the first choice there is. */
+/** The default reply to a card: the first choice. */
 export const firstChoice = (card: Card): CardReply =>
   replyFrom(
     card,
     usual(card, ({ options }) => (options.length ? '1' : '')),
   )
 
-/** The command that answers a card from another terminal. */
+/** A command that answers the card, for another terminal. */
 export const answerCommand = (card: Card): string => {
   const words = usual(card, ({ options }) => options[0]?.label ?? 'your words')
   return [`${SELF} answer`, ...[card.requestId, ...words].map(quoted)].join(' ')
 }
 
-/** Asks the person at the terminal; undefined when the signal came first or the input ended. */
+/** Asks the person at the terminal; undefined if the signal is aborted or the input ends first. */
 export const askPerson = async (
   terminal: Pick<Terminal, 'in' | 'out'>,
   card: Card,

@@ -1,4 +1,4 @@
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { plain } from './text.js'
 import { CONNECTION, type Flag, misused, type Verb } from './verb.js'
 
@@ -25,13 +25,11 @@ export const completion = (verbs: () => readonly Verb[]): Verb => ({
     const script = Object.hasOwn(SCRIPTS, shell)
       ? SCRIPTS[shell]!
       : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
-    return told(terminal, given, { shell, script: script(verbs()) }, made => made.script.trimEnd())
+    return printResult(terminal, given, { shell, script: script(verbs()) }, made => made.script.trimEnd())
   },
 })
 
-/**
- * The words a verb may begin with, as its usage lists them: `[list | back|forward NAME]` has list, back and forward.
- */
+/** The first words of a verb, from its usage: `[list | back|forward NAME]` has list, back and forward. */
 export const wordsOf = ({ usage }: Pick<Verb, 'usage'>): string[] =>
   usage
     .split(/ \| |\[/)
@@ -42,10 +40,10 @@ const isPath = ({ value }: Flag): boolean => value === 'FILE' || value === 'DIR'
 
 const flagsOf = (flags: Verb['flags']): string[] => Object.keys(flags).map(flag => `--${flag}`)
 
-/** For a single-quoted word of each shell. */
+/** Escapes text for a single-quoted shell word. */
 const inQuotes = (text: string): string => text.replaceAll("'", "'\\''")
 
-/** Asks the running daemon for the names of a group's calls; without a daemon there are none. */
+/** Asks the running daemon for the names of a group's calls; prints none without a daemon. */
 const CALLS_OF = 'sandbox 2>/dev/null calls --names'
 
 const bash = (verbs: readonly Verb[]): string => {
@@ -100,11 +98,11 @@ complete -o default -F _sandbox sandbox
 }
 
 const zsh = (verbs: readonly Verb[]): string => {
-  const told = (text: string) => inQuotes(text.replace(/[\\:[\]]/g, '\\$&'))
+  const escape = (text: string) => inQuotes(text.replace(/[\\:[\]]/g, '\\$&'))
   const values = (flag: Flag) => (flag.choices ? `(${flag.choices.join(' ')})` : isPath(flag) ? '_files' : ' ')
   const option = (name: string, flag: Flag) => {
-    const value = flag.value ? `:${told(flag.value)}:${values(flag)}` : ''
-    return `'${flag.multiple ? '*' : ''}--${name}[${told(flag.help)}]${value}'`
+    const value = flag.value ? `:${escape(flag.value)}:${values(flag)}` : ''
+    return `'${flag.multiple ? '*' : ''}--${name}[${escape(flag.help)}]${value}'`
   }
   const words = (verb: Verb) =>
     verb.group
@@ -119,7 +117,7 @@ const zsh = (verbs: readonly Verb[]): string => {
   return `#compdef sandbox
 _sandbox() {
   local -a verbs=(
-${verbs.map(({ name, summary }) => `    '${name}:${told(summary)}'`).join('\n')}
+${verbs.map(({ name, summary }) => `    '${name}:${escape(summary)}'`).join('\n')}
   )
   if (( CURRENT == 2 )); then
     verbs+=($(${CALLS_OF}))
@@ -139,7 +137,7 @@ if [ "$funcstack[1]" = _sandbox ]; then _sandbox "$@"; else compdef _sandbox san
 }
 
 const fish = (verbs: readonly Verb[]): string => {
-  const told = (text: string) => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+  const escape = (text: string) => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
   const takes = (flag: Flag) =>
     flag.choices ? ` -x -a '${flag.choices.join(' ')}'` : isPath(flag) ? ' -r -F' : flag.value ? ' -x' : ''
   return [
@@ -147,11 +145,11 @@ const fish = (verbs: readonly Verb[]): string => {
     ...verbs.flatMap(verb => {
       const seen = `complete -c sandbox -n '__fish_seen_subcommand_from ${verb.name}'`
       return [
-        `complete -c sandbox -n __fish_use_subcommand -f -a ${verb.name} -d '${told(verb.summary)}'`,
+        `complete -c sandbox -n __fish_use_subcommand -f -a ${verb.name} -d '${escape(verb.summary)}'`,
         ...(wordsOf(verb).length ? [`${seen} -a '${wordsOf(verb).join(' ')}'`] : []),
         ...Object.entries(verb.flags).map(
           ([name, flag]) =>
-            `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${told(flag.help)}'`,
+            `${seen} -l ${name}${flag.short ? ` -s ${flag.short}` : ''}${takes(flag)} -d '${escape(flag.help)}'`,
         ),
       ]
     }),

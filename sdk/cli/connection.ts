@@ -5,7 +5,7 @@ import { daemonAt, findDaemon, type Running } from './daemon.js'
 import { inputText } from './input.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from './verb.js'
 
-/** A way to a daemon, with what is known of it when it runs on this machine. */
+/** A client of a daemon, with its details if it runs on this machine. */
 export interface Connection {
   readonly client: Client
   readonly url: string
@@ -13,8 +13,8 @@ export interface Connection {
 }
 
 /**
- * Finds the daemon that the command line names, with the given token, else a session of its owner that ends with the
- * work.
+ * Connects to the daemon that the command line selects, with the given token, else with an owner session that ends with
+ * the work.
  */
 export const connected = async <T>(
   terminal: Terminal,
@@ -27,13 +27,13 @@ export const connected = async <T>(
   if (!daemon)
     throw new CommandFailure(
       EXIT.failed,
-      `no credential for ${url}: it is no daemon of this user on this machine, so put a control token into `
+      `no credential for ${url}: it is not a daemon of this user on this machine, so put a control token into `
         + 'SANDBOX_TOKEN',
     )
   return asOwner(daemon, terminal, work)
 }
 
-/** The control token given: never as an argument, which others on this machine see. */
+/** The control token, from a file or the environment: other users of this machine can see arguments. */
 const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<string | undefined> => {
   const file = given.text('token-file')
   if (file === undefined) return terminal.env.SANDBOX_TOKEN
@@ -43,7 +43,7 @@ const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<strin
   )
 }
 
-/** Acts as the owner of a daemon of this machine while the work lasts. */
+/** Runs work with an owner session of a daemon on this machine. */
 export const asOwner = async <T>(
   daemon: Running,
   terminal: Pick<Terminal, 'signal' | 'sign'>,
@@ -51,7 +51,7 @@ export const asOwner = async <T>(
 ): Promise<T> => {
   const open = async () =>
     (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
-  // Such a session ends with the daemon; a stream that outlives a restart needs another.
+  // The session ends with the daemon, so a stream that survives a restart needs a new one.
   const client = signed(createClient({ url: daemon.url, session: await open(), renew: open }), terminal)
   try {
     return await work({ client, url: daemon.url, daemon })
@@ -62,11 +62,11 @@ export const asOwner = async <T>(
   }
 }
 
-/** A client whose calls show that the program is at work while they take long. */
+/** A client that shows the progress sign during long calls. */
 const signed = (client: Client, { sign }: Pick<Terminal, 'sign'>): Client =>
   sign ? { call: (...asked) => sign.during(() => client.call(...asked)) } : client
 
-/** Asks a daemon's login socket; throws the refusal it answers, or `Unreached`. */
+/** Sends a request to a daemon's login socket; throws its refusal, or `Unreached`. */
 export const askLogin = async <T extends object>(
   { socket, url }: Running,
   request: SocketRequest,
@@ -84,7 +84,7 @@ export const askLogin = async <T extends object>(
   }
 }
 
-/** The daemon the command line means, on this machine or by its address. */
+/** Selects the daemon: by address, by data folder, or the one running on this machine. */
 export const whichDaemon = async (
   terminal: Terminal,
   given: GivenArguments,

@@ -1,6 +1,6 @@
 import type { AgentCard } from '../../plugins/agents/contract.js'
 import { Refusal } from '../refusal.js'
-import { asked, told } from './asked.js'
+import { asked, printResult } from './asked.js'
 import { ATTACH, attachmentsOf } from './attachments.js'
 import { connected } from './connection.js'
 import { conversationOf, withText } from './newest.js'
@@ -37,12 +37,12 @@ export const steerVerb: Verb = {
         .catch(error => {
           throw inWords(error, conversationId)
         })
-      return told(terminal, given, said, () => `said to ${oneLine(conversationId)}`)
+      return printResult(terminal, given, said, () => `said to ${oneLine(conversationId)}`)
     })
   },
 }
 
-/** The daemon names the call that does it; here that is a command. */
+/** Replaces the call that the daemon's refusal suggests with the equivalent command. */
 const inWords = (error: unknown, conversation: string): unknown => {
   const found = inFlags(error)
   if (!(found instanceof Refusal)) return found
@@ -66,7 +66,7 @@ export const rename: Verb = {
     const { before, text: title } = withText(rename, given)
     return connected(terminal, given, async ({ client }) => {
       const id = await conversationOf(terminal, client, before)
-      return told(
+      return printResult(
         terminal,
         given,
         await client.call('POST /agents/{id}/rename', { id, title }, { signal: terminal.signal }),
@@ -76,15 +76,15 @@ export const rename: Verb = {
   },
 }
 
-/** Puts conversations away, lists those, and brings them back. */
+/** Archives conversations, lists the archived ones, and restores them. */
 export const archive: Verb = {
   name: 'archive',
   usage: '[CONVERSATION…] | --finished | --list | --restore CONVERSATION…',
   summary: 'archive conversations; their work and messages are kept; default: the newest one',
   examples: ['archive c-1', 'archive --finished', 'archive --list', 'archive --restore c-1'],
   notes: [
-    'What is not committed is committed on the branch, the private copy goes, and the next turn after --restore '
-      + 'makes it again.',
+    'Archiving commits uncommitted work on the branch and removes the private copy; the next turn after --restore '
+      + 'creates it again.',
   ],
   flags: {
     finished: { help: 'archive every finished conversation' },
@@ -109,7 +109,7 @@ export const archive: Verb = {
       terminal,
       given,
       (client, options) => client.call('POST /agents/unarchive', { ids: [...given.args] }, options),
-      ({ moved }) => moved.map(({ id }) => `brought back ${oneLine(id)}`),
+      ({ moved }) => moved.map(({ id }) => `restored ${oneLine(id)}`),
     )
   },
 }
@@ -138,7 +138,7 @@ const tableOf = (cards: readonly AgentCard[], width: number | undefined): string
   )
 }
 
-/** Without ids every finished one. */
+/** Archives the named conversations; without names, every finished one. */
 const archived = (terminal: Terminal, given: GivenArguments, named: string[] | undefined): Promise<number> =>
   connected(terminal, given, async ({ client }) => {
     const ids = named?.length === 0 ? [await conversationOf(terminal, client, given)] : named
@@ -147,8 +147,8 @@ const archived = (terminal: Terminal, given: GivenArguments, named: string[] | u
     if (!given.on('json'))
       for (const { id, message } of failed)
         say(terminal, `sandbox: ${oneLine(id)} was not archived: ${plain(message)}\n`)
-    const back = moved.length === 1 ? `; ${SELF} archive --restore ${quoted(moved[0]!.id)} brings it back` : ''
-    await told(terminal, given, done, () =>
+    const back = moved.length === 1 ? `; ${SELF} archive --restore ${quoted(moved[0]!.id)} restores it` : ''
+    await printResult(terminal, given, done, () =>
       moved.length ? moved.map(({ id }) => `archived ${oneLine(id)}${back}`) : ['nothing was archived'],
     )
     return failed.length ? EXIT.failed : EXIT.ok

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Terminal } from './verb.js'
 
-/** Starts the daemon program of this installation; it stops when this program is gone, however it went. */
+/** Starts the daemon of this installation; it stops when this process ends, even if that was killed. */
 export const startDaemonProcess = (
   { root, env, cwd }: Terminal,
   args: readonly string[],
@@ -15,21 +15,21 @@ export const startDaemonProcess = (
     stdio: stdio === 'inherit' ? stdio : [...stdio],
   })
 
-/** Waits for a daemon's end, asks it to stop when this program is stopped, and returns its exit code. */
+/** Waits until a daemon ends and returns its exit code; sends it SIGTERM when this program is stopped. */
 export const ended = (child: ChildProcess, { signal }: Pick<Terminal, 'signal'>): Promise<number> =>
   new Promise((resolve, reject) => {
     const stop = () => void child.kill('SIGTERM')
     const kill = () => void child.kill('SIGKILL')
-    const over = (code: number) => {
+    const finish = (code: number) => {
       signal.removeEventListener('abort', stop)
       process.off('exit', kill)
       resolve(code)
     }
-    // Told a second time to stop, this program leaves at once and takes the daemon with it, which survives that.
+    // On a second signal this program exits at once and kills the daemon, which recovers at its next start.
     process.on('exit', kill)
     child.once('error', reject)
-    if (child.exitCode !== null || child.signalCode !== null) return over(codeOf(child))
-    child.once('exit', () => over(codeOf(child)))
+    if (child.exitCode !== null || child.signalCode !== null) return finish(codeOf(child))
+    child.once('exit', () => finish(codeOf(child)))
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
   })

@@ -6,16 +6,16 @@ import { dataFolders } from '../node/files/state-folder.js'
 import { SELF } from './own-name.js'
 import { EXIT, CommandFailure, type Terminal } from './verb.js'
 
-/** What a running daemon writes about itself into its data folder. */
+/** The content of `daemon.json`, which a running daemon writes into its data folder. */
 export interface Running {
   readonly url: string
   readonly pid: number
-  /** The login socket; absent where local sign-in is switched off. */
+  /** The login socket; absent if local sign-in is off. */
   readonly socket?: string
   /** The workspace's real path. */
   readonly workspace: string
   readonly data: string
-  /** What the deployment shows behind every wall. */
+  /** Files and folders that the deployment makes visible behind every wall. */
   readonly grants?: WallGrants
 }
 
@@ -23,13 +23,13 @@ type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
 
 const HEALTH_MS = 2000
 
-/** The folder under which daemons keep their state. */
+/** The folder below which daemons keep their state. */
 export const stateRoot = (env: Terminal['env']): string => {
   const given = env.XDG_STATE_HOME
   return join(given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.local', 'state'), 'sandbox')
 }
 
-/** The daemon to use: by data folder, by the current folder, or the only one that runs. */
+/** Finds the daemon: by data folder, by the current folder, or the only one running. */
 export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
   if (data) {
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
@@ -44,10 +44,10 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
   if (found.length === 1) return found[0]!
   if (found.length === 0) none(`no daemon is running; start one with "${SELF} serve"`)
   const rows = found.map(({ url, workspace }) => `  ${url}  ${workspace}`).join('\n')
-  return none(`${found.length} daemons are running and none holds this folder; choose one with --url:\n${rows}`)
+  return none(`${found.length} daemons are running and none serves this folder; choose one with --url:\n${rows}`)
 }
 
-/** The running daemon that answers at an address, when it is one of this machine and user. */
+/** The running daemon of this user on this machine at an address. */
 export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
   const { origin } = new URL(url)
   return (await running(terminal)).find(daemon => new URL(daemon.url).origin === origin)

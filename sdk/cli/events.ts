@@ -12,7 +12,7 @@ import { jsonLine, plain, short, stylesOf, type Styles } from './text.js'
 import { CONNECTION, EXIT, type Verb } from './verb.js'
 import { write } from './write.js'
 
-/** Follows what happens in the sandbox. */
+/** Follows the events of the sandbox. */
 export const events: Verb = {
   name: 'events',
   usage: '',
@@ -32,11 +32,11 @@ export const events: Verb = {
     }),
 }
 
-/** Puts events into words, one or more lines each; what says nothing new gives none. */
+/** Formats events as lines of text; events without new information give none. */
 export const createEventLines = (styles: Styles): ((event: SystemEvent) => string) => {
   let known = false
   const before = new Map<string, string>()
-  /** A snapshot that reads as the one before is no news. */
+  /** Skips a snapshot whose text did not change. */
   const news = (kind: string, line: string, silent: string): string[] => {
     const same = (before.get(kind) ?? silent) === line
     before.set(kind, line)
@@ -44,7 +44,7 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
   }
   const linesOf = (event: SystemEvent): string[] => {
     switch (event.kind) {
-      // A hello follows a resync, and says it.
+      // A resync is followed by a hello, which is shown.
       case 'heartbeat':
       case 'resync':
         return []
@@ -62,7 +62,7 @@ export const createEventLines = (styles: Styles): ((event: SystemEvent) => strin
           'boot',
           styles.dim(
             event.ready
-              ? 'the start is over'
+              ? 'the daemon has started'
               : `starting: ${plain(event.steps.find(({ state }) => state === 'running')?.label ?? 'waiting')}`,
           ),
           '',
@@ -104,7 +104,7 @@ const person = ({ email, name, view, idle }: PresenceUser): string =>
   plain(name ?? email) + (view ? ` in ${short(plain(view), 40)}` : '') + (idle ? ', idle' : '')
 
 const here = (users: readonly PresenceUser[]): string =>
-  users.length ? `here: ${users.map(person).join('; ')}` : 'nobody is here'
+  users.length ? `here: ${users.map(person).join('; ')}` : 'no one is here'
 
 const COUNTED: readonly (readonly [field: keyof Omit<AttentionEvent, 'kind'>, one: string, many: string])[] = [
   ['cards', 'card to answer', 'cards to answer'],

@@ -1,7 +1,7 @@
 import type { AgentCard, AgentChange, LandResult } from '../../plugins/agents/contract.js'
 import type { Client } from '../client.js'
 import { bytesWords } from '../sizes.js'
-import { asked, told } from './asked.js'
+import { asked, printResult } from './asked.js'
 import { connected } from './connection.js'
 import { confirmed } from './confirm.js'
 import { conversationOf } from './newest.js'
@@ -12,7 +12,7 @@ import { ago, columns, counted, jsonLine, oneLine, plain, quoted, short, stylesO
 import { CONNECTION, EXIT, type Terminal, type Verb } from './verb.js'
 import { write } from './write.js'
 
-/** Shows every conversation with its branch status. */
+/** Lists all conversations with their branch status. */
 export const agentsVerb: Verb = {
   name: 'agents',
   group: true,
@@ -77,9 +77,9 @@ export const land: Verb = {
   summary: 'land the work in the workspace as uncommitted changes; default: the newest one',
   examples: ['land', 'land c-1 --merge'],
   flags: {
-    force: { help: 'even while the agent is writing' },
-    cumulative: { help: 'also what was landed before and reverted since' },
-    merge: { help: 'with conflict markers where the main line moved on' },
+    force: { help: 'land even while the agent is writing' },
+    cumulative: { help: 'also land work that was landed before and reverted since' },
+    merge: { help: 'write conflict markers where the main line changed' },
     ...CONNECTION,
   },
   most: 1,
@@ -94,7 +94,7 @@ export const land: Verb = {
     }),
 }
 
-/** Throws a conversation's work away. */
+/** Discards a conversation's work. */
 export const discard: Verb = {
   name: 'discard',
   usage: '[CONVERSATION]',
@@ -108,9 +108,8 @@ export const discard: Verb = {
       const { signal } = terminal
       const id = await conversationOf(terminal, client, given)
       const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
-      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: throw it away?`, '--yes')))
-        return EXIT.failed
-      return told(
+      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes'))) return EXIT.failed
+      return printResult(
         terminal,
         given,
         await client.call('POST /agents/{id}/discard', { id }, { signal }),
@@ -119,7 +118,7 @@ export const discard: Verb = {
     }),
 }
 
-/** What a discard takes along that is nowhere else, in words; undefined: nothing. */
+/** Describes the work that a discard would lose; undefined: none. */
 const wouldBeLost = async (client: Client, id: string, signal: AbortSignal): Promise<string | undefined> => {
   const { branch, startedAt } = await client.call('GET /agents/{id}', { id }, { signal })
   if (startedAt !== undefined) return `${oneLine(id)} is at work`
@@ -187,7 +186,7 @@ const headOf = (
 const coloured = (line: string, { green, red, dim }: Styles): string =>
   line.startsWith('@@') ? dim(line) : line.startsWith('+') ? green(line) : line.startsWith('-') ? red(line) : line
 
-/** Lands, and says what came of it; conflicts are an answer with an exit code of their own. */
+/** Lands and prints the outcome; conflicts have their own exit code. */
 export const landWork = async (
   terminal: Terminal,
   client: Client,
@@ -217,7 +216,7 @@ const outcome = (
   const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
   if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...large]
   if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
-  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace has it all')]
+  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace already has all changes')]
   return [
     green(
       `landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as `
@@ -225,7 +224,9 @@ const outcome = (
     ),
     ...resolving.flatMap(({ repo, paths }) =>
       paths.map(path =>
-        yellow(`  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: holds conflict markers, resolve them`),
+        yellow(
+          `  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: contains conflict markers; resolve them`,
+        ),
       ),
     ),
     ...large,

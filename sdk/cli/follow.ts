@@ -12,11 +12,11 @@ export interface Followed {
   readonly run?: string
   readonly end?: RunEnd
   readonly next?: string
-  /** The turn works in a private copy, as far as it was watched. */
+  /** Whether the turn works in a private copy, as seen in the watched frames. */
   readonly copy?: boolean
 }
 
-/** What to do with a card that waits: give its reply, or undefined to leave it to somebody else. */
+/** Handles a waiting card: returns its reply, or undefined to leave it unanswered here. */
 export type OnCard = (card: Card, signal: AbortSignal) => Promise<CardReply | undefined>
 
 export interface FollowOptions {
@@ -27,7 +27,7 @@ export interface FollowOptions {
   readonly onCard: OnCard
 }
 
-/** Shows a run as it happens, until it ends; cards that wait are handed to `onCard`. */
+/** Shows a run until it ends; passes waiting cards to `onCard`. */
 export const followRun = (terminal: Terminal, client: Client, options: FollowOptions): Promise<Followed> => {
   const follow = () => followed(terminal, client, options)
   return terminal.sign ? terminal.sign.during(follow) : follow()
@@ -69,7 +69,7 @@ class OpenCards {
   readonly #client: Client
   readonly #onCard: OnCard
   readonly #waiting = new Map<string, Card>()
-  readonly #asked = new Map<string, { readonly stop: AbortController; readonly over: Promise<void> }>()
+  readonly #asked = new Map<string, { readonly stop: AbortController; readonly done: Promise<void> }>()
 
   constructor(terminal: Terminal, client: Client, onCard: OnCard) {
     this.#terminal = terminal
@@ -92,7 +92,7 @@ class OpenCards {
       const stop = new AbortController()
       this.#asked.set(card.requestId, {
         stop,
-        over: this.#ask(card, AbortSignal.any([stop.signal, this.#terminal.signal])),
+        done: this.#ask(card, AbortSignal.any([stop.signal, this.#terminal.signal])),
       })
     }
     this.#waiting.clear()
@@ -100,7 +100,7 @@ class OpenCards {
 
   async close(): Promise<void> {
     for (const { stop } of this.#asked.values()) stop.abort()
-    await Promise.all([...this.#asked.values()].map(({ over }) => over))
+    await Promise.all([...this.#asked.values()].map(({ done }) => done))
   }
 
   async #ask(card: Card, signal: AbortSignal): Promise<void> {
@@ -118,7 +118,8 @@ class OpenCards {
 }
 
 /**
- * Cards as `run` and `attach` answer them: the answers given, then the person, else the command that answers is shown.
+ * Answers cards for `run` and `attach`: from the given answers, else by asking the person; otherwise prints the command
+ * that answers.
  */
 export const answering = (terminal: Terminal, json: boolean, answers: readonly string[]): OnCard => {
   const left = [...answers]

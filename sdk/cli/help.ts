@@ -2,10 +2,10 @@ import { SELF } from './own-name.js'
 import { wrapped } from './text.js'
 import type { Flag, Verb } from './verb.js'
 
-/** With less space than this beside it, an explanation goes on separate lines. */
+/** With fewer columns than this, an explanation goes on separate lines. */
 const BESIDE = 24
 
-/** What the program can do, for a terminal of some width; without one every sentence is one line. */
+/** The help of the program, wrapped to a width; default: no wrapping. */
 export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
   [
     ...wrapped('sandbox: the daemon coding agents run behind, and its client', width),
@@ -21,7 +21,7 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
     ...wrapped(`Every call of the daemon is a command too, ${SELF} GROUP CALL: ${SELF} calls lists them.`, width),
     '',
     ...wrapped(
-      'The daemon is the one named by --url, else the one whose workspace holds the current folder, else the only '
+      'The daemon is the one named by --url, else the one whose workspace contains the current folder, else the only '
         + 'one running.',
       width,
     ),
@@ -37,7 +37,7 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
     ),
   ].join('\n')
 
-/** How a verb is used, with examples to copy. */
+/** The help of a verb, with examples. */
 export const verbHelp = (
   { name, usage, summary, examples, notes = [], calls = [], flags, group }: Verb,
   width = Infinity,

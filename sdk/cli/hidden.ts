@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import type { Terminal } from './verb.js'
 import { say } from './write.js'
 
-/** Asks a person at the terminal for a line that is not shown as it is typed. */
+/** Asks for a line at the terminal without echoing it. */
 export const askHidden = async (
   terminal: Pick<Terminal, 'in' | 'err' | 'signal'>,
   question: string,

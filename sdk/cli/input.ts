@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { misused, type Terminal } from './verb.js'
 
-/** The text of a file, `-` for standard input; `what` begins the sentence when it cannot be read. */
+/** Reads a file, or standard input for `-`; `what` begins the error message. */
 export const inputText = async (
   { cwd, in: input }: Pick<Terminal, 'cwd' | 'in'>,
   file: string,

@@ -1,9 +1,9 @@
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { askLogin, whichDaemon } from './connection.js'
 import type { Running } from './daemon.js'
 import { CONNECTION, EXIT, CommandFailure, type Verb } from './verb.js'
 
-/** Gives a link that signs the owner in, once. */
+/** Prints a link that signs the owner in once. */
 export const login: Verb = {
   name: 'login',
   usage: '',
@@ -14,12 +14,15 @@ export const login: Verb = {
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
     if (!daemon)
-      throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: sign in where it runs`)
-    return told(terminal, given, { url: await loginLink(daemon, terminal.signal) }, link => link.url)
+      throw new CommandFailure(
+        EXIT.failed,
+        `${url} is not a daemon of this user on this machine: sign in where it runs`,
+      )
+    return printResult(terminal, given, { url: await loginLink(daemon, terminal.signal) }, link => link.url)
   },
 }
 
-/** A link that signs the owner in, from the login socket. */
+/** Requests a link that signs the owner in from the login socket. */
 export const loginLink = async (daemon: Running, signal: AbortSignal): Promise<string> => {
   return (await askLogin<{ url: string }>(daemon, { do: 'login' }, signal)).url
 }

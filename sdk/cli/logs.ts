@@ -20,7 +20,7 @@ export const logsVerb: Verb = {
   flags: {
     follow: { short: 'f', help: 'then print new lines, until Ctrl-C' },
     level: { value: 'LEVEL', choices: LEVELS, help: 'only lines of this level (debug, info, warn, error) or above' },
-    find: { value: 'WORDS', help: 'only lines that hold these words' },
+    find: { value: 'WORDS', help: 'only lines that contain these words' },
     ...CONNECTION,
   },
   most: 1,
@@ -95,7 +95,7 @@ const follow = async (terminal: Terminal, given: GivenArguments, client: Client,
       if (find === undefined || event.text.includes(find)) await write(terminal, line(event.text))
     } else if (given.on('json')) await write(terminal, jsonLine(event))
     else if (event.kind === 'skipped')
-      await write(terminal, styles.yellow(`${event.lines} lines came too quickly and are left out`) + '\n')
+      await write(terminal, styles.yellow(`skipped ${event.lines} lines that came too fast`) + '\n')
   }
   return EXIT.ok
 }
@@ -107,7 +107,7 @@ interface Structured {
   readonly group?: string
 }
 
-/** A line as a person reads it: when, how grave, which group, what, and then what else it says. */
+/** Formats a log line: time, level, group, message and further fields. */
 const lineOf =
   (given: GivenArguments, { dim, red, yellow, bold }: Styles) =>
   (text: string): string => {

@@ -5,11 +5,11 @@ import { columns, oneLine, stylesOf, type Styles, wrapped } from './text.js'
 import { CONNECTION, type Verb } from './verb.js'
 
 const BAR = 20
-/** From this width on a bar stands beside its words. */
+/** From this width on, a bar is printed beside its text. */
 const WIDE = 80
 const SPARKS = '▁▂▃▄▅▆▇█'
 
-/** Shows what the machine below the sandbox is doing. */
+/** Shows the load of the machine. */
 export const machine: Verb = {
   name: 'machine',
   usage: '',

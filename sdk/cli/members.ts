@@ -9,7 +9,7 @@ import { say } from './write.js'
 
 const ROLES: readonly string[] = ['viewer', 'collaborator', 'maintainer', 'owner'] satisfies Role[]
 
-/** Shows who may come in, gives and takes roles, and makes invitations. */
+/** Lists members, grants and removes roles, and makes invitations. */
 export const members: Verb = {
   name: 'members',
   usage: '[list | add EMAIL --role ROLE | invite --role ROLE | remove EMAIL|INVITATION]',
@@ -29,8 +29,8 @@ export const members: Verb = {
   ],
   flags: {
     role: { value: 'ROLE', choices: ROLES, help: 'viewer, collaborator, maintainer or owner' },
-    areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, with commas between' },
-    note: { value: 'TEXT', help: 'what an invitation is for, shown beside it' },
+    areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, separated by commas' },
+    note: { value: 'TEXT', help: 'what the invitation is for, shown in the list' },
     expires: { value: 'WHEN', help: 'how long an invitation is valid, such as 12h or 30d; default: 7d' },
     ...CONNECTION,
   },

@@ -1,6 +1,6 @@
 import { text as textOf } from 'node:stream/consumers'
 import type { EndpointRow, EndpointTest, WireProtocol } from '../../plugins/endpoints/contract.js'
-import { asked, told } from './asked.js'
+import { asked, printResult } from './asked.js'
 import { connected } from './connection.js'
 import { SELF } from './own-name.js'
 import { columns, counted, oneLine, plain, quoted } from './text.js'
@@ -24,15 +24,14 @@ export const modelVerb: Verb = {
   ],
   notes: [
     'A server speaks one of three protocols: openai (chat completions), anthropic (messages) or ollama.',
-    'With --key-stdin the key is read from standard input: a key as an argument would be seen by all who list '
-      + 'processes.',
+    'With --key-stdin the key is read from standard input: other users of this machine could see an ' + 'argument.',
     'For add, --url is the address of the model server; SANDBOX_URL or --data name the daemon.',
     'A turn runs on it with run --agent endpoint/NAME.',
   ],
   flags: {
     ...CONNECTION,
-    protocol: { value: 'PROTOCOL', choices: PROTOCOLS, help: 'add: what the server speaks' },
-    url: { value: 'URL', help: 'add: where the model server is; else: the daemon to talk to (SANDBOX_URL)' },
+    protocol: { value: 'PROTOCOL', choices: PROTOCOLS, help: 'add: the protocol of the server' },
+    url: { value: 'URL', help: 'add: the address of the model server; otherwise: the daemon to use (SANDBOX_URL)' },
     label: { value: 'LABEL', help: 'add: the name that people see; default: unchanged, or NAME' },
     'key-stdin': { help: 'add: read its key from standard input' },
     model: { value: 'MODEL', help: 'test: the model to ask; default: its first' },
@@ -121,7 +120,7 @@ const tested = (terminal: Terminal, given: GivenArguments, name: string): Promis
     const model = given.text('model')
     const input = { id: name, ...(model !== undefined && { model }) }
     const found = await client.call('POST /endpoints/{id}/test', input, { signal: terminal.signal })
-    await told(terminal, given, found, () => wordsOf(found))
+    await printResult(terminal, given, found, () => wordsOf(found))
     return found.ok ? EXIT.ok : EXIT.failed
   })
 
@@ -139,7 +138,7 @@ const wordsOf = ({
   `${ok ? 'works' : 'does not work'}: ${counted(models, 'model')}`
     + `${model === undefined ? '' : `, ${oneLine(model)} ${chat === 'ok' ? 'answers' : 'does not answer'}`}`
     + `${latencyMs === undefined ? '' : ` in ${latencyMs} ms`}`,
-  ...(chat === 'ok' && !streaming ? ['its answers come whole, not piece by piece'] : []),
+  ...(chat === 'ok' && !streaming ? ['it does not stream its answers'] : []),
   ...(tools === 'unsupported' ? ['it refuses tools, so it cannot drive a turn'] : []),
   ...(detail === undefined ? [] : [oneLine(detail)]),
   ...(suggestion

@@ -7,20 +7,20 @@ import { CONNECTION, misused, type Verb } from './verb.js'
 const USUAL = 200
 const MOST = 500
 
-/** Lists what a turn can run on. */
+/** Lists the models that a turn can run on. */
 export const modelsVerb: Verb = {
   name: 'models',
   usage: '[TEXT]',
-  summary: 'list what a turn can run on',
+  summary: 'list the models that a turn can run on',
   examples: ['models', 'models sonnet', 'models --all --agent openai'],
   notes: [
     'TEXT is a part of the name of a model. A turn runs on one with run --agent AGENT --model MODEL.',
-    'Without --all only what is ready is listed.',
+    'Without --all it lists only models that are ready.',
   ],
   flags: {
-    all: { help: 'list also what is not ready, with the reason' },
-    agent: { value: 'PROVIDER', help: 'only those of this provider, such as endpoint/desk' },
-    limit: { value: 'N', help: `so many at most; default: ${USUAL}, at most ${MOST}` },
+    all: { help: 'also list models that are not ready, with the reason' },
+    agent: { value: 'PROVIDER', help: 'only models of this provider, such as endpoint/desk' },
+    limit: { value: 'N', help: `the most models to list; default: ${USUAL}, at most ${MOST}` },
     ...CONNECTION,
   },
   most: 1,
@@ -42,8 +42,10 @@ export const modelsVerb: Verb = {
       ({ choices, total }, width) => [
         ...(choices.length > 0
           ? tableOf(choices, width)
-          : [`no model fits; ${SELF} models --all lists those not ready`]),
-        ...(total > choices.length ? [`${counted(total - choices.length, 'model')} more: name a part of theirs`] : []),
+          : [`no model matches; ${SELF} models --all also lists those not ready`]),
+        ...(total > choices.length
+          ? [`${counted(total - choices.length, 'model')} more: give a part of their name`]
+          : []),
       ],
     )
   },

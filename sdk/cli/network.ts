@@ -14,7 +14,7 @@ const TRIES = 5
 type Reached = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'>
 type Change = (now: Reached) => Partial<Reached>
 
-/** Shows and changes what conversations reach of the network. */
+/** Shows and changes which addresses conversations can reach. */
 export const network: Verb = {
   name: 'network',
   usage: '[allow HOST[:PORT]… | remove HOST[:PORT]… | only on|off | own | shared]',
@@ -64,11 +64,12 @@ const reachedOf = ({ network: kind, networkAllow, networkOnly }: Settings): Reac
 
 const without = (allowed: readonly string[], gone: readonly string[]): string[] => {
   const missing = gone.find(entry => !allowed.includes(entry))
-  if (missing !== undefined) misused(`network remove: ${plain(missing)} is not allowed; ${SELF} network lists what is`)
+  if (missing !== undefined)
+    misused(`network remove: ${plain(missing)} is not in the list of allowed addresses; ${SELF} network shows it`)
   return allowed.filter(entry => !gone.includes(entry))
 }
 
-/** Changes the list as it is when it is written, so that two changes at once are both kept. */
+/** Applies the change to the current list and retries on a conflict, so that no concurrent change is lost. */
 const changed = (terminal: Terminal, given: GivenArguments, change: Change): Promise<number> =>
   asked(
     terminal,
@@ -93,7 +94,7 @@ const write = async (
   options: { readonly signal: AbortSignal },
 ): Promise<Reached> => reachedOf((await client.call('POST /settings/patch', { set, revision }, options)).settings)
 
-/** What holds, in words. */
+/** Describes the network settings. */
 export const linesOf = ({ network: kind, networkAllow, networkOnly }: Reached): string[] => [
   kind === 'own'
     ? 'each conversation has its own network (own)'
@@ -103,5 +104,5 @@ export const linesOf = ({ network: kind, networkAllow, networkOnly }: Reached): 
     : []),
   ...(networkAllow.length
     ? ['allowed:', ...networkAllow.map(entry => `  ${plain(entry)}`)]
-    : [`nothing is allowed beside; ${SELF} network allow HOST[:PORT] allows it`]),
+    : [`no further address is allowed; ${SELF} network allow HOST[:PORT] allows one`]),
 ]

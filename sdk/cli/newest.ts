@@ -16,10 +16,7 @@ export const conversationOf = async (terminal: Terminal, client: Client, given: 
   return found.id
 }
 
-/**
- * The text of `[CONVERSATION] "TEXT"`, and what was given before it. A single word is the text: no text is taken for a
- * conversation.
- */
+/** Splits `[CONVERSATION] "TEXT"` into the text and the arguments before it. A single argument is the text. */
 export const withText = (
   { name, usage }: Pick<Verb, 'name' | 'usage'>,
   given: GivenArguments,

@@ -12,12 +12,12 @@ const real = (path: string): string | undefined => {
   }
 }
 
-/** The folders npm puts into PATH for what it runs itself: they are gone when the person types the next command. */
+/** Folders that npm adds to PATH only for programs that it runs; a person's shell does not have them. */
 export const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
 
 /**
- * What a person types to run this program again where they are: its name where it is on PATH, `npx sandbox` within its
- * own package or one that has it installed, else the whole command.
+ * The command that runs this program again from a folder: `sandbox` if it is on PATH, `npx sandbox` in its own package
+ * or one that has it installed, else the full command.
  */
 export const programName = (
   { PATH = '' }: { readonly PATH?: string | undefined },
@@ -34,5 +34,5 @@ export const programName = (
   }
 }
 
-/** What a person types to run this program again. */
+/** The command that runs this program again. */
 export const SELF = programName(process.env, process.cwd(), process.argv[1] ?? fileURLToPath(import.meta.url))

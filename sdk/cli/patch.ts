@@ -4,7 +4,7 @@ export interface PatchLine {
   readonly text: string
 }
 
-/** Beyond this many differing lines a region is shown as replaced: the search grows with their square. */
+/** A region with more differing lines is shown as replaced, since the search takes quadratic time. */
 const MOST_EDITS = 400
 
 const linesOf = (text: string): string[] => {
@@ -12,7 +12,7 @@ const linesOf = (text: string): string[] => {
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n')
 }
 
-/** The lines that lead from one text to the other. */
+/** Compares two texts line by line. */
 export const compare = (before: string, after: string): PatchLine[] => {
   const a = linesOf(before)
   const b = linesOf(after)
@@ -33,7 +33,7 @@ const replaced = (a: readonly string[], b: readonly string[]): PatchLine[] => [
   ...b.map((text): PatchLine => ({ mark: '+', text })),
 ]
 
-/** The shortest way by Myers' greedy search, walked back through the furthest points of each round. */
+/** The shortest edit script by Myers' greedy algorithm, traced back through the furthest points of each round. */
 const middle = (a: readonly string[], b: readonly string[]): PatchLine[] => {
   const most = Math.min(a.length + b.length, MOST_EDITS)
   const rounds: Map<number, number>[] = []
@@ -80,7 +80,7 @@ const walked = (a: readonly string[], b: readonly string[], rounds: readonly Map
   return lines.reverse()
 }
 
-/** A comparison as unified hunks: a head line each, and so many kept lines around what changed. */
+/** Formats a comparison as unified hunks with `around` lines of context. */
 export const hunks = (lines: readonly PatchLine[], around = 3): string[] => {
   const shown: string[] = []
   let before = 1

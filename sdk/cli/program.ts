@@ -39,7 +39,7 @@ import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Te
 import { wall } from './wall.js'
 import { say, write } from './write.js'
 
-/** Everything the program can do, as help lists it. */
+/** All verbs, in the order of the help. */
 export const VERBS: readonly Verb[] = [
   serve,
   service,
@@ -83,7 +83,7 @@ export const VERBS: readonly Verb[] = [
   scriptAgentVerb,
 ]
 
-/** Runs the program on its arguments and answers its exit code; failures are one sentence on standard error. */
+/** Runs the program and returns its exit code; prints a failure as one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   try {
     return await dispatch(args, terminal)
@@ -115,13 +115,13 @@ const firstWord = (args: readonly string[]): string | undefined => {
   return undefined
 }
 
-/** The arguments without the first that is this word. */
+/** The arguments without the first occurrence of a word. */
 const without = (args: readonly string[], word: string): readonly string[] => args.toSpliced(args.indexOf(word), 1)
 
 /**
- * The call of the daemon's document that two words name, `sandbox GROUP CALL`, or for help the group alone.
+ * Finds the call of the daemon's document for `sandbox GROUP CALL`, or the group for its help.
  *
- * What a verb of the program does under the same words comes first, and a verb that is no group's name is never one.
+ * Verbs of the program take precedence; a verb whose name is not a group is never looked up.
  */
 const commandNamed = async (terminal: Terminal, name: string, rest: readonly string[]): Promise<Verb | undefined> => {
   const verb = VERBS.find(verb => verb.name === name || verb.also === name)
@@ -150,7 +150,7 @@ const commandNamed = async (terminal: Terminal, name: string, rest: readonly str
   )
 }
 
-/** Without a daemon nothing is known of its calls: what is left is that the word is no verb. */
+/** The error for an unknown word when no daemon answers, so that its calls are not known. */
 const verbUnknown = (name: string, error: unknown): unknown =>
   new CommandFailure(
     EXIT.usage,
@@ -158,7 +158,7 @@ const verbUnknown = (name: string, error: unknown): unknown =>
       + `(${plain(String((error as Error).message))})`,
   )
 
-/** The options of every verb may also come before it. */
+/** Moves options before the verb behind it. */
 const verbFirst = (args: readonly string[]): readonly string[] => {
   let at = 0
   for (let flag = flagOf(args[at]); flag; flag = flagOf(args[at]))
@@ -188,13 +188,13 @@ const said = async (terminal: Terminal, text: string): Promise<number> => {
   return EXIT.ok
 }
 
-/** What others see who list processes. */
+/** Refuses secrets as arguments, which other users of the machine can see. */
 const refuseSecrets = (verb: Verb, args: readonly string[]): void => {
   const end = args.indexOf('--')
   const given = (end < 0 ? args : args.slice(0, end)).some(arg => /^--token(=|$)/.test(arg))
   if (given && 'token-file' in verb.flags) {
     misused(
-      `${verb.name}: a token as an argument is seen by all who list processes: put it into SANDBOX_TOKEN, or into `
+      `${verb.name}: other users of this machine can see arguments: put the token into SANDBOX_TOKEN, or into `
         + 'a file for --token-file FILE (- is standard input)',
     )
   }
@@ -234,7 +234,7 @@ const checked = (verb: Verb, given: GivenArguments): GivenArguments => {
   return given
 }
 
-/** What a failure is called where its words are for a program. */
+/** The `reason` of a failure in JSON output, by exit code. */
 const REASON: { readonly [code: number]: string } = {
   [EXIT.usage]: 'usage',
   [EXIT.noDaemon]: 'no-daemon',

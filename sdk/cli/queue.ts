@@ -1,7 +1,7 @@
 import type { QueuedMessage, QueuedWhy, WaitingMessages } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
 import { Refusal } from '../refusal.js'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { connected } from './connection.js'
 import { conversationOf } from './newest.js'
 import { SELF } from './own-name.js'
@@ -20,7 +20,7 @@ const WHY: { readonly [why in QueuedWhy]: string } = {
   budget: 'a budget is spent',
 }
 
-/** Shows and changes the messages that wait for a conversation. */
+/** Lists, removes and reorders the waiting messages of a conversation. */
 export const queue: Verb = {
   name: 'queue',
   usage: '[CONVERSATION]',
@@ -42,25 +42,28 @@ export const queue: Verb = {
       const options = { signal: terminal.signal }
       const id = await conversationOf(terminal, client, given)
       if (messageId !== undefined) {
-        return told(
+        return printResult(
           terminal,
           given,
           await client.call('DELETE /agents/{id}/queue/{messageId}', { id, messageId }, options),
-          ({ removed }) => `took back ${oneLine(removed.messageId)}: ${plain(removed.text)}`,
+          ({ removed }) => `removed ${oneLine(removed.messageId)}: ${plain(removed.text)}`,
         )
       }
       if (first.length > 0 || start)
-        return told(terminal, given, await ordered(client, id, first, start, options), (waiting, width) =>
+        return printResult(terminal, given, await ordered(client, id, first, start, options), (waiting, width) =>
           linesOf(id, waiting, width),
         )
-      return told(terminal, given, await client.call('GET /agents/{id}/queue', { id }, options), (waiting, width) =>
-        linesOf(id, waiting, width),
+      return printResult(
+        terminal,
+        given,
+        await client.call('GET /agents/{id}/queue', { id }, options),
+        (waiting, width) => linesOf(id, waiting, width),
       )
     })
   },
 }
 
-/** Orders what waits when it is written, so that a message that comes meanwhile is neither lost nor in the way. */
+/** Reorders the current queue and retries on a conflict, so that a message that arrives meanwhile is kept. */
 const ordered = async (
   client: Client,
   id: string,
@@ -76,7 +79,7 @@ const ordered = async (
     if (missing !== undefined)
       throw new CommandFailure(
         EXIT.failed,
-        `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists what waits`,
+        `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists them`,
       )
     const messageIds = [...new Set([...first, ...waiting])]
     try {
@@ -104,7 +107,7 @@ const linesOf = (
     ...(run === undefined ? [] : [`started run ${oneLine(run)}; ${SELF} attach ${quoted(id)} follows it`]),
     ...(rows.length
       ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows], width)
-      : ['nothing waits']),
-    ...(paused ? [`paused; ${SELF} queue ${quoted(id)} --start goes on`] : []),
+      : ['no messages wait']),
+    ...(paused ? [`paused; ${SELF} queue ${quoted(id)} --start resumes`] : []),
   ]
 }

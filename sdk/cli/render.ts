@@ -13,16 +13,16 @@ import { SubagentLines } from './subagent-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from './text.js'
 
-/** The most lines of a tool's text and of a file's change that are shown in the run; the rest is counted. */
+/** The most lines shown of a tool's text and of a file's change; further lines are counted. */
 const TEXT_LINES = 8
 const CHANGE_LINES = 16
 
-/** Draws what happens in a run, one event after another, as text for a terminal or a pipe. It does nothing else. */
+/** Renders the events of a run, one after the other, as text for a terminal or a pipe. Has no side effects. */
 export type Render = (event: AttachData) => string
 
 export interface RenderOptions {
   readonly colour?: boolean
-  /** The width of a terminal whose last line may be drawn over; absent for a pipe. */
+  /** The width of a terminal whose last line may be redrawn; absent for a pipe. */
   readonly columns?: number
 }
 
@@ -35,7 +35,7 @@ interface Prose {
 interface Pen {
   readonly styles: Styles
   readonly columns?: number
-  /** What the unfinished line holds; a tool's line on a pipe waits for its outcome. */
+  /** The content of the unfinished line; on a pipe a tool's line is printed with its outcome. */
   open?: Prose | ToolCallFrame
   readonly subagents: SubagentLines
   readonly tools: Map<string, ToolCallFrame>
@@ -45,7 +45,7 @@ interface Pen {
 
 const DRAW_OVER = '\r\u001b[K'
 
-/** A fresh drawing of one run. */
+/** Creates the renderer of one run. */
 export const createRender = ({ colour = false, columns }: RenderOptions = {}): Render => {
   const styles = stylesOf(colour)
   const pen: Pen = {
@@ -73,7 +73,7 @@ const closed = (pen: Pen): string => {
   return open.kind === 'tool_call' && columns === undefined ? `${headOf(pen, open)}\n` : '\n'
 }
 
-/** A known kind whose fields a newer daemon changed is shown like an unknown one. */
+/** Renders a frame; shows one whose fields a newer daemon changed like an unknown kind. */
 const safelyDrawn = (pen: Pen, frame: Frame): string => {
   try {
     return drawn(pen, frame)
@@ -160,7 +160,7 @@ const linesOf = (
     case 'context_usage':
       return [dim(`context: ${frame.tokens} of ${frame.contextWindow} tokens`)]
     case 'compact':
-      return [dim(`the context was made shorter${compacted(frame)}`)]
+      return [dim(`the context was compacted${compacted(frame)}`)]
     case 'service_event':
       return [
         dim(
@@ -218,7 +218,7 @@ const linesOf = (
   }
 }
 
-/** Whatever a newer daemon sends is shown as it is. */
+/** Shows an event of an unknown kind, from a newer daemon, as JSON. */
 const unknown = ({ styles }: Pen, value: unknown): string => {
   const { kind, ...rest } = (value ?? {}) as { kind?: unknown }
   return `${styles.dim(short(plain(`${String(kind)}: ${JSON.stringify(rest)}`), 200))}\n`
@@ -243,7 +243,7 @@ const toolMoved = (pen: Pen, { kind: _kind, ...moved }: Frame & { kind: 'tool_ca
   if (!isOver(call)) {
     pen.tools.set(id, call)
     if (unfinished) pen.open = call
-    // Its line stands there under the name it was announced with.
+    // The line was printed with the name announced first.
     const renamed = unfinished && pen.columns !== undefined && (moved.target || moved.name)
     return renamed ? DRAW_OVER + headOf(pen, call) : ''
   }
@@ -263,7 +263,7 @@ const headOf = (
   return `${indent}${mark} ${words}`
 }
 
-/** An agent's own to-do list is shown by its own frame, not by the tool that wrote it. */
+/** The content of a to-do tool is left out, since the frame `todos` shows the list. */
 const toolLines = (pen: Pen, call: ToolCallFrame): string => {
   const content = call.category === 'think' && call.status === 'completed' ? [] : (call.content ?? [])
   const lines = content
@@ -321,13 +321,13 @@ const limit = (
   const used = utilization === undefined ? '' : `, ${utilization} % used`
   const renews = resetsAt === undefined ? '' : `, renews ${new Date(resetsAt).toISOString()}`
   const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
-  const state = status === 'rejected' ? 'spent' : status === 'allowed_warning' ? 'nearly spent' : 'fine'
+  const state = status === 'rejected' ? 'used up' : status === 'allowed_warning' ? 'nearly used up' : 'ok'
   return colour(`limit: ${state}${used}${renews}`)
 }
 
 const switched = ({ model, provider, kept }: Frame & { kind: 'switched' }): string => {
   const chosen = `${model === undefined ? '' : `model ${oneLine(model)} of `}${oneLine(provider)}`
-  return `goes on with ${chosen}${kept === 'record' ? ', from the record' : ''}`
+  return `continues with ${chosen}${kept === 'record' ? ', from the record' : ''}`
 }
 
 const causeOf = ({ reason }: Frame & { kind: 'resumed' }): string =>
@@ -337,7 +337,7 @@ const windowOf = ({ kind, label, utilization }: (Frame & { kind: 'account_usage'
   `${oneLine(label ?? kind)} ${utilization} %`
 
 const resolved = ({ reply, by }: Frame & { kind: 'resolved' }): string => {
-  const outcome = reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'
+  const outcome = reply ? `answered: ${plain(answerWords(reply))}` : 'not answered'
   return by ? `${outcome} (${oneLine(by)})` : outcome
 }
 
@@ -351,7 +351,7 @@ const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): stri
 
 const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulated ? ' (simulated)' : '')
 
-/** A card as a person reads it. */
+/** The lines that show a card. */
 export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   if (card.kind === 'plan')
     return [
@@ -402,7 +402,7 @@ const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): stri
   ]
 }
 
-/** An answer in a few words. */
+/** Describes a reply in a few words. */
 export const answerWords = (reply: CardReply): string => {
   if (reply.kind === 'plan') return `${reply.approve ? 'yes' : 'no'}${reply.feedback ? `, ${reply.feedback}` : ''}`
   if (reply.kind === 'permission') return `${reply.decision}${reply.feedback ? `, ${reply.feedback}` : ''}`
@@ -416,19 +416,19 @@ export const answerWords = (reply: CardReply): string => {
   )
 }
 
-/** What a landing left out, path by path, with what stands in its way. */
+/** The lines of the conflicts of a landing, path by path. */
 export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
   conflicts.flatMap(({ repo, paths, clean, mainBranch }) => [
     `${oneLine(repo)}: ${
       paths.length === 0 && clean === 0
-        ? 'its main checkout is gone'
-        : `${paths.length} of ${paths.length + clean} paths do not fit${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`
+        ? 'its main checkout does not exist'
+        : `${paths.length} of ${paths.length + clean} paths conflict${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`
     }`,
     ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
   ])
 
 const WHY: { readonly [reason: string]: string } = {
   workspace: 'your uncommitted change is in the way',
-  diverged: 'the main line moved on',
+  diverged: 'the main line changed it too',
   binary: 'git cannot merge it',
 }

@@ -1,6 +1,6 @@
 import type { Card, TurnInput } from '../../plugins/agent/contract.js'
 import type { Client } from '../client.js'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { isAnswerable, replyFrom } from './cards.js'
 import { connected, type Connection } from './connection.js'
 import { inputText } from './input.js'
@@ -28,7 +28,7 @@ export const BEGIN: { readonly [name: string]: Flag } = {
   detach: { help: 'print the conversation and exit' },
 }
 
-/** Says something to an agent and shows what it does. */
+/** Starts a turn and shows what the agent does. */
 export const runVerb: Verb = {
   name: 'run',
   usage: '"PROMPT"',
@@ -40,10 +40,10 @@ export const runVerb: Verb = {
     'run - --detach < task.md',
   ],
   notes: [
-    'Where the workspace is a git repository the turn works in a private copy, which you read with diff and bring '
-      + 'in with land.',
+    'If the workspace is a git repository, the turn works in a private copy; review it with diff and bring its work '
+      + 'into the workspace with land.',
     'PROMPT - reads it from standard input. Ctrl-C stops watching, not the turn.',
-    'Without a terminal it leaves with code 4 when the turn waits for an answer, and prints the card and the '
+    'Without a terminal it exits with code 4 when the turn waits for an answer, and prints the card and the '
       + 'command that answers it.',
   ],
   flags: {
@@ -64,7 +64,7 @@ export const runVerb: Verb = {
   },
 }
 
-/** Starts a turn and follows it to its end, unless it is to be left alone. */
+/** Starts a turn and follows it to its end, unless --detach was given. */
 export const begin = async (
   terminal: Terminal,
   connection: Connection,
@@ -95,8 +95,8 @@ export const attachVerb: Verb = {
   summary: 'follow a conversation; default: the newest one',
   examples: ['attach', 'attach c-1 --timeout 10m'],
   flags: {
-    run: { value: 'RUN', help: 'the run that --after counts for' },
-    after: { value: 'N', help: 'leave out the frames up to this one' },
+    run: { value: 'RUN', help: 'the run that --after refers to' },
+    after: { value: 'N', help: 'skip the frames up to this one' },
     ...WATCH,
     ...CONNECTION,
   },
@@ -112,7 +112,7 @@ export const attachVerb: Verb = {
     }),
 }
 
-/** Answers a card that waits. */
+/** Answers a waiting card. */
 export const answer: Verb = {
   name: 'answer',
   usage: 'CARD [ANSWER…]',
@@ -140,7 +140,7 @@ export const answer: Verb = {
       const reply = given.on('cancel')
         ? ({ kind: 'question', requestId: card.requestId, cancelled: true } as const)
         : replyFrom(card, said)
-      return told(
+      return printResult(
         terminal,
         given,
         await client.call('POST /agent/reply', reply, { signal: terminal.signal }),
@@ -160,7 +160,7 @@ export const stop: Verb = {
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
       const conversationId = await conversationOf(terminal, client, given)
-      return told(
+      return printResult(
         terminal,
         given,
         await client.call('POST /agent/stop', { conversationId }, { signal: terminal.signal }),
@@ -206,7 +206,10 @@ const located = async (
   return (
     found[0]
     ?? Promise.reject(
-      new CommandFailure(EXIT.failed, `no card waits under ${plain(id)}; ${SELF} agents shows what waits`),
+      new CommandFailure(
+        EXIT.failed,
+        `no card or conversation ${plain(id)} waits for an answer; ${SELF} agents shows the waiting cards`,
+      ),
     )
   )
 }

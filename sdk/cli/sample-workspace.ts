@@ -61,7 +61,7 @@ const HISTORY: readonly SampleCommit[] = [
   },
 ]
 
-/** The sample workspace: a repository with a little history, made at the first use and left alone after it. */
+/** The sample workspace: a repository with a few commits, created on first use and not changed later. */
 export const sampleWorkspace = async (env: Terminal['env']): Promise<string> => {
   const workspace = join(stateRoot(env), 'sample', 'workspace')
   if (await exists(workspace)) return workspace

@@ -18,10 +18,10 @@ import { EXIT, CommandFailure, type Terminal } from './verb.js'
 import { say, write } from './write.js'
 
 const PATIENCE_MS = 5000
-/** Log lines below this level are not shown beside the demonstration (pino's number for a warning). */
+/** Log lines below this level are not shown (pino's number for warnings). */
 const WARNING = 40
 
-/** Runs a daemon on the sample workspace, shows a turn once, and runs until it is stopped. */
+/** Runs a daemon on the sample workspace, demonstrates one turn, and runs until it is stopped. */
 export const startSample = async (terminal: Terminal, flags: readonly string[]): Promise<number> => {
   const workspace = await sampleWorkspace(terminal.env)
   const child = startDaemonProcess(
@@ -67,7 +67,7 @@ const parsed = (line: string): { readonly [key: string]: unknown } => {
   }
 }
 
-/** Passes on what the daemon says beside its log, and the warnings of its log. */
+/** Prints the daemon's standard error, and of its log only warnings and errors. */
 const shownLogs = (terminal: Terminal, child: ChildProcess): { ready(): void; readonly closed: Promise<unknown> } => {
   const lines = createInterface({ input: child.stderr! })
   let ready = false
@@ -88,7 +88,7 @@ const own = async (terminal: Terminal, url: string, flags: readonly string[]): P
   const data = flags.find(flag => flag.startsWith('--data='))?.slice('--data='.length) ?? terminal.env.SANDBOX_DATA
   return (
     (await (data ? findDaemon(terminal, data) : daemonAt(terminal, url)))
-    ?? Promise.reject(new CommandFailure(EXIT.noDaemon, `the daemon at ${url} left no note of itself`))
+    ?? Promise.reject(new CommandFailure(EXIT.noDaemon, `the daemon at ${url} cannot be found in its data folder`))
   )
 }
 
@@ -116,11 +116,11 @@ const demo = async (terminal: Terminal, connection: Connection, conversationId: 
   })
 }
 
-/** The person's answer, or the first choice when nobody begins to type for a while, or there is no terminal. */
+/** The person's answer; the first choice without a terminal, or if no one starts typing within 5 s. */
 const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Promise<CardReply | undefined> => {
   const self = firstChoice(card)
   if (!terminal.interactive) {
-    await write(terminal, `nobody is at a terminal, so this answers itself: ${plain(answerWords(self))}\n`)
+    await write(terminal, `no terminal, so the demonstration answers: ${plain(answerWords(self))}\n`)
     return self
   }
   const patience = new AbortController()
@@ -128,12 +128,12 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
   const typing = () => clearTimeout(timer)
   terminal.in.on('data', typing)
   try {
-    await write(terminal, `(answers itself after ${PATIENCE_MS / 1000} s)\n`)
+    await write(terminal, `(the demonstration answers after ${PATIENCE_MS / 1000} s)\n`)
     const reply = await askPerson(terminal, card, AbortSignal.any([signal, patience.signal]))
     if (reply || !patience.signal.aborted) return reply
     await write(
       terminal,
-      `\nnobody answered for ${PATIENCE_MS / 1000} s, so this answers itself: ${plain(answerWords(self))}\n`,
+      `\nno answer for ${PATIENCE_MS / 1000} s, so the demonstration answers: ${plain(answerWords(self))}\n`,
     )
     return self
   } finally {
@@ -144,17 +144,17 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
 
 const nextSteps = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<string> => {
   const { bold } = stylesOf(terminal.colour)
-  // A login link is a secret: it is shown to a person, never left in a file that output is kept in.
+  // A login link is a secret: printed only at a terminal, never into a file.
   const link = terminal.interactive
     ? await own(terminal, url, flags)
         .then(daemon => loginLink(daemon, terminal.signal))
         .catch(() => undefined)
     : undefined
   const rows = [
-    [`${SELF} run "/demo"`, 'the same again, from a second terminal'],
+    [`${SELF} run "/demo"`, 'runs the demonstration again, from a second terminal'],
     [`${SELF} agents`, 'the conversations'],
     [link ?? `${SELF} login`, link ? 'signs you in, once, within 5 minutes' : 'a link that signs you in'],
-    [`${url}/reference`, 'every call there is'],
+    [`${url}/reference`, 'all calls'],
     ['npm start -- --workspace DIR', 'serves a folder of yours'],
   ]
   const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ended } from './daemon-process.js'
 import type { Verb } from './verb.js'
 
-/** Runs the bundled agent program in this program's place. */
+/** Runs the bundled agent program. */
 export const scriptAgentVerb: Verb = {
   name: 'script-agent',
   usage: '',

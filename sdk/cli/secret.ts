@@ -8,20 +8,20 @@ import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } fr
 
 const EXPECTED = 'secret set NAME, secret list, secret remove NAME or secret import FILE'
 
-/** Stores values that agents use by name, lists their names, and removes them. */
+/** Stores, lists and removes the secret values that agents use by name. */
 export const secret: Verb = {
   name: 'secret',
   usage: '[list | set NAME | remove NAME | import FILE]',
   summary: 'store the values that agents use as {{secret:NAME}}',
   examples: ['secret list', 'secret set API_TOKEN', 'secret set DEPLOY_KEY < id_ed25519', 'secret import .env'],
   notes: [
-    'set prompts for the value, or reads it from standard input: others could see an argument. One line break at the '
-      + 'end of a value of one line is left out.',
-    'import reads a .env file of this machine, - for standard input; names that are stored already are skipped.',
-    `The first value needs a place: ${SELF} secrets set-store kind=vault unlock=file keeps them encrypted.`,
+    'set prompts for the value, or reads it from standard input: others could see an argument. A line break at the '
+      + 'end of a one-line value is removed.',
+    'import reads a .env file of this machine, - for standard input; it skips names that are already stored.',
+    `Choose a store before the first value: ${SELF} secrets set-store kind=vault unlock=file keeps them encrypted.`,
   ],
   flags: {
-    replace: { help: 'import: replace what is stored already' },
+    replace: { help: 'import: replace values that are already stored' },
     ...CONNECTION,
   },
   most: 2,
@@ -40,7 +40,7 @@ export const secret: Verb = {
         terminal,
         given,
         (client, options) => client.call('POST /secrets', input, options),
-        () => `stored ${plain(name)}: write {{secret:${plain(name)}}} where it is to be used`,
+        () => `stored ${plain(name)}: use it as {{secret:${plain(name)}}}`,
       )
     }
     if (what === 'remove' && name !== undefined)
@@ -70,9 +70,9 @@ const imported = async (terminal: Terminal, given: GivenArguments, file: string)
 }
 
 const REASONS = {
-  exists: 'it is stored already (--replace replaces it)',
+  exists: 'it is already stored (--replace replaces it)',
   empty: 'it has no value',
-  'bad-name': 'its name is none of a secret',
+  'bad-name': 'its name is not valid for a secret',
   'not-chosen': 'it was not chosen',
 } as const
 

@@ -2,10 +2,10 @@ import { ended, startDaemonProcess } from './daemon-process.js'
 import { startSample } from './sample.js'
 import type { Flag, GivenArguments, Verb } from './verb.js'
 
-/** How a daemon is to run. */
+/** The options of a daemon. */
 export const SERVE: { readonly [name: string]: Flag } = {
   workspace: { value: 'DIR', help: 'the folder to serve; default: the current one (SANDBOX_WORKSPACE)' },
-  data: { value: 'DIR', help: 'where the daemon keeps its data, outside the workspace (SANDBOX_DATA)' },
+  data: { value: 'DIR', help: 'the data folder, outside the workspace (SANDBOX_DATA)' },
   host: { value: 'HOST', help: 'the address to listen on; default: 127.0.0.1 (SANDBOX_HOST)' },
   port: { value: 'PORT', help: 'the port; default: 8787; 0 picks a free one (SANDBOX_PORT)' },
   store: { value: 'URL', help: 'the document store; default: a file in the data folder (SANDBOX_STORE)' },

@@ -8,32 +8,32 @@ import { plain, quoted } from './text.js'
 import { EXIT, CommandFailure, type Terminal } from './verb.js'
 import { launchdPlist, type Service, serviceName, systemdUnit } from './service-unit.js'
 
-/** How a service is: whether it runs now, and whether it starts by itself. */
+/** The state of a service: whether it is running, and whether it starts at sign-in. */
 export interface ServiceState {
   readonly active: boolean
   readonly enabled: boolean
 }
 
-/** What keeps programs of a user running. */
+/** A service manager that keeps programs of a user running. */
 export interface Manager {
-  /** Where the description of a workspace's service is. */
+  /** The path of the unit file of a workspace's service. */
   file(workspace: string): string
-  /** That description. */
+  /** The content of the unit file. */
   text(service: Service): string
-  /** Refuses where the manager does not answer, before anything is changed. */
+  /** Fails if the manager does not answer; called before anything is changed. */
   check(command: readonly string[]): Promise<void>
   /** Writes the unit file, and restarts the service. */
   install(service: Service): Promise<void>
   state(workspace: string): Promise<ServiceState>
-  /** Stops the service and removes its description. */
+  /** Stops the service and removes its unit file. */
   remove(workspace: string): Promise<void>
-  /** What else a person has to know so that it stays up. */
+  /** What the person must do to keep the service running. */
   readonly hint?: string
 }
 
 type Surroundings = Pick<Terminal, 'env' | 'signal'>
 
-/** The manager of a platform; a sentence where this program knows none. */
+/** The service manager of a platform; fails with a message on unsupported platforms. */
 export const managerOf = (platform: NodeJS.Platform, terminal: Surroundings, command: readonly string[]): Manager => {
   if (platform === 'linux') return systemd(terminal)
   if (platform === 'darwin') return launchd(terminal)
@@ -77,7 +77,7 @@ const write = async (file: string, text: string): Promise<void> => {
   await writeAtomic(file, text, { mode: 0o644, flush: true })
 }
 
-/** Whether services of the user go on without anybody signed in. */
+/** Whether services of the user keep running after they sign out (loginctl linger). */
 const lingers = ({ env }: Surroundings): boolean =>
   env.USER !== undefined && existsSync(join('/var/lib/systemd/linger', basename(env.USER)))
 
@@ -91,7 +91,7 @@ const systemd = (terminal: Surroundings): Manager => {
   return {
     file,
     text: systemdUnit,
-    ...(!lingers(terminal) && { hint: 'it ends when you log out; to have it run on: loginctl enable-linger' }),
+    ...(!lingers(terminal) && { hint: 'it stops when you log out; to keep it running: loginctl enable-linger' }),
     check: async command => {
       const { ok, why } = await user('show-environment')
       if (!ok) {
@@ -145,7 +145,7 @@ const launchd = (terminal: Surroundings): Manager => {
     install: async service => {
       const path = file(service.workspace)
       await write(path, launchdPlist(service))
-      // Fails where it is not loaded, which is what is wanted.
+      // Fails if it is not loaded, which is fine.
       await launchctl('bootout', target(service.workspace))
       must(await launchctl('bootstrap', domain, path), `launchctl bootstrap ${domain} ${path}`)
     },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { misused } from './verb.js'
 
-/** A daemon as a manager of processes is to run it. Nothing in it is secret: others may read such files. */
+/** A daemon to run as a service. Contains no secrets, since others may read unit files. */
 export interface Service {
   readonly workspace: string
   /** The program and its arguments. */
@@ -10,7 +10,7 @@ export interface Service {
   readonly env: { readonly [name: string]: string }
 }
 
-/** The name of a workspace's service: readable, and another one for every workspace. */
+/** The name of a workspace's service: readable, and unique for each workspace. */
 export const serviceName = (workspace: string): string => {
   const words = basename(workspace)
     .toLowerCase()
@@ -23,9 +23,9 @@ export const serviceName = (workspace: string): string => {
 }
 
 /**
- * The unit of a service for the systemd of a user.
+ * The systemd user unit of a service.
  *
- * Only the daemon itself is stopped with it: it ends what it started, and terminals that tmux keeps go on.
+ * `KillMode=process` stops only the daemon, which ends its own children; tmux terminals keep running.
  */
 export const systemdUnit = ({ workspace, command, env }: Service): string => `[Unit]
 Description=Sandbox daemon of ${specifiers(oneLineOnly(workspace))}
@@ -44,7 +44,7 @@ KillMode=process
 WantedBy=default.target
 `
 
-/** systemd takes no program whose path holds a quote or a backslash; a shell does. */
+/** systemd rejects program paths with quotes or backslashes; a shell accepts them. */
 const startable = (command: readonly string[]): readonly string[] =>
   /["'\\]/.test(command[0] ?? '') ? ['/bin/sh', '-c', 'exec "$0" "$@"', ...command] : command
 
@@ -55,7 +55,7 @@ const oneLineOnly = (text: string): string =>
 
 const specifiers = (text: string): string => text.replaceAll('%', '%%')
 
-/** One word of a systemd setting. The colon before a command spares it a meaning of the dollar sign. */
+/** Quotes one word of a systemd setting. The colon before a command turns off `$` expansion. */
 export const systemdWord = (text: string): string => `"${specifiers(oneLineOnly(text)).replace(/["\\]/g, '\\$&')}"`
 
 /** The property list of a service for launchd. */

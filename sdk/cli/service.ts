@@ -1,7 +1,7 @@
 import { access, realpath, stat } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { daemonOn, type Running } from './daemon.js'
 import { OF_NPM, SELF } from './own-name.js'
 import { SERVE } from './serve.js'
@@ -40,7 +40,7 @@ export const service: Verb = {
     const described = await serviceOf(terminal, given)
     const manager = managerOf(process.platform, terminal, described.command)
     if (given.on('print'))
-      return told(
+      return printResult(
         terminal,
         given,
         { name: serviceName(described.workspace), text: manager.text(described) },
@@ -63,7 +63,7 @@ export const service: Verb = {
     }
     if (what === 'status') return status(terminal, given, manager, workspace)
     await manager.remove(workspace)
-    return told(
+    return printResult(
       terminal,
       given,
       { removed: serviceName(workspace) },
@@ -94,11 +94,11 @@ const install = async (
   if (!daemon)
     throw new CommandFailure(
       EXIT.failed,
-      `${name} is installed, but no daemon answers within ${READY_WITHIN / 1000} s; ${SELF} service status, and `
-        + 'the log of the system, say more',
+      `${name} is installed, but no daemon answers within ${READY_WITHIN / 1000} s; see ${SELF} service status and `
+        + 'the system log',
     )
   if (manager.hint && !given.on('json')) say(terminal, `${manager.hint}\n`)
-  return told(
+  return printResult(
     terminal,
     given,
     { name, file: manager.file(workspace), workspace, url: daemon.url },
@@ -106,7 +106,7 @@ const install = async (
   )
 }
 
-/** The daemon once it answers; `before` is the process that was to make way. */
+/** Waits until the daemon answers; `before` is the process that it replaces. */
 const started = async (
   terminal: Terminal,
   workspace: string,
@@ -134,14 +134,14 @@ const status = async (
     ...state,
     ...(daemon && { url: daemon.url }),
   }
-  await told(terminal, given, found, ({ name, active, enabled }) => {
+  await printResult(terminal, given, found, ({ name, active, enabled }) => {
     const runs = active ? `runs${daemon ? ` at ${daemon.url}` : ''}` : 'does not run'
     return `${name} ${runs} for ${oneLine(workspace)}${enabled ? '' : ', and does not start by itself'}`
   })
   return state.active ? EXIT.ok : EXIT.failed
 }
 
-/** What is passed on: where things are found and kept. Everything else of the surroundings may be secret. */
+/** The environment variables passed to the service; any other may be secret. */
 const PASSED = ['XDG_STATE_HOME', 'SANDBOX_CHROMIUM'] as const
 
 const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Service> => {
@@ -189,7 +189,7 @@ const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Ser
 const storeOf = (store: string | undefined): string | undefined => {
   if (store === undefined || !URL.parse(store)?.password) return store
   return misused(
-    '--store: expected an address without a password, since others may read the description of a service: '
+    '--store: expected an address without a password, since others may read the unit file: '
       + 'leave it out, and give the service SANDBOX_STORE from a file that only you can read (EnvironmentFile= in '
       + 'a drop-in of systemd)',
   )

@@ -4,7 +4,7 @@ import { ago, columns, counted, oneLine, short } from './text.js'
 import { CONNECTION, misused, type Verb } from './verb.js'
 import { dayOfTime } from './when.js'
 
-/** Shows who is signed in, and ends sessions. */
+/** Lists sessions, and ends them. */
 export const sessions: Verb = {
   name: 'sessions',
   group: true,
@@ -12,7 +12,7 @@ export const sessions: Verb = {
   summary: 'list sessions, and end them',
   examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
   notes: [
-    'revoke ends one session by its id, or every session of a person by their e-mail; what they have open closes '
+    'revoke ends one session by its id, or every session of a person by their e-mail; their open streams close '
       + 'within a second.',
     "Past conversations are group sessions too: call 'GET /sessions' lists them, sessions get ID shows one.",
   ],

@@ -5,18 +5,18 @@ import { nameFor } from '../node/programs/peer-process.js'
 
 const LONGEST_ANSWER = 64 * 1024
 const PATIENCE = 10_000
-/** The name of this process, which only its own threads can change. */
+/** The file with the name of this process, which only its own threads can write. */
 const NAME = '/proc/self/comm'
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** What the daemon's login socket can be asked. */
+/** A request to the daemon's login socket. */
 export type SocketRequest = { do: 'login' } | { do: 'session'; device: string }
 
 /**
- * Asks the login socket of a daemon of this user; throws the refusal it answers.
+ * Sends a request to the login socket of a daemon of this user; throws its refusal.
  *
- * The socket may ask this process to take another name meanwhile, so requests are made one after the other.
+ * The socket may ask this process to change its name during the request, so requests are sent one at a time.
  */
 export const askSocket = async <T extends object>(
   path: string,
@@ -40,7 +40,7 @@ const parsed = (text: string): object | undefined => {
   }
 }
 
-/** Sends the request when the socket has greeted, and gives what it answers. */
+/** Sends the request after the greeting and returns the answer. */
 const exchange = (path: string, request: SocketRequest, signal?: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
     const shown = new ShownName()
@@ -76,7 +76,7 @@ const exchange = (path: string, request: SocketRequest, signal?: AbortSignal): P
     })
   })
 
-/** The name of this process, for as long as it shows another. */
+/** Changes the name of this process, and restores it. */
 class ShownName {
   #before: string | undefined
 

@@ -3,10 +3,10 @@ import { stylesOf } from './text.js'
 const SILENCE = 3000
 const EACH = 1000
 const DRAW_OVER = '\r\u001b[K'
-/** The styles this program itself writes: they take no room. */
+/** The style sequences that this program writes; they have no width. */
 const STYLE = /\u001b\[\d{1,2}m/g
 
-/** What a sign of life needs of the terminal it is shown at. */
+/** The terminal that the progress sign is shown at. */
 export interface SignOptions {
   readonly out: NodeJS.WritableStream
   readonly columns: number
@@ -14,18 +14,18 @@ export interface SignOptions {
 }
 
 /**
- * Tells somebody at a terminal that a silent program is at work: after 3 s without output "still working, 3 s" stands
- * behind the last line, is rewritten every second, and goes with the next output.
+ * Shows progress at a terminal: after 3 s without output it prints "still working, 3 s" behind the last line, updates
+ * it every second, and removes it before the next output.
  */
 export class StillWorking {
   readonly #options: SignOptions
   #timer: NodeJS.Timeout | undefined
-  /** How much work is under way, of which one part may begin within another. */
+  /** The number of works in progress; they may be nested. */
   #works = 0
   #paused = false
-  /** What stands in the last line of the terminal without the sign. */
+  /** The last line of the terminal, without the sign. */
   #line = ''
-  /** The words that stand there now. */
+  /** The sign that is shown now. */
   #shown: string | undefined
   #since = 0
 
@@ -33,7 +33,7 @@ export class StillWorking {
     this.#options = options
   }
 
-  /** Shows the sign whenever nothing is written while the work lasts. */
+  /** Shows the sign while the work lasts and nothing is written. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#works++ === 0) {
       this.#paused = false
@@ -50,7 +50,7 @@ export class StillWorking {
     }
   }
 
-  /** Output as it must be written so that it takes the place of the sign. */
+  /** Prepends to output what erases the sign. */
   before(text: string): string {
     const begins = this.#shown ? DRAW_OVER + this.#line : ''
     this.#shown = undefined
@@ -59,7 +59,7 @@ export class StillWorking {
     return begins + text
   }
 
-  /** Shows nothing until `resume`: a person is asked something. */
+  /** Hides the sign until `resume`, while a person is asked. */
   pause(): void {
     this.#hide()
     this.#paused = true
@@ -83,7 +83,7 @@ export class StillWorking {
     if (words === this.#shown) return
     const used = this.#line.replace(STYLE, '')
     const gap = used ? '  ' : ''
-    // Behind a line that fills the terminal, or whose width is not known, it would be drawn into the next one.
+    // Not behind a line that fills the terminal or whose width is not known: the sign would wrap into the next line.
     if (
       used.length + gap.length + words.length >= columns
       || /[^\u0020-\u02ff\u2500-\u25ff\u2026\u2713\u2717]/.test(used)

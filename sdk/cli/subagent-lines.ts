@@ -7,7 +7,7 @@ interface Shown {
   readonly background: boolean
 }
 
-/** The lines about the subagents of a run, and the marks that say which agent did what. */
+/** Renders the subagents of a run, and the indentation and names that show which agent did what. */
 export class SubagentLines {
   readonly #subagents = new Map<string, Shown>()
   readonly #styles: Styles

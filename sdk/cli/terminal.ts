@@ -90,7 +90,7 @@ const tableOf = (sessions: readonly TerminalSession[], width: number | undefined
   return columns([['NAME', 'STATE', 'ATTACHED', 'ACTIVE', 'RUNS', 'IN', 'LABEL'], ...rows], width)
 }
 
-/** The window, within what a terminal may have. */
+/** The size of the window, within the limits of a terminal. */
 const sizeOf = ({ out }: Terminal): { cols: number; rows: number } => {
   const { columns: cols = 80, rows = 24 } = out as NodeJS.WriteStream
   return { cols: Math.min(Math.max(cols, 20), MOST_COLUMNS), rows: Math.min(Math.max(rows, 5), MOST_ROWS) }
@@ -130,7 +130,7 @@ const opened = async (
   return code
 }
 
-/** Shows a terminal in this one until it ends or the person leaves. */
+/** Connects this terminal to one of the sandbox until it ends or the person detaches. */
 const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; detached: boolean }> =>
   new Promise((resolve, reject) => {
     const { in: keys, out, signal } = seen
@@ -147,7 +147,7 @@ const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; deta
     const resized = () => say({ type: 'resize', ...sizeOf(seen) })
     const leave = () => socket.close(1000)
     const pinging = setInterval(() => say({ type: 'ping' }), PING)
-    const over = () => {
+    const cleanUp = () => {
       clearInterval(pinging)
       keys.off('data', typed)
       out.off('resize', resized)
@@ -167,13 +167,13 @@ const follow = (socket: WebSocket, seen: Terminal): Promise<{ code: number; deta
       if (frame.type === 'exit') ended = frame.code
     })
     socket.addEventListener('close', ({ code, reason }) => {
-      over()
+      cleanUp()
       if (ended !== undefined) return resolve({ code: ended, detached: false })
       if (detached || signal.aborted) return resolve({ code: EXIT.ok, detached: true })
       reject(
         new CommandFailure(
           EXIT.failed,
-          `the terminal was cut off: ${plain(reason) || `the connection closed with ${code}`}`,
+          `the connection to the terminal was lost: ${plain(reason) || `the connection closed with ${code}`}`,
         ),
       )
     })

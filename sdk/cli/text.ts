@@ -1,27 +1,27 @@
 const ESC = '\u001b['
 /**
- * What steers a terminal or reorders a line: C0 without tab and line feed, DEL, C1, marks of direction, and what is not
- * seen.
+ * Characters that control a terminal or reorder a line: C0 except tab and line feed, DEL, C1, direction marks and
+ * invisible characters.
  */
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
-/** What this program itself says to a terminal: a style, and to draw over a line. */
+/** The control sequences that this program writes: styles, and erasing a line. */
 const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'g')
 
 const escaped = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Text from elsewhere with whatever could steer a terminal or reorder a line made visible. */
+/** Escapes the control characters in text from outside. */
 export const plain = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROL, escaped)
 
-/** Text as it may go to a terminal: only this program's own words steer it. JSON stays JSON of the same value. */
+/** Escapes all control characters except this program's own sequences. JSON keeps its value. */
 export const shown = (text: string): string => text.replace(OWN, (found, own?: string) => own ?? escaped(found))
 
-/** A foreign name, such as a path, which must not break the line. */
+/** Escapes a name from outside, such as a path, also its line breaks. */
 export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 
-/** A JSON line that no terminal reads as anything else. */
+/** A JSON line without control characters. */
 export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(CONTROL, escaped)}\n`
 
-/** How words are set off from each other; without colour every style leaves the text as it is. */
+/** Text styles; without colour every style returns the text unchanged. */
 export interface Styles {
   readonly dim: (text: string) => string
   readonly bold: (text: string) => string
@@ -42,18 +42,18 @@ export const stylesOf = (colour: boolean): Styles => {
   return { dim: style(2, 22), bold: style(1, 22), red: style(31, 39), green: style(32, 39), yellow: style(33, 39) }
 }
 
-/** A word as a person may paste it into a shell. */
+/** Quotes a word for a shell. */
 export const quoted = (word: string): string =>
   /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
-/** The least room that the last column of a table is given. */
+/** The least width of the last column of a table. */
 const LAST = 16
 
 /**
- * Rows below their header as columns, each as wide as its longest cell; the last one is not padded.
+ * Formats rows as a table; each column is as wide as its longest cell, and the last one is not padded.
  *
- * Where that is wider than `most`, the last column is wrapped; where it would get too little room, every row becomes a
- * paragraph that begins with its first cell. A word that is longer than a line is not broken, so that it can be copied.
+ * A table wider than `most` wraps its last column; if that would be too narrow, each row becomes a paragraph that
+ * begins with its first cell. Words longer than a line are not broken, so that they can be copied.
  */
 export const columns = (rows: readonly (readonly string[])[], most: number | undefined): string[] => {
   const width = most ?? Infinity
@@ -76,7 +76,7 @@ const paragraphs = (header: readonly string[], rows: readonly (readonly string[]
   ])
 }
 
-/** A cell beside its label, or below it where a word of it would not fit beside. */
+/** A cell beside its label, or below it if one of its words is too long. */
 const labelled = (label: string, cell: string, widest: number, width: number): string[] => {
   const beside = wrapped(cell, width - widest - 4)
   if (beside.some(line => line.length > width - widest - 4))

@@ -21,7 +21,7 @@ export const token: Verb = {
   ],
   flags: {
     label: { value: 'LABEL', help: 'what the token is for' },
-    scope: { value: 'SCOPE', choices: SCOPES, help: 'how far it reaches' },
+    scope: { value: 'SCOPE', choices: SCOPES, help: 'what it may do' },
     expires: { value: 'WHEN', help: 'a time such as 12h, 30d or 2030-01-31; default: never' },
     ...CONNECTION,
   },

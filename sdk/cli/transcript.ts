@@ -1,5 +1,5 @@
 import type { AnsweredCard, ToolCard, TranscriptMessage, TranscriptPage } from '../../plugins/agent/contract.js'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { connected } from './connection.js'
 import { conversationOf } from './newest.js'
 import { SELF } from './own-name.js'
@@ -7,7 +7,7 @@ import { answerWords, cardLines } from './render.js'
 import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from './text.js'
 import { CONNECTION, type GivenArguments, misused, type Verb } from './verb.js'
 
-/** Shows what was said in a conversation. */
+/** Shows the messages of a conversation. */
 export const transcript: Verb = {
   name: 'transcript',
   usage: '[CONVERSATION]',
@@ -26,7 +26,7 @@ export const transcript: Verb = {
       const id = await conversationOf(terminal, client, given)
       const asked = { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) }
       const page = await client.call('GET /agents/{id}/transcript', asked, { signal: terminal.signal })
-      return told(terminal, given, page, () => linesOf(id, page, limit, stylesOf(terminal.colour)))
+      return printResult(terminal, given, page, () => linesOf(id, page, limit, stylesOf(terminal.colour)))
     })
   },
 }
@@ -39,7 +39,7 @@ const countOf = (given: GivenArguments, flag: string): number | undefined => {
 
 const linesOf = (id: string, { messages }: TranscriptPage, limit: number | undefined, styles: Styles): string[] => {
   const [first] = messages
-  if (!first) return ['nothing was said yet']
+  if (!first) return ['no messages yet']
   const command =
     `${SELF} transcript ${quoted(id)} --before ${first.index}` + (limit === undefined ? '' : ` --limit ${limit}`)
   const hint = `… ${counted(first.index, 'earlier message')}; ${command} shows ${first.index === 1 ? 'it' : 'them'}`
@@ -57,7 +57,7 @@ const WHO: { readonly [role in TranscriptMessage['role']]: string } = {
 const messageLines = (message: TranscriptMessage, now: number, styles: Styles): string[] => {
   const { index, role, by, sentAt, text, attachments = [], tools = [], cards = [], placed } = message
   const who =
-    role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', in words of a person' : ''}`
+    role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', sent by a person' : ''}`
   const head = `${index}  ${styles.bold(who)}${sentAt === undefined ? '' : styles.dim(`, ${ago(sentAt, now)}`)}`
   const body = [
     ...tools.flatMap(tool => toolLines(tool, '', styles)),
@@ -78,5 +78,5 @@ const toolLines = ({ name, status, target, children = [] }: ToolCard, indent: st
 
 const answered = ({ card, reply, by }: AnsweredCard, styles: Styles): string[] => [
   ...cardLines(card, styles),
-  styles.dim(`${reply ? `answered: ${plain(answerWords(reply))}` : 'nobody answered'}${by ? ` (${oneLine(by)})` : ''}`),
+  styles.dim(`${reply ? `answered: ${plain(answerWords(reply))}` : 'not answered'}${by ? ` (${oneLine(by)})` : ''}`),
 ]

@@ -14,7 +14,7 @@ const CONVERSATION = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
 const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
 const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness[]
 
-/** The options that say how a turn is to run. */
+/** The options of a turn. */
 export const TURN: { readonly [name: string]: Flag } = {
   isolated: { help: 'work in a private copy' },
   shared: { help: 'work in the workspace itself' },
@@ -30,7 +30,7 @@ export const TURN: { readonly [name: string]: Flag } = {
   ...ATTACH,
 }
 
-/** What of a turn the command line says in other words than the call, whose refusals name its own fields. */
+/** The option for each field of the call, to translate the daemon's refusals. */
 const FLAG_OF: { readonly [field: string]: string } = {
   attachments: '--attach',
   permissionMode: '--mode',
@@ -42,14 +42,14 @@ const FLAG_OF: { readonly [field: string]: string } = {
   isolated: '--isolated',
 }
 
-/** A refusal in the words of the command line. */
+/** Translates the field in a refusal to the option of the command line. */
 export const inFlags = (error: unknown): unknown => {
   if (!(error instanceof Refusal) || error instanceof Unreached) return error
   const message = error.message.replace(/^(\w+)(?=:)/, field => FLAG_OF[field] ?? field)
   return message === error.message ? error : new Refusal(error.reason, message, error.detail)
 }
 
-/** Refuses what is wrong by the words the person typed, before anything is asked of a daemon. */
+/** Checks the options of a turn before the daemon is contacted. */
 export const checkTurn = (given: GivenArguments): void => {
   if (given.on('isolated') && given.on('shared')) misused('expected --isolated or --shared, found both')
   oneOf('--mode', MODES, given.text('mode'))
@@ -63,7 +63,7 @@ const oneOf = (flag: string, choices: readonly string[], found: string | undefin
     misused(`${flag}: expected ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, found ${plain(found)}`)
 }
 
-/** The value of a flag that names a conversation to be; refused where it can be none. */
+/** The id for a new conversation: the value of an option, which is validated, or a new one. */
 export const newConversation = (given: GivenArguments, flag: string): string => {
   const id = given.text(flag)
   if (id !== undefined && !CONVERSATION.test(id)) {
@@ -72,7 +72,7 @@ export const newConversation = (given: GivenArguments, flag: string): string => 
   return id ?? mintConversation()
 }
 
-/** The message the command line means. */
+/** Builds the input of a turn from the command line. */
 export const turnOf = async (
   terminal: Terminal,
   connection: Connection,
@@ -102,7 +102,7 @@ const isolated = async (given: GivenArguments, { daemon }: Connection): Promise<
   return daemon === undefined || !(await foldersWithGit(daemon.workspace).next()).done
 }
 
-/** Starts a turn; asked again with the same message id where no answer came, it starts only once. */
+/** Starts a turn; retries without an answer with the same message id, so that it starts only once. */
 export const startTurn = async ({ client }: Connection, input: TurnInput): Promise<Started> => {
   const message: TurnInput = { messageId: `m-${randomBytes(8).toString('hex')}`, ...input }
   for (let tries = 1; ; tries++) {
@@ -114,5 +114,5 @@ export const startTurn = async ({ client }: Connection, input: TurnInput): Promi
   }
 }
 
-/** A conversation id nobody uses yet. */
+/** A new conversation id. */
 export const mintConversation = (): string => `c-${randomBytes(5).toString('hex')}`

@@ -55,7 +55,7 @@ const tableOf = (
   keys: readonly string[],
   width: number | undefined,
 ): string | string[] => {
-  if (rows.length === 0) return 'nothing was used in this time'
+  if (rows.length === 0) return 'no usage in this time'
   const named = rows.map(row => [...keys.map(key => oneLine(row[FIELDS[key]!] ?? '-')), ...figuresOf(row)])
   const all = [...keys.map((_, at) => (at === 0 ? 'total' : '')), ...figuresOf(total)]
   const header = [...keys.map(key => key.toUpperCase()), 'TURNS', 'IN', 'OUT', 'CACHED', 'COST']

@@ -1,9 +1,9 @@
 import type { StillWorking } from './still-working.js'
 
-/** What a verb's end means to a script. */
+/** The exit codes of verbs, for scripts. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, turn: 4, interrupted: 130 } as const
 
-/** A failure with the sentence to print and the code to leave with. */
+/** A failure with the message to print and the exit code. */
 export class CommandFailure extends Error {
   readonly code: number
 
@@ -14,31 +14,29 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Ends the program for words on the command line that make no sense. */
+/** Ends the program because of wrong arguments. */
 export const misused = (message: string): never => {
   throw new CommandFailure(EXIT.usage, message)
 }
 
-/** Where the program runs: its streams, its surroundings, and who looks on. */
+/** The program's environment: its streams, variables and terminal. */
 export interface Terminal {
   readonly in: NodeJS.ReadStream
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream
   readonly env: { readonly [name: string]: string | undefined }
   readonly cwd: string
-  /** The program's own root: the folder that holds `kernel/` and `sdk/`. */
+  /** The program's folder, which contains `kernel/` and `sdk/`. */
   readonly root: string
   readonly version: string
   readonly colour: boolean
-  /** The width of the terminal the output goes to; absent for a pipe or a file. */
+  /** The width of the terminal that the output goes to; absent for a pipe or a file. */
   readonly columns?: number
-  /**
-   * The width that tables and help are made for: of the terminal, or what COLUMNS says; absent: lines of any length.
-   */
+  /** The width of tables and help: that of the terminal, or COLUMNS; absent: unlimited. */
   readonly width?: number
-  /** Tells a person that a silent program is at work; absent where nobody looks on. */
+  /** The progress sign of a silent program; absent without a terminal. */
   readonly sign?: StillWorking
-  /** A person reads the output and can type. */
+  /** Whether a person reads the output and can type. */
   readonly interactive: boolean
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
@@ -49,14 +47,14 @@ export interface Flag {
   /** The placeholder of its value; absent for a switch. */
   readonly value?: string
   readonly multiple?: true
-  /** One letter that says the same. */
+  /** Its one-letter form. */
   readonly short?: string
-  /** The values it takes, where they are few. */
+  /** The values that it accepts, if they are fixed. */
   readonly choices?: readonly string[]
   readonly help: string
 }
 
-/** What was given on the command line. */
+/** The parsed command line. */
 export interface GivenArguments {
   readonly args: readonly string[]
   on(flag: string): boolean
@@ -64,20 +62,20 @@ export interface GivenArguments {
   all(flag: string): readonly string[]
 }
 
-/** One thing the program can do. */
+/** One command of the program. */
 export interface Verb {
   readonly name: string
-  /** Another word for it that people try. */
+  /** Another accepted name. */
   readonly also?: string
   /**
-   * The name is a group of the document too: `sandbox NAME CALL` makes a call of it, where that is no word of this
+   * The name is also a group of the document: `sandbox NAME CALL` makes a call of it, unless CALL is a word of this
    * verb.
    */
   readonly group?: true
-  /** What follows the name, as help shows it. */
+  /** The usage after the name, as help shows it. */
   readonly usage: string
   readonly summary: string
-  /** Commands to copy, without the program's name. */
+  /** Example commands, without the program's name. */
   readonly examples: readonly [string, ...string[]]
   readonly notes?: readonly string[]
   /** The calls of a group, each with its first sentence. */
@@ -90,8 +88,8 @@ export interface Verb {
 
 /** The options of every verb that talks to a daemon. */
 export const CONNECTION: { readonly [name: string]: Flag } = {
-  url: { value: 'URL', help: 'the daemon to talk to (SANDBOX_URL)' },
-  data: { value: 'DIR', help: 'the data folder of the daemon to talk to (SANDBOX_DATA)' },
+  url: { value: 'URL', help: 'the daemon to use (SANDBOX_URL)' },
+  data: { value: 'DIR', help: 'the data folder of the daemon to use (SANDBOX_DATA)' },
   'token-file': {
     value: 'FILE',
     help: 'a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)',

@@ -4,13 +4,13 @@ import { homeOfPeople } from '../node/wall/home.js'
 import type { Mount } from '../node/wall/spec.js'
 import { mountsOf } from '../node/wall/view.js'
 import { wallKind } from '../node/wall/wall.js'
-import { told } from './asked.js'
+import { printResult } from './asked.js'
 import { whichDaemon } from './connection.js'
 import { SELF } from './own-name.js'
 import { columns } from './text.js'
 import { CONNECTION, EXIT, CommandFailure, type Verb } from './verb.js'
 
-/** One thing that is there behind a wall, or is covered. */
+/** One path that is visible behind a wall, or closed there. */
 interface Row {
   readonly path: string
   readonly access: 'read' | 'write' | 'closed'
@@ -28,27 +28,30 @@ const ACCESS: { readonly [operation: string]: Row['access'] } = {
 const WALLS = { bwrap: 'bubblewrap', unshare: 'unshare', none: 'no wall' } as const
 const TEMPORARY = new Set(['/tmp', '/var/tmp'])
 
-/** Shows what a turn or a terminal can read and write, and what of that is closed. */
+/** Shows what turns and terminals can read and write. */
 export const wall: Verb = {
   name: 'wall',
   usage: '',
   summary: 'show what turns and terminals can read and write on this machine',
   examples: ['wall'],
   notes: [
-    'Nothing else is visible to them. A turn in a private copy has the copy in the place of the ' + 'workspace.',
-    `What turns reach of the network: ${SELF} network.`,
+    'Nothing else is visible to them. A turn in a private copy has the copy in place of the ' + 'workspace.',
+    `The network of turns: ${SELF} network.`,
   ],
   flags: CONNECTION,
   most: 0,
   run: async (terminal, given) => {
     const { url, daemon } = await whichDaemon(terminal, given)
     if (!daemon)
-      throw new CommandFailure(EXIT.failed, `${url} is no daemon of this user on this machine: ask for its wall there`)
+      throw new CommandFailure(
+        EXIT.failed,
+        `${url} is not a daemon of this user on this machine: run this command where it runs`,
+      )
     const { workspace, data, grants = NONE } = daemon
     declareTurnWritable([workspace, data, ...grants.write])
     const spec = { workspace, data, grants, cwd: workspace, env: {}, home: await homeOfPeople(data) }
     const [kind, mounts] = await Promise.all([wallKind(), mountsOf(spec)])
-    return told(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }, width) =>
+    return printResult(terminal, given, { wall: kind, rows: mounts.flatMap(rowOf) }, ({ rows }, width) =>
       linesOf(kind, rows, width),
     )
   },
@@ -67,10 +70,10 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[], width: number |
     kind === 'none'
       ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install '
         + 'bubblewrap)'
-      : `behind ${WALLS[kind]}, this is there and nothing else:`,
+      : `behind ${WALLS[kind]}, these paths are visible and nothing else:`,
     '',
     ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])], width),
     '',
-    `what turns reach of the network: ${SELF} network; terminals have that of the machine`,
+    `the network of turns: ${SELF} network; terminals have that of the machine`,
   ]
 }

@@ -6,7 +6,7 @@ import { EXIT, type Flag, type GivenArguments, type Terminal } from './verb.js'
 import { durationOf } from './when.js'
 import { say, write } from './write.js'
 
-/** The options of a verb that follows a run: how its cards are answered, and how long it is watched. */
+/** The options of verbs that follow a run: how to answer its cards, and how long to watch. */
 export const WATCH: { readonly [name: string]: Flag } = {
   answer: {
     value: 'WORDS',
@@ -18,8 +18,8 @@ export const WATCH: { readonly [name: string]: Flag } = {
 }
 
 /**
- * Follows a run, and with `onward` those that start after it, and says what to type next; `leaves`: at a card that
- * nobody answers here.
+ * Follows a run, with `onward` also the runs after it, and prints the next commands. With `leaves` it stops at a card
+ * that has no answer.
  */
 export const watched = async (
   terminal: Terminal,
@@ -54,7 +54,7 @@ export const watched = async (
   } catch (error) {
     if (!seen.signal.aborted) throw error
     const message =
-      `the turn goes on: ${SELF} attach ${conversationId} follows ` + `it, ${SELF} stop ${conversationId} stops it`
+      `the turn continues: ${SELF} attach ${conversationId} follows ` + `it, ${SELF} stop ${conversationId} stops it`
     say(
       terminal,
       json
@@ -74,7 +74,7 @@ const pick = ({ conversationId, run, after }: { conversationId: string; run?: st
   ...(after !== undefined && { after }),
 })
 
-/** Only what works: work in the workspace itself is neither shown as a change nor landed. */
+/** Suggests the next commands; diff and land only for work in a private copy. */
 const nextSteps = (conversation: string, { end, copy }: Followed, later: boolean, colour: boolean): string => {
   const { dim } = stylesOf(colour)
   const id = quoted(conversation)

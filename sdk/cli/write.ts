@@ -1,7 +1,7 @@
 import { shown } from './text.js'
 import type { Terminal } from './verb.js'
 
-/** Writes, and waits while the far side of a pipe does not read; nothing in it steers a terminal but styles. */
+/** Writes text and waits for back-pressure; escapes control characters except styles. */
 export const write = (terminal: Pick<Terminal, 'out' | 'signal' | 'sign'>, text: string): Promise<void> =>
   new Promise(resolve => {
     if (!text || terminal.out.write(terminal.sign?.before(shown(text)) ?? shown(text))) return resolve()
@@ -14,7 +14,7 @@ export const write = (terminal: Pick<Terminal, 'out' | 'signal' | 'sign'>, text:
     terminal.signal.addEventListener('abort', go)
   })
 
-/** Says something beside the output, on standard error. */
+/** Prints text on standard error. */
 export const say = ({ err, sign }: Pick<Terminal, 'err' | 'sign'>, text: string): void => {
   const same = sign !== undefined && 'isTTY' in err && err.isTTY === true
   err.write(same ? sign.before(shown(text)) : shown(text))

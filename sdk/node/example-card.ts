@@ -4,7 +4,7 @@ export const EXAMPLE_CONVERSATION = 'cart-total'
 /** Its newest run. */
 export const EXAMPLE_RUN = 'r-670480f8a7444681b0a0'
 
-/** Its card on the board, once the turn is over. */
+/** Its card on the board after the turn. */
 export const EXAMPLE_CARD = {
   id: EXAMPLE_CONVERSATION,
   title: 'Add up the cart',

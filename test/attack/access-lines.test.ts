@@ -62,7 +62,7 @@ t.test('each role reaches exactly the calls whose floor it has, and refusals nam
         t.same([status, reached], [409, [routed.call]], `${role} ${routed.call}`)
       else {
         t.same([status, reached], [403, []], `${role} ${routed.call}`)
-        t.match(message, `takes role ${floor}, found role ${role}`)
+        t.match(message, `needs role ${floor}, found role ${role}`)
       }
     }
   }
@@ -80,7 +80,7 @@ t.test(
         if (tokens.includes(scope)) t.same([status, reached], [409, [routed.call]], `${scope} ${routed.call}`)
         else {
           t.same([status, reached], [403, []], `${scope} ${routed.call}`)
-          for (const one of tokens.length ? tokens : ['no control token reaches', 'a signed-in']) t.match(message, one)
+          for (const one of tokens.length ? tokens : ['control tokens cannot', 'sign in as']) t.match(message, one)
         }
       }
     }

@@ -64,8 +64,8 @@ t.test('each scope reaches the calls that name it, and every other is 403 with t
       t.match(
         message,
         scopes.length === 0
-          ? `${access.id} is on the trust surface`
-          : `${access.id} takes a control token of scope ${scopes.join(' or ')}`,
+          ? `control tokens cannot make the call ${access.id}`
+          : `${access.id} needs a control token of scope ${scopes.join(' or ')}`,
       )
     }
   }

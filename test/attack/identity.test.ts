@@ -49,7 +49,7 @@ t.test('a login code or an invitation sent under another host is not looked at',
   const { code } = await daemon.auth.handlers['kernel.members.invite']({ role: 'viewer', by: 'x' }, context)
   for (const host of ['evil.example', '127.0.0.1.evil.example', 'sandbox.local']) {
     for (const body of [{ login }, { invite: code, name: 'x' }])
-      t.match(await under(daemon.url, host, body), { status: 403, body: /not known as/ }, host)
+      t.match(await under(daemon.url, host, body), { status: 403, body: /is not a name of/ }, host)
   }
   t.equal((await ask(daemon.url, 'POST /system/session', { login })).status, 200)
   t.equal((await ask(daemon.url, 'POST /system/session', { invite: code, name: 'x' })).status, 200)
@@ -110,7 +110,7 @@ t.test('a socket and a ticket of a person whose role shrinks are over within a s
   const before = await ticket()
   const from = performance.now()
   await handlers['kernel.members.grant']({ email: bob.email, role: 'viewer', by: 'x' }, context)
-  t.match(await talk.closed, { code: 1008, reason: /made smaller/ })
+  t.match(await talk.closed, { code: 1008, reason: /were reduced/ })
   t.ok(inTime(from, 1000))
   left.say({ type: 'say', text: 'still here' })
   await left.until(({ text }) => text === 'still here')

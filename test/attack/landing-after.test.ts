@@ -54,7 +54,7 @@ t.test('who may not land does not make anything land by itself', async t => {
     await refusalOf(() =>
       other.call('POST /agent', { conversationId: 'c', prompt: WRITES, isolated: true, autoLand: true }),
     ),
-    { status: 403, message: /agents\.land takes role maintainer, found role collaborator/ },
+    { status: 403, message: /agents\.land needs role maintainer, found role collaborator/ },
   )
   await runTurn(owner, 'c', 'say x', { isolated: true })
   t.match(await refusalOf(() => other.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })), {

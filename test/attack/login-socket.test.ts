@@ -147,7 +147,7 @@ for (const user of USERS) {
         t.notMatch(answer, /"code"|"token"/, `${name}, ${way}`)
         t.match(answer, /"message":"expected a program .*"reason":"forbidden"/, `${name}, ${way}`)
       }
-      t.match(answers['outer login'], /found one of a namespace of its own/, `${name}: with the right name`)
+      t.match(answers['outer login'], /found one of another namespace/, `${name}: with the right name`)
     }
     t.strictSame(daemon.kept(), before, 'no code was minted')
   })

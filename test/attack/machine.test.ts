@@ -88,7 +88,7 @@ t.test(
         isolated: at % 2 === 0,
       })
       if (status === 200) taken.push({ conversationId, messageId, run: body.run! })
-      else t.match({ status, body }, { status: 503, body: { message: /as many files/ } })
+      else t.match({ status, body }, { status: 503, body: { message: /limit of open files/ } })
       t.ok([200, 503].includes((await ask('GET', '/agents')).status), 'reading is answered')
       t.ok([200, 503].includes((await ask('POST', '/agents/before/rename', { title: `title ${at}` })).status))
     }

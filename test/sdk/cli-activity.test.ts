@@ -58,7 +58,7 @@ t.test('activity shows the newest entries, the oldest of them first, and what fi
   )
   t.equal(
     (await daemon.run(['activity', '--type', 'session.*', '--actor', 'token:ci', '--find', 'a b', '--limit', '5'])).out,
-    'nothing is recorded that fits\n',
+    'no entries match\n',
   )
   t.same(asked, ['limit=20', 'type=session.*&actor=token%3Aci&query=a+b&limit=5'])
   const lines = (await daemon.run(['activity', '--json'])).out

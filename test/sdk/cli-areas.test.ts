@@ -12,7 +12,7 @@ t.test('areas are written, given, looked at, taken and deleted from the command 
   makeWorkspace(workspace, { 'docs/a.md': 'a', 'docs/b.md': 'b', 'src/c.ts': 'c' })
   const daemon = await spawnDaemon(t, { workspace, data })
   const areas = (...args: string[]) => sandbox(['areas', ...args], { env: { SANDBOX_DATA: data } })
-  t.match(await areas(), { code: 0, out: /^no areas: everybody reaches the whole workspace/ })
+  t.match(await areas(), { code: 0, out: /^no areas: all members reach the whole workspace/ })
   const ann = await joined(daemon, 'ann', 'collaborator')
 
   t.match(await areas('write', 'docs', 'docs', 'docs/', '--label', 'Words'), {

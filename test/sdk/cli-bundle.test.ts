@@ -37,7 +37,7 @@ t.test('bundle packs the sandbox into a file, lists and removes what it keeps, a
   const made = await ask(['bundle', 'backup.tar.gz'])
   t.match(made, { code: 0, err: '', out: /\/backup\.tar\.gz  [\d.]+ KiB\n$/ })
   t.equal(statSync(join(folder, 'backup.tar.gz')).mode & 0o777, 0o600)
-  t.match(await ask(['bundle', 'backup.tar.gz']), { code: 1, err: /is there already/ })
+  t.match(await ask(['bundle', 'backup.tar.gz']), { code: 1, err: /already exists/ })
   t.match(await ask(['bundle', 'list']), { out: /^NAME +STATE +SIZE +MADE\nsandbox-\S+ +ready/ })
   const [{ name }] = (JSON.parse((await ask(['bundle', 'list', '--json'])).out) as { exports: [{ name: string }] })
     .exports

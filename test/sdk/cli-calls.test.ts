@@ -103,7 +103,7 @@ t.test('calls are made by group and name, with fields by place, as options and a
   )
   t.match(await run('system', 'export', 'passphrase=correct horse'), {
     code: 2,
-    err: /seen by all who list processes: give it as passphrase=@FILE/,
+    err: /can see arguments: give passphrase as passphrase=@FILE/,
   })
   t.match(await run('system', 'export', '--passphrase', 'correct horse'), { code: 2, err: /unknown option/ })
   t.match(await run('areas', 'show', 'nope'), { code: 1, err: /nope/ }, "a word of the verb is the verb's")

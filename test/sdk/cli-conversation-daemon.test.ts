@@ -30,12 +30,12 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and arch
   await run(['run', 'say later', '--conversation', 'a', '--detach'])
   const [, waiting = ''] =
     /\n(m-\S+) .* the turn waits for an answer {2}say later\n/.exec(await run(['queue', 'a'])) ?? []
-  t.equal(await run(['queue', 'a', '--remove', waiting]), `took back ${waiting}: say later\n`)
-  t.equal(await run(['queue', 'a']), 'nothing waits\n')
+  t.equal(await run(['queue', 'a', '--remove', waiting]), `removed ${waiting}: say later\n`)
+  t.equal(await run(['queue', 'a']), 'no messages wait\n')
   await run(['stop', 'a'])
   t.equal(await run(['rename', 'a', 'Two files']), 'a is called Two files\n')
   t.match(await run(['archive', 'b']), /^archived b;/)
   t.match(await run(['archive', '--list']), /^CONVERSATION .*\nb /)
-  t.equal(await run(['archive', '--restore', 'b']), 'brought back b\n')
+  t.equal(await run(['archive', '--restore', 'b']), 'restored b\n')
   t.match(await run(['agents']), /\na .*Two files\n/)
 })

@@ -96,11 +96,11 @@ t.test('each verb does what it says to the conversation named, else to the newes
     [['rename', 'The parser'], 'c-2 is called The parser\n', 'POST /agents/c-2/rename', { title: 'The parser' }],
     [
       ['archive'],
-      'archived c-2; sandbox archive --restore c-2 brings it back\n',
+      'archived c-2; sandbox archive --restore c-2 restores it\n',
       'POST /agents/archive',
       { ids: ['c-2'] },
     ],
-    [['queue', '--remove', 'm-1'], 'took back m-1: first\nwords\n', 'DELETE /agents/c-2/queue/m-1', {}],
+    [['queue', '--remove', 'm-1'], 'removed m-1: first\nwords\n', 'DELETE /agents/c-2/queue/m-1', {}],
     [
       ['rewind', '--yes'],
       'back to before message 2: 2 messages dropped\nnext: sandbox run --conversation c-2 "…"\n',
@@ -147,7 +147,7 @@ t.test('the queue is a table, and is put into another order', async t => {
     `MESSAGE  BY               SENT       WAITS BECAUSE                 WORDS
 m-1      ada@example.org  1 min ago  the turn waits for an answer  first words
 m-2      ada@example.org  1 min ago  brand-new                     second
-paused; sandbox queue c-1 --start goes on
+paused; sandbox queue c-1 --start resumes
 `,
   )
   const { out } = await daemon.run(['queue', 'c-1', '--first', 'm-2', '--start'])
@@ -156,7 +156,7 @@ paused; sandbox queue c-1 --start goes on
   t.same(await daemon.run(['queue', 'c-1', '--first', 'm-9']), {
     code: 1,
     out: '',
-    err: 'sandbox: --first: no message m-9 waits in c-1; sandbox queue c-1 lists what waits\n',
+    err: 'sandbox: --first: no message m-9 waits in c-1; sandbox queue c-1 lists them\n',
   })
 })
 
@@ -206,7 +206,7 @@ t.test('going back asks first, and requires --yes without a terminal', async t =
     out: '',
     err:
       'sandbox: going back to before message 2 "now\\u001b[2J undo" of c-1 drops 3 messages and the work that '
-      + 'came with them: go back? expected --yes, since nobody can be asked here\n',
+      + 'came with them: go back? expected --yes, because there is no terminal to ask at\n',
   })
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/rewind'))
 })

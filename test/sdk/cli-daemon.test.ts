@@ -119,7 +119,7 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
   t.equal(landing.code, 4)
   t.match(
     landing.out,
-    /^not landed:\nroot: 1 of 1 paths do not fit on main\n {2}README\.md: your uncommitted change is in the way\n$/,
+    /^not landed:\nroot: 1 of 1 paths conflict on main\n {2}README\.md: your uncommitted change is in the way\n$/,
   )
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# mine\n')
   inGit(workspace, 'commit', '-q', '-a', '-m', 'mine')
@@ -129,7 +129,7 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
     merged.out,
     new RegExp(
       String.raw`^landed: 1 file is in the workspace as uncommitted changes\n`
-        + String.raw` {2}README\.md: holds conflict markers, resolve them\n$`,
+        + String.raw` {2}README\.md: contains conflict markers; resolve them\n$`,
     ),
   )
   t.match(
@@ -245,7 +245,7 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
     sample.out(),
     /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ sandbox run "\/demo"\n/,
   )
-  t.match(sample.out(), /nobody is at a terminal, so this answers itself: Look at it\n/)
+  t.match(sample.out(), /no terminal, so the demonstration answers: Look at it\n/)
   t.match(
     sample.out(),
     /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s,

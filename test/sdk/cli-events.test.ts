@@ -110,7 +110,7 @@ t.test('each kind of event is printed in words, unless it has no news', t => {
     }),
     ['here: ada@example.org in board, idle'],
   )
-  t.same(said({ kind: 'presence', users: [] }), ['nobody is here'])
+  t.same(said({ kind: 'presence', users: [] }), ['no one is here'])
   const waiting: SystemEvent = { kind: 'attention', cards: 1, approvals: 0, needs: 2, land: 0, ci: 0, issues: 0 }
   t.same([said(waiting), said(waiting)], [['waits for you: 1 card to answer, 2 needs'], []])
   t.same(

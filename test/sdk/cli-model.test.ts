@@ -71,7 +71,7 @@ t.test('model servers are added, listed, tested and removed from the command lin
 t.test('what a turn can run on is listed, the ready first', async t => {
   const data = await daemonOf(t, 'endpoints', 'providers')
   const run = (...args: string[]) => sandbox(args, { env: { SANDBOX_DATA: data } })
-  t.match(await run('models'), { code: 0, out: /^no model fits; sandbox models --all/ })
+  t.match(await run('models'), { code: 0, out: /^no model matches; sandbox models --all/ })
   const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'small' }, { id: 'large' }] })
   await run('model', 'add', 'desk', '--protocol', 'openai', '--url', server.url)
   t.match(await run('models'), {

@@ -213,8 +213,8 @@ t.test('a token comes from the environment, a file or standard input, and never 
     t.match(
       err,
       new RegExp(
-        '^sandbox: token: a token as an argument is seen by all who list processes: '
-          + String.raw`put it into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$`,
+        '^sandbox: token: other users of this machine can see arguments: put the token '
+          + String.raw`into SANDBOX_TOKEN, or into a file for --token-file FILE \(- is standard input\)\n$`,
       ),
     )
     t.notMatch(err, 'sbc_x')

@@ -71,7 +71,7 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'init', model: 'm' }, 'model m\n'],
     [
       { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' },
-      'goes on with model script-fast of script, from the record\n',
+      'continues with model script-fast of script, from the record\n',
     ],
     [{ kind: 'resumed', reason: 'restart', attempt: 2 }, 'resumed after a restart (attempt 2)\n'],
     [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'resumed after an outage (attempt 3)\n'],
@@ -88,9 +88,9 @@ t.test('every frame has its lines', async t => {
     ],
     [
       { kind: 'rate_limit_info', status: 'allowed_warning', utilization: 85, resetsAt: 0 },
-      'limit: nearly spent, 85 % used, renews 1970-01-01T00:00:00.000Z\n',
+      'limit: nearly used up, 85 % used, renews 1970-01-01T00:00:00.000Z\n',
     ],
-    [{ kind: 'rate_limit_info', status: 'rejected' }, 'limit: spent\n'],
+    [{ kind: 'rate_limit_info', status: 'rejected' }, 'limit: used up\n'],
     [
       {
         kind: 'account_usage',
@@ -107,9 +107,9 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'context_usage', tokens: 900, contextWindow: 1000 }, 'context: 900 of 1000 tokens\n'],
     [
       { kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 },
-      'the context was made shorter: 900 tokens before, 100 after\n',
+      'the context was compacted: 900 tokens before, 100 after\n',
     ],
-    [{ kind: 'compact', trigger: 'auto' }, 'the context was made shorter\n'],
+    [{ kind: 'compact', trigger: 'auto' }, 'the context was compacted\n'],
     [service, 'The agent asks to run the service Translate of Words for 3 credits\n  It translates.\n  one page\n'],
     [{ kind: 'service_event', requestId: 'o', event: { event: 'status', text: 'half' } }, 'service: half\n'],
     [
@@ -133,7 +133,7 @@ t.test('every frame has its lines', async t => {
       { kind: 'resolved', requestId: 'o', reply: { kind: 'capability_offer', requestId: 'o', connect: false } },
       'answered: no\n',
     ],
-    [{ kind: 'resolved', requestId: 'p' }, 'nobody answered\n'],
+    [{ kind: 'resolved', requestId: 'p' }, 'not answered\n'],
     [
       {
         kind: 'resolved',
@@ -160,7 +160,7 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
     [
       { kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] },
-      'not landed:\nroot: its main checkout is gone\n',
+      'not landed:\nroot: its main checkout does not exist\n',
     ],
     [
       {

@@ -21,7 +21,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
 
   t.match(await secret(['set', 'A'], 'one line\n'), {
     code: 0,
-    out: 'stored A: write {{secret:A}} where it is to be used\n',
+    out: 'stored A: use it as {{secret:A}}\n',
   })
   t.match(await secret(['set', 'B'], 'two\nlines\n'), { code: 0 })
   t.equal(await valueOf('A'), 'one line')
@@ -29,7 +29,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   writeFileSync(join(folder, '.env'), 'A=other\nC=3\n1X=2\n')
   t.match(await secret(['import', '.env']), {
     code: 0,
-    out: /^stored C\nskipped A: it is stored already \(--replace .*\)\nskipped 1X: its name is none of a secret\n$/,
+    out: /^stored C\nskipped A: it is already stored \(--replace .*\)\nskipped 1X: its name is not valid .*\n$/,
   })
   t.match(await secret(['import', '-', '--replace'], 'A=third'), { code: 0, out: 'replaced A\n' })
   t.match(await secret(['list']), {

@@ -220,7 +220,7 @@ t.test('a service is installed, reinstalled, inspected and removed', async t => 
   t.match(installed, {
     code: 0,
     out: new RegExp(`^${name} runs at http://127\\.0\\.0\\.1:\\d+ for ${workspace}\n$`),
-    err: 'it ends when you log out; to have it run on: loginctl enable-linger\n',
+    err: 'it stops when you log out; to keep it running: loginctl enable-linger\n',
   })
   t.same(readdirSync(units), [`${name}.service`])
   t.equal(statSync(join(units, `${name}.service`)).mode & 0o777, 0o644)

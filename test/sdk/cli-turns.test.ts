@@ -123,7 +123,7 @@ t.test(
   'without a terminal it does not wait forever: an unanswered card ends it with code 4, the turn continues',
   async t => {
     const daemon = await fakeDaemon(t, runOf(DEMO))
-    const goesOn = 'the turn goes on: sandbox attach c-1 follows it, sandbox stop c-1 stops it\n'
+    const goesOn = 'the turn continues: sandbox attach c-1 follows it, sandbox stop c-1 stops it\n'
     const asked = await daemon.run(['run', 'x', '--conversation', 'c-1'])
     t.same([asked.code, asked.err], [4, goesOn])
     t.match(asked.out, /to answer: sandbox answer q-1 'Deep blue'\n$/)
@@ -226,7 +226,7 @@ t.test('Ctrl-C stops watching, not the turn', async t => {
     },
   })
   t.equal(code, 130)
-  t.match(err, 'the turn goes on: sandbox attach c-1 follows it, sandbox stop c-1 stops it')
+  t.match(err, 'the turn continues: sandbox attach c-1 follows it, sandbox stop c-1 stops it')
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop'))
 })
 
@@ -377,7 +377,7 @@ t.test('a landing that does not fit names what is in the way, exit code 4', asyn
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))
   t.same(await daemon.run(['land', 'c-1']), {
     code: 4,
-    out: 'not landed:\nroot: 1 of 3 paths do not fit on main\n  a.txt: your uncommitted change is in the way\n',
+    out: 'not landed:\nroot: 1 of 3 paths conflict on main\n  a.txt: your uncommitted change is in the way\n',
     err: '',
   })
 })
@@ -397,7 +397,7 @@ t.test('without an id the newest conversation is meant, and said', async t => {
   const said = 'conversation c-2, the newest one\n'
   for (const [args, out] of [
     [['diff'], 'nothing was changed\n'],
-    [['land'], 'landed: nothing was outstanding, the workspace has it all\n'],
+    [['land'], 'landed: nothing was outstanding, the workspace already has all changes\n'],
     [['stop'], 'stopped c-2\n'],
     [['discard'], 'discarded c-2\n'],
   ] as const)
@@ -420,11 +420,11 @@ t.test('work that has not landed is thrown away only with a yes', async t => {
     code: 2,
     out: '',
     err:
-      'sandbox: 1 file of c-1 is not in the workspace: throw it away? expected --yes, since nobody can be '
-      + 'asked here\n',
+      'sandbox: 1 file of c-1 is not in the workspace: discard it? expected --yes, because there is no terminal '
+      + 'to ask at\n',
   })
   card = { ...card, startedAt: 1 }
-  t.match(await daemon.run(['discard', 'c-1']), { code: 2, err: /c-1 is at work: throw it away\? expected --yes/ })
+  t.match(await daemon.run(['discard', 'c-1']), { code: 2, err: /c-1 is at work: discard it\? expected --yes/ })
   t.equal(discards(), 0)
   t.same(await daemon.run(['discard', 'c-1', '--yes']), { code: 0, out: 'discarded c-1\n', err: '' })
   card = { id: 'c-1' }

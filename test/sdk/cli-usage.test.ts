@@ -37,5 +37,5 @@ t.test('an unknown key and an impossible day are refused with what was expected'
   const { data } = await spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data') })
   t.match(await sandbox(['usage', '--by', 'colour', '--data', data]), { code: 2, err: /--by: .*found colour/ })
   t.match(await sandbox(['usage', '--from', '2026-02-30', '--data', data]), { code: 1, err: /from: expected a day/ })
-  t.match(await sandbox(['usage', '--data', data]), { code: 0, out: 'nothing was used in this time\n' })
+  t.match(await sandbox(['usage', '--data', data]), { code: 0, out: 'no usage in this time\n' })
 })

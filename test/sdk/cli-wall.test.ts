@@ -43,7 +43,7 @@ t.test('a deployment cannot open what the sandbox keeps for itself', async t => 
     writeFileSync(config, JSON.stringify({ wall }))
     return sandbox(['serve', '--workspace', workspace, '--data', data, '--config', config, '--port', '0'])
   }
-  t.match(await start({ write: [folder] }), { code: 1, err: /wall\.write: .* holds files of the sandbox itself/ })
+  t.match(await start({ write: [folder] }), { code: 1, err: /wall\.write: .* contains files of the sandbox itself/ })
   t.match(await start({ write: ['/usr/local'] }), { code: 1, err: /wall\.write: \/usr\/local is part of the system/ })
   t.match(await start({ write: [config] }), { code: 1, err: /wall\.write/ })
   t.match(await start({ read: ['relative'] }), { code: 1, err: /wall\.read\[0\]: expected/ })

@@ -46,11 +46,11 @@ t.test('help lists every verb and each verb has its own', async t => {
 
 land the work in the workspace as uncommitted changes; default: the newest one
 
-  --force       even while the agent is writing
-  --cumulative  also what was landed before and reverted since
-  --merge       with conflict markers where the main line moved on
-  --url URL     the daemon to talk to (SANDBOX_URL)
-  --data DIR    the data folder of the daemon to talk to (SANDBOX_DATA)
+  --force       land even while the agent is writing
+  --cumulative  also land work that was landed before and reverted since
+  --merge       write conflict markers where the main line changed
+  --url URL     the daemon to use (SANDBOX_URL)
+  --data DIR    the data folder of the daemon to use (SANDBOX_DATA)
   --token-file FILE  a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)
   --json        print JSON, one value a line
 
@@ -169,7 +169,7 @@ t.test('the daemon is the one of the current folder, else the only one, else the
   })
   const several = await here.run(['agents'])
   t.equal(several.code, 3)
-  t.match(several.err, /2 daemons are running and none holds this folder; choose one with --url:\n/)
+  t.match(several.err, /2 daemons are running and none serves this folder; choose one with --url:\n/)
   t.equal((await here.run(['agents'], { cwd: join(here.workspace, 'deep') })).code, 0)
   t.equal((await here.run(['agents', '--data', join(here.state, 'sandbox', '0123456789abcdef')])).code, 0)
   t.equal((await here.run(['agents', '--url', here.url])).code, 0)

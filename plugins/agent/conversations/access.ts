@@ -2,14 +2,11 @@ import { refuse } from '../../../sdk/index.js'
 import type { Caller, Context, Host } from '../../../sdk/index.js'
 import type { CardReply, Conversation } from '../contract.js'
 
-/** Whether a caller may reach a conversation: an `editor` token only those it opened. */
+/** Whether a caller may reach a conversation: an `editor` token reaches only those that it opened. */
 export const mayReach = (caller: Caller, { openedByToken }: Pick<Conversation, 'openedByToken'>): boolean =>
   caller.scope !== 'editor' || (caller.tokenId !== undefined && caller.tokenId === openedByToken)
 
-/**
- * Refuses an `editor` token that reaches for a conversation it did not open; whose it is goes by token id, never by
- * label.
- */
+/** Refuses an `editor` token for a conversation that it did not open, compared by token id, never by label. */
 export const assertReaches = (caller: Caller, conversation: Pick<Conversation, 'openedByToken'>): void => {
   if (mayReach(caller, conversation)) return
   refuse(
@@ -28,16 +25,16 @@ export const assertReads = (caller: Caller, conversation: Pick<Conversation, 'op
   )
 }
 
-/** Refuses who may not decide about an offer: it takes a maintainer, and where it moves money a person. */
+/** Refuses callers who may not answer an offer: it needs a maintainer, and a signed-in person if it moves money. */
 export const assertMayDecide = ({ kind, role }: Caller, card: CardReply['kind']): void => {
   if (role !== 'maintainer' && role !== 'owner')
-    refuse('forbidden', `a ${card} takes role maintainer, found role ${role}`)
+    refuse('forbidden', `a ${card} needs role maintainer, found role ${role}`)
   if (card !== 'capability_offer' && kind !== 'session') {
-    refuse('forbidden', `a ${card} moves money: it takes a signed-in maintainer, found a caller of kind ${kind}`)
+    refuse('forbidden', `a ${card} moves money: sign in as maintainer, found a caller of kind ${kind}`)
   }
 }
 
-/** Who says something, and why what comes of it does not land by itself; `held` undefined: it may. */
+/** The sender of a message. `held` says why its work may not land automatically; undefined: it may. */
 export interface Sender {
   readonly caller: Caller
   readonly held?: string
@@ -45,18 +42,15 @@ export interface Sender {
 
 const LAND = 'POST /agents/{id}/land'
 
-/**
- * The sender a call is served for. What comes of its words lands by itself when it could land it with a call of its
- * own.
- */
+/** The sender of a call. Its work may land automatically if the sender may also land it with a call. */
 export const senderOf = async (host: Pick<Host, 'call'>, context: Context): Promise<Sender> => {
   const { caller } = context
   const { admits, message } = await host.call('kernel.access.admits', { call: LAND }, { as: context })
   if (!admits) return { caller, held: message ?? `${LAND} is out of reach` }
-  // What an agent says through a credential of its turn is not what the person behind it said.
+  // A message sent with the credential of a turn is the agent's, not the person's.
   if (caller.kind === 'session' || caller.kind === 'token') return { caller }
   return { caller, held: `it takes a signed-in person or a control token, found a caller of kind ${caller.kind}` }
 }
 
-/** Whether a person or a program of theirs stands behind a call, so that cards may go up. */
+/** Whether a call is by a person or their program, which can answer cards. */
 export const canAnswerCards = ({ kind }: Caller): boolean => kind === 'session' || kind === 'token' || kind === 'run'

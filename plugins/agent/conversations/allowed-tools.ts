@@ -2,7 +2,7 @@ import type { Log, Store } from '../../../sdk/index.js'
 
 const KEY = 'remembered/'
 
-/** The tools people let through for the rest of a conversation. */
+/** The tools that people always allow in a conversation. */
 export class Remembered {
   readonly #store: Pick<Store, 'all' | 'set' | 'delete'>
   readonly #log: Pick<Log, 'warn'>
@@ -30,7 +30,7 @@ export class Remembered {
     this.#store
       .set(KEY + conversationId, [...names])
       .catch(error =>
-        this.#log.warn('an answer could not be remembered', { conversation: conversationId, error: String(error) }),
+        this.#log.warn('storing an answer failed', { conversation: conversationId, error: String(error) }),
       )
   }
 

@@ -1,7 +1,7 @@
 import type { Journals } from '../../../sdk/index.js'
 import type { TranscriptMessage } from '../contract.js'
 
-/** One repository as it stood before a message: its commit, and the commit of the main line under it. */
+/** The state of one repository before a message: its commit, and the commit of the main line that it is based on. */
 export interface AnchorRepo {
   readonly repo: string
   readonly tip: string
@@ -12,7 +12,7 @@ export interface AnchorRepo {
 export interface Anchor {
   /** Shown to people and watchers: `branch:<commit of the root repository>`. */
   readonly id: string
-  /** The run of the message, and where the message stands in the record. */
+  /** The run of the message, and the message's position in the record. */
   readonly run: string
   readonly index: number
   readonly repos: readonly AnchorRepo[]
@@ -28,7 +28,7 @@ export class Anchors {
     this.#journals = journals
   }
 
-  /** Keeps the state before a message; kept again for the same run, the newer one counts. */
+  /** Stores the state before a message; replaces one of the same run. */
   async keep(conversationId: string, anchor: Anchor): Promise<void> {
     await this.#journals.append(anchorsOf(conversationId), [anchor], { flush: true })
   }
@@ -38,17 +38,19 @@ export class Anchors {
     return new Map((await this.#read(conversationId)).map(anchor => [anchor.run, anchor]))
   }
 
-  /** The state before a place in the record: of the message there, or where the record was cut, of the one that was. */
+  /**
+   * The state before a position of the record: of the message there, or of the removed one if the record was cut there.
+   */
   async before(conversationId: string, index: number, row: TranscriptMessage | undefined): Promise<Anchor | undefined> {
     const anchors = await this.#read(conversationId)
     if (!row) return anchors.findLast(anchor => anchor.index === index)
-    // Only the first message of a run has a state: what was said into the turn later stands at another place.
+    // Only the first message of a run has a state; messages sent into the turn have other positions.
     return row.role === 'user'
       ? anchors.findLast(anchor => anchor.run === row.run && anchor.index === index)
       : undefined
   }
 
-  /** Forgets the states of messages after a place in the record; the one of that place stays. */
+  /** Deletes the states of messages after a position of the record; keeps that of the position. */
   async cut(conversationId: string, index: number): Promise<void> {
     const kept = (await this.#read(conversationId)).filter(anchor => anchor.index <= index)
     await this.#journals.rewrite(anchorsOf(conversationId), kept)
@@ -63,7 +65,7 @@ export class Anchors {
   }
 }
 
-/** The rows with the states that can be gone back to now. */
+/** Adds to rows the saved states that a rewind can restore. */
 export const withCheckpoints = (
   rows: readonly TranscriptMessage[],
   anchors: ReadonlyMap<string, Anchor>,

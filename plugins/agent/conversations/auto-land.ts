@@ -8,7 +8,7 @@ const HELD =
   'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
   + 'part in it; look at it and land it with POST /agents/{id}/land'
 
-/** What landing by itself needs. */
+/** The dependencies of auto-landing. */
 export interface AutoLandDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly conversations: Conversations
@@ -16,7 +16,7 @@ export interface AutoLandDeps {
   readonly ready: Promise<unknown>
 }
 
-/** Lands the work of turns whose message asks for it, once they have ended well. */
+/** Lands the work of completed turns whose message or conversation requests it. */
 export class AutoLand {
   readonly #deps: AutoLandDeps
 
@@ -24,18 +24,18 @@ export class AutoLand {
     this.#deps = deps
   }
 
-  /** Refuses where nothing could ever land. */
+  /** Refuses if the sandbox runs without the group that lands. */
   async possible(): Promise<void> {
     if (await this.#deps.host.serves('POST /agents/{id}/land')) return
     refuse('unprocessable', 'autoLand: this sandbox runs without its fleet and lands nothing; leave autoLand out')
   }
 
-  /** Whether what a turn does is to land when it ends well: its own word, else its conversation's. */
+  /** Whether the work of a completed turn should land: as its message says, else as its conversation does. */
   wanted(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
     return autoLand ?? this.#deps.conversations.find(conversationId)?.autoLand ?? false
   }
 
-  /** Lands the work of a turn that ended well; what does not land waits for a person and never fails the turn. */
+  /** Lands the work of a completed turn; work with conflicts waits for a person and never fails the turn. */
   async land(turn: Turn): Promise<void> {
     const { host, conversations, ready } = this.#deps
     const {
@@ -58,7 +58,7 @@ export class AutoLand {
     } catch (error) {
       const { reason, message } = Refusal.from(error)
       if (reason === 'failed')
-        host.log.error('the work of a turn could not be landed', { run: turn.run, error: String(error) })
+        host.log.error('landing the work of a turn failed', { run: turn.run, error: String(error) })
       log.push({
         kind: 'notice',
         level: 'warning',

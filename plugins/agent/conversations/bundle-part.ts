@@ -50,10 +50,10 @@ export const exportConversations = async (
 }
 
 /**
- * Takes conversations in that a restore brought, in the place of all there were.
+ * Imports restored conversations, which replace all existing ones.
  *
- * They are outside content: whatever does not fit is left out. Nothing in them acts by itself, and no credential or
- * memory of a provider comes with them.
+ * They are untrusted: invalid ones are left out. Nothing in them runs automatically, and they have no credentials or
+ * provider sessions.
  */
 export const importConversations = (host: PartHost): Promise<boolean> => {
   const { place, journal, store, log } = host
@@ -68,7 +68,7 @@ export const importConversations = (host: PartHost): Promise<boolean> => {
         () => undefined,
       )
       if (!handed) {
-        log.warn('a conversation that came back could not be read', { name: name.slice(0, 80) })
+        log.warn('reading a restored conversation failed', { name: name.slice(0, 80) })
         continue
       }
       const { conversation, settled, anchors } = handed
@@ -79,7 +79,7 @@ export const importConversations = (host: PartHost): Promise<boolean> => {
   })
 }
 
-/** What a file holds, when it is a conversation of that name with a record that fits. */
+/** Parses a conversation with its record from a file; undefined if it is invalid or has another name. */
 export const handedOf = (text: string, name: string): Handed | undefined => {
   try {
     const { conversation, settled, anchors } = JSON.parse(text) as Handed
@@ -93,7 +93,7 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
       && agent.reply()({ call: 'GET /agents/{id}/transcript', output: { messages, total: messages.length } }).success
       && settled.every(({ run, placed }) => typeof (run ?? placed) === 'string')
     if (!fits) return undefined
-    // Who may land elsewhere may not land here.
+    // The right to land in another sandbox does not apply here.
     const lines = settled.map(({ lands: _lands, ...line }) => line)
     return { conversation: disarmed(conversation), settled: lines, anchors: anchors.filter(isAnchor) }
   } catch {
@@ -101,7 +101,7 @@ export const handedOf = (text: string, name: string): Handed | undefined => {
   }
 }
 
-/** Without what would act by itself, what reaches for this machine's programs, and who was let in elsewhere. */
+/** Removes settings that run automatically, use this machine's programs, or grant access of another sandbox. */
 const disarmed = (conversation: Conversation): Conversation => {
   const {
     session: _memory,

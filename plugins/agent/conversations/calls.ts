@@ -9,7 +9,7 @@ import type { Eraser } from './eraser.js'
 import { landed, locked } from './landing.js'
 import { rewind, type RewindDeps } from './rewind.js'
 
-/** What the calls of conversations work with. */
+/** The dependencies of the calls of conversations. */
 export interface ConversationCallsDeps extends RewindDeps {
   readonly host: Pick<Host, 'call'>
   readonly engine: Engine

@@ -1,19 +1,19 @@
 const REST_MS = 50
 
-/** Tells of each conversation that something of it changed: at once, and then at most so often. */
+/** Calls back with the id of each changed conversation: at once, then at a limited rate. */
 export class Changes {
-  readonly #tell: (id: string) => void
+  readonly #notify: (id: string) => void
   /** Conversations reported lately, and whether they changed again since. */
   readonly #resting = new Map<string, boolean>()
 
-  constructor(tell: (id: string) => void) {
-    this.#tell = tell
+  constructor(notify: (id: string) => void) {
+    this.#notify = notify
   }
 
   changed(id: string): void {
     if (this.#resting.has(id)) return void this.#resting.set(id, true)
     this.#resting.set(id, false)
-    this.#tell(id)
+    this.#notify(id)
     setTimeout(() => {
       const again = this.#resting.get(id)
       this.#resting.delete(id)

@@ -4,7 +4,7 @@ import type { ConversationState, CopyRepo } from './conversation.js'
 import type { CheckoutRepo } from '../copies/contract.js'
 import type { ConversationId, Frame, LandConflict, RunId } from '../turn/frames.js'
 
-/** Where words were found: the line they stand in, and who said it. */
+/** A search match: its line, and who said it. */
 export interface Snippet {
   text: string
   speaker: 'user' | 'agent'
@@ -16,7 +16,7 @@ export interface Match {
 }
 export interface Matches {
   matches: Match[]
-  /** How many conversations were looked at. */
+  /** The number of conversations searched. */
   scanned: Count
   /** The index is still being built: the answer can grow. */
   indexing: boolean
@@ -34,9 +34,9 @@ export interface ConversationCalls {
   /**
    * Go back to before the message at `index`, which is also the number of messages kept.
    *
-   * Files of the private copy first, then the record, then the provider's memory. Ignored files, the saved state and
-   * waiting messages (paused) stay, what is left behind is in the log of the branch. The shared tree has no saved
-   * states.
+   * Restores the files of the private copy, then the record, then the provider's session. Ignored files, the saved
+   * state and waiting messages (paused) stay; discarded commits remain in the branch's reflog. The shared tree has no
+   * saved states.
    *
    * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record
@@ -49,20 +49,20 @@ export interface ConversationCalls {
   /** Every conversation with its live turn. */
   'agent.conversations'(): { conversations: ConversationState[] }
 
-  /** Those of the conversations named that are there for whom the call is made: ask it as the caller being served. */
+  /** Gives the conversations that the caller may see; make the call on behalf of the caller being served. */
   'agent.visible'(input: { ids: string[] }): { ids: string[] }
 
   /** One conversation with its live turn. */
   'agent.conversation'(input: { id: string }): ConversationState
 
   /**
-   * Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. Its one event
-   * is the conversation as it is under the lock.
+   * Holds the conversation's turn lock while the stream is open: no turn starts, no other landing runs. Its only event
+   * is the conversation as read under the lock.
    */
   'agent.lock'(input: { id: string }): Stream<HeldConversation>
 
   /**
-   * Writes down what a landing did: tips per repository, conflicts; adds the frame `landed` to a live run. Without
+   * Records the result of a landing: tips per repository, conflicts; adds the frame `landed` to a live run. Without
    * conflicts none are left, and the request for a landing is answered. `settled` is the newest run, where that had
    * ended before the landing began and every repository was reached.
    */

@@ -21,7 +21,7 @@ export interface LeftPath {
 export interface CopyRepo {
   /** `root`, or the repository's path from the workspace root. */
   repo: string
-  /** Commit of the main line the branch now sits on. */
+  /** The commit of the main line that the branch is based on. */
   base: string
   /** `worktreeBase` named it: it is never moved onto the main line. */
   pinned?: true
@@ -30,16 +30,16 @@ export interface CopyRepo {
   landedAt?: Millis
   left?: LeftPath[]
 }
-/** Where a private copy that is not made yet is to begin in one repository. */
+/** The starting commit of one repository of a private copy that was not created yet. */
 export interface CopyStart {
   repo: string
   /** The commit its branch begins at. */
   tip: string
-  /** The commit of the main line under it. */
+  /** The commit of the main line that it is based on. */
   base: string
   pinned?: true
 }
-/** Where a conversation came from: `index` is the number of rows it began with. */
+/** The origin of a fork: `index` is the number of rows that it began with. */
 export interface ForkOrigin {
   conversationId: ConversationId
   index: Count
@@ -58,20 +58,20 @@ export interface ProviderSession {
   provider: ProviderId
   harness: Harness
 }
-/** Who asked for somebody who may land, and when. */
+/** Who requested a landing, and when. */
 export interface LandRequest {
   email: string
   name?: string
   at: Millis
 }
-/** How a provider is to think: its model, and what that takes. */
+/** The model of a turn and its options. */
 export interface ModelChoice {
   model?: string
   effort?: string
   thinking?: boolean
   fast?: boolean
 }
-/** What the record of a conversation and its card on the board both say. */
+/** The fields that a conversation's record and its card share. */
 export interface ConversationTraits extends ModelChoice {
   id: ConversationId
   title?: string
@@ -80,42 +80,42 @@ export interface ConversationTraits extends ModelChoice {
   actsAs?: string
   startIn?: string
   /**
-   * Folders its turns are limited to: those that the person limited to areas who opened it reached; absent: all.
+   * The folders that its turns are limited to: the reach of the person who opened it, if limited to areas; absent: all.
    */
   folders?: ReachFolder[]
   forkedFrom?: ForkOrigin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
-  /** Whether clean turns land by themselves; absent: as the sandbox says. */
+  /** Whether completed turns land automatically; absent: the sandbox's setting. */
   autoLand?: boolean
-  /** Whether an outage is waited out; absent: as the sandbox says. */
+  /** Whether turns resume after an outage; absent: the sandbox's setting. */
   resumeAfterOutage?: boolean
-  /** Somebody asks for the work to be landed; the landing or discard that answers it takes it away. */
+  /** A person's request to land the work; removed by the next landing or discard. */
   landRequested?: LandRequest
   openedBy: string
   lastBy: string
   contextTokens?: Count
   contextWindow?: Count
-  /** What the program of the newest run could not be held to. */
+  /** Restrictions that could not be enforced on the newest run's program. */
   unenforced?: Unenforced[]
   updatedAt: Millis
   seenAt?: Millis
   archivedAt?: Millis
 }
-/** One conversation as the sandbox keeps it. */
+/** A stored conversation. */
 export interface Conversation extends ConversationTraits {
   titleBy: 'prompt' | 'model' | 'person'
   createdAt: Millis
-  /** The control token that opened it: what an `editor` token may reach. */
+  /** The control token that opened it; an `editor` token reaches only its own conversations. */
   openedByToken?: string
   permissionMode?: PermissionMode
   /**
-   * All that went into it came from people who may land, or they landed it since; without it nothing lands by itself.
+   * All input came from people who may land, or was landed by one since; absent: its work does not land automatically.
    */
   landsAlone?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]
-  /** Until the copy is made: where it begins, in repositories that do not begin at the main line. */
+  /** Until the copy is created: the starting commits in repositories that do not start at the main line. */
   starts?: CopyStart[]
   session?: ProviderSession
   lastRun?: RunId
@@ -131,7 +131,7 @@ export interface OpenCard {
   title: string
   raisedAt: Millis
 }
-/** How many subagents are at work, and how many there were. */
+/** The number of running subagents, and of all. */
 export interface HelperCount {
   running: Count
   total: Count
@@ -142,7 +142,7 @@ export interface LiveTurn {
   state: 'running' | 'parked' | 'stopping'
   startedAt: Millis
   cards: OpenCard[]
-  /** What its program cannot be held to. */
+  /** Restrictions that cannot be enforced on its program. */
   unenforced?: Unenforced[]
   /** Of this turn; absent: it had none. */
   helpers?: HelperCount
@@ -150,7 +150,7 @@ export interface LiveTurn {
   target?: string
   todo?: string
 }
-/** A conversation with what lives: its turn and its queue. */
+/** A conversation with its live turn and its queue. */
 export interface ConversationState {
   conversation: Conversation
   live?: LiveTurn

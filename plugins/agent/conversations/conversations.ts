@@ -3,15 +3,15 @@ import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation } from '../contract.js'
 
-/** What is left of a conversation taken off the board: who may bring it back. */
+/** The remaining record of a conversation removed from the board: who may restore it. */
 interface Gone {
   readonly openedByToken?: string
-  /** As its words stay, it is there for those who reach all of these; absent: the whole workspace. */
+  /** Its messages stay visible to callers who reach all of these; absent: the whole workspace. */
   readonly folders?: readonly ReachFolder[]
   readonly at: number
-  /** Of one whose record stays. */
+  /** Set if its record stays. */
   readonly record?: RecordTraits
-  /** Its record is on its way out, which the next start completes. */
+  /** Its record is being deleted; the next start completes that. */
   readonly forgetting?: true
 }
 
@@ -27,7 +27,7 @@ export interface RecordedConversation extends RecordTraits, Pick<Conversation, '
   readonly state: 'live' | 'archived' | 'discarded'
 }
 
-/** A conversation on its way off the board, with its record or without. */
+/** A conversation being removed from the board, with `purged` including its record. */
 export interface Leaving {
   readonly conversation: Conversation
   readonly purged: boolean
@@ -75,7 +75,7 @@ export class Conversations {
   readonly #live = new Map<string, Conversation>()
   readonly #gone = new Map<string, Gone>()
   readonly #leaving = new Map<string, Leaving>()
-  /** The newest write of each conversation, and those of them that have not begun. */
+  /** The last write of each conversation, and the writes that have not started. */
   readonly #writing = new Map<string, Promise<void>>()
   readonly #queued = new Map<string, Promise<void>>()
   readonly #unsaved = new Set<string>()
@@ -105,7 +105,7 @@ export class Conversations {
     return this.#live.get(id) ?? refuseUnknown(id)
   }
 
-  /** What is left of a conversation that was taken off the board. */
+  /** The remaining record of a conversation removed from the board. */
   gone(id: string): Gone | undefined {
     return this.#gone.get(id)
   }
@@ -114,7 +114,7 @@ export class Conversations {
     return [...this.#live.values()]
   }
 
-  /** Every conversation that has a record: those on the board, and those that were discarded. */
+  /** All conversations with a record: those on the board, and discarded ones. */
   get recorded(): readonly RecordedConversation[] {
     const discarded = [...this.#gone].flatMap(([id, gone]) => discardedOf(id, gone) ?? [])
     return [...this.all.map(onBoard), ...discarded]
@@ -126,12 +126,12 @@ export class Conversations {
     return live ? onBoard(live) : gone && discardedOf(id, gone)
   }
 
-  /** Those whose record is on its way out. */
+  /** The conversations whose record is being deleted. */
   get forgetting(): readonly string[] {
     return [...this.#gone].flatMap(([id, { forgetting }]) => (forgetting ? [id] : []))
   }
 
-  /** Has no record of a discarded conversation any more from here on, and lets `work` take away what is left of it. */
+  /** Deletes the record of a discarded conversation, and runs `work` to delete its files. */
   async forgetRecord(id: string, work: () => Promise<void>): Promise<void> {
     const { record: _record, ...gone } = this.#gone.get(id) ?? refuseUnknown(id)
     const forgetting: Gone = { ...gone, forgetting: true }
@@ -145,7 +145,7 @@ export class Conversations {
     this.#gone.set(id, left)
   }
 
-  /** Puts a conversation on the board; whoever opens it made it durable already. */
+  /** Puts a conversation on the board; the caller has already stored it. */
   open(conversation: Conversation): void {
     this.#live.set(conversation.id, conversation)
     this.#changed(conversation.id)
@@ -153,7 +153,7 @@ export class Conversations {
     void this.#save(conversation.id).catch(() => {})
   }
 
-  /** Changes a conversation; readers see it at once, and it is in the store when this returns. */
+  /** Changes a conversation; readers see the change at once, and it is stored when this resolves. */
   update(id: string, patch: Partial<Conversation>): Promise<void> {
     const before = this.#live.get(id)
     if (!before) return Promise.resolve()
@@ -164,7 +164,7 @@ export class Conversations {
     return this.#save(id)
   }
 
-  /** Changes a conversation, or leaves it as it was where the store takes nothing: what was refused did not happen. */
+  /** Changes a conversation; undoes the change if it cannot be stored. */
   async change(id: string, patch: Partial<Conversation>): Promise<void> {
     const before = this.#live.get(id)
     try {
@@ -176,17 +176,17 @@ export class Conversations {
     }
   }
 
-  /** Those on their way off the board. */
+  /** The conversations being removed from the board. */
   get leaving(): readonly Leaving[] {
     return [...this.#leaving.values()]
   }
 
-  /** Whether a conversation is here, or on its way off the board. */
+  /** Whether a conversation is on the board or being removed. */
   known(id: string): boolean {
     return this.#live.has(id) || this.#leaving.has(id)
   }
 
-  /** Takes a conversation off the board: from here on it is gone for everybody, and what it has is to follow. */
+  /** Removes a conversation from the board; its files are deleted after that. */
   async leave(leaving: Leaving): Promise<void> {
     const { id } = leaving.conversation
     await this.#store.set(LEAVING + id, leaving)
@@ -204,7 +204,7 @@ export class Conversations {
     await this.#store.delete(LEAVING + id)
   }
 
-  /** Forgets a conversation of which nothing else is left, or its record alone. */
+  /** Completes the removal of a conversation, or only of its record. */
   async remove({ conversation, purged }: Leaving): Promise<void> {
     const { id, openedByToken, folders } = conversation
     const gone: Gone = {
@@ -219,18 +219,18 @@ export class Conversations {
     await this.#store.set(GONE + id, gone)
     failpoint('agent.erase.noted')
     await this.#store.delete(LIVE + id)
-    // Last: while it stands, the next start takes everything away once more.
+    // Deleted last: while it exists, the next start repeats the removal.
     await this.#store.delete(LEAVING + id)
     this.#leaving.delete(id)
   }
 
-  /** Resolves when everything changed so far is in the store; throws when some of it could not be written. */
+  /** Resolves when all changes so far are stored; throws if one could not be written. */
   async stored(): Promise<void> {
     await Promise.allSettled(this.#writing.values())
     await Promise.all([...this.#unsaved].map(id => this.#save(id)))
   }
 
-  /** One write at a time per conversation; changes made meanwhile go into the next one together. */
+  /** One write at a time per conversation; later changes are combined in the next write. */
   #save(id: string): Promise<void> {
     const queued = this.#queued.get(id)
     if (queued) return queued
@@ -246,7 +246,7 @@ export class Conversations {
     this.#queued.set(id, mine)
     this.#writing.set(id, mine)
     mine
-      .catch(error => this.#log.error('a conversation could not be stored', { conversation: id, error: String(error) }))
+      .catch(error => this.#log.error('storing a conversation failed', { conversation: id, error: String(error) }))
       .finally(() => {
         if (this.#writing.get(id) === mine) this.#writing.delete(id)
       })

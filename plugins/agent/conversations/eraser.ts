@@ -6,7 +6,7 @@ import { framesOf } from '../turn/frame-log.js'
 import type { Queue } from '../queue/queue.js'
 import type { Transcripts } from './transcripts.js'
 
-/** What taking a conversation away needs. */
+/** The dependencies of the eraser. */
 export interface EraserDeps {
   readonly conversations: Conversations
   readonly queue: Queue
@@ -14,20 +14,20 @@ export interface EraserDeps {
   readonly journal: Pick<Journals, 'remove'>
   readonly log: Log
   /**
-   * Takes away what a conversation keeps beside its record, frames and queue: its copy, branch and the like, of a
-   * purged one its logs too.
+   * Deletes what a conversation has besides its record, frames and queue: its copy, its branch and so on; with `purged`
+   * also its logs.
    */
   readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
   /** Called with each run that waited and never starts. */
   readonly withdrawn: (run: string) => void
-  /** Called with each conversation that is gone, also when a restart completed it. */
+  /** Called for each removed conversation, also if a restart completed the removal. */
   readonly gone: (leaving: Leaving) => void
 }
 
 /**
- * Takes conversations away whole: what is meant is durable before anything goes, and the next start completes it.
+ * Removes conversations completely: stores the intent before deleting anything, so that the next start can complete it.
  *
- * Where something cannot be taken away the conversation stays, and can be taken away again.
+ * If something cannot be deleted, the conversation stays, and the removal can be retried.
  */
 export class Eraser {
   readonly #deps: EraserDeps
@@ -37,8 +37,8 @@ export class Eraser {
   }
 
   /**
-   * Takes a conversation off the board, and with `purged` its record too; the caller holds its lane and no turn of it
-   * lives.
+   * Removes a conversation from the board, with `purged` also its record; the caller holds its lock, and it has no live
+   * turn.
    */
   async erase(id: string, purged: boolean): Promise<void> {
     const { conversations, gone, log } = this.#deps
@@ -50,13 +50,15 @@ export class Eraser {
     } catch (error) {
       await conversations
         .stay(leaving)
-        .catch(lost => log.error('a conversation could not be kept', { conversation: id, error: String(lost) }))
+        .catch(lost =>
+          log.error('restoring a conversation to the board failed', { conversation: id, error: String(lost) }),
+        )
       throw error
     }
     gone(leaving)
   }
 
-  /** Completes what the last daemon had begun; what cannot be is tried again by the next start. */
+  /** Completes removals that the last daemon had begun; the next start retries failures. */
   async recover(): Promise<void> {
     const { conversations, gone, log } = this.#deps
     for (const leaving of conversations.leaving) {
@@ -71,7 +73,7 @@ export class Eraser {
     }
   }
 
-  /** Each step can be taken again; the record is the last that tells which frames there are. */
+  /** Each step can be repeated; the record is deleted last, since it lists the frames. */
   async #complete({ conversation, purged }: Leaving): Promise<void> {
     const { clear, conversations, journal, queue, transcripts, withdrawn } = this.#deps
     const { id, lastRun } = conversation

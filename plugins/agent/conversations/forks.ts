@@ -11,7 +11,7 @@ import type { Copies } from '../copies/copies.js'
 import { commitIn } from './pins.js'
 import type { Transcripts } from './transcripts.js'
 
-/** What forking a conversation needs. */
+/** The dependencies of forks. */
 export interface ForkDeps {
   readonly conversations: Conversations
   readonly transcripts: Transcripts
@@ -21,7 +21,10 @@ export interface ForkDeps {
   readonly log: Log
 }
 
-/** What a conversation begins with: where its copy begins, and whether only people who may land had a say in that. */
+/**
+ * The beginning of a conversation: the starting commits of its copy, and whether all its input came from people who may
+ * land.
+ */
 export interface Beginning {
   readonly starts: CopyStart[]
   readonly lands: boolean
@@ -29,7 +32,7 @@ export interface Beginning {
 
 const forkOf = (conversationId: string) => `forks/${conversationId}`
 
-/** Conversations that begin with what another one said. */
+/** Starts conversations from the messages of another one. */
 export class Forks {
   readonly #deps: ForkDeps
 
@@ -37,7 +40,7 @@ export class Forks {
     this.#deps = deps
   }
 
-  /** Refuses a source that is not there for the caller, and answers what the fork begins with. */
+  /** Refuses a source that the caller may not see; returns the fork's beginning. */
   async check(
     { conversationId, keep, files }: ForkSource,
     fork: string,
@@ -84,14 +87,12 @@ export class Forks {
     failpoint('agent.fork.prepared')
   }
 
-  /**
-   * Makes the rows the beginning of the fork's record; where they cannot be written, its message stands without them.
-   */
+  /** Writes the rows as the beginning of the fork's record; on failure the fork continues without them. */
   async begin(fork: string): Promise<void> {
     try {
       await this.#begin(fork)
     } catch (error) {
-      this.#deps.log.error('the record of a fork could not be begun', { conversation: fork, error: String(error) })
+      this.#deps.log.error('writing the beginning of a fork failed', { conversation: fork, error: String(error) })
     }
   }
 
@@ -106,7 +107,7 @@ export class Forks {
     await journal.remove(forkOf(fork))
   }
 
-  /** Begins the forks that were accepted when a crash came, and deletes those that were not. */
+  /** Recovers forks after a crash: begins accepted ones and deletes the others. */
   async recover(): Promise<void> {
     const { conversations, journal } = this.#deps
     for (const name of await journal.list(forkOf(''))) {

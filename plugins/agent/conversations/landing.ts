@@ -6,7 +6,7 @@ import type { Engine } from '../turn/engine.js'
 import type { LandedFrame } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 
-/** What holding a conversation needs. */
+/** The dependencies of the turn lock. */
 export interface LockDeps {
   readonly locks: KeyedMutex
   readonly conversations: Pick<Conversations, 'get'>
@@ -14,7 +14,7 @@ export interface LockDeps {
   readonly engine: Pick<Engine, 'state'>
 }
 
-/** Holds a conversation's turn lock until the signal aborts; yields the conversation as it is under the lock. */
+/** Holds a conversation's turn lock until the signal is aborted; yields the conversation as read under the lock. */
 export async function* locked(
   { locks, conversations, copies, engine }: LockDeps,
   id: string,
@@ -31,7 +31,7 @@ export async function* locked(
   }
 }
 
-/** What a landing did. */
+/** The result of a landing. */
 export interface Landing {
   readonly id: string
   readonly repos: CopyRepo[]
@@ -40,7 +40,7 @@ export interface Landing {
   readonly settled?: string
 }
 
-/** Writes down what a landing did, and shows it in a live run. */
+/** Records the result of a landing, and shows it in a live run. */
 export const landed = async (
   deps: { engine: Engine; conversations: Conversations },
   landing: Landing,
@@ -48,13 +48,13 @@ export const landed = async (
   const { engine, conversations } = deps
   const { id, repos, conflicts, frame, settled } = landing
   const { repos: known, lastRun } = conversations.get(id)
-  // A turn may have moved a base meanwhile: its base stays, what the landing wrote is added.
+  // A turn may have moved a base meanwhile: keeps that base and adds the landing's fields.
   const merged = known.map(repo => {
     const told = repos.find(other => other.repo === repo.repo)
     return told ? { ...told, base: repo.base, ...(repo.pinned && { pinned: repo.pinned }) } : repo
   })
   const turn = engine.live(id)
-  // Nobody has decided about what a turn did meanwhile, or about paths that were left behind.
+  // A landing does not approve the work of a turn that ran meanwhile, or skipped paths.
   const decided = frame?.landed && settled !== undefined && settled === lastRun && !turn
   const whole = decided && merged.every(({ left = [] }) => left.length === 0)
   await conversations.update(id, {

@@ -4,7 +4,7 @@ import type { BaseCommit, CopyStart } from '../contract.js'
 
 const COMMIT = /^[0-9a-f]{4,64}$/i
 
-/** The commits a new private copy is pinned to, every one of them there; refuses what names none. */
+/** Resolves the commits that a new private copy is pinned to; refuses unknown ones. */
 export const pinsOf = async (
   named: readonly BaseCommit[],
   repositories: readonly { repo: string; dir: string }[],
@@ -31,7 +31,7 @@ export const pinsOf = async (
   return pins
 }
 
-/** The whole id of a commit a repository has. Reading it starts no program, so it needs no wall. */
+/** The full id of a commit. Needs no wall: rev-parse starts no program of the repository. */
 export const commitIn = async (dir: string, id: string): Promise<string | undefined> => {
   if (!COMMIT.test(id)) return undefined
   const { code, text } = await git(dir, ['rev-parse', '--verify', '-q', `${id}^{commit}`], { ok: [0, 1, 128] })

@@ -15,7 +15,7 @@ const askedBy = (card: Card | undefined): string | undefined => {
   return text?.slice(0, MOST_ASKED).toWellFormed()
 }
 
-/** The handlers of what people and programs do with turns, which also write down that it was done. */
+/** Wraps the handlers of turns to record successful calls in the activity record. */
 export const recorded = (
   host: Pick<Host, 'call' | 'serves' | 'log'>,
   cards: Pick<OpenCards, 'open'>,
@@ -23,11 +23,11 @@ export const recorded = (
 ): Handlers<Agent> => {
   const known = new Set<string>()
 
-  /** Nobody waits for it: a turn is not to begin later for being written down. */
+  /** Not awaited: recording must not delay a turn. */
   const tell = ({ caller }: Context, told: Happened): void =>
     void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...told })
 
-  /** The same message sent again has its first answer, and is no news. */
+  /** A repeated message gets its first answer and is not recorded again. */
   const isNews = ({ messageId }: Started): boolean => {
     if (known.has(messageId)) return false
     if (known.size >= REMEMBERED) known.delete(known.values().next().value!)

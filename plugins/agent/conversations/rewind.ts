@@ -15,7 +15,7 @@ import { commitIn } from './pins.js'
 import type { Queue } from '../queue/queue.js'
 import type { Transcripts } from './transcripts.js'
 
-/** What going back needs. */
+/** The dependencies of a rewind. */
 export interface RewindDeps {
   readonly engine: Pick<Engine, 'live' | 'closing'>
   readonly conversations: Conversations
@@ -29,25 +29,27 @@ export interface RewindDeps {
   readonly log: Log
 }
 
-/** What going back did. */
+/** The result of a rewind. */
 export interface Rewound {
   readonly snapshot: string
   readonly dropped: number
 }
 
-/** A rewind that began; while this line is there, a crash cut it off. */
+/** A rewind in progress, stored so that a restart can complete it. */
 interface Begun {
   readonly index: number
   readonly anchor: Anchor
-  /** Where the copy stood, should git refuse. */
+  /** The commits of the copy before, to restore if git fails. */
   readonly before: readonly Tip[]
-  /** The newest run of the record before, and what will be the newest. */
+  /** The newest run of the record before and after the rewind. */
   readonly last: string | undefined
 }
 
 const begunOf = (conversationId: string) => `rewinds/${conversationId}`
 
-/** Puts a conversation back to before one of its messages: files first, then its record, then the provider's memory. */
+/**
+ * Rewinds a conversation to before one of its messages: first its files, then its record, then the provider's session.
+ */
 export const rewind = async (
   deps: RewindDeps,
   { conversationId, index }: { conversationId: string; index: number },
@@ -62,7 +64,7 @@ export const rewind = async (
     if (live) refuse('conflict', `a turn of ${conversationId} is ${live.state}: stop it, then go back`)
     const release = await locks.hold(conversationId, signal)
     try {
-      // Who may land has not decided about the state it goes back to.
+      // The restored state was not approved by a person who may land.
       if (held !== undefined) await conversations.update(conversationId, { landsAlone: undefined })
       return await goBack(deps, conversations.get(conversationId), index)
     } finally {
@@ -89,7 +91,7 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
   return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
 }
 
-/** The state kept for a place in the record, every commit of it still there. */
+/** The saved state of a position in the record; refuses if one of its commits is missing. */
 const anchorAt = async (
   { anchors, transcripts, copies }: RewindDeps,
   conversation: Conversation,
@@ -125,7 +127,7 @@ const anchorAt = async (
   return mine
 }
 
-/** Completes a rewind that has begun, also after a crash; answers how many rows went. */
+/** Completes a rewind, also after a crash; returns the number of removed rows. */
 const complete = async (
   deps: RewindDeps,
   { id, repos }: Conversation,
@@ -168,7 +170,7 @@ const complete = async (
   return dropped
 }
 
-/** Gives git's own words for what it refuses. */
+/** Passes on git's error message. */
 const asked = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
@@ -187,7 +189,7 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
       const [begun] = await journal.read<Begun>(name)
       const conversation = conversations.find(id)
       const last = conversation && (await transcripts.last(id))
-      // Whatever came after a rewind that could not be written to its end is newer than what it wants.
+      // A message or run after an interrupted rewind takes precedence over it.
       const newer =
         queue.current(id) !== undefined || (last !== begun?.last && (await transcripts.count(id)) !== begun?.index)
       if (!begun || !conversation || newer) {
@@ -198,7 +200,7 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
       await complete(deps, conversation, begun)
       log.warn('a rewind that was cut off is complete', { conversation: id })
     } catch (error) {
-      log.error('a rewind that was cut off could not be completed', { conversation: id, error: String(error) })
+      log.error('completing an interrupted rewind failed', { conversation: id, error: String(error) })
     }
   }
 }

@@ -2,19 +2,19 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Something said: who said it, and the words. */
+/** A message text and its speaker. */
 export interface Said {
   readonly speaker: 'user' | 'agent'
   readonly text: string
 }
 
-/** How far a record is in the index: its lines, and what its last one is. */
+/** The indexed part of a record: its number of lines, and the key of the last one. */
 export interface IndexMark {
   readonly lines: number
   readonly tail: string
 }
 
-/** Something said that may hold the words. */
+/** A text that may contain the searched words. */
 export interface FoundText extends Said {
   readonly id: string
   readonly n: number
@@ -22,7 +22,7 @@ export interface FoundText extends Said {
 
 const VERSION = 1
 const PAGE = 500
-/** The index knows stretches of three characters; shorter words are looked for line by line. */
+/** The index contains trigrams; shorter words are searched line by line. */
 const STRETCH = 3
 const SCHEMA = `
   create table known (id text primary key, lines integer not null, tail text not null) without rowid;
@@ -33,7 +33,7 @@ const SCHEMA = `
   pragma user_version = ${VERSION};
 `
 
-/** Everything said, by stretches of three characters. It holds nothing that the records do not, and may be lost. */
+/** A trigram index of all messages. It only contains data of the records, so it may be lost. */
 export class SearchIndex {
   readonly #path: string
   #open: DatabaseSync | undefined
@@ -42,13 +42,13 @@ export class SearchIndex {
     this.#path = join(folder, 'search.sqlite')
   }
 
-  /** How far each record that has something in the index is in it. */
+  /** The indexed part of each record. */
   get marks(): Map<string, IndexMark> {
     const rows = this.#db.prepare('select id, lines, tail from known').all()
     return new Map(rows.map(({ id, lines, tail }) => [String(id), { lines: Number(lines), tail: String(tail) }]))
   }
 
-  /** Adds what follows in a record, and moves its mark there, in one step. */
+  /** Adds the next lines of a record and updates its mark, in one transaction. */
   add(id: string, said: readonly Said[], { lines, tail }: IndexMark): void {
     this.#inOneStep(db => {
       const line = db.prepare('insert into lines (id, speaker, text) values (?, ?, ?)')
@@ -67,7 +67,7 @@ export class SearchIndex {
     })
   }
 
-  /** What may hold the words, oldest of each conversation first, after entry `n`; empty at the end. */
+  /** The texts after entry `n` that may contain the words, oldest first; empty at the end. */
   page(words: string, n: number): FoundText[] {
     const isShort = [...words].length < STRETCH || words.includes('\0')
     const rows = isShort
@@ -105,7 +105,7 @@ export class SearchIndex {
   #opened(): DatabaseSync {
     const db = new DatabaseSync(this.#path)
     try {
-      // Only a power cut can hurt what is not waited for, and then the index is built anew.
+      // Only a power cut can damage unsynced data; then the index is rebuilt.
       db.exec('pragma synchronous = off; pragma secure_delete = on')
       const { user_version: version } = db.prepare('pragma user_version').get() ?? {}
       if (version === VERSION) return db

@@ -7,7 +7,7 @@ import type { Row } from '../turn/run-record.js'
 import type { IndexMark, Said, SearchIndex } from './search-index.js'
 import type { SettledLine, Transcripts } from './transcripts.js'
 
-/** What searching stands on. */
+/** The dependencies of the search. */
 export interface SearchDeps {
   readonly index: SearchIndex
   readonly conversations: Conversations
@@ -15,11 +15,11 @@ export interface SearchDeps {
   readonly engine: Pick<Engine, 'live'>
   readonly log: Pick<Log, 'warn'>
   readonly signal: AbortSignal
-  /** How long an answer waits for the index. */
+  /** How long a search waits for the index, in ms. */
   readonly patienceMs?: number
 }
 
-/** What is searched of a conversation beside what was said in it. */
+/** The searched fields of a conversation besides its messages. */
 type Searched = Pick<RecordedConversation, 'id' | 'title' | 'updatedAt'>
 
 const PATIENCE_MS = 1_000
@@ -32,10 +32,10 @@ const saidIn = (rows: readonly Row[]): Said[] =>
     role === 'notice' || !text ? [] : [{ speaker: role === 'user' ? 'user' : 'agent', text }],
   )
 
-/** The first things of a conversation that hold the words: the person's, and the agent's. */
+/** The first matching message of the person, and of the agent. */
 type Hits = { [speaker in Said['speaker']]?: string }
 
-/** Finds conversations by what was said: in the records through an index, in live turns directly. */
+/** Searches conversations: records through an index, live turns directly. */
 export class Search {
   readonly #deps: SearchDeps
   #running: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class Search {
     this.#deps = deps
   }
 
-  /** What holds the words, newest first; of the board, or of those that have a record. */
+  /** The conversations that contain the words, newest first; default: those on the board. */
   async find(
     query: string,
     caseSensitive: boolean,
@@ -55,7 +55,7 @@ export class Search {
     const fold = caseSensitive ? (text: string) => text : (text: string) => text.toLowerCase()
     const words = fold(query)
     const holds = (text: string) => fold(text).includes(words)
-    // Taken first: what a turn has said is here or, once it has settled, in its record.
+    // Read before the records, so that a turn that settles meanwhile is not missed.
     const live = conversations.all.map(({ id }) => ({ id, said: saidIn(engine.live(id)?.record.rows ?? []) }))
     const late = new AbortController()
     const indexing = await Promise.race([
@@ -114,7 +114,7 @@ export class Search {
     return hits
   }
 
-  /** The index as it is now or became since; whoever asks while it is brought up to date shares the pass after it. */
+  /** Updates the index. Callers during an update share the next one. */
   #refreshed(): Promise<void> {
     if (!this.#running) return this.#start()
     this.#next ??= this.#running.then(
@@ -158,7 +158,7 @@ export class Search {
     }
   }
 
-  /** Indexes what follows in a record; re-indexes from the start when the known end changed. */
+  /** Indexes the new lines of a record; re-indexes it from the start if its indexed end changed. */
   async #take(id: string, known: IndexMark | undefined): Promise<void> {
     const { conversations, index, transcripts } = this.#deps
     let [at, lines]: [number, SettledLine[]] = [0, []]
@@ -171,7 +171,7 @@ export class Search {
       index.forget(id)
     }
     for (; lines.length > 0; await breath()) {
-      // Its words must not come back once it is gone.
+      // A conversation deleted meanwhile must not be indexed again.
       if (!conversations.findRecorded(id)) return
       const some = lines.splice(0, AT_ONCE)
       at += some.length
@@ -188,7 +188,7 @@ const note = (hits: Map<string, Hits>, id: string, { speaker, text }: Said): voi
   hits.set(id, known)
 }
 
-/** The line that holds the words, or as much of it as stands around them. */
+/** The line with the words, shortened to the text around them. */
 const excerpt = (text: string, words: string, fold: (text: string) => string): string => {
   const line = (text.split('\n').find(each => fold(each).includes(words)) ?? text).trim()
   if (line.length <= SNIPPET) return line

@@ -6,12 +6,12 @@ import type { Row } from '../turn/run-record.js'
 /** One settled run: its rows are written together or not at all. */
 export interface Settled {
   readonly run?: string
-  /** A line that no run stands behind, by an id of its own. */
+  /** The id of a line without a run. */
   readonly placed?: string
-  /** Only people who may land had a say in it. */
+  /** All its input came from people who may land. */
   readonly lands?: boolean
   readonly rows: readonly Row[]
-  /** The line cannot be read any more: it counts as one row, which nobody is given. */
+  /** The line is damaged; it counts as one row, which is never returned. */
   readonly damaged?: true
 }
 
@@ -28,17 +28,17 @@ interface Count {
   /** The newest run, and its line. */
   readonly last?: string
   readonly lastAt: number
-  /** What tells the newest line from any other. */
+  /** The key of the newest line. */
   readonly tail: string
 }
 
-/** How many lines a record has, and what tells the last one from any other. */
+/** The number of lines of a record, and the key of the last one. */
 interface RecordEnd {
   readonly lines: number
   readonly tail: string
 }
 
-/** A stretch of a record: its rows, and what tells its line from any other. */
+/** One line of a record: its key and its rows. */
 export interface SettledLine {
   readonly key: string
   readonly rows: readonly Row[]
@@ -46,7 +46,7 @@ export interface SettledLine {
 
 const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
 
-/** What was said and done, conversation by conversation: one append-only record each, one line per settled run. */
+/** The records of conversations: one append-only journal each, with one line per settled run. */
 export class Transcripts {
   readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>
   readonly #counts = new Map<string, Promise<Count>>()
@@ -56,7 +56,7 @@ export class Transcripts {
     this.#journals = journals
   }
 
-  /** How many rows a conversation has. */
+  /** The number of rows of a conversation. */
   async count(conversationId: string): Promise<number> {
     return (await this.#count(conversationId)).rows
   }
@@ -71,7 +71,7 @@ export class Transcripts {
     return (await this.page(conversationId)).messages.find(row => row.index === index)
   }
 
-  /** Keeps the runs that end at or before a place, in one step, and answers how many rows went. */
+  /** Removes the runs that end after a position, atomically; returns the number of removed rows. */
   async cut(conversationId: string, index: number): Promise<number> {
     const settled = await this.#read(conversationId)
     let rows = 0
@@ -82,7 +82,7 @@ export class Transcripts {
     return settled.slice(from).reduce((sum, line) => sum + rowsIn(line), 0)
   }
 
-  /** Adds a settled run, unless it is the last one already; `lands`: only people who may land had a say in it. */
+  /** Adds a settled run, unless it is already the last one; `lands`: all its input came from people who may land. */
   async add(conversationId: string, run: string, rows: readonly Row[], lands = false): Promise<void> {
     const count = await this.#count(conversationId)
     if (count.last === run) return
@@ -100,7 +100,7 @@ export class Transcripts {
     )
   }
 
-  /** Adds a row that no run stands behind. */
+  /** Adds a row without a run. */
   async place(conversationId: string, row: Row): Promise<void> {
     const count = await this.#count(conversationId)
     const placed = `p-${randomUUID()}`
@@ -119,7 +119,7 @@ export class Transcripts {
     this.#forget(conversationId)
   }
 
-  /** Whether only people who may land had a say in what stands before a place. */
+  /** Whether all input before a position came from people who may land. */
   async lands(conversationId: string, index = Infinity): Promise<boolean> {
     let from = 0
     for (const line of await this.#read(conversationId)) {
@@ -129,13 +129,13 @@ export class Transcripts {
     return true
   }
 
-  /** The runs that stand behind lines of a record; the beginning of a fork counts as one. */
+  /** The runs of a record; the beginning of a fork counts as one. */
   async runs(conversationId: string): Promise<string[]> {
     const settled = await this.#read(conversationId)
     return settled.flatMap(({ run }) => (run === undefined ? [] : [run]))
   }
 
-  /** How many lines a record has and what its last one is: while both stay, so does the record. */
+  /** The number of lines of a record and the key of its last one; the record is unchanged while both are. */
   async mark(conversationId: string): Promise<RecordEnd> {
     const counted = this.#counts.get(conversationId)
     if (!counted) return this.#end(conversationId)
@@ -143,7 +143,7 @@ export class Transcripts {
     return { lines, tail }
   }
 
-  /** The lines of a record after so many of them. */
+  /** The lines of a record after the first `after`. */
   async lines(conversationId: string, after: number): Promise<SettledLine[]> {
     const settled = await this.#read(conversationId, after)
     return settled.map(line => ({ key: keyOf(line), rows: line.rows }))
@@ -162,7 +162,7 @@ export class Transcripts {
     return { messages: this.#numbered(settled, 0).filter(({ index }) => index >= from && index < end), total }
   }
 
-  /** The newest rows, oldest of them first, as far as an adapter is given them. */
+  /** The newest rows, oldest first, within the limit for adapters. */
   async history(conversationId: string): Promise<TranscriptMessage[]> {
     const { runs, rows: total } = await this.#count(conversationId)
     if (!runs) return []
@@ -170,11 +170,11 @@ export class Transcripts {
     const rows = this.#numbered(newest, total - newest.reduce((sum, settled) => sum + rowsIn(settled), 0))
     let characters = 0
     const from = rows.findLastIndex(({ text }) => (characters += text.length) > HISTORY_CHARACTERS)
-    // Who wrote a line that was placed is for people to see: to the model the words are its own.
+    // Only people see who placed a row; the model sees it as its own.
     return rows.slice(from + 1).map(({ placed: _placed, ...row }) => row)
   }
 
-  /** The words a settled run stands on; only its conversation's newest run is looked for. */
+  /** The message of a settled run; searches only from the newest line on. */
   async opening(conversationId: string, run: string): Promise<Row | undefined> {
     const { lastAt } = await this.#count(conversationId)
     const newest = await this.#read(conversationId, lastAt)
@@ -194,7 +194,7 @@ export class Transcripts {
     return lines.map(line => (Array.isArray(line?.rows) ? line : DAMAGED))
   }
 
-  /** Where a record ends that nothing else was asked about yet: its last line is all that is read. */
+  /** The end of a record that was not counted yet; reads only its last line. */
   #end(conversationId: string): Promise<RecordEnd> {
     const known = this.#ends.get(conversationId)
     if (known) return known
@@ -210,7 +210,7 @@ export class Transcripts {
     return end
   }
 
-  /** What is known of a record is no longer so. */
+  /** Drops the cached facts about a record. */
   #forget(conversationId: string): void {
     this.#counts.delete(conversationId)
     this.#ends.delete(conversationId)

@@ -20,7 +20,7 @@ const MOST_LOG = 4 * 1024 * 1024
 const MOST_NAMED = 1000
 const short = (commit: string): string => commit.slice(0, 12)
 
-/** Takes what the branches of private copies hold into their repositories, and knows where it left each. */
+/** Imports the branches of private copies into their repositories, and records the commit of each. */
 export class Branches {
   readonly #folder: string
 
@@ -29,7 +29,7 @@ export class Branches {
     this.#folder = folder
   }
 
-  /** Where the daemon left the branches of a conversation, by repository. */
+  /** The recorded commits of a conversation's branches, by repository. */
   async left(id: string): Promise<ReadonlyMap<string, string>> {
     return new Map(Object.entries(await this.#read(id)).map(([repo, { tip }]) => [repo, tip]))
   }
@@ -42,13 +42,13 @@ export class Branches {
     })
   }
 
-  /** The conversations of which something is written down. */
+  /** The ids of conversations with records. */
   async ids(): Promise<string[]> {
     const names = await readdir(this.#folder).catch(() => [] as string[])
     return names.filter(name => name.endsWith('.json')).map(name => name.replace(/\.json$/, ''))
   }
 
-  /** Forgets a conversation that is gone. */
+  /** Deletes the record of a removed conversation. */
   forget(id: string): Promise<void> {
     return rm(this.#note(id), { force: true })
   }
@@ -67,10 +67,9 @@ export class Branches {
   }
 
   /**
-   * Takes over what a copy's own branch holds: its objects, then the branch with its log. Where it has not moved,
-   * nothing runs.
+   * Imports a copy's branch: its objects, then the branch with its reflog. Does nothing if the branch did not move.
    *
-   * Answers why it stays out, in a sentence; the repository is then as it was.
+   * Returns why it was not imported, as a sentence; the repository is then unchanged.
    */
   async take(
     id: string,

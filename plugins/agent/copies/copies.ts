@@ -67,7 +67,7 @@ export class Copies {
     return this.#scan.some()
   }
 
-  /** The files of a copy that lie in none of its repositories, which nothing lands: the first 100 or so. */
+  /** The files of a copy outside its repositories, which cannot land: about the first 100. */
   async beside(id: string): Promise<string[]> {
     const made = await this.#work.record(id)
     return made
@@ -84,12 +84,12 @@ export class Copies {
     return this.#store.place(id)
   }
 
-  /** Makes the copy, or repairs it, and answers its repositories; a whole copy is left as it is. */
+  /** Creates or repairs the copy and returns its repositories; does not change a complete copy. */
   async ensure(id: string, known: readonly CopyRepo[], starts: readonly CopyStart[] = []): Promise<CopyRepo[]> {
     return (await this.open(id, known, starts)).repos
   }
 
-  /** As `ensure`; of a copy that was made anew it also answers the state it is in. */
+  /** As `ensure`; for a new copy also returns its state. */
   async open(id: string, known: readonly CopyRepo[], starts: readonly CopyStart[] = []): Promise<Opened> {
     const dir = this.dir(id)
     return this.#locks.with(id, async () => {
@@ -102,14 +102,16 @@ export class Copies {
     })
   }
 
-  /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
+  /**
+   * Commits uncommitted work and rebases the branch onto the main line; a repository with conflicts stays unchanged.
+   */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<SyncedCopy> {
     return this.#locked(id, () => this.#work.sync(id, repos))
   }
 
   /**
-   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is
-   * gone has none. What git's strict checks refuse stays out, and its tip says so.
+   * Commits uncommitted work, imports it into the repositories and returns the tips; a missing repository has none.
+   * Work that git's strict checks refuse is not imported; its tip says so.
    */
   async commitRest(id: string, repos: readonly CopyRepo[], message?: string): Promise<Tip[]> {
     return this.#locked(id, () => this.#work.commitRest(id, repos, message))
@@ -120,7 +122,7 @@ export class Copies {
     return checkpointOf(await this.commitRest(id, repos))
   }
 
-  /** Puts the trees back to these commits, whatever stands there now; ignored files stay. */
+  /** Resets the trees to these commits and discards changes; ignored files stay. */
   async restore(id: string, tips: readonly Tip[]): Promise<void> {
     return this.#locked(id, () => this.#work.restore(id, tips))
   }
@@ -208,7 +210,7 @@ export class Copies {
     await Promise.all(repositories.map(({ common }) => sweepObjects(common, this.#since)))
   }
 
-  /** Takes away the copies of conversations that are gone, what a crash left of them, and the trash. */
+  /** Removes the copies of deleted conversations, leftovers of a crash, and the trash. */
   async prune(ids: Iterable<string>): Promise<void> {
     const kept = new Set(ids)
     const { repositories } = await this.#scan.now()
@@ -236,7 +238,7 @@ export class Copies {
     await this.#trash.empty()
   }
 
-  /** What the wall of a turn needs to know: of this conversation's copy, or without an id of the shared tree. */
+  /** The wall of a turn: with this conversation's copy, or without an id with the shared tree. */
   async wall(id?: string): Promise<TurnWall> {
     const { workspace, data, hidden = [], grants } = this.#options
     if (id !== undefined) {
@@ -248,7 +250,7 @@ export class Copies {
     return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: names.map(name => join(gitdirs, name)) }
   }
 
-  /** Keeps a warm copy ready that the next conversation's copy is made of; a ready copy is left alone. */
+  /** Prepares a warm copy for the next conversation, unless one is ready. */
   warm(): Promise<void> {
     return this.#warm.warm()
   }
@@ -258,12 +260,12 @@ export class Copies {
     return this.#trash.throwAway(folder)
   }
 
-  /** Waits until everything that was thrown away is really gone. */
+  /** Waits until the trash is deleted. */
   settled(): Promise<void> {
     return this.#trash.settled()
   }
 
-  /** Ends what goes on in the background. */
+  /** Stops background work. */
   close(): Promise<void> {
     return this.#warm.close()
   }
@@ -290,7 +292,7 @@ export class Copies {
     await this.#clear(id)
     const shared = dependenciesOf(this.#scan, sources, seen)
     shared.catch(() => {})
-    // The note comes before the branch: the next start removes the branches of notes that no conversation belongs to.
+    // Recorded before the branch is created: the next start removes branches whose record has no conversation.
     await this.#branches.begin(id, sources)
     const made = (await this.#warm.adopt(id, sources)) ?? { repos: [], shown: [] }
     if (made.repos.length === 0) for (const source of sources) await this.#store.add(made, id, source, `agent/${id}`)
@@ -303,7 +305,7 @@ export class Copies {
     return { repos, checkpoint: checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head }))) }
   }
 
-  /** Makes a copy again from its branches; a repository whose branch is gone begins anew. */
+  /** Recreates a copy from its branches; a repository without its branch starts over. */
   async #rebuild(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
     const seen = await this.#scan.now()
     const named = await Promise.all(known.map(({ repo }) => this.#scan.at(repo)))

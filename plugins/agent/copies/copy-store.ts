@@ -12,14 +12,14 @@ import { below, pathOf, type MainRepository } from '../../../sdk/node/repositori
 import { addTree, patternOf, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
-/** A finished copy, as written down beside it: without this note a copy is half-made. */
+/** The stored record of a complete copy; a copy without it is incomplete. */
 export interface CopyRecord {
   repos: (TreeEntry & { head: string })[]
   /** Dependency folders shown inside, as paths from the workspace root. */
   shown: string[]
 }
 
-/** What the wall of a turn needs to know. */
+/** The wall of a turn. */
 export type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
 
 /** Where the store is, and what lies around it. */
@@ -38,7 +38,7 @@ export interface CopyStoreOptions {
   readonly network?: (id: string) => WallNetwork
 }
 
-/** Where private copies stand, each with the note that says it is whole. */
+/** Stores private copies, each with the record that it is complete. */
 export class CopyStore {
   readonly #options: CopyStoreOptions
   readonly #locks: KeyedMutex
@@ -72,7 +72,7 @@ export class CopyStore {
     return sweepTemporary(join(this.#options.folder, 'made'))
   }
 
-  /** What is written down of a finished copy. */
+  /** The record of a complete copy. */
   async made(id: string): Promise<CopyRecord | undefined> {
     const made = await readJson<CopyRecord>(this.#note(id))
     for (const { gitdir } of made?.repos ?? []) this.#given.add(gitdir)
@@ -87,15 +87,12 @@ export class CopyStore {
     failpoint('agent.copy.made')
   }
 
-  /** From here on a copy counts as half-made: after a crash it is made anew. */
+  /** Marks a copy as incomplete, so that it is recreated after a crash. */
   async unfinish(id: string): Promise<void> {
     await rm(this.#note(id), { force: true })
   }
 
-  /**
-   * A new place for a copy's own git dir: no two ever have the same, so that one goes with its copy wherever that is
-   * moved.
-   */
+  /** A new unique path for a copy's git dir, so that it stays valid wherever the copy is moved. */
   async newGitdir(): Promise<string> {
     await mkdir(this.gitdirs, { recursive: true, mode: 0o700 })
     const gitdir = join(this.gitdirs, randomBytes(9).toString('hex'))
@@ -173,7 +170,7 @@ export class CopyStore {
   }
 }
 
-/** What lies in a repository's tree and is not its own. */
+/** The paths in a repository's tree that do not belong to it. */
 const foreignTo = (repo: string, { repos, shown }: CopyRecord): string[] => {
   const others = repos.map(each => pathOf(each.repo)).filter(path => path !== '' && path !== pathOf(repo))
   return ['.sandbox', ...[...others, ...shown].flatMap(path => below(repo, path) ?? [])]

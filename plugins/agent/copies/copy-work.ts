@@ -30,8 +30,8 @@ export interface CopyWorkDeps {
 const MESSAGE = 'Keep uncommitted work'
 
 /**
- * Commits, moves and puts back the work in the trees of private copies, and takes it into the repositories. Callers
- * hold the lock of the copy.
+ * Commits, rebases and restores the work in private copies, and imports it into the repositories. Callers hold the lock
+ * of the copy.
  */
 export class CopyWork {
   readonly #deps: CopyWorkDeps
@@ -45,7 +45,9 @@ export class CopyWork {
     return join(this.#deps.folder, 'rebasing')
   }
 
-  /** Commits the rest and moves the branch onto the main line; where that does not apply, all stays as it was. */
+  /**
+   * Commits uncommitted work and rebases the branch onto the main line; a repository with conflicts stays unchanged.
+   */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<SyncedCopy> {
     const made = await this.#usable(id)
     const reports: CheckoutSync[] = []
@@ -92,8 +94,8 @@ export class CopyWork {
   }
 
   /**
-   * Commits what the copy holds uncommitted, takes it into the repositories and answers the tips; a repository that is
-   * gone has none. What git's strict checks refuse stays out, and its tip says so.
+   * Commits uncommitted work, imports it into the repositories and returns the tips; a missing repository has none.
+   * Work that git's strict checks refuse is not imported; its tip says so.
    */
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     const made = await this.#usable(id)
@@ -105,7 +107,7 @@ export class CopyWork {
     return tips
   }
 
-  /** Puts the trees back to these commits, whatever stands there now; ignored files stay. */
+  /** Resets the trees to these commits and discards changes; ignored files stay. */
   async restore(id: string, tips: readonly Tip[]): Promise<void> {
     const made = await this.#usable(id)
     for (const { repo, tip } of tips) {
@@ -114,7 +116,7 @@ export class CopyWork {
     }
   }
 
-  /** Commits everything in a tree that is to go; what no branch would keep is never given up. */
+  /** Commits everything in a tree before it is removed; refuses if some work would not be on a branch. */
   async commitAll(id: string, made: CopyRecord, repo: string): Promise<void> {
     const { branch } = this.#deps.store.tree(id, made, repo)
     const { attached, clean, large, out } = await this.#commit(id, made, repo, MESSAGE)
@@ -177,10 +179,7 @@ export class CopyWork {
     )
   }
 
-  /**
-   * Commits the rest of a tree and takes its branch over; where git cannot read what a turn wrote, it is that which
-   * stays out.
-   */
+  /** Commits the rest of a tree and imports its branch; work that git cannot read is not imported. */
   async #commit(id: string, made: CopyRecord, repo: string, message: string) {
     const tree = this.#deps.store.tree(id, made, repo)
     try {
@@ -195,7 +194,7 @@ export class CopyWork {
     }
   }
 
-  /** Takes what a copy's branch holds into its repository; answers why it stays out. */
+  /** Imports a copy's branch into its repository; returns why it was not imported. */
   async #take(id: string, made: CopyRecord, repo: string): Promise<string | undefined> {
     const out = await this.#deps.branches.take(
       id,
@@ -209,8 +208,8 @@ export class CopyWork {
   }
 
   /**
-   * What of a copy git can work on, without repositories that are gone: what a turn left where git keeps files of its
-   * own is cleared away.
+   * The part of a copy that git can work on, without missing repositories; first cleans up what a turn left in its git
+   * dirs.
    */
   async #usable(id: string): Promise<CopyRecord> {
     const made = await keeping(await this.need(id), ({ common }) => exists(common))
@@ -246,10 +245,7 @@ export class CopyWork {
     return stopped
   }
 
-  /**
-   * Puts trees whose rebase was cut off, or done and not reported, back to where they stood: all work was committed by
-   * then.
-   */
+  /** Resets trees whose rebase was interrupted or not reported; all work was committed before. */
   async #undoRebases(id: string, made: CopyRecord): Promise<void> {
     for (const { repo, gitdir } of made.repos) {
       const mark = this.#mark(id, repo)

@@ -65,8 +65,8 @@ const packedText = (refs: ReadonlyMap<string, string>): string => {
 }
 
 /**
- * Lays the git dir of a copy: objects, refs and logs of its own, which borrow the repository's objects and begin with
- * its refs.
+ * Creates the git dir of a copy, with its own objects, refs and logs; it borrows the repository's objects and starts
+ * with its refs.
  *
  * No program runs. Git finds nothing of the repository's own files in it, so nothing it does there changes any of them.
  *
@@ -99,8 +99,8 @@ export const writeOwnRef = async (gitdir: string, branch: string, commit: string
 }
 
 /**
- * What a copy had of its repository and still has as it was goes; what it made itself stays; what the repository has
- * now comes.
+ * Updates a copy's refs: removes given refs that it did not change, keeps its own, and adds the repository's current
+ * ones.
  */
 const merged = (
   now: ReadonlyMap<string, string>,
@@ -108,10 +108,7 @@ const merged = (
   held: ReadonlyMap<string, string>,
 ): Map<string, string> => new Map([...now, ...[...held].filter(([name, commit]) => seen[name] !== commit)])
 
-/**
- * Shows a copy the refs that its repository has now; only while nothing works in it. Nothing is written where none has
- * moved.
- */
+/** Updates a copy's refs to those of its repository; only while nothing works in it. Writes nothing if none changed. */
 export const followRefs = async (gitdir: string, common: string, branch?: string): Promise<void> => {
   const { refs, links } = await refsOf(common)
   if (branch) refs.delete(`refs/heads/${branch}`)
@@ -155,8 +152,8 @@ const solidFolders = async (gitdir: string, path: string): Promise<void> => {
 }
 
 /**
- * Takes away what is not as git keeps it in a copy's own git dir, and what would lead git to another: a pipe would hold
- * git up for ever, and a link would have it write to wherever it leads.
+ * Removes FIFOs, links and folders where git expects files in a copy's git dir: git would block on a FIFO and write
+ * through a link.
  */
 export const clearOwn = async (gitdir: string, branch: string): Promise<void> => {
   const refs = `refs/heads/${branch}`

@@ -32,11 +32,10 @@ const STRICT = `--strict=${FORGIVEN.map(fault => `${fault}=ignore`).join(',')}`
 const OBJECT = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 
 /**
- * Takes the objects of a branch into its repository, all or none, and answers which they are.
+ * Imports the objects of a branch into its repository, all or none; returns their ids.
  *
- * Git packs them behind the wall of the copy, where nothing else is to be read, and checks them strictly in a folder
- * apart, as it does with what it is sent. Only what passes is moved to the repository's objects; what a kill leaves of
- * the folder git itself sweeps.
+ * Git packs them behind the wall of the copy, and checks them strictly in a separate folder, as for a push. Only
+ * checked objects are moved to the repository; git itself removes the folder after a kill.
  */
 export const importObjects = async (what: Import): Promise<string[]> => {
   const { common, gitdir, tip } = what
@@ -199,7 +198,7 @@ const LINE = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ([^\0\n]*)$/
 const ENTRY = /^[^\t<>]*<[^\t<>]*> \d{1,20} [+-]\d{4}\t/
 
 /**
- * What the repository's log of a branch is to tell: how it came from one commit to another, by the copy's own log.
+ * The reflog lines for a branch's move from one commit to another, from the copy's reflog.
  *
  * Of that only lines count whose commits the repository has, one after another: a log that names what is not there is
  * no sound one.

@@ -9,10 +9,7 @@ const MOST_PACKED = 16 * 1024 * 1024
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-/**
- * Removes everything but plain files from where a repository keeps a branch and its log: at a pipe git would wait for
- * ever.
- */
+/** Removes anything but plain files from the paths of a branch and its reflog: git would block on a FIFO. */
 export const clearPlaces = async (common: string, branch: string): Promise<void> => {
   await Promise.all(
     [`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
@@ -98,7 +95,9 @@ const lockOf = (common: string, ref: string): string => `${join(common, ref)}.lo
 /** What a killed daemon or git left locked; only while nothing else works on the branch. */
 const unlock = async (common: string, ref: string): Promise<void> => rm(lockOf(common, ref), { force: true })
 
-/** Puts a branch on a commit; it is written by hand, which takes no program, and by git where that does not do. */
+/**
+ * Sets a branch to a commit; writes the file directly, which starts no program, or uses git if that is not possible.
+ */
 export const putBranch = async (common: string, branch: string, commit: string): Promise<void> => {
   const ref = `refs/heads/${branch}`
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
@@ -150,7 +149,7 @@ const appendLog = async (path: string, log: string): Promise<void> => {
 
 const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
 
-/** Takes a branch away, parked or not; what is gone already is fine. */
+/** Deletes a branch, parked or not; succeeds if it does not exist. */
 export const dropBranch = async (common: string, branch: string): Promise<void> => {
   await clearPlaces(common, branch)
   const packed = packedOf(common)
@@ -179,7 +178,7 @@ const moveRef = async (common: string, from: string, to: string): Promise<void> 
   await changeRefs(common, [`update ${to} ${commit}`, `delete ${from}`])
 }
 
-/** Puts a branch where no list of branches shows it. */
+/** Moves a branch to a ref that lists of branches do not show. */
 export const parkBranch = async (common: string, branch: string): Promise<void> => {
   await clearPlaces(common, branch)
   await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))

@@ -10,7 +10,7 @@ import type { TreeEntry } from './repositories.js'
 
 const LATER_MS = 50
 
-/** Where thrown away folders go: out of the way in one step, and deleted in the background. */
+/** Moves folders away atomically and deletes them in the background. */
 export class Trash {
   readonly #folder: string
   readonly #log: Pick<Log, 'warn'> | undefined
@@ -50,7 +50,7 @@ export class Trash {
   }
 
   /**
-   * Deletes in a process of its own: a hundred thousand files would keep the daemon's own file calls waiting.
+   * Deletes with a separate process: deleting 100,000 files would block the daemon's own file operations.
    *
    * Starting it holds up whatever the daemon does, so that comes after the answer to whoever threw it away.
    */

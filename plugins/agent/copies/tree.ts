@@ -78,7 +78,7 @@ const pathIn = (line: string): string =>
     .join(' ')
     .replace(/\/$/, '')
 
-/** Reads where a tree stands in one command. */
+/** Reads the status of a tree with one command. */
 export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
   const { text } = await inTree(tree, STATUS)
   const lines = text.split('\0').filter(line => line !== '')
@@ -106,8 +106,8 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
 }
 
 /**
- * Commits what is uncommitted, but for files that are too large, and answers the tip; a tree that is not on its branch
- * is left as it is.
+ * Commits uncommitted work except files that are too large, and returns the status; does nothing if the tree is not on
+ * its branch.
  */
 export const commitTree = async (tree: Tree, message: string): Promise<TreeStatus> => {
   const before = await treeStatus(tree)
@@ -121,10 +121,7 @@ export const commitTree = async (tree: Tree, message: string): Promise<TreeStatu
   return treeStatus(tree)
 }
 
-/**
- * Moves the commits from `base` to `tip` onto `onto`; where they do not apply, all is as before and the answer is what
- * they stopped at.
- */
+/** Rebases the commits from `base` to `tip` onto `onto`; on a conflict undoes it and returns the conflicting paths. */
 export const rebaseTree = async (
   tree: Tree,
   onto: string,
@@ -168,10 +165,7 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
   await inTree(tree, ['clean', '-q', '-f', '-d', ...kept.flatMap(path => ['-e', patternOf(path)])])
 }
 
-/**
- * Deletes a rebase that a killed git left half-way, whatever there is of it: one that was only begun git neither goes
- * on with nor undoes.
- */
+/** Deletes the state of an interrupted rebase: git can neither continue nor abort one that had only begun. */
 export const dropRebase = async (gitdir: string): Promise<void> => {
   await Promise.all(
     ['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })),

@@ -31,7 +31,7 @@ const same = (made: CopyRecord, sources: readonly MainRepository[]): boolean =>
   made.repos.length === sources.length
   && sources.every(({ repo, common }, at) => repo === made.repos[at]?.repo && common === made.repos[at]?.common)
 
-/** A copy kept ready that the next conversation's is made of; it follows the main line by itself. */
+/** A copy prepared for the next conversation, which is kept up to date with the main line. */
 export class WarmCopy {
   readonly #deps: WarmCopyDeps
   readonly #watchers = new Map<string, FSWatcher>()
@@ -44,7 +44,7 @@ export class WarmCopy {
     this.#deps = deps
   }
 
-  /** Makes the warm copy, or moves it to where the main line is now. */
+  /** Creates the warm copy, or updates it to the current main line. */
   async warm(): Promise<void> {
     const { locks, scan } = this.#deps
     await locks.with(WARM, async () => {

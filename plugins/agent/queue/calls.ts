@@ -6,7 +6,7 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { QueueCalls } from './contract.js'
 import type { MessageDelivery } from './delivery.js'
 
-/** What the calls of the queue work with. */
+/** The dependencies of the calls of the queue. */
 export interface QueueCallsDeps {
   readonly host: Pick<Host, 'call'>
   readonly delivery: MessageDelivery
@@ -15,7 +15,7 @@ export interface QueueCallsDeps {
   readonly look: ViewOf
 }
 
-/** Serves messages: said, listed, taken back, put in another order. */
+/** Serves messages: send, list, remove, reorder. */
 export const queueCalls = ({ host, delivery, board, conversations, look }: QueueCallsDeps): Handlers<QueueCalls> => {
   const see = assertVisibleIn(conversations, look)
   return {

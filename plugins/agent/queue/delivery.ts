@@ -28,7 +28,7 @@ import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
 import { differs, optionsOf } from '../turn/options.js'
 
-/** What deciding about a message needs. */
+/** The dependencies of message delivery. */
 export interface DeliveryDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -39,9 +39,9 @@ export interface DeliveryDeps {
   readonly forks: Forks
   readonly transcripts: Pick<Transcripts, 'lands'>
   readonly look: ViewOf
-  /** Replaces stored values in what people say. */
+  /** Replaces stored values in messages. */
   readonly mask?: (input: TurnInput) => TurnInput
-  /** Refuses what a budget of the sandbox refuses. */
+  /** Refuses a turn that exceeds a budget. */
   readonly affordable?: (asked: {
     readonly provider: string
     readonly model: string
@@ -56,7 +56,7 @@ const SAID_BYTES = 128 * 1024
 const TITLE = 80
 const TITLE_FROM_PROMPT = 60
 
-/** Decides what becomes of a message: it starts a turn, is said into the running one, or waits. */
+/** Delivers a message: starts a turn, sends it into the running one, or queues it. */
 export class MessageDelivery {
   readonly #deps: DeliveryDeps
   /** Messages being decided, by the id their sender gave them. */
@@ -121,7 +121,7 @@ export class MessageDelivery {
       const { adapter, harness, model } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
       const unattended = !canAnswerCards(caller) || input.unattended === true
-      // What waits is asked for again when its turn begins.
+      // A queued message is checked again when its turn begins.
       if (!engine.live(conversationId))
         await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, unattended })
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
@@ -142,18 +142,18 @@ export class MessageDelivery {
     })
   }
 
-  /** Whether the caller may speak here at all, also where a conversation of this id once was. */
+  /** Refuses a caller who may not see the conversation, or a deleted one with this id. */
   async #see(conversationId: string, caller: Caller, seen: AccessView): Promise<void> {
     const { conversations } = this.#deps
     const conversation = conversations.find(conversationId)
     const known = conversation ?? conversations.gone(conversationId)
     if (known) assertReaches(caller, known)
     if (conversation) await assertVisible(seen, conversation, true)
-    // The words of a deleted conversation come back with its id.
+    // Reusing the id of a deleted conversation restores its messages.
     else if (known && !reachesAll(seen, known.folders)) refuseUnknown(conversationId)
   }
 
-  /** Refuses a turn of somebody limited to areas that would start outside of them, or could not be kept to them. */
+  /** Refuses a turn of a person limited to areas if it would start outside of them, or cannot be limited to them. */
   async #bounded({ startIn }: TurnInput, conversationId: string, seen: AccessView): Promise<void> {
     const { conversations, checks } = this.#deps
     const conversation = conversations.find(conversationId)
@@ -254,7 +254,7 @@ export class MessageDelivery {
       engine.start(message)
       return answerOf(started)
     }
-    // A turn of their own does what they hold; the one under way may write where they only read.
+    // The running turn may write where the caller may only read; queue the message for a turn of the caller.
     const why = worksEverywhere(seen, conversation.folders) ? this.#why(turn, message) : 'other-options'
     if (why) {
       const waiting = queue.waiting(conversationId)
@@ -284,7 +284,7 @@ export class MessageDelivery {
     return answerOf(said)
   }
 
-  /** Why a message has to wait for the turn under way; undefined when it can be said into it. */
+  /** Why a message must wait for the running turn; undefined if it can be sent into it. */
   #why(turn: Turn, { conversationId, input }: RunMessage): QueuedWhy | undefined {
     const { queue, providers, conversations } = this.#deps
     if (turn.stopping) return 'stopping'
@@ -322,17 +322,17 @@ const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: T
     invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
 }
 
-/** What no group of this sandbox can honour yet is refused by name, never ignored. */
+/** Refuses options that this sandbox does not support, instead of ignoring them. */
 const possible = ({ conversationId, placement, account }: TurnInput): void => {
   if (conversationId !== undefined && RESERVED.has(conversationId))
-    refuse('unprocessable', `conversationId: ${conversationId} is a word of other routes; expected another id`)
+    refuse('unprocessable', `conversationId: ${conversationId} is reserved by other routes; use another id`)
   if (placement?.kind === 'runner')
     refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
   if (account !== undefined)
     refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
 }
 
-/** The durable step of a message; a full disk is the caller's to know. */
+/** Stores a message; reports a full disk to the caller. */
 const durably = async (step: Promise<void>): Promise<void> => {
   try {
     await step

@@ -22,24 +22,24 @@ import {
 } from './tree-writes.js'
 import { WaitingFolders, waitingName } from './waiting-files.js'
 
-/** What a landing is about, beside its steps. */
+/** The conversation, checkout and outcome of a landing. */
 export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outcome'>
 
 const LINK = '120000'
 const PROGRAM = '100755'
 
-/** The new files in the form the working tree has them, with the attributes of HEAD alone. */
+/** Checks the new files out in the form of the working tree, with only the attributes of HEAD. */
 const checkOut = async (scratch: ScratchRepo, steps: readonly Step[], zero: string): Promise<string> => {
   const out = await scratch.place('out')
   await copyFile(scratch.index('head'), scratch.index('out'))
-  // What says how others are written comes last, so that it is as HEAD has it until then.
+  // Attribute files come last, so that the other files are written with those of HEAD.
   for (const pass of [
     steps.filter(({ path }) => !isAttributes(path)),
     steps.filter(({ path }) => isAttributes(path)),
   ]) {
     const some = pass.filter(({ after }) => after)
     if (some.length === 0) continue
-    // A file that becomes a folder, or the other way round: the entry in the way goes first.
+    // Removes deleted entries first, since a file may become a folder or the reverse.
     const gone = pass
       .filter(({ after }) => !after)
       .map(({ path }) => `0 ${zero}\t${path}\0`)
@@ -58,8 +58,7 @@ interface Staging {
 }
 
 /**
- * Decides where each new file waits: beside its place, or in the nearest folder there is when its own has to be made
- * last.
+ * Decides where each new file is staged: in its folder, or in the nearest existing one if its folder is created last.
  */
 const stagingOf = async (main: string, id: string, steps: readonly Step[]): Promise<Staging> => {
   const made = new Set<string>()
@@ -91,7 +90,7 @@ const noteMissing = async (main: string, segments: readonly string[], made: Set<
   }
 }
 
-/** The bits a file keeps when its content is replaced: only whether it is a program follows the work. */
+/** The permissions of a replaced file: kept, except that the execute bits follow the work. */
 const permissionsOf = (stamp: string, mode: string): number | undefined => {
   const before = Number(stamp.split(' ')[0])
   if (mode === LINK || !isFile(before)) return undefined
@@ -104,7 +103,7 @@ const isFile = (mode: number): boolean => (mode & constants.S_IFMT) === constant
 const pathsOf = (moves: readonly LandingMove[]): string[] => moves.map(({ path }) => path)
 const waitingOf = (moves: readonly LandingMove[]): string[] => moves.flatMap(({ temporary }) => temporary ?? [])
 
-/** Lets every new file wait under its temporary name. */
+/** Writes every new file under its temporary name. */
 const stage = (
   main: string,
   out: string,
@@ -127,7 +126,7 @@ const stage = (
   })
 }
 
-/** Refuses when anything is no longer as it was read. */
+/** Refuses if any path changed since it was read. */
 const verify = (main: string, moves: readonly LandingMove[]): Promise<void> =>
   perFolder(main, moves, async (folder, some) => {
     for (const { path, stamp } of some) {
@@ -137,14 +136,14 @@ const verify = (main: string, moves: readonly LandingMove[]): Promise<void> =>
 
 const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord, 'moves' | 'made'>): Promise<void> => {
   for (const { temporary } of moves) {
-    // One whose folder was moved at this very moment must not keep the others.
+    // Ignores a failure, such as a folder moved meanwhile, so that the others are still removed.
     if (temporary !== undefined && (await stampAt(main, temporary)) !== 'absent')
       await removeFile(main, temporary).catch(() => {})
   }
   for (const path of made.toReversed()) await removeEmpty(main, path)
 }
 
-/** Moves one waiting file to its place. */
+/** Moves one staged file to its path. */
 const putInPlace = async (main: string, { path, temporary, stamp }: LandingMove): Promise<void> => {
   await makeFolders(main, folderOf(path))
   if (stamp === 'folder') await removeEmpty(main, path)
@@ -153,13 +152,13 @@ const putInPlace = async (main: string, { path, temporary, stamp }: LandingMove)
   )
 }
 
-/** What was done in the tree, in order, with the stamp of each new file that nobody changed at once. */
+/** The moves done in the tree, in order, with the stamp of each new file that was not changed since. */
 interface Done {
   readonly moves: LandingMove[]
   readonly written: Map<string, string>
 }
 
-/** Takes away what goes: a file may become a folder, and a folder a file. */
+/** Removes deleted paths; a file may become a folder, and a folder a file. */
 const removeAll = async (main: string, moves: readonly LandingMove[], done: Done): Promise<void> => {
   const going = moves.filter(({ temporary }) => temporary === undefined)
   await perFolder(main, going, async (folder, some) => {
@@ -175,7 +174,7 @@ const removeAll = async (main: string, moves: readonly LandingMove[], done: Done
   for (const dir of emptied) await removeEmpty(main, dir)
 }
 
-/** Moves every waiting file to its place. */
+/** Moves every staged file to its path. */
 const putAllInPlace = async (main: string, moves: readonly LandingMove[], done: Done): Promise<void> => {
   const coming = moves.filter(({ temporary }) => temporary !== undefined)
   for (const dir of new Set(coming.map(({ path }) => folderOf(path)))) await makeFolders(main, dir)
@@ -185,24 +184,24 @@ const putAllInPlace = async (main: string, moves: readonly LandingMove[], done: 
       const { name } = splitPath(path)
       const waited = await stampAt(main, temporary!)
       const now = folder ? stampOf(await folder.stat(name)) : 'absent'
-      // A folder of its own that this landing emptied is gone by now.
+      // A folder that this landing emptied has been removed.
       if (!folder || (now !== stamp && !(stamp === 'folder' && now === 'absent'))) refuseMoved(path)
       else if (stamp === 'folder' || folderOf(temporary!) !== dir) await putInPlace(main, move)
       else await rename(folder.at(splitPath(temporary!).name), folder.at(name))
       failpoint('agents.landing.renamed')
       done.moves.push(move)
-      // What somebody put there since is not this landing's to take back.
+      // A file that was changed since is not undone.
       const placed = stampOf(await folder?.stat(name))
       if (sameFile(waited, placed)) done.written.set(path, placed)
     }
   })
 }
 
-/** Gives back what was there before, from the copies the plan was made with. */
+/** Restores the previous files from the copies that the plan was made with. */
 const undo = async (scratch: ScratchRepo, record: LandingRecord, { moves, written }: Done): Promise<void> => {
   const { main, id } = record
   for (const { path, stamp, temporary } of moves.toReversed()) {
-    // A folder made where a file was is removed first.
+    // First removes a folder that replaced a file.
     for (const below of record.moves) {
       if (temporary === undefined && below.path.startsWith(`${path}/`)) await removeEmpty(main, folderOf(below.path))
     }
@@ -221,10 +220,10 @@ const undo = async (scratch: ScratchRepo, record: LandingRecord, { moves, writte
 }
 
 /**
- * Writes the steps of a landing in the person's working tree: all of them, or none.
+ * Applies a landing to the person's working tree: all steps or none.
  *
- * Every new file first waits beside its place, so that a full disk is found before anything is touched. Each state is
- * written down, so that after a crash the landing is found and ended.
+ * First stages every new file beside its path, so that a full disk is detected before anything changes. Records each
+ * state, so that a landing interrupted by a crash is recovered.
  */
 export const applyLanding = async (
   scratch: ScratchRepo,
@@ -251,7 +250,7 @@ interface Work {
   readonly scratch: ScratchRepo
   readonly records: LandingRecords
   readonly steps: readonly Step[]
-  /** Where the new files lie in the form the working tree has them. */
+  /** The folder with the new files in the form of the working tree. */
   readonly out: string
   readonly folders: WaitingFolders
 }
@@ -263,7 +262,7 @@ const carryOut = async (
   const { main, moves, made, id } = staging
   const moving: LandingRecord = { ...staging, state: 'moving' }
   try {
-    // The root is where a file waits that is put back.
+    // Files restored by an undo are staged in the root.
     await perFolder(main, [{ path: waitingName(id) }], async folder => folder && folders.hold(folder))
     for (const path of made) await makeFolder(main, path)
     await stage(main, out, steps, moves, folders)
@@ -290,7 +289,7 @@ const carryOut = async (
     failpoint('agents.landing.applied')
     return applied
   } catch (error) {
-    // A disk too full to write this down must not keep the tree from being put back.
+    // A full disk must not prevent the undo.
     await records.write({ ...moving, state: 'undoing' }).catch(() => {})
     await undo(scratch, moving, done).finally(() => folders.clear())
     await records.remove(moving)
@@ -299,9 +298,9 @@ const carryOut = async (
 }
 
 /**
- * Brings a landing that was cut off to an end: undone when nothing of the person's was touched yet, else completed.
+ * Recovers an interrupted landing: undoes it if none of the person's files changed yet, otherwise completes it.
  *
- * Answers the paths that somebody changed meanwhile and that were therefore left alone.
+ * Returns the paths that were skipped because they changed meanwhile.
  */
 export const endLanding = async (records: LandingRecords, record: LandingRecord): Promise<string[]> => {
   const { main, moves } = record
@@ -322,14 +321,14 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
     const { path, temporary } = move
     const stamp = await stampAt(main, path)
     if (temporary === undefined) {
-      // A folder stands where a file went: it is one this very landing made.
+      // A folder in place of a deleted file was made by this landing.
       if (stamp === move.stamp) await removeFile(main, path)
       else if (stamp !== 'absent' && stamp !== 'folder') left.push(path)
       if (folderOf(path) !== '') await removeEmpty(main, folderOf(path))
       continue
     }
     if ((await stampAt(main, temporary)) === 'absent') {
-      // Not in its place either: somebody moved the folder in which it waited.
+      // The staged file is missing because its folder was moved.
       if (stamp === move.stamp) left.push(path)
       continue
     }
@@ -345,7 +344,7 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
 const deepestFirst = (one: LandingMove, other: LandingMove): number =>
   other.path.split('/').length - one.path.split('/').length
 
-/** What goes, before what comes. */
+/** Deletions before new files. */
 const inOrder = (moves: readonly LandingMove[]): LandingMove[] => [
   ...moves.filter(({ temporary }) => temporary === undefined).toSorted(deepestFirst),
   ...moves.filter(({ temporary }) => temporary !== undefined),

@@ -4,23 +4,24 @@ import type { LandChoice, LandPath } from '../contract.js'
 import type { Plan, Take } from './plan.js'
 import type { TreeChange } from '../work/tree-diff.js'
 
-/** What a person chose for a change of one repository; undefined: it lands if it fits. */
+/** A person's choice for a change of one repository; undefined: lands unless it has a conflict. */
 export type Choose = (change: TreeChange) => Take | undefined
 
-/** What a person asked for path by path. */
+/** The choices of a person, path by path. */
 export interface Wishes {
-  /** Every path that is named, by repository. */
+  /** All named paths, by repository. */
   readonly named: ReadonlyMap<string, ReadonlySet<string>>
   readonly choose: (repo: string) => Choose
   /**
-   * The repositories' own plans answer for what is named: refuses what is not outstanding, and what cannot be taken.
+   * Checks the named paths against the plans: refuses paths that are not outstanding, or cannot take the chosen
+   * version.
    */
   readonly check: (plans: ReadonlyMap<string, Plan>) => void
 }
 
 const nameOf = (path: string): string => segmentsOf(path).join('/')
 
-/** Reads choices and the list of what alone is to land; undefined when neither is given. */
+/** Parses `only` and `choices`; undefined if neither is given. */
 export const wishesOf = (
   only: readonly LandPath[] | undefined,
   choices: readonly LandChoice[] = [],
@@ -32,7 +33,7 @@ export const wishesOf = (
   for (const { repo, path, take } of choices) {
     const name = nameOf(path)
     const ofRepo = takes.get(repo) ?? takes.set(repo, new Map()).get(repo)!
-    if (ofRepo.has(name)) refuse('invalid', `choices name ${path} of ${repo} twice: expected one choice for a path`)
+    if (ofRepo.has(name)) refuse('invalid', `choices name ${path} of ${repo} twice: expected one choice for each path`)
     ofRepo.set(name, take)
     add(repo, name)
   }
@@ -61,7 +62,7 @@ export const wishesOf = (
         if (take !== undefined && alone && choose(repo)(owed.get(path)!) !== take) {
           refuse(
             'unprocessable',
-            `a choice names ${path} of ${repo}, which only leaves out: expected it in both, or in one alone`,
+            `a choice names ${path} of ${repo}, which is missing in only: expected it in both, or in one of them`,
           )
         }
         if (take === undefined || !stuck.has(path)) continue

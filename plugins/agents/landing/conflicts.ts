@@ -13,7 +13,7 @@ import { type Repository } from '../work/repository.js'
 import { threeWay, type Merged } from './three-way.js'
 import type { TreeFile } from '../work/tree-diff.js'
 
-/** Where conflicts are computed, and of which conversation. */
+/** The input for computing conflicts. */
 export interface ConflictsRequest {
   readonly scratchRepos: ScratchRepos
   readonly workspace: string
@@ -27,7 +27,7 @@ export interface ConflictsRequest {
 
 const MOST_BYTES = 256 * 1024
 
-/** What does not fit now, in all repositories or of one file. */
+/** The current conflicts of all repositories, or of one file. */
 export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
   const { scratchRepos, repositories, file, signal } = request
   const wanted = file && { repo: file.repo, path: segmentsOf(file.path).join('/') }

@@ -3,26 +3,26 @@ import { lstat, open, rmdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 
-/** Why a folder of the tree cannot be entered: a link, a file or another repository stands at `at`. */
+/** Why a folder of the tree cannot be entered: at `at` is a link, a file, another repository or a closed folder. */
 export interface Obstacle {
   readonly at: string
   readonly what: 'link' | 'file' | 'repository' | 'closed'
 }
 
-/** A folder held open, an obstacle on the way to it, or neither: it is not there. */
+/** An open folder, an obstacle on its path, or neither if it does not exist. */
 export interface Reached {
   readonly folder?: Folder
   readonly obstacle?: Obstacle
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
-/** What file systems answer that do not flush folders. */
+/** The errors of file systems that cannot flush folders. */
 const UNFLUSHED = new Set(['EINVAL', 'ENOTSUP'])
 
 /**
- * A folder of a tree held open by its descriptor, so that a link swapped in on the way to it leads nowhere.
+ * A folder of a tree, opened by descriptor, so that replacing a parent with a link has no effect.
  *
- * Where the system shows no descriptors as paths, names are used.
+ * On systems without `/proc/self/fd` uses paths instead.
  */
 export class Folder {
   readonly #handle: FileHandle
@@ -37,7 +37,7 @@ export class Folder {
     return new Folder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name)
   }
 
-  /** Walks from the root of a tree to one of its folders, never through a link and never into another repository. */
+  /** Opens a folder of a tree, never through a link or into another repository. */
   static async reach(root: string, segments: readonly string[]): Promise<Reached> {
     let folder = await Folder.#open(root, root)
     for (const [depth, segment] of segments.entries()) {
@@ -66,12 +66,12 @@ export class Folder {
     }
   }
 
-  /** The path by which the system finds a name in this very folder. */
+  /** The path of a name in this folder, through its descriptor. */
   at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }
 
-  /** What a name in it is, links not followed. */
+  /** Stats a name in it without following links. */
   async stat(name: string): Promise<BigIntStats | undefined> {
     try {
       return await lstat(this.at(name), { bigint: true })
@@ -81,12 +81,12 @@ export class Folder {
     }
   }
 
-  /** The same folder once more, with a descriptor of its own, wherever it was moved to. */
+  /** Opens the same folder again with another descriptor, even if it was moved. */
   again(): Promise<Folder> {
     return Folder.#open(this.at('.'), this.#path)
   }
 
-  /** Makes the names in it survive a power cut, where the file system can. */
+  /** Flushes its directory entries to the disk, if the file system supports it. */
   async flush(): Promise<void> {
     await this.#handle.sync().catch(error => {
       if (!UNFLUSHED.has(codeOf(error) ?? '')) throw error
@@ -110,11 +110,11 @@ export const stampOf = (stat: BigIntStats | undefined): string => {
   return stat.isDirectory() ? 'folder' : `${stat.mode} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`
 }
 
-/** Whether two stamps are of one file that was only renamed between them. */
+/** Whether two stamps are of the same file, at most renamed in between. */
 export const sameFile = (one: string, other: string): boolean =>
   one.slice(0, one.lastIndexOf(' ')) === other.slice(0, other.lastIndexOf(' '))
 
-/** Removes a folder and those above it as long as they are empty; the root of the tree stays. */
+/** Removes a folder and its parents while they are empty; keeps the root of the tree. */
 export const removeEmpty = async (root: string, path: string): Promise<void> => {
   for (let at = path; at !== ''; at = splitPath(at).segments.join('/')) {
     const { segments, name } = splitPath(at)

@@ -1,19 +1,17 @@
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { isAttributes } from './main-state.js'
 
-/** What main's HEAD moving from one commit to another can have changed for a branch. */
+/** What a move of main's HEAD can change for a branch. */
 export interface HeadMove {
-  /**
-   * Whether a history holds a commit that only one of the two heads does: where it left main may be another place now.
-   */
+  /** Whether a history contains a commit of only one of the two heads, so that its fork point may have changed. */
   readonly parts: (commit: string) => boolean
-  /** Whether the two heads differ at a path, above it or below it. */
+  /** Whether the two heads differ at a path, its parents or below it. */
   readonly differs: (path: string) => boolean
 }
 
 const MOST_COMMITS = 100_000
 
-/** Every folder above a path. */
+/** All parent folders of a path. */
 const above = (path: string): string[] => {
   const found: string[] = []
   for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1))
@@ -21,7 +19,7 @@ const above = (path: string): string[] => {
   return found
 }
 
-/** The commits from which one of these can be reached by the lines of a list of commits and their parents. */
+/** The commits that have one of these heads as an ancestor, from lines of `git rev-list --parents`. */
 const descendants = (lines: readonly string[], heads: readonly string[]): Set<string> => {
   const parents = new Map<string, string[]>()
   const children = new Map<string, string[]>()
@@ -44,8 +42,8 @@ const descendants = (lines: readonly string[], heads: readonly string[]): Set<st
 }
 
 /**
- * Compares two heads for any number of branches at once, with a handful of processes; `commits` are those that will be
- * asked about. Undefined where that is not known: every branch has to be compared again.
+ * Compares two heads for any number of branches with a few processes; `commits` are those that `parts` will be called
+ * with. Undefined if not known: every branch must be compared again.
  */
 export const headMove = async (
   scratch: ScratchRepo,

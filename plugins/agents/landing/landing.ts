@@ -13,11 +13,11 @@ import type { LandingRecord, LandingRecords } from './record.js'
 import { branchOf, lookAt, takenOver, tipOf, type Repository } from '../work/repository.js'
 import { outstandingSpan, wholeSpan, type Span } from '../work/span.js'
 
-/** What landings need of the daemon. */
+/** The dependencies of landings. */
 export interface LandingDeps {
   /** The workspace's real path. */
   readonly workspace: string
-  /** The folder in which scratch repositories are laid. */
+  /** Creates scratch repositories. */
   readonly scratchRepos: ScratchRepos
   readonly refs: Refs
   readonly locks: RepositoryLock
@@ -25,20 +25,20 @@ export interface LandingDeps {
   readonly now: () => number
 }
 
-/** Which part of a conversation's work is to land. */
+/** The part of a conversation's work to land. */
 export interface LandingSpan {
   readonly conversation: string
   readonly branch: string
   readonly span: 'outstanding' | 'cumulative'
-  /** `check` when left out. */
+  /** Default: `check`. */
   readonly mode?: LandMode
-  /** What a person chose, by repository. */
+  /** The choices of a person, by repository. */
   readonly choose?: (repo: string) => Choose
-  /** What is read and made up to the first write stops with it. */
+  /** Aborts the landing before its first write. */
   readonly signal?: AbortSignal
 }
 
-/** What became of one repository: what to write down, or what does not fit. */
+/** The result for one repository: what to record, or its conflicts. */
 export interface RepoLanding {
   readonly repo: string
   readonly from: string
@@ -47,16 +47,16 @@ export interface RepoLanding {
   readonly record?: LandingRecord
   /** Paths that stay outstanding. */
   readonly left?: readonly string[]
-  /** Files that hold conflict markers now. */
+  /** Files that now contain conflict markers. */
   readonly resolving?: readonly string[]
-  /** Something is outstanding, and only measuring was asked for. */
+  /** Work is outstanding, but the mode is `measure`. */
   readonly held?: boolean
 }
 
 const kept = ({ main: _main, copy: _copy, gitdir: _gitdir, tip: _tip, left: _left, ...repo }: CheckoutRepo): CopyRepo =>
   repo
 
-/** What a landing would do in a repository, and since when each path is part of it. */
+/** Plans a landing in a repository, with the commit since which each path is part of it. */
 export const planOf = async (
   scratch: ScratchRepo,
   workspace: string,
@@ -90,7 +90,7 @@ const leftPaths = ({ left }: Plan, { since }: Span): LeftPath[] =>
     .flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]))
     .map(path => ({ path, from: since(path) }))
 
-/** Refuses while the main checkout is in the middle of something only a person can end. */
+/** Refuses while the main checkout is in a merge, rebase or similar operation. */
 export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']): void => {
   const operation = operationIn(folders)
   if (operation)
@@ -101,10 +101,10 @@ export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']
 }
 
 /**
- * Lands what one repository owes, under that repository's lock: all of it in the working tree, or nothing.
+ * Lands the outstanding work of one repository under its lock: all of it or nothing.
  *
- * Answers nothing when there is nothing outstanding and nothing to write down. `tip` is what was read at the start of
- * the call: a branch that moved since is refused.
+ * Returns undefined if nothing is outstanding and nothing must be recorded. `tip` was read at the start of the call;
+ * refuses a branch that moved since.
  */
 export const landRepo = async (
   deps: LandingDeps,

@@ -2,16 +2,15 @@ import { linkOnDisk, wayOf } from '../../../sdk/node/files/links.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { excludedPaths } from '../work/excluded-paths.js'
 
-/** What a link holds, by its absolute path: those that are about to be made, before those on the disk. */
+/** The targets of links that the landing will create, by absolute path; they take precedence over those on the disk. */
 export interface PlannedLinks {
   readonly [path: string]: string
 }
 
 /**
- * Whether a link leads out of the workspace, or into what there is nobody's work, once every link on its way is
- * followed.
+ * Whether a link leads out of the workspace or into an excluded path, after following all links.
  *
- * `path` is where the link is to be; the folders above it are real ones.
+ * `path` is the path of the link; its parent folders are not links.
  */
 export const leadsOut = async (
   workspace: string,

@@ -7,7 +7,7 @@ import { emptyTree, type ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, splitPath, stampOf, type Obstacle } from './folder.js'
 import { pairsBetween, type TreeChange, type TreeFile, type Pair } from '../work/tree-diff.js'
 
-/** One path as the person's working tree has it. */
+/** One path of the person's working tree. */
 interface Found {
   readonly kind: 'file' | 'link' | 'folder' | 'special' | 'absent'
   readonly stamp: string
@@ -16,14 +16,14 @@ interface Found {
 
 const ABSENT: Found = { kind: 'absent', stamp: 'absent' }
 
-/** Whether a file says how git is to read others. */
+/** Whether a file contains git attributes. */
 export const isAttributes = (path: string): boolean => path === '.gitattributes' || path.endsWith('/.gitattributes')
 
 /**
- * The person's working tree and its HEAD, as far as some changes touch them.
+ * The parts of the person's working tree and its HEAD that some changes touch.
  *
- * The touched files are copied to the scratch repository first, so that what is compared is what was read; their form
- * in git is made there with the attributes of HEAD alone.
+ * First copies the touched files to the scratch repository, so that exactly these contents are compared; converts them
+ * there with only the attributes of HEAD.
  */
 export class MainState {
   readonly #found: ReadonlyMap<string, Found>
@@ -43,7 +43,10 @@ export class MainState {
     this.#edited = edited
   }
 
-  /** Reads what the changes since `from` touch; afterwards the scratch repository has the indexes `head` and `main`. */
+  /**
+   * Reads the paths that the changes since `from` touch; creates the indexes `head` and `main` in the scratch
+   * repository.
+   */
   static async read(
     scratch: ScratchRepo,
     main: string,
@@ -64,35 +67,35 @@ export class MainState {
     return new MainState(found, start, committed, await pairsBetween(scratch, base, { index: 'main' }))
   }
 
-  /** What HEAD has at a path. */
+  /** The file of HEAD at a path. */
   committed(path: string): TreeFile | undefined {
     const moved = this.#committed.get(path)
     return moved ? moved.after : this.#start.get(path)
   }
 
-  /** What the working tree has at a path. */
+  /** The file of the working tree at a path. */
   present(path: string): TreeFile | undefined {
     const edited = this.#edited.get(path)
     return edited ? edited.after : this.committed(path)
   }
 
-  /** What stands in the way to a path. */
+  /** The obstacle on the way to a path. */
   obstacle(path: string): Obstacle | undefined {
     return this.#found.get(path)?.obstacle
   }
 
-  /** What is at a path of the working tree now. */
+  /** The kind of entry at a path of the working tree. */
   kind(path: string): Found['kind'] {
     return this.#found.get(path)?.kind ?? 'absent'
   }
 
-  /** The stamp by which a change of a path since it was read shows. */
+  /** The stamp of a path, to detect changes since it was read. */
   stamp(path: string): string {
     return this.#found.get(path)?.stamp ?? 'absent'
   }
 }
 
-/** The copy of a touched file in the scratch repository, as it was read. */
+/** The path of a touched file's copy in the scratch repository. */
 export const copyOf = (scratch: ScratchRepo, path: string): string =>
   join(scratch.folder, isAttributes(path) ? 'attributes' : 'tree', path)
 
@@ -125,7 +128,7 @@ const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Prom
   const target = copyOf(scratch, path)
   if (stat.isDirectory()) return { kind: 'folder', stamp }
   if (!stat.isFile() && !stat.isSymbolicLink()) return { kind: 'special', stamp }
-  // Reading it would delay every comparison, and what no commit of the work holds cannot be merged.
+  // Not read: it would delay every comparison, and files of this size are never committed, so cannot be merged.
   if (stat.isFile() && stat.size > LARGEST_FILE) return { kind: 'special', stamp }
   await mkdir(dirname(target), { recursive: true })
   if (stat.isSymbolicLink()) {
@@ -142,7 +145,7 @@ const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Prom
   try {
     await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : folder.at(name), target)
     await chmod(target, stat.mode & 0o100n ? 0o755 : 0o644)
-    // A file written to while it was copied is none that was read.
+    // A file that changed while it was copied does not match its copy.
     const after = stampOf(await handle.stat({ bigint: true }))
     return { kind: 'file', stamp: after === stamp ? stamp : 'moving' }
   } finally {
@@ -163,7 +166,7 @@ const fillIndexes = async (scratch: ScratchRepo, base: string, found: ReadonlyMa
       input: gone.map(path => `0 ${zero}\t${path}\0`).join(''),
     })
   }
-  // The files that hold attributes come last: what they say in the working tree does not count for the others.
+  // Attribute files come last, since those of the working tree must not affect other files.
   const passes = [
     ['tree', held.filter(path => !isAttributes(path))],
     ['attributes', held.filter(isAttributes)],

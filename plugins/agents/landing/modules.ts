@@ -16,7 +16,7 @@ const jsonName = (text: string): string | undefined => {
   }
 }
 
-/** The files that make a folder a package, with where each says its name. */
+/** The manifest files of packages, with how to find the package's name in each. */
 const MANIFESTS: { readonly [file: string]: (text: string) => string | undefined } = {
   'package.json': jsonName,
   'composer.json': jsonName,
@@ -34,7 +34,7 @@ const MANIFESTS: { readonly [file: string]: (text: string) => string | undefined
 
 const LONGEST_NAME = 200
 
-/** The packages that hold a changed path, by the nearest manifest above it. */
+/** The packages that contain a changed path, by the nearest manifest above it. */
 export const modulesOf = async (
   scratch: ScratchRepo,
   repo: string,

@@ -9,7 +9,7 @@ import { unaddressable } from '../work/excluded-paths.js'
 import { keepMerged, mergeable, presentOf, threeWay, type Sides } from './three-way.js'
 import { changesBetween, treeEntriesOf, same, type TreeChange, type TreeFile } from '../work/tree-diff.js'
 
-/** One write in the person's working tree; no `after`: the path goes. */
+/** One write in the person's working tree; without `after` the path is deleted. */
 export interface Step {
   readonly path: string
   readonly stamp: string
@@ -17,10 +17,10 @@ export interface Step {
   readonly after?: TreeFile
 }
 
-/** What becomes of a path by a person's choice: the agent's version, the workspace's, or to be decided another time. */
+/** A person's choice for a path: the agent's version, the workspace's, or skip it for now. */
 export type Take = 'agent' | 'workspace' | 'skip'
 
-/** A change that does not land, with what the working tree has of it and, where git could merge it, its sides. */
+/** A change that does not land, with the working tree's file and, if git could merge it, its sides. */
 export interface Stuck {
   readonly change: TreeChange
   readonly reason: ConflictReason
@@ -28,24 +28,24 @@ export interface Stuck {
   readonly sides?: Sides
 }
 
-/** What a landing would do: `there` are the changes the tree holds already. */
+/** The plan of a landing; `there` are changes that the tree already has. */
 export interface Plan {
   readonly changes: readonly TreeChange[]
   readonly steps: readonly Step[]
   readonly blocked: readonly ConflictPath[]
-  /** The same, with all that is known of each. */
+  /** The blocked changes with their details. */
   readonly stuck: readonly Stuck[]
   readonly clean: number
   readonly there: ReadonlySet<string>
-  /** What was chosen to be left behind. */
+  /** The skipped changes. */
   readonly left: readonly TreeChange[]
   /** Files that get conflict markers. */
   readonly resolving: readonly string[]
-  /** Changes of which the working tree holds nothing. */
+  /** Changes of which the working tree has nothing. */
   readonly missing: ReadonlySet<string>
 }
 
-/** What is to be landed and where. */
+/** The work to land, and the target checkout. */
 export interface PlanRequest {
   readonly repo: string
   /** The main checkout and the workspace around it, both real paths. */
@@ -55,11 +55,11 @@ export interface PlanRequest {
   /** The commits between which the work lies. */
   readonly from: string
   readonly to: string
-  /** Also content that HEAD has and the person's working tree has thrown away since. */
+  /** Also land content that HEAD has but the person removed in the working tree. */
   readonly cumulative: boolean
-  /** What a person chose for a change; undefined: it lands if it fits. */
+  /** A person's choice for a change; undefined: lands unless it has a conflict. */
   readonly choose?: (change: TreeChange) => Take | undefined
-  /** Bring both sides together, with conflict markers that name this branch, where only the main line moved on. */
+  /** Merge with conflict markers that name this branch, where only the main line changed. */
   readonly merge?: string
 }
 
@@ -88,7 +88,7 @@ const LINK = '120000'
 const THERE: Verdict = { kind: 'there' }
 const IN_THE_WAY: Verdict = { kind: 'blocked', reason: 'workspace' }
 
-/** A rename counts as one path that goes and one that comes. */
+/** Treats a rename as a deleted and an added path. */
 const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; before?: TreeFile; after?: TreeFile }[] =>
   from === undefined
     ? [{ path, ...(before && { before }), ...(after && { after }) }]
@@ -97,7 +97,7 @@ const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; bef
         { path, ...(after && { after }) },
       ]
 
-/** Judges every change against the person's working tree, without writing anything there. */
+/** Plans every change against the person's working tree, without writing there. */
 export const planLanding = async (scratch: ScratchRepo, request: PlanRequest): Promise<Plan> => {
   const { repo, main, head, from, to } = request
   const changes = await changesBetween(scratch, repo, from, to)
@@ -117,12 +117,12 @@ export const planLanding = async (scratch: ScratchRepo, request: PlanRequest): P
   return resultOf(changes, verdicts, state)
 }
 
-/** Puts what a person chose in the place of what fits or does not; what the tree holds already stays as it is. */
+/** Replaces verdicts by a person's choices, except for changes that the tree already has. */
 const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts: Map<TreeChange, Verdict>): void => {
   for (const [change, { kind }] of verdicts) {
     const take = kind === 'there' ? undefined : choose(change)
     if (take === 'workspace') verdicts.set(change, { kind: 'kept' })
-    // A name that cannot be addressed can neither be written nor be found again.
+    // A path that is not valid Unicode can neither be written nor found again.
     if (take === undefined || unaddressable(change.path + (change.from ?? ''))) continue
     if (take === 'skip') verdicts.set(change, { kind: 'left' })
     if (take === 'agent')
@@ -130,7 +130,7 @@ const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts:
   }
 }
 
-/** Merges what only the main line keeps from landing: all that is blocked, or nothing of it. */
+/** Merges the changes that only the main line blocks: all blocked changes, or none. */
 const mergeBlocked = async (
   scratch: ScratchRepo,
   branch: string,
@@ -153,7 +153,7 @@ const mergeBlocked = async (
   for (const [change, verdict] of merged) verdicts.set(change, verdict)
 }
 
-/** The verdict from content alone: there, clean where the tree has what the agent started from, else open. */
+/** The verdict from content alone: there, clean if the tree has the agent's base version, otherwise open. */
 const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest): Verdict => {
   if (unaddressable(change.path + (change.from ?? ''))) return IN_THE_WAY
   const writes: Writes = new Map()
@@ -167,7 +167,7 @@ const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest
   return writes.size === 0 ? THERE : { kind: 'clean', writes }
 }
 
-/** A change git can carry over line by line. */
+/** Whether git can apply a change line by line. */
 const patchable = ({ binary, status }: TreeChange): boolean => !binary && status !== 'type-changed'
 
 const patchOf = async (scratch: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
@@ -186,7 +186,7 @@ const applies = async (scratch: ScratchRepo, index: string, patch: Uint8Array, .
     })
   ).code === 0
 
-/** Tries what is open as patches: all at once, else each alone, forwards and then backwards. */
+/** Tries open changes as patches: all at once, then each alone, forwards and in reverse. */
 const tryPatches = async (
   scratch: ScratchRepo,
   request: PlanRequest,
@@ -217,7 +217,7 @@ const tryPatches = async (
   }
 }
 
-/** Blocks every link that would lead out of the workspace. */
+/** Blocks links that would lead out of the workspace. */
 const blockLinks = async (
   scratch: ScratchRepo,
   { main, workspace }: PlanRequest,
@@ -254,7 +254,7 @@ const filesBelow = async (folder: string, prefix: string): Promise<string[]> => 
   return nested.flat()
 }
 
-/** Blocks what something else of the tree stands in the way of, unless this very landing takes it away. */
+/** Blocks changes with an obstacle in the tree, unless this landing removes it. */
 const blockObstructed = async (
   request: PlanRequest,
   state: MainState,
@@ -293,7 +293,7 @@ const obstructed = async (
   return below.length === 0 ? false : below.some(file => !going.has(file))
 }
 
-/** Why an open change does not land: would it fit without the person's uncommitted copy? */
+/** Why an open change does not land: whether it would apply without the person's uncommitted changes. */
 const reasonOf = async (
   scratch: ScratchRepo,
   request: PlanRequest,
@@ -329,7 +329,7 @@ const reasonOf = async (
   return change.binary ? 'binary' : 'diverged'
 }
 
-/** Whether HEAD itself has a file where a folder would be needed, or a folder where a file would be. */
+/** Whether HEAD has a file where a folder is needed, or the reverse. */
 const committedInTheWay = async (
   scratch: ScratchRepo,
   paths: readonly string[],

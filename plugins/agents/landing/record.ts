@@ -1,7 +1,7 @@
 import type { Files } from '../../../sdk/index.js'
 import type { CopyRepo } from '../../agent/contract.js'
 
-/** One write of a landing; with `temporary` a new file waits under that name, without it the path goes. */
+/** One write of a landing: with `temporary` a new file staged under that name, without it a deletion. */
 export interface LandingMove {
   readonly path: string
   readonly stamp: string
@@ -9,11 +9,11 @@ export interface LandingMove {
 }
 
 /**
- * A landing in one repository as it is written down before and after each of its steps.
+ * The stored state of a landing in one repository, written before and after each of its steps.
  *
- * `staging`: temporary names may be there, nothing of the person's has been touched. `moving`: every new file waits
- * under its temporary name, and some may have taken their place. `applied`: all have, and the conversation has yet to
- * be updated. `undoing`: a write failed, and some paths may have been put back already.
+ * `staging`: temporary files may exist, none of the person's files changed. `moving`: all new files are staged, and
+ * some may have been moved to their paths. `applied`: all were moved, and the conversation is not yet updated.
+ * `undoing`: a write failed, and some paths may already be restored.
  */
 export interface LandingRecord {
   readonly id: string
@@ -21,15 +21,15 @@ export interface LandingRecord {
   readonly main: string
   readonly state: 'staging' | 'moving' | 'applied' | 'undoing'
   readonly moves: readonly LandingMove[]
-  /** Folders the landing makes, outermost first. */
+  /** Folders that the landing creates, outermost first. */
   readonly made: readonly string[]
-  /** Paths that were left alone when the landing was ended after a crash. */
+  /** Paths that were skipped when the landing was recovered after a crash. */
   readonly left?: readonly string[]
-  /** What is written into the conversation once all is in place. */
+  /** The outcome to record in the conversation once all files are in place. */
   readonly outcome: CopyRepo
 }
 
-/** The landings that are under way, each a file of its own that is written in one step. */
+/** The landings in progress, one atomically written file each. */
 export class LandingRecords {
   readonly #files: Pick<Files, 'read' | 'write' | 'remove' | 'list'>
 
@@ -37,7 +37,7 @@ export class LandingRecords {
     this.#files = files
   }
 
-  /** Every landing that did not come to its end. */
+  /** All landings that were interrupted. */
   async open(): Promise<LandingRecord[]> {
     const names = await this.#files.list('landings/')
     const records = await Promise.all(names.map(name => this.#files.read<LandingRecord>(name)))

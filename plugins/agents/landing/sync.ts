@@ -12,7 +12,7 @@ import { forkPoint } from '../work/span.js'
 import type { BranchStatuses } from '../work/branch-status.js'
 import { changesBetween, type TreeChange } from '../work/tree-diff.js'
 
-/** What bringing branches up to date needs of the daemon. */
+/** The dependencies of `Syncing`. */
 export interface SyncDeps {
   readonly host: Pick<Host, 'call'>
   readonly turns: KeyedMutex
@@ -28,7 +28,7 @@ const assertNoTurn = ({ conversation: { id }, live }: ConversationState): void =
   if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)
 }
 
-/** Brings branches onto today's main line while no turn runs. */
+/** Rebases branches onto the current main line while no turn runs. */
 export class Syncing {
   readonly #deps: SyncDeps
 
@@ -36,7 +36,7 @@ export class Syncing {
     this.#deps = deps
   }
 
-  /** Brings a conversation's branch up to date; answers the repositories that were behind. */
+  /** Updates a conversation's branch; returns the repositories that were behind. */
   async sync(id: string, signal: AbortSignal): Promise<SyncReport[]> {
     const { host, statuses, turns } = this.#deps
     const before = await host.call('agent.conversation', { id })

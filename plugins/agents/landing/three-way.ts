@@ -4,7 +4,7 @@ import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { MainState } from './main-state.js'
 import type { TreeChange, TreeFile } from '../work/tree-diff.js'
 
-/** A file in which both sides are brought together; `hunks` counts the places marked for a person to decide. */
+/** A merged file; `hunks` is the number of conflicts. */
 export interface Merged {
   readonly content: Buffer
   readonly hunks: number
@@ -18,20 +18,20 @@ export interface Sides {
 }
 
 const MOST_BYTES = 16 * 1024 * 1024
-/** git counts conflicts in its exit code, up to this one. */
+/** The most conflicts that git counts in its exit code. */
 const MOST_COUNTED = 127
 const CANNOT = 255
 const ANSWERS = [...Array.from({ length: MOST_COUNTED + 1 }, (_, code) => code), CANNOT]
 
 const isText = ({ mode }: TreeFile): boolean => mode === '100644' || mode === '100755'
 
-/** What the working tree holds of a changed file: under its name, or where the agent moved it away from. */
+/** The working tree's version of a changed file: at its path, or at the path that the agent renamed it from. */
 export const presentOf = (state: MainState, { path, from }: TreeChange): TreeFile | undefined => {
   if (state.obstacle(path)) return undefined
   return state.present(path) ?? (from === undefined ? undefined : state.present(from))
 }
 
-/** The sides of a change that git could merge line by line; undefined where one of them is missing or no plain file. */
+/** The sides of a change that git could merge line by line; undefined if one is missing or not a text file. */
 export const mergeable = (state: MainState, change: TreeChange): Sides | undefined => {
   const { before, after, binary, path, from } = change
   const workspace = presentOf(state, change)
@@ -40,10 +40,7 @@ export const mergeable = (state: MainState, change: TreeChange): Sides | undefin
   return { ...(before && { base: before }), workspace, agent: after }
 }
 
-/**
- * Brings both sides of a file together, with markers where they differ in the same place; undefined when they are no
- * text.
- */
+/** Merges both sides of a file, with markers at conflicts; undefined if they are not text. */
 export const threeWay = async (
   scratch: ScratchRepo,
   { base, workspace, agent }: Sides,
@@ -66,7 +63,7 @@ export const threeWay = async (
   return code === CANNOT ? undefined : { content: stdout, hunks: code }
 }
 
-/** Keeps the merged file in the scratch repository; whether it is a program follows the side that changed that. */
+/** Stores the merged file in the scratch repository; its execute bit follows the side that changed it. */
 export const keepMerged = async (
   scratch: ScratchRepo,
   { base, workspace, agent }: Sides,

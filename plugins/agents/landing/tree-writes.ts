@@ -5,7 +5,7 @@ import { Folder, splitPath, stampOf } from './folder.js'
 
 const PARALLEL = 8
 
-/** Runs work for every item; after a failure no more is begun, and it is thrown once all that had begun has ended. */
+/** Runs work for every item. After a failure starts no more, and throws it once the running ones have ended. */
 const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> => {
   const left = items.values()
   const failures: unknown[] = []
@@ -20,7 +20,7 @@ const each = async <T>(items: readonly T[], work: (item: T) => Promise<void>): P
   if (failures.length > 0) throw failures[0]
 }
 
-/** Runs work in the folder of a path; refuses when it cannot be entered. */
+/** Runs work in the folder of a path; refuses if it cannot be entered. */
 export const inParent = async <T>(
   main: string,
   path: string,
@@ -36,7 +36,7 @@ export const inParent = async <T>(
   }
 }
 
-/** Runs work for every folder that holds some of the paths, each opened once; undefined: it cannot be entered. */
+/** Runs work for every folder of the paths, each opened once; undefined: it cannot be entered. */
 export const perFolder = <T extends { readonly path: string }>(
   main: string,
   items: readonly T[],
@@ -51,16 +51,16 @@ export const perFolder = <T extends { readonly path: string }>(
     }
   })
 
-/** The path of the folder that holds a path. */
+/** The parent folder of a path. */
 export const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
-/** The names on the way to a folder. */
+/** The segments of a folder's path. */
 export const segmentsIn = (dir: string): string[] => (dir === '' ? [] : dir.split('/'))
 
-/** Refuses a landing in a tree that changed under it. */
+/** Refuses a landing because the tree changed meanwhile. */
 export const refuseMoved = (path: string): never =>
   refuse('conflict', `${path} changed while the work was landing, so nothing was written: land again`)
 
-/** Makes a folder and those above it. */
+/** Creates a folder and its parents. */
 export const makeFolders = async (main: string, dir: string): Promise<void> => {
   const { folder } = await Folder.reach(main, segmentsIn(dir))
   if (folder) return folder.close()
@@ -68,17 +68,17 @@ export const makeFolders = async (main: string, dir: string): Promise<void> => {
   await makeFolder(main, dir)
 }
 
-/** Makes a folder in one that is there. */
+/** Creates a folder in an existing one. */
 export const makeFolder = (main: string, path: string): Promise<void> =>
   inParent(main, path, async (folder, name) => {
     await mkdir(folder.at(name)).catch(error => {
       if (codeOf(error) !== 'EEXIST') throw error
     })
-    // A folder that would not survive a power cut would take along what is moved into it.
+    // Makes the folder durable: losing it in a power cut would lose the files moved into it.
     await folder.flush()
   })
 
-/** Puts a file or link under a new name, with its bytes on the disk. */
+/** Creates a file or link and flushes its content to the disk. */
 export const placeFile = async (
   folder: Folder,
   name: string,
@@ -94,7 +94,7 @@ export const placeFile = async (
   await handle.datasync().finally(() => handle.close())
 }
 
-/** Makes the names of paths, and of the folders on the way to them, survive a power cut. */
+/** Flushes the directory entries of paths and of their parent folders to the disk. */
 export const flushNames = (main: string, paths: readonly string[]): Promise<void> => {
   const names = new Set<string>()
   for (const path of paths) for (let at = path; at !== ''; at = folderOf(at)) names.add(at)
@@ -105,7 +105,7 @@ export const flushNames = (main: string, paths: readonly string[]): Promise<void
   )
 }
 
-/** The stamp of what stands at a path. */
+/** The stamp of a path. */
 export const stampAt = async (main: string, path: string): Promise<string> => {
   const { segments, name } = splitPath(path)
   const { folder } = await Folder.reach(main, segments)

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { Folder } from './folder.js'
 
-/** The beginning of every name under which a new file of a landing waits. */
+/** The prefix of the names of a landing's staged files. */
 export const waitingName = (id: string): string => `${TEMPORARY}${id}-`
 
 const MOST_HELD = 512
 const MOST_FOLDERS = 50_000
 
 /**
- * The folders in which the new files of one landing wait, held open until it ends: whoever moves, replaces or closes
- * such a folder meanwhile does not keep the files in it from being removed.
+ * The folders with the staged files of one landing, held open until it ends, so that the files can be removed even if a
+ * folder is moved, replaced or closed meanwhile.
  */
 export class WaitingFolders {
   readonly #id: string
@@ -19,19 +19,19 @@ export class WaitingFolders {
   readonly #held: Folder[] = []
   #all = true
 
-  /** @param root The folder to search for files in folders that were not held, because they are too many. */
+  /** @param root The folder to search for staged files if there were too many folders to hold open. */
   constructor(root: string, id: string) {
     this.#root = root
     this.#id = id
   }
 
-  /** Holds a folder of its own accord: the caller closes theirs. */
+  /** Holds a folder open with its own descriptor; the caller closes theirs. */
   async hold(folder: Folder): Promise<void> {
     if (this.#held.length < MOST_HELD) this.#held.push(await folder.again())
     else this.#all = false
   }
 
-  /** Removes every file that still waits. */
+  /** Removes all remaining staged files. */
   async clear(): Promise<void> {
     const name = waitingName(this.#id)
     for (const folder of this.#held) {
@@ -46,7 +46,7 @@ export class WaitingFolders {
   }
 }
 
-/** Removes what still waits of landings that a killed daemon had begun, wherever its folder was moved since. */
+/** Removes staged files of landings of a killed daemon, also in folders that were moved since. */
 export const sweepWaiting = async (root: string, ids: readonly string[]): Promise<void> => {
   const waits = ids.map(waitingName)
   const folders = [root]

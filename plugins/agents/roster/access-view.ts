@@ -8,10 +8,7 @@ import type { AgentChanges, Agents, SyncReport } from '../contract.js'
 
 type ViewHost = Pick<Host, 'call' | 'serves' | 'place'>
 
-/**
- * The conversation, or the refusal of one that is not there for the caller; one in an area held for reading is not
- * worked on.
- */
+/** Refuses a conversation that the caller may not see; with `works` also one in an area held for reading only. */
 const checkOne = async (host: ViewHost, seen: AccessView, id: string, works: boolean): Promise<void> => {
   const { conversation } = await host.call('agent.conversation', { id })
   await assertVisible(seen, conversation, works)
@@ -27,7 +24,7 @@ export type ViewingHandlers<Api> = {
   ) => ReturnType<Handlers<Api>[C]>
 }
 
-/** The same calls, each refused unless its caller may see the conversations that its input names. */
+/** Wraps calls so that each refuses conversations in its input that the caller may not see. */
 export const withAccessView = (host: ViewHost, handlers: ViewingHandlers<Agents>): Handlers<Agents> => {
   const guard = (call: string, run: Run) => async (input: Named, context: Context) => {
     const seen = await accessViewFor(host, context.caller)
@@ -37,13 +34,13 @@ export const withAccessView = (host: ViewHost, handlers: ViewingHandlers<Agents>
         await checkOne(host, seen, each, !call.startsWith('GET '))
     return run(input as never, context, seen)
   }
-  // Each keeps the type it had, without the access view.
+  // Each handler keeps its type, without the parameter for the access view.
   return Object.fromEntries(
     Object.entries(handlers).map(([call, run]) => [call, guard(call, run as Run)]),
   ) as unknown as Handlers<Agents>
 }
 
-/** The conversations that a caller may see, and with `works` work on. */
+/** The conversations that a caller may see; with `works`, also work on. */
 export const within = async (
   seen: AccessView,
   states: readonly ConversationState[],
@@ -54,7 +51,7 @@ export const within = async (
   return states.filter((_, at) => (works ? found[at] === 'work' : found[at] !== undefined))
 }
 
-/** Whether a file of a repository lies inside. */
+/** Whether a file of a repository is visible. */
 export const seesFile = ({ reach }: AccessView, repo: string, path: string): boolean =>
   accessTo(reach, posix.join(pathOfRepo(repo), path)) !== undefined
 
@@ -64,7 +61,7 @@ const conflictsFor = (seen: AccessView, conflicts: readonly LandConflict[]): Lan
     return paths.length > 0 ? [{ ...conflict, paths, clean: 0 }] : []
   })
 
-/** What a conversation changed inside. */
+/** The visible changes of a conversation. */
 export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges): AgentChanges => {
   if (!seen.reach) return { repos, ...(conflicts && { conflicts }) }
   const inside = conflictsFor(seen, conflicts ?? [])
@@ -84,7 +81,7 @@ export const changesFor = (seen: AccessView, { repos, conflicts }: AgentChanges)
   }
 }
 
-/** How repositories were brought up to date, as far as that happened inside. */
+/** The visible part of sync reports. */
 export const reportsFor = (seen: AccessView, reports: readonly SyncReport[]): SyncReport[] => {
   if (!seen.reach) return [...reports]
   return reports

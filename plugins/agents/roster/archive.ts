@@ -6,7 +6,7 @@ import type { AgentCard, Roster } from '../contract.js'
 import type { RosterBook } from './roster.js'
 import { within } from './access-view.js'
 
-/** What the archive of the board needs of the daemon. */
+/** The dependencies of the archive. */
 export interface ArchiveDeps {
   readonly host: Pick<Host, 'call' | 'log' | 'signal'>
   readonly roster: RosterBook
@@ -15,7 +15,7 @@ export interface ArchiveDeps {
 
 const MOST = 500
 
-/** Whether nothing more is expected of a conversation. */
+/** Whether a conversation is landed or idle and waits for nothing. */
 const isFinished = ({ status, waiting }: AgentCard): boolean =>
   (status === 'landed' || status === 'idle') && waiting === undefined
 
@@ -27,7 +27,10 @@ export class Archive {
     this.#deps = deps
   }
 
-  /** The archived conversations that the caller may see, newest first; with `limit` the newest before a moment. */
+  /**
+   * The archived conversations that the caller may see, newest first; with `limit`, the newest archived before
+   * `before`.
+   */
   async list(seen: AccessView, limit: number | undefined, before = Infinity): Promise<Roster> {
     const { conversations, roster } = this.#deps
     const archived = (await conversations()).filter(({ conversation }) => conversation.archivedAt !== undefined)
@@ -44,8 +47,8 @@ export class Archive {
   }
 
   /**
-   * Archives the finished conversations without activity since a moment, one after another, unless they have changed
-   * when their turn comes; answers those that could not be archived.
+   * Archives the finished conversations without activity since a moment, one at a time, unless they changed meanwhile;
+   * returns the failures.
    */
   async putOlder(moment: number): Promise<Failure[]> {
     const { conversations, host, roster } = this.#deps
@@ -61,7 +64,7 @@ export class Archive {
       } catch (error) {
         const { message, reason } = Refusal.from(error)
         if (reason === 'failed')
-          host.log.error('a conversation could not be archived', { conversation: id, error: String(error) })
+          host.log.error('archiving a conversation failed', { conversation: id, error: String(error) })
         failed.push({ id, message })
       }
     }

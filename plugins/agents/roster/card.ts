@@ -15,16 +15,16 @@ const ENDED: { readonly [end in RunEnd]?: AgentStatus } = {
 }
 const SHORT = 10
 
-/** What is known of a conversation beside its record. */
+/** Facts about a conversation besides its record. */
 export interface CardFacts {
   readonly branchStatus: BranchStatus
-  /** The run whose work landed after it had ended: how it ended no longer counts. */
+  /** The run whose work landed after it had ended, which overrides its end in the status. */
   readonly landedRun?: string
 }
 
 /**
- * The status of a card: the live turn, else the one that is to come after an outage, else how the last run ended until
- * its work lands, else the branch status of the work.
+ * The status of a card: that of the live turn, else of the turn that resumes after an outage, else the end of the last
+ * run until its work lands, else the branch status.
  */
 export const statusOf = (
   { conversation, live, resumesAt }: ConversationState,
@@ -66,16 +66,16 @@ const activityOf = (live: LiveTurn | undefined): AgentActivity | undefined => {
 const subagentsOf = ({ conversation, live }: ConversationState): AgentCard['subagents'] => {
   const { running = 0, total = 0 } = live?.helpers ?? {}
   const { totals, lastRun, lastEnd } = conversation
-  // A run that is being written down is in the totals already.
+  // A run that is being recorded is already in the totals.
   const all = totals.helpers + (lastEnd !== undefined && lastRun === live?.run ? 0 : total)
   return all > 0 ? { running, total: all } : undefined
 }
 
-/** Leaves out what is not there. */
+/** Removes undefined fields. */
 const present = <T extends object>(fields: { [K in keyof T]?: T[K] | undefined }): Partial<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
 
-/** The card of a conversation, from its record, its live turn and how its work stands. */
+/** The card of a conversation, from its record, its live turn and its branch status. */
 export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard => {
   const { conversation, live, waiting, queuePaused } = state
   const status = statusOf(state, facts)
@@ -112,7 +112,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       run: live?.run ?? lastRun,
       lastEnd: live ? undefined : lastEnd,
       cards: live && live.cards.length > 0 ? live.cards : undefined,
-      // The comparison is what makes it one from 1.
+      // The comparison ensures that it is at least 1.
       waiting: waiting > 0 ? (waiting as Positive) : undefined,
       queuePaused: queuePaused || undefined,
       contextTokens: conversation.contextTokens,

@@ -27,7 +27,7 @@ import { holding, type RunNotes } from '../work/run-notes.js'
 import type { BranchStatuses } from '../work/branch-status.js'
 import { sweepWaiting } from '../landing/waiting-files.js'
 
-/** What a landing asks for, with its defaults in place. */
+/** The parameters of a landing, with defaults applied. */
 export interface LandOrder {
   readonly id: string
   readonly span: 'outstanding' | 'cumulative'
@@ -37,7 +37,7 @@ export interface LandOrder {
   readonly choices?: readonly LandChoice[]
 }
 
-/** What the fleet needs of the daemon. */
+/** The dependencies of the fleet. */
 export interface FleetDeps extends LandingDeps {
   readonly host: Pick<Host, 'call' | 'emit' | 'log'>
   readonly notes: RunNotes
@@ -45,7 +45,7 @@ export interface FleetDeps extends LandingDeps {
   readonly turns: KeyedMutex
 }
 
-/** What a failed landing is to its caller: a full disk and a closed folder are refusals, and so is what git reports. */
+/** Converts an error of a landing: a full disk, a closed folder and git's errors become refusals. */
 export const asRefusal = (error: unknown): unknown => {
   if (error instanceof Refusal) return error
   if (isFull(error) || (error instanceof GitFailure && /No space left|quota/i.test(error.stderr))) {
@@ -62,14 +62,14 @@ export const asRefusal = (error: unknown): unknown => {
   return error
 }
 
-/** A landing that was carried out, and the title the conversation had. */
+/** A finished landing, with the conversation's title. */
 export interface Landed {
   readonly id: string
   readonly result: LandResult
   readonly title?: string
 }
 
-/** The same for one of several, or why it refused. */
+/** One of several landings, or why it failed. */
 export type LandedOrNot = LandOutcome & Pick<Landed, 'title'>
 
 /** A parked turn stays parked during a landing; a writing one needs `force`. */
@@ -79,18 +79,18 @@ const assertNotWriting = ({ conversation: { id }, live }: ConversationState, for
   refuse('conflict', `the agent of ${id} is ${doing}: wait until its turn has ended, or pass force`)
 }
 
-/** What a report on a landing needs to know of the conversation. */
+/** Facts about the conversation for the report on a landing. */
 interface Reported {
   readonly id: string
   readonly branch: string
   readonly title: string | undefined
-  /** Where it starts, from the workspace root. */
+  /** Its start folder, from the workspace root. */
   readonly place: ConversationPlace
   /** The run that had ended before the landing. */
   readonly settled: string | undefined
-  /** What did not fit the last time. */
+  /** The conflicts of the last landing. */
   readonly had: readonly LandConflict[]
-  /** Somebody asked for the landing. */
+  /** A person requested the landing. */
   readonly requested: boolean
   readonly mode: LandMode
 }
@@ -98,7 +98,7 @@ interface Reported {
 const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving'): RepoPaths[] =>
   done.flatMap(landing => (landing[which]?.length ? [{ repo: landing.repo, paths: [...landing[which]] }] : []))
 
-/** Landing and discarding: what is done with the work of conversations. */
+/** Lands and discards the work of conversations. */
 export class Fleet {
   readonly #deps: FleetDeps
 
@@ -106,7 +106,7 @@ export class Fleet {
     this.#deps = deps
   }
 
-  /** Brings a conversation's work into the shared tree, repository by repository. */
+  /** Lands a conversation's work in the shared tree, one repository at a time. */
   async land(order: LandOrder, signal: AbortSignal): Promise<Landed> {
     const { host, turns } = this.#deps
     const { id, force } = order
@@ -125,7 +125,7 @@ export class Fleet {
     return turns.with(id, work, signal).catch(error => Promise.reject(asRefusal(error)))
   }
 
-  /** Lands conversations one after another; one that refuses does not stop the rest. */
+  /** Lands conversations one after another; a failure does not stop the rest. */
   async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandedOrNot[]> {
     const { host } = this.#deps
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
@@ -140,14 +140,14 @@ export class Fleet {
         signal.throwIfAborted()
         const refusal = Refusal.from(error)
         if (refusal !== error)
-          host.log.error('a conversation could not be landed', { conversation: id, error: String(error) })
+          host.log.error('landing a conversation failed', { conversation: id, error: String(error) })
         outcomes.push({ id, error: { status: refusal.status, message: refusal.message } })
       }
     }
     return outcomes
   }
 
-  /** Throws a conversation's work away; answers the title it had. */
+  /** Discards a conversation's work; returns its title. */
   async discard(id: string, signal: AbortSignal): Promise<string | undefined> {
     const { host, turns } = this.#deps
     return turns.with(
@@ -164,7 +164,7 @@ export class Fleet {
     )
   }
 
-  /** Ends what a crash cut off: a landing that had begun to write is completed and reported, any other is undone. */
+  /** Recovers landings after a crash: completes and reports those that had begun to write, undoes the others. */
   async recover(): Promise<void> {
     const { records, host, workspace } = this.#deps
     const ended: string[] = []
@@ -178,16 +178,16 @@ export class Fleet {
           continue
         }
         const paths = left.map(path => ({ path, reason: 'workspace' as const }))
-        // What somebody changed while the daemon was away is theirs: the work is judged anew at the next landing.
+        // Files that were changed while the daemon was down are kept; the next landing compares them again.
         const ending =
           paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }
         await host
           .call('agent.landed', { id: conversation, ...ending })
           .catch(error => (Refusal.from(error).reason === 'not-found' ? undefined : Promise.reject(error)))
         await records.remove(record)
-        host.log.warn('a landing that was cut off is complete', { conversation, repo: outcome.repo, left: left.length })
+        host.log.warn('completed an interrupted landing', { conversation, repo: outcome.repo, left: left.length })
       } catch (error) {
-        host.log.error('a landing that was cut off could not be ended', {
+        host.log.error('recovering an interrupted landing failed', {
           conversation,
           repo: outcome.repo,
           error: String(error),
@@ -248,7 +248,7 @@ export class Fleet {
     return { ...result, ...(large.length > 0 && { tooLarge: large }) }
   }
 
-  /** What would land in the repositories a person named paths of. */
+  /** The plans of the repositories in which a person named paths. */
   async #plans(
     order: LandingSpan,
     repos: readonly CheckoutRepo[],
@@ -267,7 +267,7 @@ export class Fleet {
     return plans
   }
 
-  /** The tip the call begins with; a copy on another branch has its work where no landing finds it. */
+  /** The tip at the start of the call; refuses a copy on another branch, whose work a landing would not find. */
   #startTip(
     { repo, main, base, tip: left }: CheckoutRepo,
     branch: string,
@@ -296,7 +296,7 @@ export class Fleet {
     if (folders) checkFree(repo, folders)
   }
 
-  /** Writes down and announces what became of the repositories that were reached. */
+  /** Records and announces the results of the repositories. */
   async #report(
     { id, branch, title, place, settled, had, requested, mode }: Reported,
     repos: readonly CheckoutRepo[],
@@ -308,7 +308,7 @@ export class Fleet {
     const reached = new Set(failure === undefined ? repos.map(({ repo }) => repo) : done.map(({ repo }) => repo))
     const held = done.some(landing => landing.held)
     const known = new Set(had.map(({ repo }) => repo))
-    // Measuring fails nothing: only what was a conflict before is reported again.
+    // In mode `measure`, only conflicts that were already known are reported.
     const refused = done.flatMap(({ conflict, repo }) =>
       conflict && (mode !== 'measure' || known.has(repo)) ? [conflict] : [],
     )
@@ -321,7 +321,7 @@ export class Fleet {
       const whole = failure === undefined && settled !== undefined && { settled }
       await host.call('agent.landed', { id, repos: outcomes, ...listed, frame, ...whole })
     } else if (requested && landed && failure === undefined) {
-      // All of it is in the tree already: the request for a landing is answered.
+      // All work is already in the tree, which settles the request for a landing.
       await host.call('agent.landed', { id, repos: [] })
     }
     failpoint('agents.landing.told')

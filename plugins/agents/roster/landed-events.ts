@@ -4,7 +4,7 @@ import type { LandResult } from '../contract.js'
 
 type Subject = Pick<Happened, 'conversationId' | 'title'>
 
-/** Records what callers did with the work of conversations. */
+/** Records landings and discards in the activity record. */
 export class LandedEvents {
   readonly #host: Pick<Host, 'call' | 'serves' | 'log'>
 
@@ -16,7 +16,7 @@ export class LandedEvents {
     return this.#did('agent.discarded', context, subject)
   }
 
-  /** Records the outcome of a landing; one that only measured did nothing. */
+  /** Records the outcome of a landing, except in mode `measure`. */
   async landing(subject: Subject, { landed, conflicts }: LandResult, context: Context): Promise<void> {
     if (landed) await this.#did('agent.landed', context, subject)
     else if (conflicts?.length) {

@@ -4,14 +4,14 @@ import type { Archive } from './archive.js'
 const DAY_MS = 86_400_000
 const EVERY_MS = 3_600_000
 
-/** What keeping the board clear needs of the daemon. */
+/** The dependencies of `Retention`. */
 export interface RetentionDeps {
   readonly host: Pick<Host, 'call' | 'log' | 'on' | 'serves' | 'signal'>
   readonly archive: Pick<Archive, 'putOlder'>
   readonly now: () => number
 }
 
-/** Archives conversations that have been finished for as many days as the settings keep them on the board. */
+/** Archives finished conversations after the number of days in the settings. */
 export class Retention {
   readonly #deps: RetentionDeps
   #sweeping: Promise<void> | undefined
@@ -20,7 +20,7 @@ export class Retention {
     this.#deps = deps
   }
 
-  /** Sweeps once the sandbox is ready, which never waits for it, and every hour until the group stops. */
+  /** Sweeps when the sandbox is ready, without delaying it, and every hour until the group stops. */
   begin(): void {
     const { host } = this.#deps
     host.on('daemon.ready', () => void this.sweep())
@@ -29,7 +29,8 @@ export class Retention {
   }
 
   /**
-   * One sweep at a time: a caller during one waits for it. Failures are logged, and the next sweep tries again.
+   * Runs one sweep at a time; concurrent callers wait for the same one. Failures are logged and retried by the next
+   * sweep.
    */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
@@ -43,7 +44,7 @@ export class Retention {
 
   async #sweep(): Promise<void> {
     const { archive, host, now } = this.#deps
-    // Nobody could say no without the settings, so then nothing is moved.
+    // Without the settings nothing is archived, since no one could turn it off.
     if (!(await host.serves('settings.get'))) return
     const { agentRetentionDays: days } = await host.call('settings.get')
     if (days === 0) return

@@ -8,12 +8,12 @@ import type { RunNotes } from '../work/run-notes.js'
 import type { Round, BranchStatuses } from '../work/branch-status.js'
 
 const FILE = 'roster'
-/** How many revisions are set aside at a time, so that most of them cost no write. */
+/** Revisions reserved at a time, so that most of them need no write. */
 const AHEAD = 1000
 const PARALLEL = 4
 const READING = 'reading'
 
-/** What a roster is made from. */
+/** The dependencies of the roster. */
 export interface RosterDeps {
   readonly files: Pick<Files, 'read' | 'write'>
   readonly statuses: BranchStatuses
@@ -22,15 +22,15 @@ export interface RosterDeps {
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
 }
 
-/** The board: every live conversation, with a revision that grows whenever any card differs, also over restarts. */
+/** The board: all live conversations, with a revision that grows with every change of a card, also across restarts. */
 export class RosterBook {
   readonly #deps: RosterDeps
   #rev = 0
   #ceiling = 0
-  /** What every card on the board was when it was read last. */
+  /** A hash of each card on the board, as last read. */
   readonly #signatures = new Map<string, string>()
   #known = false
-  /** One reading at a time: an earlier reading must not be answered after a newer one. */
+  /** Serialises readings, so that an older one is never returned after a newer one. */
   readonly #readings = new KeyedMutex()
   #running: Promise<Roster> | undefined
   #next: Promise<Roster> | undefined
@@ -39,19 +39,19 @@ export class RosterBook {
     this.#deps = deps
   }
 
-  /** Continues the revisions where an earlier start ended. */
+  /** Continues the revisions of an earlier start. */
   async open(): Promise<void> {
     const stored = await this.#deps.files.read<{ ceiling: number }>(FILE)
     this.#rev = this.#ceiling = stored?.ceiling ?? 0
     await this.#reserve()
   }
 
-  /** The revision of the roster made last. */
+  /** The revision of the last roster. */
   get rev(): number {
     return this.#rev
   }
 
-  /** The cards of these conversations as they are now, in their order. */
+  /** The current cards of these conversations, in their order. */
   async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
     const round = this.#deps.statuses.round()
     const agents = new Array<AgentCard>(states.length)
@@ -64,7 +64,7 @@ export class RosterBook {
     return agents
   }
 
-  /** One conversation's card as it is now. */
+  /** A conversation's current card. */
   async card(state: ConversationState, round?: Round): Promise<AgentCard> {
     const { notes, statuses } = this.#deps
     await notes.commit(state)
@@ -73,7 +73,7 @@ export class RosterBook {
     return cardOf(state, { branchStatus, ...(landedRun !== undefined && { landedRun }) })
   }
 
-  /** The roster as it is now or became since; callers that ask while one is made share the one after it. */
+  /** The current roster. Concurrent callers share the reading after the one in progress. */
   read(): Promise<Roster> {
     if (!this.#running) return this.#start()
     this.#next ??= this.#running.then(
@@ -92,7 +92,7 @@ export class RosterBook {
     return made
   }
 
-  /** These cards as they are now, with the revision of the board; those that are not on it are gone. */
+  /** The current cards of these conversations, with the revision of the board; ids that are not on it are in `gone`. */
   some(ids: readonly string[]): Promise<Cards> {
     return this.#readings.with(READING, async () => {
       const states = await Promise.all(
@@ -129,13 +129,13 @@ export class RosterBook {
     })
   }
 
-  /** The revision of the board with these cards on it and those that are gone off it. */
+  /** The revision of the board after updating these cards and removing those in `gone`. */
   async #revision(agents: readonly AgentCard[], gone: readonly string[]): Promise<number> {
     const moved = agents
       .map(card => [card.id, hash('sha256', JSON.stringify(card))] as const)
       .filter(([id, signature]) => this.#signatures.get(id) !== signature)
     const left = gone.filter(id => this.#signatures.has(id))
-    // What was answered before a restart is not known.
+    // The cards of before a restart are not known.
     if (this.#known && moved.length === 0 && left.length === 0) return this.#rev
     if (this.#rev + AHEAD / 2 >= this.#ceiling) await this.#reserve()
     this.#known = true
@@ -144,7 +144,7 @@ export class RosterBook {
     return ++this.#rev
   }
 
-  /** Sets revisions aside long before they are needed, so that a disk that takes nothing does not hide the board. */
+  /** Reserves revisions long before they are needed, so that a full disk does not block the board. */
   async #reserve(): Promise<void> {
     const ceiling = this.#rev + AHEAD
     await this.#deps.files.write(FILE, { ceiling }).then(

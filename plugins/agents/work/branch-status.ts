@@ -15,24 +15,24 @@ import { branchOf, tipOf, type Repository } from './repository.js'
 import { forkPoint, outstandingSpan } from './span.js'
 import { changesBetween } from './tree-diff.js'
 
-/** What a conversation's work is to main: nothing made, something main does not hold, or all of it held. */
+/** The status of a conversation's work: none, outstanding (main lacks some of it), or landed. */
 export interface BranchStatus {
   readonly work: 'none' | 'outstanding' | 'landed'
-  /** Everything since the branch left main; absent when that is nothing. */
+  /** The totals of all changes since the branch left main; absent without changes. */
   readonly diff?: DiffTotals
-  /** How much of what landed is still there; absent while nothing was thrown away. */
+  /** How much of the landed work is still there; absent if all of it is. */
   readonly presence?: LandedPresence
 }
 
-/** What branch statuses need of the daemon. */
+/** The dependencies of branch statuses. */
 export interface BranchStatusDeps {
   readonly workspace: string
   readonly scratchRepos: ScratchRepos
   readonly refs: Refs
   readonly signal: AbortSignal
-  /** Where answers outlive a restart; left out: nowhere. */
+  /** Stores the cache across restarts; absent: not stored. */
   readonly files?: Pick<Files, 'read' | 'write'>
-  /** Called with each repository that could not be read. */
+  /** Called for each repository that could not be read. */
   readonly failed: (message: string, fields: object) => void
 }
 
@@ -59,16 +59,15 @@ export const folderOfRepository = (workspace: string, repo: string): string =>
   repo === 'root' ? workspace : join(workspace, repo)
 
 /**
- * How the work of every conversation stands against main.
+ * Computes and caches the branch status of every conversation.
  *
- * Commits and, where content decided, the stamps of the touched files say whether an answer still holds: while nothing
- * moves, no process is started. Where main's HEAD moved, one comparison of both heads decides which answers
- * still hold.
+ * A cached answer is valid while the commits and, if content decided, the stamps of the touched files are unchanged;
+ * then no process is started. When main's HEAD moves, one comparison of both heads decides which answers stay valid.
  */
 export class BranchStatuses {
   readonly #deps: BranchStatusDeps
   readonly #known: KnownStatuses
-  /** The moves of main that are being followed. */
+  /** The moves of main's HEAD being processed. */
   readonly #following = new Map<string, Promise<void>>()
   #compared = 0
 
@@ -77,22 +76,22 @@ export class BranchStatuses {
     this.#known = new KnownStatuses(deps)
   }
 
-  /** Loads the answers of an earlier start. */
+  /** Loads the stored cache. */
   open(): Promise<void> {
     return this.#known.open()
   }
 
-  /** Writes down what was found since. */
+  /** Stores the cache. */
   close(): Promise<void> {
     return this.#known.close()
   }
 
-  /** Starts a round of looking: what the repositories share is read once in it. */
+  /** Starts a round, in which each main checkout is read only once. */
   round(): Round {
     return new Round(this.#deps)
   }
 
-  /** How a conversation's work stands now. */
+  /** The current branch status of a conversation. */
   async of({ id, branch, repos }: Conversation, round: Round = this.round()): Promise<BranchStatus> {
     if (branch === undefined) return { work: 'none' }
     let [produced, outstanding, totals, landed, present] = [false, false, NOTHING, 0, 0]
@@ -113,7 +112,7 @@ export class BranchStatuses {
     }
   }
 
-  /** Forgets a conversation that is gone. */
+  /** Deletes a removed conversation from the cache. */
   forget(id: string): void {
     this.#known.forget(id)
   }
@@ -147,13 +146,13 @@ export class BranchStatuses {
       return this.#known.keep(name, { ...found, ...(await this.#measure(here)) })
     } catch (error) {
       if (this.#deps.signal.aborted) throw error
-      this.#deps.failed('a repository could not be compared', { conversation: id, repo, branch, error: String(error) })
-      // Work that cannot be compared is never said to be in main.
+      this.#deps.failed('comparing a repository failed', { conversation: id, repo, branch, error: String(error) })
+      // Work that cannot be compared counts as outstanding.
       return { ...found, outstanding: true, totals: NOTHING, presence: NOTHING_LANDED, paths: '', stamp: '' }
     }
   }
 
-  /** Carries what is known under one HEAD of a repository over to another, as far as the move leaves it as it is. */
+  /** Moves cached answers from one HEAD of a repository to another, if the move does not affect them. */
   #follow(here: Repository, from: string, to: string): Promise<void> {
     const move = `${here.main}\0${from}\0${to}`
     const following =
@@ -176,11 +175,11 @@ export class BranchStatuses {
             .with(here, scratch => headMove(scratch, from, to, commits), signal)
             .catch(error => {
               if (signal.aborted) throw error
-              failed('a move of the main line could not be followed', { repo, error: String(error) })
+              failed('comparing the main line after a move failed', { repo, error: String(error) })
               return undefined
             })
     for (const [name, each] of known) {
-      // It may have been looked at meanwhile.
+      // It may have been recomputed meanwhile.
       if (this.#known.get(name) !== each) continue
       const same = moved && !each.commits.some(moved.parts) && !pathsOf(each.paths).some(moved.differs)
       if (same) this.#known.keep(name, { ...each, head: to })
@@ -227,7 +226,7 @@ export class BranchStatuses {
             ),
           ),
         ]
-        // Taken before the tree is read: a file that moves meanwhile is looked at again.
+        // Taken before the tree is read, so that a change in between invalidates the answer.
         const stamps = hashing()
         for (const path of paths) stamps.add(stamp(main, path))
         const rests = { paths: paths.join('\0'), stamp: stamps.end() }
@@ -249,7 +248,7 @@ export class BranchStatuses {
     )
   }
 
-  /** How many of the paths that landed the working tree still has. */
+  /** How many of the landed paths the working tree still has. */
   async #presence(scratch: ScratchRepo, here: Repository, landedTip: string): Promise<LandedPresence> {
     const {
       checkout: { repo, left = [] },
@@ -271,7 +270,7 @@ export class BranchStatuses {
   }
 }
 
-/** One reading of the workspace's repositories: each main checkout is read once, for all conversations. */
+/** One reading of the workspace's repositories: reads each main checkout once for all conversations. */
 export class Round {
   readonly #deps: BranchStatusDeps
   readonly #mains = new Map<string, { folders: GitFolders; head: Head } | undefined>()
@@ -280,7 +279,7 @@ export class Round {
     this.#deps = deps
   }
 
-  /** A repository of a conversation as it is in this round. */
+  /** The state of a conversation's repository in this round. */
   look(repo: Conversation['repos'][number], branch: string): Repository | undefined {
     const { refs, workspace } = this.#deps
     const main = folderOfRepository(workspace, repo.repo)

@@ -9,13 +9,13 @@ import { forkPoint, outstandingSpan } from './span.js'
 import type { LandConflict } from '../../agent/contract.js'
 import { changesBetween, type TreeChange } from './tree-diff.js'
 
-/** Everything a conversation changed in a repository, as shown; `conflict`: what of it would not land today. */
+/** The changes of a conversation in a repository, for callers; `conflict`: those that would not land now. */
 export interface ShownChanges {
   readonly changes: RepoChanges
   readonly conflict?: LandConflict
 }
 
-/** The commit and the tree between which a conversation's work in a repository lies, uncommitted work included. */
+/** The commit and the tree that enclose a conversation's work in a repository, uncommitted work included. */
 export const spanOf = async (
   scratch: ScratchRepo,
   repository: Repository,
@@ -45,7 +45,7 @@ const shown = (
   ...(size > LARGEST_FILE && { tooLarge: size }),
 })
 
-/** What the conversation changed in one repository since its branch left main, with what of it main holds already. */
+/** The changes of a conversation in one repository since its branch left main; marks those that main already has. */
 export const changesOf = async (
   scratch: ScratchRepo,
   repository: Repository,
@@ -83,7 +83,7 @@ export const changesOf = async (
   }
 }
 
-/** The conflicts of a plan, as callers get them. */
+/** The conflicts of a plan, for callers. */
 export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefined): LandConflict => ({
   repo,
   paths: [...plan.blocked],

@@ -4,7 +4,7 @@ import type { ConflictReason, ConversationId, LandConflict } from '../../agent/c
 import type { AgentCard } from '../../agent/contract.js'
 
 export type ChangeStatus = 'added' | 'modified' | 'deleted' | 'renamed' | 'type-changed' | 'conflicted'
-/** One path the conversation changed; no counts: binary. */
+/** One changed path; without counts it is binary. */
 export interface AgentChange {
   path: string
   status: ChangeStatus
@@ -12,7 +12,9 @@ export interface AgentChange {
   additions?: Count
   deletions?: Count
   landed: boolean
-  /** Its size: a file of more than 512 MiB is not committed, so it stays in the private copy and does not land. */
+  /**
+   * The size of a file of more than 512 MiB, which is not committed: it stays in the private copy and does not land.
+   */
   tooLarge?: Size
 }
 export interface ModuleFolder {
@@ -23,12 +25,12 @@ export interface RepoChanges {
   repo: string
   branch?: string
   changes: AgentChange[]
-  /** The packages that hold a changed path. */
+  /** The packages that contain a changed path. */
   modules: ModuleFolder[]
 }
 export interface AgentChanges {
   repos: RepoChanges[]
-  /** The last refusal asked again against today's tree; absent when nothing refuses. */
+  /** The conflicts of the last landing, computed against the current tree; absent without conflicts. */
   conflicts?: LandConflict[]
 }
 /** Both sides of a file, each at most 1 MiB; a missing side means added or deleted. */
@@ -38,7 +40,7 @@ export interface TwoSides {
   binary?: boolean
   truncated?: boolean
 }
-/** `check`: all of a repository or nothing; `merge`: with conflict markers; `measure`: nothing is written. */
+/** `check`: all of a repository or nothing; `merge`: with conflict markers; `measure`: writes nothing. */
 export type LandMode = 'check' | 'merge' | 'measure'
 /** A path of the work, relative to its repository. */
 export interface LandPath {
@@ -46,8 +48,8 @@ export interface LandPath {
   path: Text
 }
 /**
- * What becomes of one path: the agent's version replaces yours, yours stays and counts as landed, or it stays
- * outstanding.
+ * The choice for one path. `agent`: the agent's version replaces yours; `workspace`: yours stays and counts as landed;
+ * `skip`: it stays outstanding.
  */
 export interface LandChoice {
   repo: Text
@@ -58,24 +60,24 @@ export interface RepoPaths {
   repo: string
   paths: string[]
 }
-/** A file that no landing brings, and why. */
+/** A file that cannot land, and why. */
 export interface LargePath {
   repo: string
   path: string
   size: Size
   reason: string
 }
-/** What a landing did in the shared tree. */
+/** The result of a landing. */
 export interface LandResult {
   landed: boolean
   conflicts?: LandConflict[]
-  /** Files that now hold conflict markers. */
+  /** Files that now contain conflict markers. */
   resolving?: RepoPaths[]
   /** Skipped paths, still outstanding. */
   left?: RepoPaths[]
-  /** Files that stay in the private copy, because they are too large to be committed. */
+  /** Files that stay in the private copy because they are too large to be committed. */
   tooLarge?: LargePath[]
-  /** Something is outstanding; measuring applied nothing. */
+  /** Work is outstanding; mode `measure` applied nothing. */
   held?: boolean
 }
 /** One conversation of a landing of many: its result, or why it could not land. */
@@ -92,13 +94,13 @@ export interface Side {
   text?: string
   truncated?: boolean
 }
-/** A file that does not land now; the sides only when one file is asked for. */
+/** A file with a conflict; has its sides only if one file is requested. */
 export interface ConflictFile {
   repo: string
   path: string
   reason: ConflictReason
   from?: string
-  /** Places a merge would mark; absent where git cannot merge. */
+  /** Number of conflicts in a merge; absent if git cannot merge it. */
   hunks?: Count
   base?: Side
   agent?: Side
@@ -111,20 +113,20 @@ export interface Conflicts {
   /** The branch of each main checkout. */
   mainBranch: { [repo: string]: string }
 }
-/** How one repository of a private copy was brought up to date. */
+/** How one repository of a private copy was rebased. */
 export interface SyncReport {
   repo: string
-  /** The commit of the main line it sits on now, or would have. */
+  /** The commit of the main line that it is based on now, or would have been. */
   onto: string
-  /** Commits of the main line that came in. */
+  /** Number of new commits of the main line. */
   commits: Count
   /** Paths the main line changed. */
   moved: string[]
   /** Those of them this conversation also changed. */
   overlap: string[]
-  /** It did not apply, and everything stayed as it was. */
+  /** The rebase had conflicts, and nothing changed. */
   blocked?: boolean
-  /** What a blocked rebase stopped at. */
+  /** The conflicting paths of a blocked rebase. */
   paths?: string[]
 }
 export interface Synced {

@@ -7,26 +7,24 @@ import type { ScratchRepo } from './scratch-repo.js'
 import { excludedPaths } from './excluded-paths.js'
 import type { Repository } from './repository.js'
 
-/**
- * Whether a path is only shown in the copy: a link to the same path of the main checkout, as dependency folders are.
- */
+/** Whether a path of the copy is a link to the same path of the main checkout, as for dependency folders. */
 const isShown = async (copy: string, main: string, path: string): Promise<boolean> =>
   (await readlink(join(copy, path)).catch(() => undefined)) === join(main, path)
 
-/** The files of a private copy as they are now. */
+/** The current files of a private copy. */
 export interface CopyTree {
   readonly tree: string
-  /** The size of each file that is not committed and was not read. */
+  /** The sizes of uncommitted files that were not read. */
   readonly unread: ReadonlyMap<string, number>
 }
 
 /**
- * The tree of a private copy as its files are now, uncommitted work included.
+ * The tree of a private copy's current files, uncommitted work included.
  *
- * A file that is not committed yet and too large to be shown is not read: bytes of its own stand for it, which are
- * others when it changes and which no other file has.
+ * An uncommitted file that is too large to be shown is not read. Placeholder bytes from its stat represent it, which
+ * are unique and change with the file.
  *
- * It is made in the scratch repository: the copy, its index and its branch stay as they are.
+ * Created in the scratch repository: the copy, its index and its branch do not change.
  */
 export const treeOfCopy = async (
   scratch: ScratchRepo,
@@ -43,7 +41,7 @@ export const treeOfCopy = async (
       .filter(path => path !== '')
   const candidates = new Set([...(await listed('-m')), ...(await listed('-o', '--exclude-standard'))])
   const paths: string[] = []
-  // A name that ends with a slash is a repository of its own.
+  // A name that ends with a slash is a nested repository.
   for (const path of candidates) {
     if (!path.endsWith('/') && !excludedPaths(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
   }
@@ -61,7 +59,7 @@ export const treeOfCopy = async (
   return { tree: text.trim(), unread: new Map([...large].map(([path, { size }]) => [path, size])) }
 }
 
-/** A folder with bytes, which git takes for no text, in the place of each of these files. */
+/** A folder with binary placeholder bytes for each of these files. */
 const standIns = async (scratch: ScratchRepo, files: ReadonlyMap<string, Stats>): Promise<string> => {
   const folder = await scratch.place('large')
   for (const [path, { dev, ino, size, mtimeMs, ctimeMs, mode }] of files) {

@@ -4,8 +4,8 @@ import { TEMPORARY } from '../../../sdk/node/files/files.js'
 const INBOX = '.sandbox/config/workspace-extensions/'
 
 /**
- * Whether a path is never work of an agent: below a git folder or the sandbox's own, in any spelling, what a write cut
- * short left behind, or no path at all.
+ * Whether a path is never part of an agent's work: in `.git` or `.sandbox` in any spelling, a temporary file of an
+ * interrupted write, or not a valid path.
  *
  * `repo` is `root` or the repository's path from the workspace root.
  */
@@ -17,5 +17,5 @@ export const excludedPaths = (repo: string, path: string): boolean => {
   return isOwnName(whole.split('/')[0]!) && !whole.startsWith(INBOX)
 }
 
-/** Whether a name cannot be addressed: it is not Unicode, so what was read is not what is on the disk. */
+/** Whether a path is not valid Unicode, so that the decoded path differs from that on the disk. */
 export const unaddressable = (path: string): boolean => path.includes('\uFFFD')

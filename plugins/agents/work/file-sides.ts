@@ -19,10 +19,10 @@ interface Side {
 
 const NOTHING: Side = { binary: false, truncated: false }
 
-/** Whether git would take a file for one that is no text. */
+/** Whether git would treat a file as binary. */
 export const looksBinary = (bytes: Buffer): boolean => bytes.subarray(0, LOOKED_AT).includes(0)
 
-/** What fits of a text, never cut within a character. */
+/** The first `most` bytes of a text, never cut within a character. */
 export const textOfSide = (bytes: Buffer, most: number): string => {
   if (bytes.length <= most) return bytes.toString()
   let end = most
@@ -46,8 +46,8 @@ const entryAt = async (scratch: ScratchRepo, tree: string, path: string): Promis
 }
 
 /**
- * Both sides of a file over the span of the diff; a renamed file's earlier side is found under its earlier name, where
- * the caller may see that.
+ * Both sides of a file over the span of the diff; for a renamed file the earlier side is at its earlier path, if the
+ * caller may see that.
  */
 export const fileSides = async (
   scratch: ScratchRepo,

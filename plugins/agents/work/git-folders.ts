@@ -2,13 +2,13 @@ import { statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 
-/** Where git keeps a checkout: its own folder, and the one its worktrees share. */
+/** The git dir of a checkout, and the common one that worktrees share. */
 export interface GitFolders {
   readonly git: string
   readonly common: string
 }
 
-/** What a checkout's HEAD is: a commit (none before the first one) and its branch (none when detached). */
+/** The HEAD of a checkout: its commit (absent before the first one) and its branch (absent if detached). */
 export interface Head {
   readonly commit?: string
   readonly branch?: string
@@ -19,7 +19,7 @@ const DEPTH = 5
 
 const MOST_PACKED = 64 * 1024 * 1024
 
-/** The git folders of a checkout, read from the disk alone; undefined when there is no repository. */
+/** The git dirs of a checkout, read without git; undefined if it is not a repository. */
 export const gitFolders = (checkout: string): GitFolders | undefined => {
   const dot = join(checkout, '.git')
   const pointer = statSync(dot, { throwIfNoEntry: false })?.isFile() ? readPlain(dot) : undefined
@@ -45,14 +45,14 @@ const parsePacked = (text: string): Map<string, string> =>
   )
 
 /**
- * Reads refs from the disk without a process.
+ * Reads refs without starting git.
  *
- * The file of packed refs is parsed once and again when its stamp moves.
+ * Caches the parsed packed-refs file until its stamp changes.
  */
 export class Refs {
   readonly #packed = new Map<string, Packed>()
 
-  /** The commit a full ref name stands for. */
+  /** The commit of a full ref name. */
   commit(folders: GitFolders, name: string, depth = 0): string | undefined {
     if (depth > DEPTH || !/^refs\/[^\0]+$/.test(name) || name.split('/').includes('..')) return undefined
     const loose = readPlain(join(folders.common, name))?.trim()
@@ -61,7 +61,7 @@ export class Refs {
     return COMMIT.test(loose) ? loose : undefined
   }
 
-  /** What HEAD of a checkout stands for. */
+  /** The HEAD of a checkout. */
   head(folders: GitFolders): Head {
     const text = readPlain(join(folders.git, 'HEAD'))?.trim() ?? ''
     if (COMMIT.test(text)) return { commit: text }
@@ -83,7 +83,7 @@ export class Refs {
   }
 }
 
-/** Marks of an operation that a person has not ended, with its word. */
+/** Files in the git dir that mark an unfinished operation, with its name. */
 const OPERATIONS: readonly (readonly [mark: string, word: string])[] = [
   ['MERGE_HEAD', 'merge'],
   ['rebase-merge', 'rebase'],
@@ -92,6 +92,6 @@ const OPERATIONS: readonly (readonly [mark: string, word: string])[] = [
   ['REVERT_HEAD', 'revert'],
 ]
 
-/** The operation a checkout is in the middle of, such as `rebase`. */
+/** The unfinished operation of a checkout, such as `rebase`. */
 export const operationIn = ({ git }: GitFolders): string | undefined =>
   OPERATIONS.find(([mark]) => statSync(join(git, mark), { throwIfNoEntry: false }))?.[1]

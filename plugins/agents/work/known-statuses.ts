@@ -2,28 +2,28 @@ import { createHash } from 'node:crypto'
 import type { Files } from '../../../sdk/index.js'
 import type { DiffTotals, LandedPresence } from '../contract.js'
 
-/** How one repository of a conversation stood when it was looked at. */
+/** The cached status of one repository of a conversation. */
 export interface KnownStatus {
   readonly repo: string
-  /** The commit main stood on; empty before the first one. */
+  /** The commit of main's HEAD; empty before the first one. */
   readonly head: string
-  /** The tip and what is written down: with other commits, another answer. */
+  /** The tip and recorded commits that the answer depends on. */
   readonly work: string
-  /** The commits whose histories were compared with main's. */
+  /** The commits whose histories were compared with main. */
   readonly commits: readonly string[]
   readonly outstanding: boolean
   readonly totals: DiffTotals
   readonly presence: LandedPresence
-  /** The paths of the working tree that the answer rests on, and the stamp by which a change of one shows. */
+  /** The paths of the working tree that the answer depends on, and the stamp that changes with any of them. */
   readonly paths: string
   readonly stamp: string
 }
 
 const FILE = 'standings'
-/** What is found out otherwise than before is kept apart by this. */
+/** Increment when the computation changes, to invalidate stored answers. */
 const VERSION = 1
 const MOST_BYTES = 16 * 1024 * 1024
-/** What an answer takes beside its paths. */
+/** Estimated bytes of an answer besides its paths. */
 const SMALL = 600
 const SAVE_MS = 10_000
 
@@ -36,18 +36,18 @@ interface Saved {
 /** The paths of an answer. */
 export const pathsOf = (paths: string): string[] => (paths === '' ? [] : paths.split('\0'))
 
-/** Makes one stamp of many. */
+/** Combines many stamps into one. */
 export const hashing = (): { add: (stamp: string) => void; end: () => string } => {
   const all = createHash('sha256')
   return { add: stamp => void all.update(`${stamp}\0`), end: () => all.digest('base64') }
 }
 
-/** The stamp of an answer that rests on no path. */
+/** The stamp of an answer that depends on no path. */
 export const NOWHERE = hashing().end()
 
 const sizeOf = ({ paths, work }: KnownStatus): number => SMALL + 2 * (paths.length + work.length)
 
-/** What is needed to keep answers. */
+/** The dependencies of the cache. */
 export interface KnownStatusDeps {
   readonly workspace: string
   readonly files?: Pick<Files, 'read' | 'write'>
@@ -55,10 +55,10 @@ export interface KnownStatusDeps {
 }
 
 /**
- * The answers found so far, within a bound of bytes, and in a file that may be lost at any time.
+ * A cache of answers with a limit in bytes, stored in a file that may be lost at any time.
  *
- * What does not fit is not kept and drives nothing out: a roster asks for all in one order, so whatever made room would
- * be asked for next.
+ * Does not evict for new answers: the roster requests all answers in the same order, so an evicted one would be needed
+ * next.
  */
 export class KnownStatuses {
   readonly #deps: KnownStatusDeps
@@ -74,7 +74,7 @@ export class KnownStatuses {
   async open(): Promise<void> {
     const { failed, files, workspace } = this.#deps
     const saved = await files?.read<Saved>(FILE).catch(error => {
-      failed('the statuses of an earlier start cannot be read: they are found anew', { error: String(error) })
+      failed('reading stored branch statuses failed; computing them again', { error: String(error) })
       return undefined
     })
     if (saved?.version !== VERSION || saved.workspace !== workspace) return
@@ -85,7 +85,7 @@ export class KnownStatuses {
     return this.#known.get(name)
   }
 
-  /** The answers of a repository that were found while main stood on a commit. */
+  /** The answers of a repository for one HEAD of main. */
   under(repo: string, head: string): (readonly [name: string, known: KnownStatus])[] {
     return [...this.#known].filter(([, known]) => known.repo === repo && known.head === head)
   }
@@ -104,12 +104,12 @@ export class KnownStatuses {
     this.#changed()
   }
 
-  /** Drops all of a conversation. */
+  /** Drops all answers of a conversation. */
   forget(id: string): void {
     for (const name of this.#known.keys()) if (name.startsWith(`${id} `)) this.drop(name)
   }
 
-  /** Saves what was found since the last time. */
+  /** Stores new answers. */
   async close(): Promise<void> {
     if (this.#saver) this.#save()
     await this.#saving
@@ -135,7 +135,7 @@ export class KnownStatuses {
     this.#saving = this.#saving
       .then(() => files?.write(FILE, saved))
       .catch(error => {
-        failed('the statuses could not be saved: a later start finds them anew', { error: String(error) })
+        failed('storing branch statuses failed; the next start computes them again', { error: String(error) })
       })
   }
 }

@@ -6,24 +6,24 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 const LOOSE = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
 const PACK = /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/
 
-/** Gives a file a second name, and keeps it only when it is a plain one; git would wait at a pipe for ever. */
+/** Hard-links a file and keeps the link only if it is a plain file; git would block on a FIFO. */
 const keepPlain = async (from: string, to: string): Promise<boolean> => {
   try {
     await link(from, to)
     if ((await lstat(to)).isFile()) return true
     await rm(to, { force: true })
   } catch (error) {
-    // Another file system has no second names for it.
+    // Hard links do not work across file systems.
     if (codeOf(error) === 'EXDEV' && (await lstat(from)).isFile()) return copyFile(from, to).then(() => true)
   }
   return false
 }
 
 /**
- * Shows the objects that a private copy has of its own in another folder, and answers how many files that are.
+ * Links the objects that only a private copy has into another folder; returns how many files.
  *
- * Only plain files with the names of objects and packs are there, so nothing a turn wrote beside them leads git
- * elsewhere. They are few: what the repository has taken over is none of them.
+ * Links only plain files with names of objects and packs, so that nothing else that a turn wrote there affects git.
+ * There are few, since objects imported into the repository are not among them.
  */
 export const linkObjects = async (gitdir: string, to: string): Promise<number> => {
   let count = 0

@@ -1,18 +1,18 @@
 import type { CheckoutRepo } from '../../agent/contract.js'
 import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
 
-/** One repository of a conversation as it stands now: what git keeps of it, main's HEAD and the branch's tip. */
+/** The current state of one repository of a conversation: its git dirs, main's HEAD and the branch's tip. */
 export interface Repository {
   readonly checkout: CheckoutRepo
   readonly main: string
   readonly folders: GitFolders
-  /** The private copy's own git dir, where its newest work may be that the repository does not have. */
+  /** The private copy's git dir, which may have work that was not imported yet. */
   readonly own?: string
   readonly head: Head
   readonly tip: string
 }
 
-/** The commit of a conversation's branch, parked or not. */
+/** The commit of a conversation's branch, or of its parked ref. */
 export const tipOf = (refs: Refs, folders: GitFolders, branch: string): string | undefined =>
   refs.commit(folders, `refs/heads/${branch}`)
   ?? refs.commit(folders, `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`)
@@ -21,10 +21,10 @@ export const tipOf = (refs: Refs, folders: GitFolders, branch: string): string |
 const ownTip = (refs: Refs, gitdir: string, branch: string): string | undefined =>
   refs.commit({ git: gitdir, common: gitdir }, `refs/heads/${branch}`)
 
-/** A checkout as its repository alone has it. */
+/** A checkout without its private copy's git dir, to read only the repository. */
 export const takenOver = ({ gitdir: _own, ...checkout }: CheckoutRepo): CheckoutRepo => checkout
 
-/** Looks at a repository; undefined when its main checkout or the branch is gone. */
+/** Reads the state of a repository; undefined if its main checkout or the branch does not exist. */
 export const lookAt = (refs: Refs, checkout: CheckoutRepo, branch: string, tip?: string): Repository | undefined => {
   const { main, gitdir } = checkout
   const folders = main === undefined ? undefined : gitFolders(main)
@@ -36,7 +36,7 @@ export const lookAt = (refs: Refs, checkout: CheckoutRepo, branch: string, tip?:
     : { checkout, main, folders, head: refs.head(folders), tip: commit, ...(gitdir !== undefined && { own: gitdir }) }
 }
 
-/** What a span of the branch is measured from. */
+/** The commits that the spans of a branch are computed from. */
 export const branchOf = ({ checkout, head, tip }: Repository) => ({
   tip,
   base: checkout.base,

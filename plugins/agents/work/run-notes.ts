@@ -1,19 +1,19 @@
 import type { Host, Store } from '../../../sdk/index.js'
 import type { ConversationState, HeldConversation } from '../../agent/contract.js'
 
-/** What the fleet remembers of a conversation's newest run. */
+/** Notes on a conversation's newest run. */
 interface RunNote {
-  /** The run after whose end the rest of the private copy was committed. */
+  /** The run after which the rest of the private copy was committed. */
   readonly committed?: string
-  /** Something of it is in its private copy alone: too large to be committed, or refused by git's checks. */
+  /** Some of its work is only in the private copy: too large to be committed, or refused by git's checks. */
   readonly large?: boolean
   /** The run whose work landed after it had ended. */
   readonly landed?: string
 }
 
 /**
- * Runs work while no turn of a conversation can start and nothing else moves its private copy; the work gets the
- * conversation as it is from then on.
+ * Runs work while no turn of a conversation can start and nothing else changes its private copy; passes the
+ * conversation as read under this lock.
  */
 export const holding = async <T>(
   host: Pick<Host, 'call'>,
@@ -35,14 +35,13 @@ export const holding = async <T>(
 }
 
 /**
- * What is done once after every run, and survives a restart: what a turn left uncommitted is put on its branch, so that
- * the branch gives the status of the work.
+ * Commits uncommitted work once after every run, also after a restart, so that the branch shows the status of the work.
  */
 export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
   readonly #notes = new Map<string, RunNote>()
   readonly #committing = new Map<string, Promise<void>>()
-  /** Why the work of a conversation is not on its branch. */
+  /** Why committing the work of a conversation failed. */
   readonly #failures = new Map<string, string>()
   #closing = false
 
@@ -63,12 +62,12 @@ export class RunNotes {
     return this.#note(id, { landed: run })
   }
 
-  /** All of the newest run is on the branch, in the repository too. */
+  /** Notes that all work of the newest run is on the branch, also in the repository. */
   noteCommitted(id: string, run: string): Promise<void> {
     return this.#note(id, { committed: run, large: false })
   }
 
-  /** Why what the last run left is not on the branch, when it could not be put there. */
+  /** Why the work of the last run could not be committed, if so. */
   failure(id: string): string | undefined {
     return this.#failures.get(id)
   }
@@ -79,15 +78,13 @@ export class RunNotes {
     await this.#host.store.delete(id)
   }
 
-  /** Whether all work is on the branch: nothing but turns changes a copy. */
+  /** Whether all work is on the branch; only turns change a copy. */
   holdsAll({ conversation: { id, lastRun }, live }: ConversationState): boolean {
     const { committed, large = false } = this.#notes.get(id) ?? {}
     return !live && lastRun !== undefined && committed === lastRun && !large
   }
 
-  /**
-   * Sees to it that what the last run left is on the branch. A copy that cannot be committed now is tried again later.
-   */
+  /** Commits the work of the last run to the branch; retries later if the copy cannot be committed now. */
   commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
     const nothing =
       branch === undefined
@@ -102,14 +99,14 @@ export class RunNotes {
       .catch(error => {
         if (this.#host.signal.aborted) return
         this.#failures.set(id, error instanceof Error ? error.message : String(error))
-        this.#host.log.warn('what a turn left could not be committed', { conversation: id, error: String(error) })
+        this.#host.log.warn('committing the work of a turn failed', { conversation: id, error: String(error) })
       })
       .finally(() => this.#committing.delete(id))
     this.#committing.set(id, work)
     return patiently(work)
   }
 
-  /** Begins nothing more and waits a while for what has begun. */
+  /** Starts no more commits and waits at most 5 s for running ones. */
   async close(): Promise<void> {
     this.#closing = true
     await patiently(Promise.all(this.#committing.values()))

@@ -4,26 +4,26 @@ import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { GitFolders } from './git-folders.js'
 import { linkObjects } from './own-objects.js'
 
-/** How one command in the scratch repository runs. */
+/** Options of one command in the scratch repository. */
 export interface ScratchRepoOptions {
-  /** The index it works on, by name. */
+  /** The name of the index to use. */
   readonly index?: string
-  /** The folder it takes for the working tree; an empty one when left out. */
+  /** The working tree; default: an empty folder. */
   readonly tree?: string
   readonly input?: string | Uint8Array
   readonly ok?: readonly number[]
   readonly settings?: readonly string[]
 }
 
-/** What scratch repositories share: answers of git and indexes of commits, neither of which changes. */
+/** The cache of scratch repositories: git's answers and indexes of commits, which never change. */
 export interface ScratchCache {
-  /** What git said of this before. */
+  /** The cached answer to a question. */
   answer(question: string): GitAnswer | undefined
-  /** Keeps what git said. */
+  /** Caches an answer. */
   keep(question: string, answer: GitAnswer): void
-  /** Lays the index of a commit at a path, if one is kept. */
+  /** Copies the cached index of a commit to a path, if there is one. */
   takeIndex(commit: string, path: string): Promise<boolean>
-  /** Keeps the index of a commit. */
+  /** Caches the index of a commit. */
   keepIndex(commit: string, path: string): Promise<void>
 }
 
@@ -32,11 +32,10 @@ const MAX_BYTES = 512 * 1024 * 1024
 const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
- * A git folder of the daemon's own that borrows a repository's objects: commits, trees and patches are compared and
- * made there.
+ * A git dir of the daemon that borrows a repository's objects, to compare and create commits, trees and patches.
  *
- * Nothing is written in the repository, and none of its settings, hooks, filters or attributes of its working tree
- * count: git finds only what the daemon put here, so there is no program it could be made to run.
+ * Never writes to the repository and ignores its settings, hooks, filters and worktree attributes: git reads only what
+ * the daemon put here, so it cannot be made to run a program.
  */
 export class ScratchRepo {
   readonly folder: string
@@ -63,11 +62,11 @@ export class ScratchRepo {
   }
 
   /**
-   * Lays a scratch repository beside others in a folder of the daemon's.
+   * Creates a scratch repository in a folder of the daemon.
    *
-   * @param commit Tells the repository's kind of hash.
-   * @param repository Tells the repository, as it is now, from any other.
-   * @param copy The git dir of a private copy whose own objects are to be there too.
+   * @param commit A commit id, which determines the repository's hash algorithm.
+   * @param repository A key of the repository in its current state, for the cache.
+   * @param copy The git dir of a private copy whose objects to include.
    */
   static async open(
     parent: string,
@@ -93,7 +92,7 @@ export class ScratchRepo {
         'bare = false',
         'symlinks = true',
         'fileMode = true',
-        // Names are judged before they come here; what only another system could misread is an ordinary name.
+        // Names are checked before; names that only other systems misread are allowed.
         'protectHFS = false',
         'protectNTFS = false',
         ...(wide ? ['[extensions]', 'objectFormat = sha256'] : []),
@@ -102,7 +101,7 @@ export class ScratchRepo {
     )
     const borrowed = [join(folders.common, 'objects')]
     const objects = join(folder, 'objects')
-    // What a turn wrote may bear the name of an object it is not: what git says of that is true of this copy alone.
+    // Objects written by a turn may be forged, so answers about them are cached for this copy only.
     const apart = copy !== undefined && (await linkObjects(copy, objects)) > 0
     if (apart) borrowed.push(objects)
     return new ScratchRepo(
@@ -132,9 +131,7 @@ export class ScratchRepo {
     })
   }
 
-  /**
-   * Runs a command about commits and trees alone once: these never change, and so neither does what git says of them.
-   */
+  /** Runs a command about commits and trees, with a cached answer: they never change. */
   once(args: readonly string[], options: Pick<ScratchRepoOptions, 'ok'> = {}): Promise<GitAnswer> {
     const question = [this.#repository, ...args].join('\0')
     const known = this.#kept.answer(question)
@@ -149,37 +146,37 @@ export class ScratchRepo {
     return asked
   }
 
-  /** Makes an index hold what a commit holds. */
+  /** Reads a commit into an index. */
   async readTree(commit: string, index: string): Promise<void> {
     if (await this.#kept.takeIndex(commit, this.index(index))) return
     await this.git(['read-tree', commit], { index })
     await this.#kept.keepIndex(commit, this.index(index))
   }
 
-  /** The file of an index by its name. */
+  /** The path of a named index. */
   index(name: string): string {
     return join(this.folder, `index-${name}`)
   }
 
-  /** A folder of its own in the scratch repository. */
+  /** Creates a folder in the scratch repository. */
   async place(name: string): Promise<string> {
     const folder = join(this.folder, name)
     await mkdir(folder, { recursive: true })
     return folder
   }
 
-  /** Whether a commit is contained in another one's history; one that is gone is in none. */
+  /** Whether a commit is an ancestor of another; false if it does not exist. */
   async contains(descendant: string, ancestor: string): Promise<boolean> {
     if (descendant === ancestor) return true
     return (await this.once(['merge-base', '--is-ancestor', ancestor, descendant], { ok: [0, 1, 128] })).code === 0
   }
 
-  /** Whether an object is there to be read. */
+  /** Whether an object exists. */
   async has(commit: string): Promise<boolean> {
     return (await this.git(['cat-file', '-e', commit], { ok: [0, 1, 128] })).code === 0
   }
 
-  /** The newest commit two histories share. */
+  /** The merge base of two commits. */
   async mergeBase(one: string, other: string): Promise<string | undefined> {
     const { text } = await this.once(['merge-base', one, other], { ok: [0, 1] })
     return text.trim() || undefined
@@ -190,7 +187,7 @@ export class ScratchRepo {
   }
 }
 
-/** The id of the tree that holds nothing, in a repository whose ids are as long as this one. */
+/** The id of the empty tree, in the hash algorithm of `like`. */
 export const emptyTree = (like: string): string =>
   like.length === 64
     ? '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'

@@ -7,14 +7,14 @@ import type { Repository } from './repository.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
 const LARGEST = 1024 * 1024
-/** Indexes of whole commits that are kept: those of a few main lines. */
+/** The most cached indexes of commits, enough for a few main lines. */
 const MOST_INDEXES = 4
 
 /**
- * Where scratch repositories are laid, and what they share.
+ * Creates scratch repositories, and caches answers that they share.
  *
- * Commits and trees never change, so neither does what git says of them: such answers are kept within a bound of bytes,
- * and so are the indexes of the commits that were needed last.
+ * Commits and trees never change, so git's answers about them are cached, within a limit in bytes; also caches the most
+ * recently used indexes.
  */
 export class ScratchRepos implements ScratchCache {
   readonly #folder: string
@@ -22,19 +22,19 @@ export class ScratchRepos implements ScratchCache {
   readonly #answers = new Map<string, GitAnswer>()
   #bytes = 0
 
-  /** @param folder A folder of its own. */
+  /** @param folder A folder used by nothing else. */
   constructor(folder: string) {
     this.#folder = join(folder, 'benches')
     this.#indexes = join(folder, 'indexes')
   }
 
-  /** Opens a scratch repository for a repository and closes it when the work is done. */
+  /** Opens a scratch repository for the duration of the work. */
   async with<T>(
     { folders, own, tip }: Repository,
     work: (scratch: ScratchRepo) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T> {
-    // Where history begins can move: it is part of every question.
+    // The boundary of a shallow clone can change, so it is part of every cache key.
     const shallow = await stat(join(folders.common, 'shallow')).then(
       ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
       () => '',
@@ -51,7 +51,7 @@ export class ScratchRepos implements ScratchCache {
     return await work(scratch)
   }
 
-  /** Removes what an earlier daemon left. */
+  /** Removes the files of an earlier daemon. */
   async clear(): Promise<void> {
     await Promise.all([this.#folder, this.#indexes].map(folder => rm(folder, { recursive: true, force: true })))
   }
@@ -66,8 +66,8 @@ export class ScratchRepos implements ScratchCache {
   }
 
   /**
-   * Keeps what git said, in the place of what was asked longest ago. An object that is missing may come: that is not
-   * kept.
+   * Caches an answer and evicts the least recently used. Answers about missing objects are not cached, since they may
+   * appear later.
    */
   keep(question: string, answer: GitAnswer): void {
     const bytes = sizeOf(question, answer)
@@ -93,7 +93,7 @@ export class ScratchRepos implements ScratchCache {
       )
   }
 
-  /** Keeps the index of a commit, in the place of the one that was needed longest ago. */
+  /** Caches the index of a commit and evicts the least recently used one. */
   async keepIndex(commit: string, path: string): Promise<void> {
     await mkdir(this.#indexes, { recursive: true, mode: 0o700 })
     const half = join(this.#indexes, `.${randomUUID()}`)

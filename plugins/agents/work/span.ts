@@ -2,26 +2,26 @@ import type { LeftPath } from '../../agent/contract.js'
 import { emptyTree, type ScratchRepo } from './scratch-repo.js'
 import { pairsBetween } from './tree-diff.js'
 
-/** Where a conversation's branch stands against the main line. */
+/** A conversation's branch and its relation to the main line. */
 export interface Branch {
   readonly tip: string
-  /** The commit of the main line it sits on, as written down. */
+  /** The recorded commit of the main line that it is based on. */
   readonly base: string
   /** The tip that landed last. */
   readonly landedTip?: string
-  /** HEAD of the main checkout; none before its first commit. */
+  /** HEAD of the main checkout; absent before its first commit. */
   readonly head?: string
-  /** Paths that landings left behind, each outstanding since a commit of its own. */
+  /** Paths that landings skipped, each outstanding since its own commit. */
   readonly left?: readonly LeftPath[]
 }
 
-/** Where work begins: the tree it is compared with, and the commit since which a path is part of it. */
+/** The beginning of work: the tree to compare with, and the commit since which each path is part of it. */
 export interface Span {
   readonly from: string
   readonly since: (path: string) => string
 }
 
-/** Where the branch left main. A branch that main took in since is counted from its written base. */
+/** The commit at which the branch left main; for a branch merged into main since, its recorded base. */
 export const forkPoint = async (scratch: ScratchRepo, { tip, base, head }: Branch): Promise<string> => {
   const shared = head === undefined ? undefined : await scratch.mergeBase(head, tip)
   if (shared !== undefined && shared !== tip) return shared
@@ -36,8 +36,8 @@ export const wholeSpan = async (scratch: ScratchRepo, branch: Branch): Promise<S
 }
 
 /**
- * What of the branch is still to land: everything since the last landed tip, or since it left main when it was
- * rewritten, and the paths that landings left behind.
+ * The outstanding work of a branch: everything since the last landed tip, or since it left main if it was rewritten,
+ * and the paths that landings skipped.
  */
 export const outstandingSpan = async (scratch: ScratchRepo, branch: Branch): Promise<Span> => {
   const { landedTip, tip, left = [] } = branch
@@ -51,7 +51,7 @@ export const outstandingSpan = async (scratch: ScratchRepo, branch: Branch): Pro
   return { from: await treeBefore(scratch, landedTip, since), since: path => since.get(path) ?? landedTip }
 }
 
-/** The tree of a commit in which some paths are as earlier commits had them. */
+/** The tree of a commit with some paths as in earlier commits. */
 const treeBefore = async (
   scratch: ScratchRepo,
   landedTip: string,

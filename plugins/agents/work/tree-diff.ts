@@ -2,13 +2,13 @@ import type { ScratchRepo } from './scratch-repo.js'
 import type { ChangeStatus } from '../contract.js'
 import { excludedPaths } from './excluded-paths.js'
 
-/** A file as git knows it: its mode and the id of its content. */
+/** A file in a git tree: its mode and blob id. */
 export interface TreeFile {
   readonly mode: string
   readonly id: string
 }
 
-/** One change between two trees; no `before`: added, no `after`: deleted. */
+/** One change between two trees; without `before` it is added, without `after` deleted. */
 export interface TreeChange {
   readonly path: string
   readonly from?: string
@@ -29,11 +29,11 @@ export interface Pair {
 const REPOSITORY = '160000'
 const NONE = '000000'
 
-/** A repository inside a repository is not a file: its own changes are counted in itself. */
+/** Ignores a nested repository (gitlink), whose changes are counted in itself. */
 const entryOf = (mode: string, id: string): TreeFile | undefined =>
   mode === NONE || mode === REPOSITORY ? undefined : { mode, id }
 
-/** Whether two entries are the same file. */
+/** Whether two entries have the same mode and content. */
 export const same = (one: TreeFile | undefined, other: TreeFile | undefined): boolean =>
   one?.mode === other?.mode && one?.id === other?.id
 
@@ -42,7 +42,7 @@ interface Raw extends Pair {
   readonly from?: string
 }
 
-/** Reads git's raw records, and hands back the fields after them. */
+/** Parses git's raw records; returns them and the remaining fields. */
 const parseRaw = (fields: string[]): { raws: Raw[]; rest: string[] } => {
   const raws: Raw[] = []
   let at = 0
@@ -67,7 +67,7 @@ const parseCounts = (fields: string[]): Map<string, { additions: number; deletio
   for (let at = 0; at < fields.length; at++) {
     const [added = '', deleted = '', name = ''] = fields[at]!.split('\t')
     if (added === '') continue
-    // A renamed file's two names follow in fields of their own; a name may hold a tab.
+    // The two names of a renamed file follow in separate fields; a name may contain a tab.
     const path = name === '' ? fields[(at += 2)]! : fields[at]!.slice(added.length + deleted.length + 2)
     counts.set(path, added === '-' ? undefined : { additions: Number(added), deletions: Number(deleted) })
   }
@@ -83,7 +83,7 @@ const statusOf = (from: string | undefined, { before, after }: Pair): ChangeStat
   return typeOf(before) === typeOf(after) ? 'modified' : 'type-changed'
 }
 
-/** What changed between two trees, renames found, with the lines that came and went; what is never work is left out. */
+/** The changes between two trees, with renames and line counts, without excluded paths. */
 export const changesBetween = async (
   scratch: ScratchRepo,
   repo: string,
@@ -106,7 +106,7 @@ export const changesBetween = async (
   const counts = parseCounts(rest)
   return raws.flatMap(raw => {
     if (excludedPaths(repo, raw.path)) {
-      // A file moved to where nothing is work is gone as far as the work is concerned.
+      // A file moved to an excluded path counts as deleted.
       const moved = raw.from !== undefined && raw.before && !excludedPaths(repo, raw.from)
       return moved ? [{ path: raw.from!, status: 'deleted' as const, binary: false, before: raw.before! }] : []
     }
@@ -130,7 +130,7 @@ export const changesBetween = async (
   })
 }
 
-/** Every path that differs between a tree and another one, or an index. */
+/** All paths that differ between a tree and another tree or an index. */
 export const pairsBetween = async (
   scratch: ScratchRepo,
   from: string,

@@ -18,7 +18,7 @@ export const ticketCalls = (host: Pick<Host, 'call'>, knows: (bundle: string) =>
       }
       if (!knows(name)) refuse('not-found', `no bundle is named ${name}`)
     } else if (purpose !== 'events' && role !== 'owner' && role !== 'maintainer') {
-      refuse('forbidden', `a ticket for a terminal or browser takes role maintainer, found role ${role}`)
+      refuse('forbidden', `a ticket for a terminal or browser needs role maintainer, found role ${role}`)
     }
     return host.call(
       'kernel.ticket.mint',

@@ -1,10 +1,10 @@
 import { columns, oneLine, plain, short } from '../text.js'
 import { hyphenated } from './operation.js'
 
-/** How wide a cell of a table gets. */
+/** The most characters of a table cell. */
 const CELL = 60
 const MOST_COLUMNS = 8
-/** A number named `at` or `…At` is a time in milliseconds, when it is one after 2001. */
+/** A number named `at` or `…At` is a time in milliseconds if it lies after 2001. */
 const TIME = /^at$|At$/
 const FIRST_TIME = 1e12
 
@@ -14,7 +14,7 @@ const isRow = (value: unknown): value is Row => typeof value === 'object' && val
 const isTable = (value: unknown): value is readonly Row[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRow)
 
-/** An answer for people: lists of objects as tables, everything else a line a field. */
+/** Formats an answer: lists of objects as tables, everything else one line per field. */
 export const answerLines = (answer: unknown, width: number | undefined): string[] => {
   if (isTable(answer)) return tableOf(answer, width)
   if (!isRow(answer)) return [textOf('', answer)]
@@ -46,7 +46,7 @@ const factsOf = (name: string, value: unknown): string[] => {
   return [`${name}: ${textOf(name, value)}`]
 }
 
-/** Only the columns that some row fills with a plain value, the first few of them. */
+/** The first 8 columns that contain plain values. */
 const tableOf = (rows: readonly Row[], width: number | undefined): string[] => {
   const names = [
     ...new Set(

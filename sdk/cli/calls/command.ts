@@ -8,7 +8,7 @@ import { CONNECTION, type Flag, type GivenArguments, misused, type Terminal, typ
 import { hyphenated, type Field, type Operation } from './operation.js'
 import { printAnswer } from './print.js'
 
-/** A call of the document as a verb of the command line. */
+/** Makes a call of the document a verb of the command line. */
 export const commandOf = (operation: Operation): Verb => {
   const { group, name, summary, description, fields, takesBytes } = operation
   const placed = placedOf(fields)
@@ -65,10 +65,10 @@ export const groupCommand = (group: string, operations: readonly Operation[]): V
   run: async () => misused(`expected a call of ${group}; ${SELF} ${group} --help lists them`),
 })
 
-/** Fields whose flag would be an option of every verb are given as KEY=VALUE. */
+/** Fields whose name collides with an option of every verb are given as KEY=VALUE. */
 const isOwnFlag = ({ name }: Field): boolean => hyphenated(name) in CONNECTION || name === 'help'
 
-/** Others on this machine see arguments: what nobody may read comes from a file or standard input. */
+/** Secrets come from a file or standard input, since other users of the machine can see arguments. */
 const isSecret = ({ name, kind }: Field): boolean => kind === 'text' && namesSecret(name)
 
 /** The positional fields: the parts of the path, and the other required fields with a plain value. */
@@ -142,7 +142,7 @@ const inputOf = async (
 
 const PAIR = /^([A-Za-z][\w-]*)(:=|=@|=)(.*)$/s
 
-/** The field that a KEY=VALUE names; an argument that only looks like one is none. */
+/** The field of a KEY=VALUE argument; undefined if KEY is not a field. */
 const pairField = (fields: readonly Field[], arg: string): Field | undefined => {
   const key = PAIR.exec(arg)?.[1]
   return fields.find(({ name }) => name === key || hyphenated(name) === key)
@@ -153,7 +153,7 @@ const pairValue = async (terminal: Terminal, field: Field, pair: string): Promis
   const [, , form, text = ''] = PAIR.exec(pair)!
   if (isSecret(field) && form !== '=@')
     misused(
-      `${name} as an argument is seen by all who list processes: give it as ${name}=@FILE, or ${name}=@- for `
+      `other users of this machine can see arguments: give ${name} as ${name}=@FILE, or ${name}=@- for `
         + 'standard input',
     )
   if (form === ':=') return jsonOf(field, text)

@@ -2,7 +2,7 @@ import { Unreached } from '../../client.js'
 import { whichDaemon } from '../connection.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 
-/** A JSON Schema of the document, as far as the command line reads it. */
+/** The part of a JSON Schema that the command line reads. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -16,7 +16,7 @@ export interface Schema {
   readonly anyOf?: readonly Schema[]
 }
 
-/** An operation of the document (OpenAPI 3.1, section 4.8.10), as far as the command line reads it. */
+/** The part of an operation (OpenAPI 3.1, section 4.8.10) that the command line reads. */
 export interface DocumentOperation {
   readonly operationId: string
   readonly summary: string
@@ -41,7 +41,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: { readonly [name: string]: Schema } }
 }
 
-/** Reads the document of the daemon that is meant; everybody may, so it takes no credential. */
+/** Fetches the document of the selected daemon; it needs no credential. */
 export const readDocument = async (terminal: Terminal, given: GivenArguments): Promise<OpenApiDocument> => {
   const { url } = await whichDaemon(terminal, given)
   const answer = await fetch(new URL('/openapi.json', url), { signal: terminal.signal }).catch((error: unknown) => {

@@ -1,10 +1,10 @@
 import { columns } from '../text.js'
 import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
-import { told } from '../asked.js'
+import { printResult } from '../asked.js'
 import { readDocument } from './document.js'
 import { operationsOf, type Operation } from './operation.js'
 
-/** Every call of the daemon that is meant. */
+/** All calls of the selected daemon. */
 export const operations = async (terminal: Terminal, given: GivenArguments): Promise<Operation[]> =>
   operationsOf(await readDocument(terminal, given))
 
@@ -34,9 +34,9 @@ export const calls: Verb = {
     const shown = group === undefined ? all : all.filter(each => each.group === group)
     if (given.on('names')) {
       const names = group === undefined ? groups : shown.map(({ name }) => name)
-      return told(terminal, given, names, () => names)
+      return printResult(terminal, given, names, () => names)
     }
-    return told(terminal, given, shown, (_, width) =>
+    return printResult(terminal, given, shown, (_, width) =>
       columns([['COMMAND', 'WHAT IT DOES'], ...shown.map(each => [`${each.group} ${each.name}`, each.summary])], width),
     )
   },

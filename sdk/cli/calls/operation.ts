@@ -1,16 +1,16 @@
 import type { DocumentOperation, OpenApiDocument, Schema } from './document.js'
 
-/** What the text of a field is read as. */
+/** How the text of a field is parsed. */
 export type FieldKind = 'text' | 'number' | 'switch' | 'json'
 
 /** One field of a call's input. */
 export interface Field {
   readonly name: string
   readonly kind: FieldKind
-  /** It takes several values. */
+  /** Whether it takes several values. */
   readonly many: boolean
   readonly required: boolean
-  /** A part of the path. */
+  /** Whether it is a path parameter. */
   readonly inPath: boolean
   readonly choices?: readonly string[]
   readonly help: string
@@ -26,11 +26,11 @@ export interface Operation {
   readonly summary: string
   readonly description: string
   readonly fields: readonly Field[]
-  /** It takes a file as its body. */
+  /** Whether its body is a file. */
   readonly takesBytes: boolean
 }
 
-/** A name such as `autoLand` as the command line writes it. */
+/** Converts a name such as `autoLand` to `auto-land`. */
 export const hyphenated = (name: string): string => name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
 
 const JSON_FORM = 'application/json'
@@ -84,7 +84,7 @@ interface Properties {
   readonly required: ReadonlySet<string>
 }
 
-/** The properties of a body; of one in several forms those of every form, and what each of them requires. */
+/** The properties of a body. For a union: the properties of all forms, and those that every form requires. */
 const propertiesOf = (resolve: Resolve, schema: Schema | undefined): Properties => {
   if (!schema) return { properties: {}, required: new Set() }
   const { properties, required = [], oneOf, anyOf } = resolve(schema)
@@ -123,7 +123,7 @@ const fieldOf = (
   }
 }
 
-/** What a value is apart from null, and whether it may be null. */
+/** The schema of a value without null, and whether null is allowed. */
 const withoutNull = (resolve: Resolve, schema: Schema): [schema: Schema, nullable: boolean] => {
   const forms = schema.oneOf ?? schema.anyOf ?? []
   const others = forms.filter(({ type }) => type !== 'null')

@@ -11,8 +11,8 @@ const isBytes = (answer: unknown): answer is Bytes =>
   typeof answer === 'object' && answer !== null && 'data' in answer && answer.data instanceof Uint8Array
 
 /**
- * Prints what a call answered: a stream one event a line as it comes, bytes as they are, everything else for people or
- * with --json.
+ * Prints the answer of a call: a stream as one event per line, bytes unchanged, other values as text or with --json as
+ * JSON.
  */
 export const printAnswer = async (
   terminal: Terminal,
@@ -27,7 +27,7 @@ export const printAnswer = async (
   return EXIT.ok
 }
 
-/** To a file or a pipe as they are; a terminal is shown text, and nothing else. */
+/** Writes bytes unchanged to a file or a pipe; a terminal only gets UTF-8 text. */
 const writeBytes = async (terminal: Terminal, data: Buffer): Promise<void> => {
   if (!('isTTY' in terminal.out && terminal.out.isTTY))
     return new Promise<void>(done => terminal.out.write(data, () => done()))

@@ -3,18 +3,18 @@ import { refuse } from '../../refusal.js'
 import type { Caller } from '../../types.js'
 import { WorkspacePaths } from '../files/workspace-paths.js'
 
-/** What a caller sees of the workspace, as it was when asked. */
+/** What a caller may see of the workspace, as of its creation. */
 export interface AccessView {
   readonly reach: Reach
-  /** Whether a path lies inside, by its real location; the workspace root when left out. */
+  /** Whether a path is visible, by its real location; default: the workspace root. */
   sees(path?: string): Promise<boolean>
-  /** What may be done at a path; undefined: it does not exist for the caller. */
+  /** The access to a path; undefined: it does not exist for the caller. */
   access(path?: string): Promise<Access | undefined>
-  /** The same as far as it lies in these folders; undefined: all of it. */
+  /** This view limited to these folders; undefined: the same view. */
   within(folders: Reach): AccessView
 }
 
-/** The ids of the areas a caller is limited to; undefined: it reaches everything. */
+/** The ids of the areas that a caller is limited to; undefined: the whole workspace. */
 export const limitsOf = ({
   kind,
   role,
@@ -22,7 +22,7 @@ export const limitsOf = ({
 }: Pick<Caller, 'kind' | 'role' | 'areas'>): readonly string[] | undefined =>
   kind === 'token' || role === 'maintainer' || role === 'owner' ? undefined : areas
 
-/** What somebody with a reach sees. */
+/** The access view of a reach. */
 export const accessViewWith = (workspace: string, reach: Reach): AccessView => {
   const places = new WorkspacePaths(workspace)
   const access = async (path?: string): Promise<Access | undefined> => {
@@ -39,6 +39,6 @@ export const accessViewWith = (workspace: string, reach: Reach): AccessView => {
   return sight
 }
 
-/** Refuses work in what is held for reading only. */
+/** Refuses a write in an area held for reading only. */
 export const refuseReading = (what: string): never =>
-  refuse('forbidden', `${what} lies in an area held for reading only: it takes an area held for work, or a maintainer`)
+  refuse('forbidden', `${what} lies in an area that you may only read: ask a maintainer for an area with access work`)

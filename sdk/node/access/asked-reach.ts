@@ -4,8 +4,8 @@ import type { Caller } from '../../types.js'
 import { limitsOf, accessViewWith, type AccessView } from './access-view.js'
 
 /**
- * What areas reach together now, with `email` those that this person still holds; without group areas nothing is inside
- * of any.
+ * The folders that areas reach together now; with `email` only those that this person still holds. Empty without group
+ * areas.
  */
 export const askReach = async (
   host: Pick<Host, 'call' | 'serves'>,
@@ -16,13 +16,13 @@ export const askReach = async (
   return (await host.call('areas.reach', { areas: [...areas], ...(email !== undefined && { email }) })).folders
 }
 
-/** How far a caller reaches now. Only one limited to areas costs a question. */
+/** The current reach of a caller; makes a call only for callers limited to areas. */
 export const reachFor = async (host: Pick<Host, 'call' | 'serves'>, caller: Caller): Promise<Reach> => {
   const areas = limitsOf(caller)
   return areas && askReach(host, areas)
 }
 
-/** What a caller sees now. */
+/** The current access view of a caller. */
 export const accessViewFor = async (
   host: Pick<Host, 'call' | 'serves' | 'place'>,
   caller: Caller,

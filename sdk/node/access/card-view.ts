@@ -2,13 +2,13 @@ import { accessTo } from '../../reach.js'
 import type { AccessView } from './access-view.js'
 import { accessToConversation, type ConversationPlace } from './conversation-reach.js'
 
-/** Of a card what says where its conversation works, and the figures over whole repositories. */
+/** The fields of a card that depend on access: where its conversation works, and figures over whole repositories. */
 export interface CardFigures extends ConversationPlace {
   diff?: object
   landedPresence?: object
 }
 
-/** A card as a caller may see it: one limited to areas gets no figures over whole repositories. */
+/** A card for a caller: without figures over whole repositories if the caller is limited to areas. */
 export const cardFor = <Card extends CardFigures>(seen: AccessView, card: Card): Card => {
   if (accessTo(seen.reach, '.') !== undefined) return card
   const shown = { ...card }

@@ -1,8 +1,7 @@
 import { refuse } from '../../refusal.js'
 
-/** The branch of a conversation; one that works in the shared tree has none to compare or land, and is refused. */
+/** The branch of a conversation; refuses a conversation in the shared tree, which has none to compare or land. */
 export const requireBranch = (
   { id, branch }: { readonly id: string; readonly branch?: string },
   instead: string,
-): string =>
-  branch ?? refuse('unprocessable', `${id} works in the shared tree and has no branch of its own: ${instead}`)
+): string => branch ?? refuse('unprocessable', `${id} works in the shared tree and has no branch: ${instead}`)

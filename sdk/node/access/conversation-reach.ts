@@ -4,7 +4,8 @@ import { refuseReading, type AccessView } from './access-view.js'
 import type { WorkspacePaths } from '../files/workspace-paths.js'
 
 /**
- * Where a conversation works: where its turns start, and the folders they are kept to; left out: the whole workspace.
+ * Where a conversation works: the folder its turns start in, and the folders they are limited to; default: the whole
+ * workspace.
  */
 export interface ConversationPlace {
   readonly startIn?: string
@@ -13,18 +14,19 @@ export interface ConversationPlace {
 
 const WHOLE: readonly ReachFolder[] = [{ path: '.', access: 'work' }]
 
-/** Whether somebody reaches all that turns kept to these folders could see; left out: turns of the whole workspace. */
+/** Whether a caller reaches every folder that a conversation is limited to; default: the whole workspace. */
 export const reachesAll = ({ reach }: Pick<AccessView, 'reach'>, folders = WHOLE): boolean =>
   folders.every(({ path }) => accessTo(reach, path) !== undefined)
 
-/** Whether somebody may do all that turns kept to these folders may do; left out: turns of the whole workspace. */
+/** Whether a caller has at least the access to every folder that a conversation has; default: the whole workspace. */
 export const worksEverywhere = ({ reach }: Pick<AccessView, 'reach'>, folders = WHOLE): boolean =>
   folders.every(({ path, access }) => allows(reach, path, access))
 
 /**
- * What somebody may do with a conversation: what they may do where it starts; undefined: it does not exist for them.
+ * A caller's access to a conversation, which is that to its start folder; undefined: it does not exist for the caller.
  *
- * Whatever its turns could see may stand in it, so it takes reach of every folder they are kept to.
+ * A transcript may contain anything that its turns could see, so the caller must reach every folder they are limited
+ * to.
  */
 export const accessToConversation = async (
   seen: AccessView,
@@ -32,11 +34,11 @@ export const accessToConversation = async (
 ): Promise<Access | undefined> =>
   reachesAll(seen, conversation.folders) ? seen.access(conversation.startIn) : undefined
 
-/** Refuses a conversation that does not exist for a caller, with the message for one that nobody has. */
+/** Refuses a conversation that a caller may not see, with the message for an unknown one. */
 export const refuseUnknown = (id: string): never =>
   refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
 
-/** Refuses a conversation that a caller may not see, and with `works` one in an area held for reading. */
+/** Refuses a conversation that a caller may not see; with `works` also one in an area held for reading only. */
 export const assertVisible = async (
   seen: AccessView,
   conversation: ConversationPlace & { readonly id: string },
@@ -48,7 +50,7 @@ export const assertVisible = async (
   if (works && access === 'read') refuseReading(id)
 }
 
-/** The places of which somebody must reach all for a conversation to exist for them; undefined: it starts nowhere. */
+/** The real paths that a caller must all reach to see a conversation; undefined: its start folder does not exist. */
 export const placesOfConversation = async (
   places: Pick<WorkspacePaths, 'of'>,
   { startIn, folders = WHOLE }: ConversationPlace,

@@ -1,6 +1,6 @@
 const KEYS = 10_000
 
-/** Counts failures by key in a sliding window; memory is bounded, the least recently used keys are dropped first. */
+/** Counts failures by key in a sliding window. Memory is bounded: the least recently used keys are dropped first. */
 export class Failures {
   readonly #limit: number
   readonly #window: number
@@ -13,7 +13,7 @@ export class Failures {
     this.#now = now
   }
 
-  /** Seconds until a failure would be heard again; undefined while it is. */
+  /** Seconds to wait when the key is over its limit; otherwise undefined. */
   wait(key: string): number | undefined {
     const times = this.#recent(key)
     return times.length < this.#limit ? undefined : secondsUntil(times[0]! + this.#window, this.#now())
@@ -28,10 +28,10 @@ export class Failures {
 
   #recent(key: string): number[] {
     const now = this.#now()
-    // A time to come was noted before the clock was set back: nobody is to wait until it is there again.
+    // Ignores times in the future, noted before the clock was set back: they would block the key for too long.
     return (this.#times.get(key) ?? []).filter(time => time > now - this.#window && time <= now)
   }
 }
 
-/** Whole seconds until a moment, at least one: what `retry-after` says. */
+/** Whole seconds until a moment, at least 1, for `retry-after`. */
 export const secondsUntil = (end: number, now: number): number => Math.max(1, Math.ceil((end - now) / 1000))

@@ -1,2 +1,2 @@
-/** The domain of the e-mail addresses that this sandbox gives to people who signed in without one of their own. */
+/** The domain of generated e-mail addresses, for people who signed in without one. */
 export const LOCAL_DOMAIN = 'sandbox.local'

@@ -1,19 +1,19 @@
-/** A value that must not be shown, and the name that stands for it. */
+/** A value that must not be shown, and the name shown in its place. */
 export interface Hidden {
   readonly name: string
   readonly value: string
 }
 
-/** Shorter values are not searched for: they would be found everywhere. */
+/** Shorter values are not masked, since they would match everywhere. */
 export const LEAST_MASKED = 8
 const LEAST_LINE = 12
-/** The frame of a key file says nothing of the key, and stands around other keys too. */
+/** The first and last line of a key file are the same for all keys. */
 const FRAME = /^-----(?:BEGIN|END) [A-Z0-9 ]+-----$/
 
-/** What stands for a value wherever it was found. */
+/** The reference that replaces a value. */
 export const referenceTo = (name: string): string => `{{secret:${name}}}`
 
-/** Every text under which a value may show. */
+/** All texts in which a value may appear: raw, escaped and encoded. */
 export const formsOf = (value: string): Set<string> => {
   const lines = /[\r\n]/.test(value) ? value.split(/[\r\n]+/) : []
   const found = new Set<string>([...written(value), ...encoded(Buffer.from(value))])
@@ -24,7 +24,7 @@ export const formsOf = (value: string): Set<string> => {
   return found
 }
 
-/** As itself, in JSON, in JSON inside JSON, and percent-encoded. */
+/** Unchanged, as JSON, as JSON inside JSON, and percent-encoded. */
 const written = (text: string): string[] => {
   const json = inJson(text)
   return [text, ...json, ...json.flatMap(inJson), ...inPercent(text)]
@@ -43,12 +43,12 @@ const inPercent = (text: string): string[] => {
   return [...forms, ...forms.map(form => form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase()))]
 }
 
-/** In hexadecimal digits, and in base64 wherever the value may stand in what was encoded. */
+/** In hexadecimal digits, and in base64 at each of the three possible byte offsets. */
 const encoded = (bytes: Buffer): string[] => {
   const hex = bytes.toString('hex')
   const within = [0, 1, 2].map(before => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
-    // The characters at either end also hold bits of what stands around the value.
+    // The first and last characters also contain bits of the surrounding bytes.
     return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
   })
   const whole = bytes.toString('base64')

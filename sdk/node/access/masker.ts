@@ -1,18 +1,18 @@
 import { formsOf, type Hidden, LEAST_MASKED, referenceTo } from './mask-forms.js'
 
-/** A text to be found, and the name of what it shows. */
+/** A text to search for, and the name of its value. */
 interface Form {
   readonly text: string
   readonly name: string
 }
-/** A part of a text that shows values, and the names of these in order. */
+/** A range of a text that contains values, and their names in order. */
 interface Shown {
   readonly start: number
   end: number
   readonly names: string[]
 }
 
-/** How many characters are looked at together. */
+/** Characters that are compared as one block. */
 const BLOCK = 3
 const SLOTS = 1 << 16
 
@@ -20,19 +20,19 @@ const slotOf = (text: string, at: number): number =>
   ((text.charCodeAt(at) * 0x9e3d) ^ (text.charCodeAt(at + 1) * 0x3b5) ^ (text.charCodeAt(at + 2) * 0x1f)) & (SLOTS - 1)
 
 /**
- * Replaces stored values by their references wherever they stand in a text, raw or encoded.
+ * Replaces stored values, raw or encoded, by their references in a text.
  *
- * The search is that of Wu and Manber: it looks at the end of a window as long as the shortest form, and moves on by as
- * many characters as no form can begin in. Values that overlap are replaced together.
+ * Uses the Wu-Manber algorithm: compares the last block of a window as long as the shortest form, and shifts by the
+ * characters in which no form can begin. Overlapping values are replaced together.
  */
 export class Masker {
-  /** How far a window moves on that ends with this block; 0: forms may begin where it does. */
+  /** How far to shift a window that ends with this block; 0: a form may begin at the window's start. */
   readonly #shift = new Uint8Array(SLOTS)
-  /** The forms by the block at the end of their window, the longest first. */
+  /** The forms by the last block of their window, longest first. */
   readonly #byEnd = new Map<number, Form[]>()
-  /** The forms by their first block, the longest first. */
+  /** The forms by their first block, longest first. */
   readonly #byStart = new Map<number, Form[]>()
-  /** The beginnings of forms that are shorter than a block. */
+  /** Prefixes of forms, shorter than a block. */
   readonly #short = new Set<string>()
   readonly #starts = new Uint8Array(SLOTS)
   readonly #window: number
@@ -43,7 +43,7 @@ export class Masker {
     const names = new Map<string, string>()
     for (const { name, value } of values) {
       if (value.length < LEAST_MASKED) continue
-      // Where two values look the same the first name stands for both.
+      // If two values have the same form, the first name is used.
       for (const form of formsOf(value)) if (!names.has(form)) names.set(form, name)
     }
     const forms = [...names].map(([text, name]) => ({ text, name })).sort((a, b) => b.text.length - a.text.length)
@@ -54,23 +54,23 @@ export class Masker {
     for (const form of forms) this.#add(form)
   }
 
-  /** The text with every value replaced. */
+  /** Replaces every value in a text. */
   mask(text: string): string {
     if (text.length < this.#window || this.empty) return text
     return replaced(text, this.#shown(text), text.length)
   }
 
-  /** A JSON value with every text and every name in it masked; the same object where nothing was found. */
+  /** Masks all strings and keys of a JSON value; returns the same object if nothing was found. */
   maskJson<T>(value: T): T {
     return this.empty ? value : (this.#json(value) as T)
   }
 
-  /** Text that comes in pieces; what `push` and `end` answer together is the whole text masked. */
+  /** Masks a text that arrives in pieces; the results of `push` and `end` together are the masked text. */
   stream(): MaskedStream {
     return new MaskedStream(this)
   }
 
-  /** How much of a text is certain whatever follows it, and that part masked. */
+  /** The length of the prefix that cannot change with further text, and that prefix masked. */
   settled(text: string): { length: number; masked: string } {
     const found = this.empty ? [] : this.#shown(text)
     let length = this.empty ? text.length : this.#openAt(text)
@@ -114,7 +114,7 @@ export class Masker {
     for (let length = 1; length < BLOCK; length++) this.#short.add(text.slice(0, length))
   }
 
-  /** Where values show, in order; parts that overlap are one. */
+  /** The ranges that contain values, in order; overlapping ranges are merged. */
   #shown(text: string): Shown[] {
     const found: Shown[] = []
     const shift = this.#shift
@@ -134,7 +134,7 @@ export class Masker {
     return found
   }
 
-  /** Where the first form may begin that the text does not hold whole. */
+  /** The position at which a form may begin that the text only contains in part. */
   #openAt(text: string): number {
     for (let at = Math.max(0, text.length - this.#longest + 1); at < text.length; at++) {
       const left = text.length - at
@@ -151,7 +151,7 @@ export class Masker {
   }
 }
 
-/** Masks a text that comes in pieces, and holds back only an end that may still become a value. */
+/** Masks a text that arrives in pieces; holds back only an end that may be the beginning of a value. */
 export class MaskedStream {
   readonly #masker: Pick<Masker, 'mask' | 'settled'>
   #held = ''
@@ -160,7 +160,7 @@ export class MaskedStream {
     this.#masker = masker
   }
 
-  /** Takes a piece and answers what is certain by now, masked. */
+  /** Adds a piece and returns the masked text that cannot change any more. */
   push(piece: string): string {
     const text = this.#held + piece
     const { length, masked } = this.#masker.settled(text)
@@ -168,7 +168,7 @@ export class MaskedStream {
     return masked
   }
 
-  /** Answers what was held back, masked: nothing follows. */
+  /** Ends the text and returns the rest, masked. */
   end(): string {
     const rest = this.#masker.mask(this.#held)
     this.#held = ''
@@ -191,7 +191,7 @@ const join = (found: Shown[], start: number, { text, name }: Form): void => {
   if (before.names.at(-1) !== name) before.names.push(name)
 }
 
-/** So much of a text, with references in place of what shows values. */
+/** The first `length` characters of a text, with references in place of the ranges. */
 const replaced = (text: string, found: readonly Shown[], length: number): string => {
   let out = ''
   let from = 0

@@ -1,4 +1,4 @@
-/** What stands where a secret was. */
+/** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
 
 const NAMES = [
@@ -31,7 +31,7 @@ const NAMES = [
 const QUERY =
   'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|'
   + 'password|sig|signature'
-/** The form of keys that their issuer marks by how they begin. */
+/** Keys with a prefix that identifies their issuer. */
 const MARKED_KEYS = [
   '(?:sk|rk|pk)[-_][\\w-]{16,}',
   'gh[opsur]_\\w{20,}',
@@ -40,10 +40,10 @@ const MARKED_KEYS = [
   'xox[abeprs]-[\\w-]{10,}',
   'AKIA[0-9A-Z]{16}',
 ]
-/** What stands between the name of a header and its value, in text or in JSON. */
+/** The separator between a header's name and its value, in text or in JSON. */
 const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
 
-/** Forms that give a credential away wherever they stand; what tells it from others stays. */
+/** Patterns of credentials; replacements keep the part that identifies the kind of credential. */
 const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
   [/\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?/g, REDACTED],
@@ -69,23 +69,20 @@ const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
 ]
 const FIELD = new RegExp(`("(?:${NAMES.join('|')})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"?`, 'gi')
 
-/** A text with every known form of a credential replaced. */
+/** Replaces all known forms of credentials in a text. */
 export const redacted = (text: string): string =>
   FORMS.reduce((done, [form, instead]) => done.replace(form, instead), text)
 
-/** A line of JSON with every known form of a credential replaced, by what its fields are called too. */
+/** Replaces credentials in a line of JSON, by their form and by the names of fields. */
 export const redactedJson = (line: string): string => redacted(line.replace(FIELD, `$1"${REDACTED}"`))
 
 const KEY_LINE = /-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----/g
 const OF_KEY = /^\s*(?:[\w+/=]*|[A-Z][\w-]*: [\w ,-]*)\s*$/
 const LONGEST_KEY = 400
 
-/**
- * Replaces credentials in lines that come piece by piece, so that a private key is known also where a piece ends within
- * it.
- */
+/** Replaces credentials in batches of lines; recognizes a private key also across batches. */
 export const redactedPieces = (): ((lines: readonly string[]) => string[]) => {
-  /** Lines that may still be of a key that has begun. */
+  /** The number of lines that may still belong to the current key. */
   let left = 0
   return lines => {
     let from = 0
@@ -105,16 +102,16 @@ export const redactedPieces = (): ((lines: readonly string[]) => string[]) => {
 
 const SECRET = new Set(NAMES)
 
-/** Whether a field of this name holds what nobody may read. */
+/** Whether a field with this name contains a secret. */
 export const namesSecret = (name: string): boolean => SECRET.has(name.toLowerCase())
 
 const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
-/** Joiners stay: letters and signs of many languages are made with them. */
+/** Keeps joiners, which many languages need for their letters. */
 const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu
 
 /**
- * Text from outside as data of one field: one line, without control and direction characters, and no longer than so
- * much.
+ * Text from outside as one field: one line of at most `most` characters, without control and direction characters or
+ * credentials.
  */
 export const asData = (text: string, most: number): string => {
   const clean = redacted(
@@ -129,9 +126,6 @@ export const asData = (text: string, most: number): string => {
 
 const STEERS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
 
-/**
- * Lines in which whatever could steer a terminal, or reorder a line, is written as its number; JSON stays the same
- * JSON.
- */
+/** Escapes characters that could control a terminal or reorder a line as `\uXXXX`; JSON keeps its value. */
 export const visible = (text: string): string =>
   text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)

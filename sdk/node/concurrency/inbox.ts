@@ -1,16 +1,16 @@
-/** When the producer is asked to pause, and to go on. */
+/** When to pause and resume the producer. */
 export interface Flow<T> {
-  /** What an item weighs; 1 where left out. */
+  /** The weight of an item; default: 1. */
   readonly weigh?: (item: T) => number
-  /** The weight over which too much waits. */
+  /** The total weight above which the producer is paused. */
   readonly full: number
-  /** The weight under which there is room again. */
+  /** The total weight below which the producer is resumed. */
   readonly room: number
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** Items that one side puts in as they come and the other, a single reader, takes in that order at its own pace. */
+/** A queue between a producer and a single reader, with back-pressure. */
 export class Inbox<T> {
   readonly #flow: Flow<T>
   #waiting: T[] = []
@@ -35,7 +35,7 @@ export class Inbox<T> {
     this.#wake?.()
   }
 
-  /** Nothing more comes; what waits can still be taken. */
+  /** Ends the queue; items in it can still be read. */
   end(): void {
     this.#over = true
     this.#wake?.()

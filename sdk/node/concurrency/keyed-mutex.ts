@@ -2,17 +2,17 @@ interface Waiter {
   readonly enter: () => void
 }
 
-/** Locks by key within this process: one holder at a time, served in the order of asking. */
+/** A mutex per key within this process; waiters are served in order. */
 export class KeyedMutex {
-  /** The waiters of every key that is held. */
+  /** The waiters of every held key. */
   readonly #queues = new Map<string, Waiter[]>()
 
-  /** Whether somebody holds the key now. */
+  /** Whether the key is held now. */
   held(key: string): boolean {
     return this.#queues.has(key)
   }
 
-  /** Waits for the key and answers its release, which may be called twice; an aborted waiter leaves the queue. */
+  /** Waits for the key and returns its release function, which may be called twice. An aborted signal ends the wait. */
   async hold(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
     const queue = this.#queues.get(key)
@@ -36,7 +36,7 @@ export class KeyedMutex {
     }
   }
 
-  /** Resolves when everyone who has asked so far is done. */
+  /** Resolves when all current holders and waiters are done. */
   async settled(): Promise<void> {
     await Promise.all([...this.#queues.keys()].map(key => this.with(key, () => {})))
   }

@@ -1,4 +1,4 @@
-/** Runs at most a number of tasks at once; the others wait in the order in which they came. */
+/** Limits the number of concurrent tasks; further ones wait in order. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = []
   #free: number
@@ -13,7 +13,7 @@ export class Semaphore {
     try {
       return await task()
     } finally {
-      // A task that waits takes this one's place.
+      // Hands the slot to the next waiting task.
       const next = this.#waiting.shift()
       if (next) next()
       else this.#free++

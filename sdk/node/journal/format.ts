@@ -1,9 +1,9 @@
-/** How entries lie in a journal's file. */
+/** The file format of a journal. */
 export interface Format {
   readonly extension: string
-  /** What ends an entry and appears nowhere inside one. */
+  /** Ends an entry; never occurs inside one. */
   readonly terminator: string
-  /** An entry's bytes as text. */
+  /** The text of an entry. */
   entry(position: number, json: string): string
   /** Whether the entry that begins here has a position; control events have none. */
   counts(bytes: Buffer, start: number): boolean
@@ -13,7 +13,7 @@ export interface Format {
   json(text: string): string
 }
 
-/** A control event: what the watchers of a closed journal get last. */
+/** A control event, sent last to the watchers of a closed journal. */
 export interface Control {
   readonly event: 'message' | 'done' | 'error'
   readonly data: unknown
@@ -23,7 +23,7 @@ const LETTER_I = 'i'.charCodeAt(0)
 const ENDS = ['event: done\n', 'event: error\n']
 const DATA = '\ndata: '
 
-/** Server-sent events as watchers receive them: JSON holds no line break, so an empty line only ends an entry. */
+/** Server-sent events as watchers receive them. JSON contains no line break, so an empty line always ends an entry. */
 export const eventsOf = (id: string): Format => ({
   extension: '.events',
   terminator: '\n\n',
@@ -33,7 +33,7 @@ export const eventsOf = (id: string): Format => ({
   json: text => text.slice(text.indexOf(DATA) + DATA.length),
 })
 
-/** One JSON value a line. */
+/** One JSON value per line. */
 export const lines: Format = {
   extension: '.jsonl',
   terminator: '\n',
@@ -43,28 +43,30 @@ export const lines: Format = {
   json: text => text,
 }
 
-/** The format of a journal, which its name decides. */
+/** The format of a journal, determined by its name. */
 export const formatOf = (name: string): Format => {
   const parts = name.split('/')
   return parts[1] === 'frames' && parts.length > 2 ? eventsOf(parts.at(-1) ?? '') : lines
 }
 
-/** A control event's bytes as text. */
+/** The text of a control event. */
 export const controlEvent = ({ event, data }: Control): string =>
   `event: ${event}\ndata: ${JSON.stringify(data) ?? 'null'}\n\n`
 
-/** Bytes from an offset on: fewer than asked for only at the end. */
+/** Reads bytes from an offset; returns fewer than `most` only at the end. */
 export type Source = (at: number, most: number) => Buffer | Promise<Buffer>
 
 export const PIECE = 256 * 1024
 
-/** A stretch of whole entries, and where it begins. */
+/** A range of complete entries, and its offset. */
 export interface Stretch {
   readonly at: number
   readonly bytes: Buffer
 }
 
-/** Everything from an offset to the end of the source in stretches of whole entries; a torn last one is left out. */
+/**
+ * Reads from an offset to the end of the source, in ranges of complete entries; leaves out a partly written last entry.
+ */
 export const stretches = async function* (source: Source, from: number, terminator: string): AsyncGenerator<Stretch> {
   let most = PIECE
   for (let at = from; ;) {
@@ -82,7 +84,7 @@ export const stretches = async function* (source: Source, from: number, terminat
   }
 }
 
-/** Where each entry of a stretch begins and ends. */
+/** The start and end of each entry of a range. */
 export const entriesOf = function* (bytes: Buffer, terminator: string): Generator<[start: number, end: number]> {
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(terminator, start)
@@ -93,8 +95,8 @@ export const entriesOf = function* (bytes: Buffer, terminator: string): Generato
 }
 
 /**
- * The values of a stretch, control events left out; `damaged` stands for what is no JSON, which without it cannot be
- * read.
+ * Parses the values of a range, without control events. Returns `damaged` for invalid JSON; without it, that is an
+ * error.
  */
 export const valuesOf = (bytes: Buffer, format: Format, damaged?: unknown): unknown[] => {
   const values: unknown[] = []

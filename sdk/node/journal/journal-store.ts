@@ -11,24 +11,24 @@ import type { Idle } from './watcher.js'
 import { placeOfName } from '../files/names.js'
 import { refuse } from '../../refusal.js'
 
-/** How much of the journals stays open and in memory. */
+/** Limits on open journals and cached bytes. */
 export interface JournalOptions {
-  /** Bytes of a live journal's end that are kept in memory. */
+  /** Bytes of a journal's end that are cached. */
   readonly tail?: number
   /** Idle journals kept open. */
   readonly open?: number
-  /** Milliseconds after which an idle journal is let go. */
+  /** Milliseconds after which an idle journal is closed. */
   readonly idle?: number
 }
 
 export interface PumpOptions {
-  /** What goes out when nothing was sent for a while. */
+  /** Written when nothing was sent for a while. */
   readonly idle?: Idle
 }
 
 const MIB = 1024 * 1024
 
-/** Every journal below a folder, by its name `<plugin>/<journal>`. One process at a time may have the folder. */
+/** All journals below a folder, by name `<plugin>/<journal>`. Only one process may use the folder. */
 export class JournalStore {
   readonly #folder: string
   readonly #tail: number
@@ -45,12 +45,12 @@ export class JournalStore {
     this.#rest = idle
   }
 
-  /** Appends entries in order and answers the position of the last; they are in the file by then. */
+  /** Appends entries in order and returns the position of the last; they are in the file once it resolves. */
   async append(name: string, entries: readonly unknown[], { flush = false }: AppendOptions = {}): Promise<number> {
     return this.#journal(name).append({ jsons: entries.map(json) }, flush)
   }
 
-  /** Ends a journal of events with control events that have no position. */
+  /** Closes a journal of events with control events, which have no position. */
   async close(name: string, tail: readonly Control[]): Promise<void> {
     const last = tail.at(-1)?.event
     if (formatOf(name) === lines) refuse('invalid', `${name}: expected a journal of events, found one of lines`)
@@ -60,7 +60,7 @@ export class JournalStore {
     await this.#journal(name).append({ jsons: [], end: tail.map(controlEvent).join('') }, false)
   }
 
-  /** The entries after a position that are whole now; none when there is no such journal. */
+  /** The complete entries after a position; empty if there is no such journal. */
   async read<T>(name: string, after = 0, { damaged }: ReadOptions = {}): Promise<T[]> {
     return this.#journal(name).use(async log => {
       const found: T[] = []
@@ -72,17 +72,17 @@ export class JournalStore {
     })
   }
 
-  /** How many entries there are and whether the journal was closed. */
+  /** The number of entries, and whether the journal was closed. */
   async stat(name: string): Promise<{ entries: number; closed: boolean } | undefined> {
     return this.#journal(name).use(async ({ exists, entries, closed }) => (exists ? { entries, closed } : undefined))
   }
 
-  /** Replaces the whole journal in one step; watchers of the old one end. */
+  /** Replaces the journal atomically; ends watchers of the old one. */
   async rewrite(name: string, entries: readonly unknown[]): Promise<void> {
     await this.#journal(name).rewrite(entries.map(json))
   }
 
-  /** Renames a journal and keeps its bytes; watchers of it, and of a journal that had the name, end. */
+  /** Renames a journal, replacing one with the new name; ends watchers of both. */
   async rename(name: string, to: string): Promise<void> {
     const { extension } = formatOf(to)
     if (extension !== formatOf(name).extension)
@@ -94,17 +94,17 @@ export class JournalStore {
     await this.#journal(name).move(path)
   }
 
-  /** Removes a journal; its watchers end. */
+  /** Removes a journal and ends its watchers. */
   async remove(name: string): Promise<void> {
     await this.#journal(name).remove()
   }
 
-  /** The names that begin with a prefix, sorted. */
+  /** The names with a prefix, sorted. */
   async list(prefix: string): Promise<string[]> {
     return namesBelow(this.#folder, prefix, name => formatOf(name).extension)
   }
 
-  /** The values of the entries after a position, and then of those to come until the journal is closed. */
+  /** The values of the entries after a position, then of new entries until the journal is closed. */
   async *follow(name: string, after: number, signal: AbortSignal): AsyncGenerator<unknown, void> {
     const journal = this.#journal(name)
     const { log, release } = await journal.pin()
@@ -129,9 +129,9 @@ export class JournalStore {
   }
 
   /**
-   * Writes a journal's bytes as stored: those after a position, then those to come, at the pace of the sink.
+   * Writes a journal's stored bytes after a position, then new ones, at the pace of the sink.
    *
-   * It is over when the journal is closed, removed or replaced, when the sink is gone, or when the signal is aborted.
+   * Resolves when the journal is closed, removed or replaced, when the sink closes, or when the signal is aborted.
    */
   async pump(
     name: string,
@@ -147,7 +147,7 @@ export class JournalStore {
     })
   }
 
-  /** Writes everything that was asked for to the disk and ends everyone who follows. */
+  /** Flushes all pending writes to the disk and ends all watchers. */
   shutdown(): Promise<void> {
     clearInterval(this.#sweeper)
     this.#ending ??= Promise.allSettled([...this.#journals.values()].map(journal => journal.shut())).then(ends => {
@@ -169,7 +169,7 @@ export class JournalStore {
     return opened
   }
 
-  /** Lets go of journals that were idle for so long; with none to wait for, of the least recently used half. */
+  /** Closes journals that were idle for `rest` ms; with 0 closes the least recently used half. */
   #sweep(rest: number): void {
     const before = performance.now() - rest
     const idle = [...this.#journals].filter(([, journal]) => journal.idle && journal.usedAt <= before)

@@ -16,13 +16,13 @@ const syncData = promisify(fdatasync)
 
 const ASK = constants.O_RDWR | constants.O_NOFOLLOW
 
-/** What is appended in one step: entries as JSON, or the control events that close the journal. */
+/** One atomic append: entries as JSON, or the control events that close the journal. */
 export interface Addition {
   readonly jsons: readonly string[]
   readonly end?: string | undefined
 }
 
-/** One file of entries: what is in it, where each begins, and its last bytes in memory. */
+/** The file of a journal, with an index of its entries and a cache of its last bytes. */
 export class JournalFile {
   readonly #path: string
   readonly #format: Format
@@ -31,13 +31,13 @@ export class JournalFile {
   #fd: number | undefined
   #size = 0
   #entries = 0
-  /** Where the entries end and control events begin. */
+  /** The end of the entries, where control events begin. */
   #dataEnd = 0
   #closed = false
   #gone = false
-  /** The file holds bytes beyond the last whole entry. */
+  /** The file has bytes after the last complete entry. */
   #torn = false
-  /** The file's name is known to survive a power cut: an earlier user of the file may not have flushed it. */
+  /** The file's name is durable. Not assumed for an existing file, whose creator may not have flushed its folder. */
   #named = false
   #users = 0
 
@@ -47,7 +47,7 @@ export class JournalFile {
     this.#tail = tail
   }
 
-  /** The log in a file, or an empty one that its first entry creates. */
+  /** Opens a file; if there is none, the first append creates it. */
   static async open(path: string, format: Format, tailBytes: number): Promise<JournalFile> {
     const fd = openExisting(path)
     if (fd === undefined) return new JournalFile(path, format, new Tail(tailBytes, 0))
@@ -84,12 +84,12 @@ export class JournalFile {
     return this.#closed
   }
 
-  /** Whether the journal no longer has this file: it was replaced, removed or shut. */
+  /** Whether the journal dropped this file: it was replaced, removed or closed. */
   get gone(): boolean {
     return this.#gone
   }
 
-  /** Appends in one step and answers the last position of each addition; a failure leaves the log as it was. */
+  /** Appends atomically and returns the last position of each addition; an error leaves the file unchanged. */
   append(additions: readonly Addition[]): number[] {
     const marks = this.#marks.length
     const positions: number[] = []
@@ -131,7 +131,7 @@ export class JournalFile {
       try {
         this.#mend()
       } catch {
-        // The next append mends it; until then nobody reads beyond the size.
+        // The next append truncates it; until then nothing reads beyond the size.
       }
       throw writeFailure(error)
     }
@@ -143,7 +143,7 @@ export class JournalFile {
     return positions
   }
 
-  /** Makes what was appended survive a power cut. */
+  /** Flushes appended entries to the disk, so that they survive a power cut. */
   async sync(): Promise<void> {
     if (this.#fd === undefined) return
     await syncData(this.#fd)
@@ -152,7 +152,7 @@ export class JournalFile {
     this.#named = true
   }
 
-  /** The offset behind an entry; behind the last one for a position not yet written. */
+  /** The offset after an entry; for a position not yet written, after the last one. */
   async offsetAfter(position: number): Promise<number> {
     if (position <= 0) return 0
     if (position >= this.#entries) return this.#dataEnd
@@ -165,38 +165,38 @@ export class JournalFile {
     return this.#dataEnd
   }
 
-  /** Values from an offset on, in stretches; the answer of each step is where the next one begins. */
+  /** Reads values from an offset on, in ranges; `next` is the offset of the next range. */
   async *values(from: number, damaged?: unknown): AsyncGenerator<{ values: unknown[]; next: number }> {
     for await (const { at, bytes } of stretches(this.bytes, from, this.#format.terminator)) {
       yield { values: valuesOf(bytes, this.#format, damaged), next: at + bytes.length }
     }
   }
 
-  /** Bytes at an offset, from memory when they are there; never beyond the last whole entry. */
+  /** Reads bytes at an offset, from the cache if possible; never beyond the last complete entry. */
   readonly bytes = (at: number, most: number = PIECE): Buffer | Promise<Buffer> => {
     const held = this.recent(at)
-    // An entry whose end lies more than a segment away is read from the file.
+    // An entry longer than a segment is read from the file.
     if (held && (held.length >= most || at + held.length === this.#size)) return held
     return this.#fileBytes(at, Math.max(0, Math.min(most, this.#size - at)))
   }
 
-  /** Bytes at an offset up to the end of a shared segment, when they are still in memory. */
+  /** Cached bytes from an offset to the end of a shared segment, if they are still cached. */
   recent(at: number): Buffer | undefined {
     return this.#tail.slice(at)
   }
 
-  /** Lets go of the bytes in memory: the journal is closed and nobody follows it. */
-  forget(): void {
+  /** Clears the cache of a closed journal without watchers. */
+  clearCache(): void {
     this.#tail.clear()
   }
 
-  /** Gives the file up; it stays open for those who pinned it. */
+  /** Drops the file; it stays open until the last pin is released. */
   retire(): void {
     this.#gone = true
     this.#release()
   }
 
-  /** Keeps the file open for a reader, until what is answered is called. */
+  /** Keeps the file open until the returned function is called. */
   pin(): () => void {
     this.#users++
     return () => {

@@ -15,10 +15,10 @@ interface Item extends Addition {
   fail(error: unknown): void
 }
 
-/** Work that has the file for itself: what was asked before is in it, what was asked after waits. */
-interface Alone {
+/** Exclusive work on the file: runs after all earlier writes, and later ones wait for it. */
+interface ExclusiveWork {
   work(): Promise<unknown>
-  /** Nothing comes after it. */
+  /** The last work of this journal. */
   readonly last: boolean
   done(): void
   fail(error: unknown): void
@@ -29,7 +29,7 @@ interface Waiting {
   fail(error: unknown): void
 }
 
-/** Where a journal lies and how. */
+/** The path and format of a journal. */
 export interface Site {
   readonly name: string
   readonly path: string
@@ -37,28 +37,28 @@ export interface Site {
   readonly tailBytes: number
 }
 
-/** A journal in use: its queue of writes, its file and who waits for more. */
+/** An open journal: its write queue, its file and its watchers. */
 export class OpenJournal {
   readonly wakes = new Wakes()
   readonly #site: Site
   #log: Promise<JournalFile>
-  /** The log once it is open; writes wait until then. */
+  /** The file once it is open; writes wait until then. */
   #ready: JournalFile | undefined
-  #queue: (Item | Alone)[] = []
+  #queue: (Item | ExclusiveWork)[] = []
   #scheduled = false
   #held = true
   #over = false
   #unsynced: Waiting[] = []
   #syncing: Promise<void> | undefined
   #users = 0
-  /** The file could not be opened; the next use of the name tries again. */
+  /** The file could not be opened; the next use of the name retries. */
   broken = false
   usedAt = performance.now()
 
   constructor(site: Site) {
     this.#site = site
     this.#log = this.#open()
-    // Callers get the error; without one it must not end the process.
+    // Callers receive the error; without a caller it must not end the process.
     this.#log.catch(() => {})
   }
 
@@ -67,7 +67,7 @@ export class OpenJournal {
     return !used && !this.#held && !this.#syncing
   }
 
-  /** Opens the file for a reader, who says when it is done with it. */
+  /** Pins the file for a reader, which releases it. */
   async pin(): Promise<{ log: JournalFile; release: () => void }> {
     this.#users++
     try {
@@ -80,7 +80,7 @@ export class OpenJournal {
     }
   }
 
-  /** Reads the file as it is now, whatever becomes of the journal meanwhile. */
+  /** Reads the current file, even if the journal is replaced meanwhile. */
   async use<T>(work: (log: JournalFile) => Promise<T>): Promise<T> {
     const { log, release } = await this.pin()
     try {
@@ -94,11 +94,11 @@ export class OpenJournal {
     return new Promise((done, fail) => this.#ask({ ...addition, flush, done, fail }))
   }
 
-  /** Puts other entries in the place of all there are. */
+  /** Replaces all entries. */
   rewrite(jsons: readonly string[]): Promise<void> {
     const { path, format } = this.#site
     const text = jsons.map((json, i) => format.entry(i + 1, json)).join('')
-    return this.#alone(() => {
+    return this.#exclusively(() => {
       failpoint('journal.rewrite')
       return replaceFile(path, Buffer.from(text))
     })
@@ -106,20 +106,20 @@ export class OpenJournal {
 
   remove(): Promise<void> {
     const { path } = this.#site
-    return this.#alone(async () => {
+    return this.#exclusively(async () => {
       if (!this.#ready?.exists) return
       await rm(path, { force: true })
       await flushFolder(dirname(path))
     })
   }
 
-  /** Puts the file elsewhere, in the place of what is there; a journal that has none is left alone. */
+  /** Moves the file, replacing an existing one; does nothing if there is no file. */
   move(to: string): Promise<void> {
     const { path } = this.#site
-    return this.#alone(async () => {
+    return this.#exclusively(async () => {
       if (!this.#ready?.exists) return
       await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-      // A folder that would not survive a power cut would take along what was moved into it.
+      // Makes the target folder durable first: losing it in a power cut would lose the moved file.
       await flushFolders(to)
       await rename(path, to)
       await flushFolder(dirname(to))
@@ -127,12 +127,12 @@ export class OpenJournal {
     })
   }
 
-  /** Writes what is queued, makes it survive a power cut, and ends everyone who follows. */
+  /** Writes the queue, flushes it to the disk, and ends all watchers. */
   shut(): Promise<void> {
-    return this.broken ? Promise.resolve() : this.#alone(async () => this.#ready?.sync(), true)
+    return this.broken ? Promise.resolve() : this.#exclusively(async () => this.#ready?.sync(), true)
   }
 
-  /** Gives the file up without a word to the disk; only for a journal that nobody uses. */
+  /** Drops the file without a flush; only for a journal without users. */
   retire(): void {
     this.#ready?.retire()
     this.wakes.end()
@@ -159,11 +159,11 @@ export class OpenJournal {
     }
   }
 
-  #alone(work: () => Promise<unknown>, last = false): Promise<void> {
+  #exclusively(work: () => Promise<unknown>, last = false): Promise<void> {
     return new Promise((done, fail) => this.#ask({ work, last, done, fail }))
   }
 
-  #ask(item: Item | Alone): void {
+  #ask(item: Item | ExclusiveWork): void {
     if (this.broken || this.#over) return this.#refuse(item)
     this.usedAt = performance.now()
     this.#queue.push(item)
@@ -172,7 +172,7 @@ export class OpenJournal {
     process.nextTick(this.#flush)
   }
 
-  /** Writes what one tick asked for, in order, up to work that wants the file for itself. */
+  /** Writes the entries queued in one tick, in order, up to exclusive work. */
   readonly #flush = (): void => {
     this.#scheduled = false
     while (this.#queue.length > 0 && !this.#held) {
@@ -204,17 +204,17 @@ export class OpenJournal {
         else done()
       })
     } catch (error) {
-      // Together they did not fit; alone some may.
+      // The batch did not fit on the disk; single entries may.
       if (items.length === 1) return items[0]?.fail(error)
       for (const item of items) this.#commit([item])
       return
     }
     this.wakes.soon()
-    if (log.closed && this.wakes.watchers.size === 0) log.forget()
+    if (log.closed && this.wakes.watchers.size === 0) log.clearCache()
     this.#sync()
   }
 
-  /** Group commit: requests made during a sync are acknowledged by the next one. */
+  /** Group commit: appends made during a sync are acknowledged by the next sync. */
   #sync(): void {
     const log = this.#ready
     if (this.#syncing || !log || this.#unsynced.length === 0) return
@@ -232,7 +232,7 @@ export class OpenJournal {
       })
   }
 
-  async #hold({ work, last, done, fail }: Alone): Promise<void> {
+  async #hold({ work, last, done, fail }: ExclusiveWork): Promise<void> {
     this.#held = true
     while (this.#syncing) await this.#syncing
     try {
@@ -252,7 +252,7 @@ export class OpenJournal {
     this.#log.catch(() => {})
   }
 
-  #refuse(item: Item | Alone): void {
+  #refuse(item: Item | ExclusiveWork): void {
     item.fail(new Refusal('unavailable', `the journal ${this.#site.name} is shut and takes nothing more`))
   }
 }

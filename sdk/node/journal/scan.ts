@@ -5,7 +5,7 @@ import type { Format } from './format.js'
 
 const readAt = promisify(read)
 
-/** One mark for so many bytes: an entry between two marks is found by counting. */
+/** Bytes between two marks; entries between marks are found by counting. */
 export const STRIDE = 64 * 1024
 
 /** Where one entry begins. */
@@ -14,7 +14,7 @@ export interface Mark {
   readonly at: number
 }
 
-/** What whole entries a file holds. */
+/** The complete entries of a file. */
 export interface Found {
   size: number
   entries: number
@@ -24,7 +24,7 @@ export interface Found {
   marks: Mark[]
 }
 
-/** Finds the whole entries of a file. JSON holds no NUL, so one is a block that a power cut left empty. */
+/** Finds the complete entries of a file. JSON contains no NUL, so a NUL marks a block that a power cut left empty. */
 export const scan = async (fd: number, format: Format): Promise<Found> => {
   const found: Found = { size: 0, entries: 0, dataEnd: 0, closed: false, torn: false, marks: [] }
   const source = async (at: number, most: number): Promise<Buffer> => {
@@ -47,7 +47,7 @@ export const scan = async (fd: number, format: Format): Promise<Found> => {
     }
     if (hole >= 0) break
   }
-  // Control events that no last one follows are a close that was cut short: it never happened.
+  // Control events without the final one are an interrupted close, which does not count.
   if (!found.closed) found.size = found.dataEnd
   found.torn = (await source(found.size, 1)).length > 0
   return found

@@ -5,11 +5,11 @@ interface Segment {
   readonly at: number
   readonly bytes: Buffer
   used: number
-  /** What was last asked for, and from where on. */
+  /** The last slice returned, and its start. */
   shared?: { readonly from: number; readonly bytes: Buffer }
 }
 
-/** The last bytes of a log, encoded once and shared by everyone who follows it. */
+/** The last bytes of a journal, encoded once and shared by all its watchers. */
 export class Tail {
   readonly #limit: number
   readonly #segments: Segment[] = []
@@ -21,7 +21,7 @@ export class Tail {
     this.#end = end
   }
 
-  /** Encodes text behind the last bytes. */
+  /** Appends encoded text. */
   add(text: string): Buffer {
     const length = Buffer.byteLength(text)
     const last = this.#segments.at(-1)
@@ -33,7 +33,7 @@ export class Tail {
     return segment.bytes.subarray(start, segment.used)
   }
 
-  /** Forgets what was added after an offset. */
+  /** Truncates at an offset. */
   cut(end: number): void {
     for (let last = this.#segments.at(-1); last && last.at + last.used > end; last = this.#segments.at(-1)) {
       last.used = Math.max(0, end - last.at)
@@ -44,7 +44,7 @@ export class Tail {
     this.#end = end
   }
 
-  /** Lets go of the oldest bytes beyond the limit. */
+  /** Drops the oldest bytes beyond the limit. */
   trim(): void {
     while (this.#held > this.#limit) this.#drop()
   }
@@ -53,7 +53,7 @@ export class Tail {
     while (this.#segments.length > 0) this.#drop()
   }
 
-  /** The bytes from an offset to the end of their segment, the same object for all who ask at one time. */
+  /** The bytes from an offset to the end of their segment; watchers at the same offset share one object. */
   slice(at: number): Buffer | undefined {
     const first = this.#segments[0]
     if (!first || at < first.at || at >= this.#end) return

@@ -2,14 +2,14 @@ const FEW = 200
 const GAP = 4
 const GAP_OF_MANY = 10
 
-/** Someone at the end of a journal who wants to know when there is more. */
+/** A watcher at the end of a journal. */
 export interface Sleeper {
   wake(): void
 }
 
-/** Wakes all who wait at the end of a journal: at once after a pause, together while entries come thick. */
+/** Wakes the watchers at the end of a journal: at once after a pause, in batches while many entries arrive. */
 export class Wakes {
-  /** All who follow the journal, waiting or not. */
+  /** All watchers of the journal, waiting or not. */
   readonly watchers = new Set<Sleeper>()
   #waiting = new Set<Sleeper>()
   #timer: NodeJS.Timeout | undefined
@@ -24,7 +24,7 @@ export class Wakes {
     this.watchers.delete(sleeper)
   }
 
-  /** Resolves when there is more, or the wait is over for another reason. */
+  /** Resolves when there are new entries, the signal is aborted, or the file is replaced. */
   async more(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -38,12 +38,12 @@ export class Wakes {
     this.leave(sleeper)
   }
 
-  /** There is more. */
+  /** Wakes waiting watchers because there are new entries. */
   soon(): void {
     if (this.#waiting.size === 0) return
     const gap = this.watchers.size > FEW ? GAP_OF_MANY : GAP
     const left = this.#last + gap - performance.now()
-    // A timer alone would starve behind a producer that never lets the event loop turn.
+    // A timer alone would starve if the producer never yields to the event loop.
     if (left <= 0) return this.now()
     this.#timer ??= setTimeout(this.now, left)
   }
@@ -57,7 +57,7 @@ export class Wakes {
     for (const sleeper of woken) sleeper.wake()
   }
 
-  /** The file everyone follows is gone. */
+  /** Wakes all watchers because the file was dropped. */
   end(): void {
     this.now()
     for (const sleeper of [...this.watchers]) sleeper.wake()

@@ -3,13 +3,13 @@ import type { Writable } from 'node:stream'
 import type { JournalFile } from './log-file.js'
 import type { Wakes } from './wakes.js'
 
-/** What to write when there was nothing to write for so many milliseconds. */
+/** Bytes to write when nothing was sent for `every` milliseconds. */
 export interface Idle {
   readonly every: number
   readonly write: Buffer
 }
 
-/** One reader of a journal's bytes: a sink and a place, which pulls at its own pace. */
+/** Copies a journal's bytes to a sink, at the pace of the sink. */
 export class Watcher {
   readonly #log: JournalFile
   readonly #wakes: Wakes
@@ -29,7 +29,10 @@ export class Watcher {
     this.#idle = idle
   }
 
-  /** Resolves when the journal is closed and written, when the sink or the journal is gone, or when it is stopped. */
+  /**
+   * Resolves when a closed journal is written completely, when the sink closes or the file is dropped, or when the
+   * signal is aborted.
+   */
   run(signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#out.destroyed) return Promise.resolve()
     const stop = (): void => this.#finish()
@@ -39,7 +42,7 @@ export class Watcher {
         if (error === undefined) done()
         else fail(error)
       }
-      // One signal may end any number of watchers.
+      // One signal may be shared by any number of watchers.
       setMaxListeners(0, signal)
       signal.addEventListener('abort', stop)
       this.#out.on('drain', this.#drained).on('close', stop).on('error', stop)
@@ -51,7 +54,7 @@ export class Watcher {
       this.#out.off('drain', this.#drained).off('close', stop).off('error', stop)
       clearTimeout(this.#timer)
       this.#wakes.leave(this)
-      if (this.#log.closed && this.#wakes.watchers.size === 0) this.#log.forget()
+      if (this.#log.closed && this.#wakes.watchers.size === 0) this.#log.clearCache()
     })
   }
 
@@ -101,7 +104,7 @@ export class Watcher {
     this.#put(bytes)
   }
 
-  /** A sink that throws is its own watcher's end, not that of the others woken with it. */
+  /** A sink that throws ends only its own watcher. */
   #put(bytes: Buffer): void {
     try {
       if (!this.#out.write(bytes)) this.#state = 'blocked'
@@ -110,7 +113,7 @@ export class Watcher {
     }
   }
 
-  /** Only a watcher with nothing to send stands between two entries, so only then the idle bytes may go out. */
+  /** Writes idle bytes only while the watcher waits: otherwise they could split an entry. */
   #rest(idle: Idle, left: number): void {
     this.#timer = setTimeout(
       () => {

@@ -4,15 +4,15 @@ import { withoutStored } from '../access/stored-values.js'
 
 const WORTH_SAYING = /^\{"level":"(?:warn|error|fatal)"/
 
-/** A line of the log as it may be kept: without credentials, and nothing in it steers a terminal. */
+/** Makes a log line safe to store: without credentials and terminal control characters. */
 export const safeLine = (line: string): string => visible(redactedJson(withoutStored(line)))
 
-/** A line of the log in words for a person; only warnings and errors are worth them. */
+/** Formats a warning or error as text; empty for other levels. */
 export const inWords = (line: string): string => {
   if (!WORTH_SAYING.test(line)) return ''
   const { level, message, group, err, error, stack } = JSON.parse(line) as { [key: string]: unknown }
   const detail = (err as { stack?: string } | undefined)?.stack ?? stack ?? error
-  // A line break from outside must not begin a line that looks like one of the log's own.
+  // A line break in a message must not forge a log line.
   const words = String(message).replaceAll('\n', '\\n')
   const more = detail ? `\n${detail}`.replaceAll('\n', '\n  ') : ''
   return visible(`${level === 'warn' ? 'warning' : 'error'}: ${group ? `${group}: ` : ''}${words}${more}\n`)
@@ -22,7 +22,7 @@ interface Parent {
   child(fields: object): { [level in keyof Log]: (fields: object, message: string) => void }
 }
 
-/** A group's view of the log: every line carries the group's name. */
+/** A logger that adds the group's name to every line. */
 export const groupLog = (log: Parent, group: string): Log => {
   const child = log.child({ group })
   return {

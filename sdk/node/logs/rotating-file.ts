@@ -4,31 +4,31 @@ import { dirname } from 'node:path'
 import { codeOf } from '../files/paths.js'
 
 const MIB = 1024 * 1024
-/** Nobody else's link or pipe is written to. */
+/** O_NOFOLLOW and O_NONBLOCK: never writes through a link or blocks on a pipe. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** How a log rotates and what it says of lines that were lost. */
+/** When a log rotates, and how it reports lost lines. */
 export interface RotatingOptions {
   /** Bytes after which the file is moved to `.1`. */
   readonly most?: number
-  /** Bytes of lines that may wait to be written; more are dropped. */
+  /** Bytes of lines that may be buffered; further lines are dropped. */
   readonly backlog?: number
-  /** The line that says how many were dropped. */
+  /** Formats the line that reports dropped lines. */
   readonly lost?: (lines: number, why: string) => string
 }
 
-/** How many older files of a log stay, `.1` the newest of them. */
+/** The number of rotated files kept; `.1` is the newest. */
 export const KEPT = 2
 
 const openNow = new Set<string>()
 
-/** Whether this process writes to a log now. */
+/** Whether this process has a log open. */
 export const isLive = (path: string): boolean => openNow.has(path)
 
 /**
- * A log file whose writers never wait and never get an error.
+ * A log file whose writers never wait and never receive an error.
  *
- * What cannot be written is dropped and counted, and a line says so when there is room again.
+ * Lines that cannot be written are dropped and counted; the count is logged when writing works again.
  */
 export class RotatingFile {
   readonly #path: string
@@ -56,13 +56,13 @@ export class RotatingFile {
     if (this.#closed) return
     const bytes = Buffer.byteLength(lines)
     if (this.#waitingBytes + bytes > this.#backlog)
-      return this.#drop(lines, 'they came quicker than the disk takes them')
+      return this.#drop(lines, 'they arrived faster than the disk can write')
     this.#waiting.push(lines)
     this.#waitingBytes += bytes
     this.#writing ??= this.#write()
   }
 
-  /** Waits until what was added is written, or dropped. */
+  /** Waits until buffered lines are written or dropped. */
   async flush(): Promise<void> {
     while (this.#writing) await this.#writing
   }
@@ -97,9 +97,9 @@ export class RotatingFile {
     const file = (this.#file ??= await this.#open())
     const { bytesWritten } = await file.write(bytes)
     if (bytesWritten < bytes.length) {
-      // Half of a line would run into the next one.
+      // A partial line would merge with the next one.
       await file.truncate(this.#size).catch(() => {})
-      throw Object.assign(new Error('the file takes no more bytes'), { code: 'ENOSPC' })
+      throw Object.assign(new Error('the file system accepts no more bytes'), { code: 'ENOSPC' })
     }
     this.#size += bytes.length
   }
@@ -136,7 +136,7 @@ export class RotatingFile {
   }
 }
 
-/** The name of a log's file that was moved so many times. */
+/** The path of a log after `age` rotations. */
 export const older = (path: string, age: number): string => (age === 0 ? path : `${path}.${age}`)
 
 const lostLine = (lines: number, why: string): string =>

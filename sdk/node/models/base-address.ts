@@ -8,13 +8,15 @@ const bare = (address: string): string => {
   return (url.origin + url.pathname).replace(/\/+$/, '')
 }
 
-/** An address without user, query, slash and version segment at its end. */
+/** An address without user, query, trailing slash and version segment. */
 export const rootAddress = (address: string, protocol: ServerProtocol): string => {
   const plain = bare(address)
   return protocol === 'ollama' ? plain.replace(VERSION, '').replace(/\/api$/i, '') : plain.replace(VERSION, '')
 }
 
-/** Where the calls of a server may be, the likeliest first: with the version segment that was given, else the usual. */
+/**
+ * Possible base addresses of a server's API, the likeliest first: with the given version segment, else the default one.
+ */
 export const apiAddresses = (address: string, protocol: ServerProtocol): [string, ...string[]] => {
   const root = rootAddress(address, protocol)
   if (protocol === 'ollama') return [`${root}/api`]
@@ -23,8 +25,8 @@ export const apiAddresses = (address: string, protocol: ServerProtocol): [string
   return given === root || given === `${root}/v1` ? [`${root}/v1`, root] : [given, `${root}/v1`]
 }
 
-/** An address as it may be shown: without user and query. */
+/** An address for display: without user and query. */
 export const shownAddress = (address: string): string => (URL.canParse(address) ? bare(address) : '')
 
-/** The address without the path of one call, where somebody copied that of a call. */
+/** The base address, if a person copied the address of a single call. */
 export const withoutCall = (address: string): string => bare(address).replace(TAILS, '')

@@ -8,14 +8,14 @@ export interface ListedModel {
   contextWindow?: number
 }
 
-/** How a server is spoken to. */
+/** The protocol of a server. */
 export type ServerProtocol = 'openai' | 'anthropic' | 'ollama'
 
 export const MOST_ROWS = 5000
 const MOST_ID = 200
 const MOST_TEXT = 400
 
-/** Names of models that do not chat: they embed, speak, listen, draw, rank, or judge. */
+/** Names of models that do not chat: for embedding, speech, transcription, images, ranking, or moderation. */
 const NO_CHAT = new RegExp(
   '(^|[-_/:.])(text-)?(embed(ding)?s?|embedder|e5|bge|gte|minilm|whisper|tts|stt|asr|speech|transcribe|transcription|'
     + 'dall-e|dalle|imagen|image|images|flux|sdxl|stable-diffusion|veo|sora|lyria|rerank|reranker|ranker|moderation|'
@@ -37,7 +37,7 @@ const textOf = (value: unknown): string | undefined =>
 const tokensOf = (...values: readonly unknown[]): number | undefined =>
   values.find((value): value is number => Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 31)
 
-/** Whether a row of a list, by its name and what the server says of it, is a model one can talk to. */
+/** Whether a row of a list is a chat model, by its name and the server's description. */
 const chats = (id: string, row: Fields): boolean => {
   const architecture = fieldsOf(row.architecture)
   const { output_modalities: outputs } = architecture
@@ -48,7 +48,7 @@ const chats = (id: string, row: Fields): boolean => {
   return !NO_CHAT.test(id)
 }
 
-/** A name to show: the server's own, else the last part of the id without its ending. */
+/** A display name: the server's, else the last part of the id without its extension. */
 export const labelOfModel = (id: string, given?: unknown): string =>
   (
     textOf(given)
@@ -109,7 +109,7 @@ export const namesOfTags = (value: unknown): string[] | undefined => {
   return [...new Set(names)]
 }
 
-/** A row of a list of tags, with what the server shows of the model; undefined when it does not chat. */
+/** A row of a list of tags with the server's details of the model; undefined if it does not chat. */
 export const rowOfTag = (id: string, shown: unknown): ListedModel | undefined => {
   const { capabilities, model_info: info } = fieldsOf(shown)
   const abilities: unknown[] = Array.isArray(capabilities) ? capabilities : []
@@ -128,7 +128,7 @@ export const rowOfTag = (id: string, shown: unknown): ListedModel | undefined =>
 const unique = (rows: readonly ListedModel[]): ListedModel[] => [...new Map(rows.map(row => [row.id, row])).values()]
 
 /**
- * The value of JSON text; of text that was cut off, with the rows that are whole.
+ * Parses a JSON list; of a truncated text it keeps the complete rows.
  *
  * @throws SyntaxError
  */
@@ -138,7 +138,7 @@ export const parseList = (text: string, cut: boolean): unknown => {
   return JSON.parse(`${text.slice(0, end)}]}`)
 }
 
-/** Where the last whole object ends that is an item of a list in the outer object. */
+/** The end of the last complete object in a list of the outer object. */
 const endOfRows = (text: string): number => {
   let [depth, end, quoted] = [0, 0, false]
   for (let at = 0; at < text.length; at++) {

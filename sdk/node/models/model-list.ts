@@ -4,24 +4,24 @@ import type { ServerProtocol } from './list-rows.js'
 import { bytesOf, outgoing, Unanswered } from './outgoing.js'
 import { withoutValues, wordsOfServer } from './server-words.js'
 
-/** A model server, and what is sent with each request to it. */
+/** A model server, with its headers and secrets. */
 export interface ListedServer {
   readonly protocol: ServerProtocol
   readonly baseUrl: string
   readonly headers: { readonly [name: string]: string }
   /** Values that no message may contain. */
   readonly secrets: readonly string[]
-  /** Where its list is below its address, where that is known; the address is then taken as it is. */
+  /** The path of its list below its address, if known; then the address is used unchanged. */
   readonly list?: string
 }
 
-/** What a server serves, and where its calls are. */
+/** The models of a server, and the base address of its API. */
 export interface ServerList {
   readonly models: ListedModel[]
   readonly apiBase: string
 }
 
-/** A server that gave no list: what is wrong and what to do. */
+/** A server returned no list; the message says why and what to do. */
 export class ListFailure extends Error {
   readonly kind: 'unreachable' | 'refused' | 'error'
   readonly status: number | undefined
@@ -37,11 +37,11 @@ export class ListFailure extends Error {
 const MOST_BYTES = 5 * 1024 * 1024
 const MOST_ANSWER = 64 * 1024
 const MOST_PAGES = 20
-/** Models whose facts are asked one by one, and how many at once. */
+/** The most models whose details are requested one by one, and how many requests run concurrently. */
 const MOST_SHOWN = 200
 const AT_ONCE = 6
 
-/** Asks a server what it serves, within 10 s. */
+/** Lists the models of a server, within 10 s. */
 export const listServer = async (server: ListedServer, signal: AbortSignal, within = 10_000): Promise<ServerList> => {
   const end = Date.now() + within
   const [first, ...others] =
@@ -83,7 +83,7 @@ const listTags = async (ask: (path: string, body?: unknown) => Promise<unknown>)
   const waiting = names.slice(0, MOST_SHOWN)
   const work = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      // What a server does not show is left out of its row.
+      // Details that the server does not return are left out of the row.
       const facts = await ask('/show', { model: name }).catch(() => undefined)
       shown.set(name, facts)
     }
@@ -123,7 +123,12 @@ const askJson = async (
     try {
       return parseList(text, cut)
     } catch (error) {
-      throw new ListFailure('error', `${url} answered no JSON: check the address and the protocol`, status, error)
+      throw new ListFailure(
+        'error',
+        `${url} did not answer with JSON: check the address and the protocol`,
+        status,
+        error,
+      )
     }
   } catch (error) {
     if (error instanceof Unanswered) throw new ListFailure(kindOf(error), withoutValues(error.message, secrets))
@@ -135,9 +140,13 @@ const kindOf = ({ kind }: Unanswered): ListFailure['kind'] =>
   kind === 'redirect' || kind === 'certificate' ? 'error' : 'unreachable'
 
 const notList = (where: string): ListFailure =>
-  new ListFailure('error', `${where} answered JSON that is no list of models: check the address and the protocol`, 200)
+  new ListFailure(
+    'error',
+    `${where} answered with JSON that is not a list of models: check the address and the protocol`,
+    200,
+  )
 
-/** What a status of a list means for the person who entered the address. */
+/** Explains a status for the person who entered the address. */
 const refusedList = (url: string, status: number, words: string, keyed: boolean): ListFailure => {
   const { origin } = new URL(url)
   const said = words ? `; it says: ${words}` : ''
@@ -154,11 +163,11 @@ const refusedList = (url: string, status: number, words: string, keyed: boolean)
       status,
     )
   if (status === 429)
-    return new ListFailure('error', `${origin} refuses for now, because it was asked too often (429)${said}`, status)
+    return new ListFailure('error', `${origin} limits its rate of requests (429); try again later${said}`, status)
   return new ListFailure('error', `${origin} failed (${status})${said}`, status)
 }
 
-/** The headers that a protocol wants, then those of the user, which win; all names in lower case. */
+/** The headers of a protocol and of the user, which override them; names in lower case. */
 export const headersOf = (
   protocol: ServerProtocol,
   key: string | undefined,
@@ -169,6 +178,6 @@ export const headersOf = (
   ...Object.fromEntries(Object.entries(added).map(([name, value]) => [name.toLowerCase(), value])),
 })
 
-/** The root of a server, as other groups are given it. */
+/** The root address of a server, for other groups. */
 export const serverRoot = ({ baseUrl, protocol }: Pick<ListedServer, 'baseUrl' | 'protocol'>): string =>
   rootAddress(baseUrl, protocol)

@@ -10,13 +10,13 @@ export interface OutgoingRequest {
   /** A JSON value. */
   readonly body?: unknown
   readonly signal: AbortSignal
-  /** How long the head of the answer may take, in ms; 10 s when left out. */
+  /** How long the headers of the answer may take, in ms; default: 10 s. */
   readonly within?: number
-  /** Where redirects lead: within the same origin unless told otherwise. */
+  /** Which redirects are followed; default: `same-origin`. */
   readonly redirects?: 'same-origin' | 'secure'
 }
 
-/** The head of an answer, with its bytes as they come. */
+/** An answer with its headers; the body is streamed. */
 export interface OutgoingAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -25,10 +25,10 @@ export interface OutgoingAnswer {
   readonly body: IncomingMessage
 }
 
-/** Why there was no answer. */
+/** Why a server gave no answer. */
 export type UnansweredKind = 'timeout' | 'unknown-host' | 'unreachable' | 'certificate' | 'redirect' | 'cut'
 
-/** A server that gave no answer: a sentence that names it and what to do. */
+/** A server gave no answer; the message names it and says what to do. */
 export class Unanswered extends Error {
   readonly kind: UnansweredKind
 
@@ -43,11 +43,11 @@ const MOST_REDIRECTS = 5
 const WITHIN = 10_000
 const UNKNOWN = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME'])
 
-/** Whether a URL's host is this machine by its form. */
+/** Whether the host of a URL is a loopback name or address. */
 export const isLoopbackHostname = (hostname: string): boolean =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/i.test(hostname)
 
-/** Sends a request and waits for the head of the answer; follows redirects. */
+/** Sends a request and waits for the headers of the answer; follows redirects. */
 export const outgoing = async (asked: OutgoingRequest): Promise<OutgoingAnswer> => {
   const { within = WITHIN } = asked
   const late = new AbortController()
@@ -79,7 +79,7 @@ export const outgoing = async (asked: OutgoingRequest): Promise<OutgoingAnswer> 
   }
 }
 
-/** The next address of a redirect, or the sentence that says why it is not followed. */
+/** The target of a redirect; throws `Unanswered` if it is not followed. */
 const redirected = (from: URL, location: string, { method, redirects }: OutgoingRequest, times: number): URL => {
   const to = URL.parse(location, from.href)
   const named = to ? to.origin : 'no address'
@@ -132,7 +132,7 @@ const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: Ab
     request.end(text)
   })
 
-/** A loopback server may sign its certificate itself; anything else wrong with one ends the connection. */
+/** Accepts a self-signed certificate of a loopback server; any other certificate error ends the connection. */
 const refuseForged = (socket: TLSSocket): void => {
   const error = socket.authorizationError as unknown
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : error
@@ -156,7 +156,7 @@ const failureOfConnection = (url: URL, error: NodeJS.ErrnoException): Unanswered
   return new Unanswered('unreachable', `${url.origin} cannot be reached (${code || error.message})`, error)
 }
 
-/** The bytes of an answer up to a limit, and whether there were more. */
+/** Reads an answer up to a limit; `cut`: there was more. */
 export const bytesOf = async (
   { body, url }: OutgoingAnswer,
   most: number,

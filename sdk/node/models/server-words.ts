@@ -2,11 +2,11 @@ import { asData, REDACTED } from '../access/redact.js'
 
 const MOST_WORDS = 300
 
-/** A text without any of these values. */
+/** Replaces these values in a text. */
 export const withoutValues = (text: string, values: readonly string[]): string =>
   values.filter(value => value.length > 3).reduce((done, value) => done.replaceAll(value, REDACTED), text)
 
-/** What a server says went wrong, on one line: the message of its JSON, else its text; "" for a page. */
+/** A server's error message on one line: from its JSON, else its text; empty for an HTML page. */
 export const wordsOfServer = (body: string, values: readonly string[] = []): string => {
   const words = messageIn(parsed(body)) ?? (/^\s*</.test(body) ? '' : body)
   return asData(withoutValues(words, values), MOST_WORDS).trim()

@@ -1,12 +1,9 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs'
 
-/** The bit that a file does not reach the programs a process starts (proc(5), `flags` of fdinfo, in octal). */
+/** The close-on-exec flag (proc(5), `flags` of fdinfo, in octal). */
 const CLOSE_ON_EXEC = 0o2000000
 
-/**
- * Closes the files this process was started with, but the three every program has: a turn would be started with them
- * too.
- */
+/** Closes inherited file descriptors above 2, which turns would inherit in turn. */
 export const closeInherited = (): void => {
   for (const name of openFiles()) {
     const file = Number(name)

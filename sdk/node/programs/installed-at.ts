@@ -5,8 +5,8 @@ import { listEnv } from './list-env.js'
 const MODULES = `${sep}node_modules${sep}`
 
 /**
- * The folders that a program at a path needs beside those of the system: where its name lies, and where what it leads
- * to lies, with the packages beside it.
+ * The folders that a program needs besides those of the system: the folder of its name, and the folder of its real path
+ * or the packages around that.
  */
 export const installedAt = async (path: string): Promise<string[]> => {
   const real = await realpath(path)
@@ -15,7 +15,7 @@ export const installedAt = async (path: string): Promise<string[]> => {
   return [...new Set([dirname(path), own])]
 }
 
-/** Where a program is that turns start: a name is looked up in their PATH, then in `folders`. */
+/** Finds a program that turns start: looks a name up in their PATH, then in `folders`. */
 export const programNamed = async (name: string, folders: readonly string[] = []): Promise<string | undefined> => {
   const places = isAbsolute(name)
     ? [name]

@@ -1,6 +1,6 @@
 import { declarations, isTurnWritable, realOf } from './turn-writable.js'
 
-/** Variables by name, complete: a program sees these and no others. */
+/** The complete environment of a program. */
 export interface Env {
   readonly [name: string]: string
 }
@@ -24,8 +24,8 @@ const INHERITED = [
 let judged = { key: '', path: '' }
 
 /**
- * The folders of the daemon's PATH that no turn can write: nor those npm adds, which lie in projects, nor relative
- * ones.
+ * The daemon's PATH without folders that turns can write, without those that npm adds, which lie in projects, and
+ * without relative ones.
  */
 const pathForTurns = (path: string): string => {
   const key = `${declarations()}:${path}`
@@ -39,9 +39,7 @@ const isForTurns = (folder: string): boolean =>
   && !isTurnWritable(folder)
   && !isTurnWritable(realOf(folder))
 
-/**
- * The environment of a child behind a wall: a fixed list of the daemon's own variables and what is added, nothing else.
- */
+/** The environment of a child behind a wall: a fixed list of the daemon's variables, and `extra`. */
 export const listEnv = (extra: { readonly [name: string]: string | undefined } = {}): Env => {
   const env: { [name: string]: string } = { PATH: '/usr/local/bin:/usr/bin:/bin' }
   for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name]

@@ -7,7 +7,7 @@ import type { Env } from './list-env.js'
 import { contains } from '../files/paths.js'
 import { declarations, isTurnWritable, realOf } from './turn-writable.js'
 
-/** The Debian package of a program whose package has another name. */
+/** Debian packages whose name differs from the program's. */
 const PACKAGES: { readonly [program: string]: string } = {
   bwrap: 'bubblewrap',
   unshare: 'util-linux',
@@ -22,7 +22,7 @@ const PACKAGES: { readonly [program: string]: string } = {
   'secret-tool': 'libsecret-tools',
 }
 
-/** Where systems keep their programs; those of the PATH come after them. */
+/** System folders of programs; searched before those of PATH. */
 const SYSTEM = [
   '/usr/local/bin',
   '/usr/bin',
@@ -34,9 +34,9 @@ const SYSTEM = [
   '/opt/homebrew/bin',
 ]
 
-/** Its builders add entries to it and, as its sticky bit says, change none of another's. */
+/** Group-writable for its builders, but its sticky bit protects existing entries. */
 const NIX_STORE = '/nix/store'
-/** The group of the administrators of macOS, who may write to Homebrew's folders. */
+/** The administrators' group on macOS, which may write to Homebrew's folders. */
 const ADMIN = 80
 const WRITABLE_BY_OTHERS = 0o022
 const WRITABLE_BY_ALL = 0o002
@@ -45,9 +45,7 @@ const MOST_LINKS = 40
 const TURNS = 'where turns can write'
 const OTHERS = 'where others than the superuser can write'
 
-/**
- * The superuser's number; in a user namespace that does not know it, the one that everything of the system then shows.
- */
+/** The superuser's uid; in a user namespace that does not map it, the overflow uid that system files then show. */
 const superuser = (async () => {
   const map = await readFile('/proc/self/uid_map', 'utf8').catch(() => '0 ')
   return map.split('\n').some(line => line.trim().startsWith('0 '))
@@ -55,13 +53,13 @@ const superuser = (async () => {
     : Number(await readFile('/proc/sys/kernel/overflowuid', 'utf8'))
 })()
 
-/** How far a program may be trusted. */
+/** How strictly a program is checked. */
 export interface TrustOptions {
-  /** Somebody named it: it may lie in the home folder, and belong to whomever they chose. */
+  /** The path was configured by a person: it may lie in the home folder and belong to any user. */
   readonly named?: boolean
 }
 
-/** Whether nobody but the superuser and the daemon's own user can change what lies there. */
+/** Whether only the superuser and the daemon's user can change a path. */
 const isGuarded = async (path: string, { uid, gid, mode }: Stats, { named }: TrustOptions): Promise<boolean> => {
   if (named) return (mode & WRITABLE_BY_ALL) === 0
   if (uid !== (await superuser) && uid !== process.getuid?.()) return false
@@ -73,12 +71,12 @@ const inHome = (path: string): boolean =>
   [homedir(), realOf(homedir())].some(home => home !== '/' && contains(home, path))
 
 /**
- * Why the daemon does not start a program or take one from a folder, as the end of a sentence; undefined where it does.
+ * Why the daemon does not start a program, or any from a folder, as the end of a sentence; undefined if it does.
  *
- * Each folder on the way there, through every link, belongs to the superuser or to the daemon's own user, and nobody
- * else can write to it; none lies in the home folder, or where turns can write.
+ * Every folder of the path, through every link, must belong to the superuser or the daemon's user and be writable by no
+ * one else; none may lie in the home folder or where turns can write.
  *
- * @throws Where nothing is there.
+ * @throws If the path does not exist.
  */
 export const distrust = async (path: string, options: TrustOptions = {}): Promise<string | undefined> => {
   let parts = path.split('/').filter(Boolean)
@@ -109,7 +107,7 @@ interface Search {
 
 let search: Search | undefined
 
-/** What was found holds as long as the PATH does, and what turns can write. */
+/** The search cache, valid while PATH and the folders that turns can write are unchanged. */
 const searchNow = (): Search => {
   const [path, declared] = [process.env.PATH, declarations()]
   if (search?.path !== path || search?.declared !== declared)
@@ -117,7 +115,7 @@ const searchNow = (): Search => {
   return search!
 }
 
-/** The folders of programs as they are called, those of the system first; not those npm adds, which lie in projects. */
+/** The folders of programs, those of the system first; without those that npm adds, which lie in projects. */
 const candidates = (path: string): string[] => [
   ...new Set([
     ...SYSTEM,
@@ -141,13 +139,13 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Whether there is a program at a path that the daemon may start. */
+/** Whether a path is a program that the daemon may start. */
 export const isOwnProgram = async (path: string, options?: TrustOptions): Promise<boolean> =>
   (await isExecutable(path)) && (await distrust(path, options).catch(() => 'nothing is there')) === undefined
 
 /**
- * The absolute path of a program the daemon itself runs, the system's first, and the same one for as long as it runs:
- * from folders no turn can write. Undefined when there is none.
+ * The absolute path of a program that the daemon itself runs, from folders that no turn can write, those of the system
+ * first. Cached while the daemon runs; undefined if there is none.
  */
 export const ownProgram = (name: string): Promise<string | undefined> => {
   const { found, folders } = searchNow()
@@ -155,7 +153,7 @@ export const ownProgram = (name: string): Promise<string | undefined> => {
   if (known) return known
   const looked = (async () => {
     for (const folder of await folders) if (await isOwnProgram(`${folder}/${name}`)) return `${folder}/${name}`
-    // It may be installed later.
+    // Not cached: it may be installed later.
     found.delete(name)
     return undefined
   })()
@@ -163,13 +161,13 @@ export const ownProgram = (name: string): Promise<string | undefined> => {
   return looked
 }
 
-/** As `ownProgram`; refuses with how to install it when there is none. */
+/** As `ownProgram`; refuses a missing program with how to install it. */
 export const needProgram = async (name: string): Promise<string> => (await ownProgram(name)) ?? missingProgram(name)
 
 /**
- * Refuses with the program's name and how to install it; one that lies where none is taken from is named.
+ * Refuses with the program's name and how to install it; names a found program that is not trusted.
  *
- * @param others Other names it has, and paths it may lie at.
+ * @param others Other names and possible paths of it.
  */
 export const missingProgram = async (program: string, others: readonly string[] = []): Promise<never> => {
   const name = program.split('/').at(-1) ?? program
@@ -187,8 +185,8 @@ export const missingProgram = async (program: string, others: readonly string[] 
 const KEPT = ['USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ'] as const
 
 /**
- * The environment of a program the daemon starts outside a wall: folders of programs and a shell no turn can write, and
- * no home folder, whose settings a turn could have written once.
+ * The environment of a program that the daemon starts outside a wall: PATH and SHELL that no turn can write, and no
+ * home folder, since a turn could have written its settings.
  */
 export const ownEnv = async (extra: Env = {}): Promise<Env> => {
   const kept = Object.fromEntries(
@@ -197,5 +195,5 @@ export const ownEnv = async (extra: Env = {}): Promise<Env> => {
   return { ...kept, PATH: await ownPath(), HOME: '/nonexistent', SHELL: '/bin/sh', ...extra }
 }
 
-/** The PATH of programs outside a wall: folders no turn can write. */
+/** The PATH of programs outside a wall: folders that no turn can write. */
 export const ownPath = async (): Promise<string> => (await searchNow().folders).join(':')

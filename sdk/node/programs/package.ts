@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** The folder of the package a program belongs to: the nearest one around it with a `package.json`. */
+/** The folder of a program's package: its nearest parent with a `package.json`. */
 export const packageFolder = (root: string): string => {
   const around = dirname(root)
   return around === root || existsSync(join(around, 'package.json')) ? around : packageFolder(around)

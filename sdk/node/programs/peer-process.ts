@@ -6,34 +6,34 @@ import { contains } from '../files/paths.js'
 const DEEPEST = 1024
 const HOW = 'run it in a terminal of your own, outside walls and containers'
 
-/** A process as `/proc` shows it, read at once, so that all fields are of one process. */
+/** A process as `/proc` shows it; all fields come from one read, so that they belong to the same process. */
 interface ProcessStatus {
   readonly name: string
   readonly parent: number
   readonly users: readonly number[]
-  /** In how many process namespaces it has a number, counted from the one of this `/proc`. */
+  /** The number of process namespaces in which it has a pid, from that of this `/proc` inwards. */
   readonly namespaces: number
 }
 
-/** A random text that a peer has to show. */
+/** A random text that a peer must take as its name. */
 export const newChallenge = (): string => randomBytes(16).toString('base64url')
 
 /**
- * The name a process takes to show a challenge; only its own threads can change it. It depends on the path of the
- * socket, so that another socket cannot make a program show the challenge of this one.
+ * The process name that answers a challenge; only a process's own threads can set its name. It depends on the socket's
+ * path, so that another socket cannot relay the challenge of this one.
  */
 export const nameFor = (challenge: string, socket: string): string =>
   createHash('sha256').update(`${challenge}\n${socket}`).digest('base64url').slice(0, 15)
 
-/** Whether `/proc` shows the processes of this one's namespace. */
+/** Whether `/proc` shows the processes of this namespace. */
 export const showsProcesses = async (): Promise<boolean> => {
   const own = await statusOf(process.pid)
   return own?.namespaces === 1 && own.users.length > 0
 }
 
 /**
- * Refuses a peer that claims to be a process, unless that process has the name it was asked to take, is of this user
- * and this process namespace, and was started neither by this process nor by a tmux server that works in `folder`.
+ * Refuses a peer unless the process it claims to be has the requested name, belongs to this user and process namespace,
+ * and was not started by this process or by a tmux server that works in `folder`.
  */
 export const assertPeer = async (pid: unknown, name: string, folder: string): Promise<void> => {
   const found = typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 ? await statusOf(pid) : undefined
@@ -42,7 +42,7 @@ export const assertPeer = async (pid: unknown, name: string, folder: string): Pr
     return refuse('forbidden', `${expected}, found none; ${HOW}`)
   }
   if (found.namespaces !== 1) {
-    const found = 'found one of a namespace of its own'
+    const found = 'found one of another namespace'
     refuse('forbidden', `expected a program of this process namespace, ${found}; ${HOW}`)
   }
   const other = found.users.find(user => user !== process.getuid!())

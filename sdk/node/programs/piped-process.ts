@@ -9,17 +9,17 @@ const MOST_ERRORS = 2000
 const GRACE_MS = 2000
 const NEWLINE = 10
 
-/** A program that is spoken to over its standard input and output, in a process group of its own. */
+/** A program used through its standard input and output, in its own process group. */
 export class PipedProcess {
   readonly #child: ChildProcess & { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }
   readonly #walled: boolean
   #errors = ''
-  /** Its leader has ended: its number may soon be somebody else's. */
+  /** The group leader has ended; its pid may be reused. */
   #gone = false
   #over = false
-  /** Called with what it writes to standard error. */
+  /** Called with each piece of standard error. */
   onErrors: ((piece: string) => void) | undefined
-  /** How it ended, as the rest of a sentence about it. */
+  /** Resolves with how it ended, as the end of a sentence. */
   readonly ended: Promise<string>
 
   constructor({ program, args, env, cwd, enforced, limits }: Walled) {
@@ -27,7 +27,7 @@ export class PipedProcess {
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
     if (this.#child.pid !== undefined) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
-    // A program may end without reading its input: its end says so.
+    // A program may exit without reading its input; `ended` reports its exit.
     stdin.on('error', () => {})
     stderr.setEncoding('utf8').on('data', (piece: string) => {
       this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)
@@ -35,7 +35,7 @@ export class PipedProcess {
     })
     const { promise, resolve } = Promise.withResolvers<string>()
     this.#child.once('error', error => resolve(`could not be started (${codeOf(error) ?? 'unknown'})`))
-    // The leader's end is the group's; its last words on standard error may still be on their way.
+    // When the leader exits, kill the group; standard error may still be buffered until `close`.
     this.#child.once('exit', () => {
       this.#gone = true
       this.#signal('SIGKILL')
@@ -59,12 +59,12 @@ export class PipedProcess {
     return this.#child.stdout
   }
 
-  /** Whether it is gone. */
+  /** Whether it has ended. */
   get over(): boolean {
     return this.#over
   }
 
-  /** The last of what it wrote to standard error, without colours and other control characters. */
+  /** The end of its standard error, without control characters. */
   get errors(): string {
     return this.#errors
       .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '')
@@ -73,12 +73,12 @@ export class PipedProcess {
       .trim()
   }
 
-  /** Ends the whole group and resolves when it is gone; `at once` without asking it first. */
+  /** Ends the whole group and resolves when it has exited; `at once` skips SIGTERM. */
   async end(way?: 'at once'): Promise<void> {
     if (this.#over) return
     this.#signal(way ? 'SIGKILL' : 'SIGTERM')
     const killer = setTimeout(() => this.#signal('SIGKILL'), GRACE_MS)
-    // Nobody reads it any more: what it still writes must not hold up its end.
+    // Discards unread output, which could block the exit.
     this.#child.stdout.destroy()
     await this.ended
     clearTimeout(killer)
@@ -92,10 +92,10 @@ export class PipedProcess {
   }
 }
 
-/** What a program wrote is not the protocol it should speak; the message is the rest of a sentence about it. */
+/** A program violated its protocol; the message is the end of a sentence about it. */
 export class NotTheProtocol extends Error {}
 
-/** The lines of a stream, none longer than `most` bytes. */
+/** The lines of a stream; throws on a line of more than `most` bytes. */
 export async function* linesWithin(input: AsyncIterable<Buffer>, most: number): AsyncGenerator<string, void> {
   let parts: Buffer[] = []
   let size = 0
@@ -120,7 +120,7 @@ export async function* linesWithin(input: AsyncIterable<Buffer>, most: number): 
 
 const SHOWN = 120
 
-/** A line of a program for a sentence about it: quoted, and no longer than a line of a terminal. */
+/** Quotes a program's line for a message, shortened. */
 export const quotedLine = (line: string): string =>
   JSON.stringify(line.slice(0, SHOWN).toWellFormed())
   + (line.length > SHOWN ? ` and ${line.length - SHOWN} characters more` : '')

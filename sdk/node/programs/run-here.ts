@@ -5,38 +5,38 @@ import type { Env } from './list-env.js'
 import { codeOf } from '../files/paths.js'
 import { lowerPriority } from './priority.js'
 
-/** How a program is to run. */
+/** How to run a program. */
 export interface RunOptions {
   readonly cwd: string
   readonly env: Env
-  /** What the program reads; nothing when left out. */
+  /** Standard input; default: empty. */
   readonly input?: string | Uint8Array
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
-  /** It is behind a wall, which is killed at once when it is to end. */
+  /** The program is behind a wall, which is killed without SIGTERM. */
   readonly walled?: boolean
-  /** The most bytes kept of each of the two outputs: the first half and the last. */
+  /** The most bytes kept of each output: half from its start, half from its end. */
   readonly maxBytes?: number
-  /** Hears every piece of output as it comes, kept or not. */
+  /** Called with every piece of output, kept or not. */
   readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => void
-  /** Told of the process, and of its end. */
+  /** Called with the pid, and a promise of its end. */
   readonly onStart?: (pid: number, over: Promise<unknown>) => void
 }
 
-/** How a program of this very process is to run. */
+/** How to run a program from this process. */
 export interface HereOptions extends Omit<RunOptions, 'onOutput'> {
-  /** As in `RunOptions`; a promise holds the output up until it is settled. */
+  /** As in `RunOptions`; a returned promise pauses the output until it settles. */
   readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => Promise<void> | void
 }
 
-/** What became of a program. */
+/** The result of a program. */
 export interface RunResult {
-  /** The exit code; 128 and the signal's number when a signal ended it. */
+  /** The exit code; 128 plus the signal's number if a signal ended it. */
   readonly code: number
   readonly signal?: NodeJS.Signals
   readonly stdout: Buffer
   readonly stderr: string
-  /** Something was left out of an output; a line in it says how much. */
+  /** Part of an output was left out; a line in it says how much. */
   readonly truncated: boolean
   readonly timedOut: boolean
 }
@@ -44,7 +44,7 @@ export interface RunResult {
 const GRACE_MS = 2000
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** Keeps the first and the last half of what it is given, within a bound. */
+/** Keeps the start and the end of an output, within a limit. */
 class Kept {
   readonly #half: number
   #head: Buffer[] = []
@@ -87,7 +87,7 @@ class Kept {
   }
 }
 
-/** Sends a signal to a whole process group; a group that is gone is fine. */
+/** Sends a signal to a process group; ignores a group that does not exist. */
 export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(-pid, signal)
@@ -97,29 +97,28 @@ export const signalGroup = (pid: number, signal: NodeJS.Signals): void => {
 }
 
 /**
- * Ends a program behind a wall with everything in it, also while the wall is still being built.
+ * Kills everything behind a wall, also while the wall is still being built.
  *
- * Until then the process inside receives no SIGTERM, does not end with its parent yet, and may have left the group
- * already.
+ * Until it is built, the process inside ignores SIGTERM, does not yet end with its parent, and may have left the group.
  */
 export const killWalled = (pid: number): void => {
   let children: string[] = []
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   } catch {
-    // A system without that file has only the group.
+    // Without that file only the group can be signalled.
   }
   for (const child of children) {
     try {
       process.kill(Number(child), 'SIGKILL')
     } catch {
-      // It is gone.
+      // It has ended.
     }
   }
   signalGroup(pid, 'SIGKILL')
 }
 
-/** Runs a program from this process; one that does not start fails with what the system says. */
+/** Runs a program from this process; throws the system's error if it does not start. */
 export const runHere = async (program: string, args: readonly string[], options: HereOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
   signal?.throwIfAborted()
@@ -146,7 +145,7 @@ export const runHere = async (program: string, args: readonly string[], options:
       void taken.finally(() => stream.resume())
     })
   }
-  // A program may end without reading its input: that is its right, and no failure of ours.
+  // A program may exit without reading its input; that is not an error.
   child.stdin?.on('error', () => {}).end(input)
 
   let timedOut = false
@@ -169,7 +168,7 @@ export const runHere = async (program: string, args: readonly string[], options:
 
   const { promise, resolve, reject } = Promise.withResolvers<[number | null, NodeJS.Signals | null]>()
   child.once('error', reject)
-  // The leader's end is the end of the group: what it left running would keep the outputs open for ever.
+  // When the leader exits, kill its group: a child left running would keep the outputs open.
   child.once('exit', () => {
     if (pid !== undefined && !killer) signalGroup(pid, 'SIGKILL')
   })

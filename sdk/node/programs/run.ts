@@ -12,22 +12,19 @@ const failedStart = async (error: unknown, program: string, cwd: string): Promis
   if (codeOf(error) !== 'ENOENT' || (error as NodeJS.ErrnoException).syscall?.startsWith('spawn') !== true) throw error
   const folder = await stat(cwd).catch(() => undefined)
   if (folder?.isDirectory()) return missingProgram(program)
-  throw new Error(`cannot start ${program}: its working folder is gone`, { cause: error })
+  throw new Error(`cannot start ${program}: its working folder does not exist`, { cause: error })
 }
 
 let starts = Promise.resolve()
 
-/**
- * One start for each turn of the loop: it stands still until a program is there, and many that start at once would hold
- * it up for long.
- */
+/** Starts one program per turn of the event loop: each start blocks it, and many at once would block it for long. */
 const inTurn = (): Promise<void> => (starts = starts.then(() => new Promise(resolve => setImmediate(resolve))))
 
 /**
- * Runs a program to its end in a process group of its own, which is gone when this answers.
+ * Runs a program to its end in its own process group, which has ended when this resolves.
  *
- * When the time is over the result says so; an aborted signal is thrown. Either way the group is asked to end and,
- * after 2 s, killed; behind a wall it is killed at once.
+ * On a timeout the result has `timedOut`; an aborted signal is thrown. Either way the group gets SIGTERM and after 2 s
+ * SIGKILL; behind a wall SIGKILL at once.
  */
 export const run = async (program: string, args: readonly string[], options: RunOptions): Promise<RunResult> => {
   const far = runner()

@@ -1,19 +1,19 @@
-// The process that starts programs for a daemon that holds much memory. Started by runner.ts, and gone with it.
+// Starts programs for a daemon that uses much memory. Started by runner.ts; ends with the daemon.
 import { codeOf } from '../files/paths.js'
 import { runHere } from './run-here.js'
-import type { Asked, Told } from './runner.js'
+import type { RunnerRequest, RunnerMessage } from './runner.js'
 
-/** Output that waits to be told holds its program up. */
+/** More unsent output than this pauses its program, in bytes. */
 const FULL = 1 << 20
 
 const stops = new Map<number, AbortController>()
-let untold = 0
+let unsent = 0
 
-const tell = (told: Told, bytes = 0): Promise<void> => {
-  untold += bytes
+const post = (message: RunnerMessage, bytes = 0): Promise<void> => {
+  unsent += bytes
   return new Promise(resolve =>
-    process.send!(told, () => {
-      untold -= bytes
+    process.send!(message, () => {
+      unsent -= bytes
       resolve()
     }),
   )
@@ -24,28 +24,28 @@ const start = async ({
   program,
   args,
   options,
-  tellsStart,
-  tellsOutput,
-}: Exclude<Asked, { stop: number }>): Promise<void> => {
+  reportsStart,
+  reportsOutput,
+}: Exclude<RunnerRequest, { stop: number }>): Promise<void> => {
   const stop = new AbortController()
   stops.set(id, stop)
   try {
     const result = await runHere(program, args, {
       ...options,
       signal: stop.signal,
-      ...(tellsStart && { onStart: pid => void tell({ id, pid }) }),
-      ...(tellsOutput && {
+      ...(reportsStart && { onStart: pid => void post({ id, pid }) }),
+      ...(reportsOutput && {
         onOutput: (piece, from) => {
-          const told = tell({ id, piece, from }, piece.length)
-          return untold > FULL ? told : undefined
+          const sent = post({ id, piece, from }, piece.length)
+          return unsent > FULL ? sent : undefined
         },
       }),
     })
-    await tell({ id, result })
+    await post({ id, result })
   } catch (error) {
     const { message, syscall } = error as NodeJS.ErrnoException
     const code = codeOf(error)
-    await tell({
+    await post({
       id,
       failed: { message, ...(code !== undefined && { code }), ...(syscall !== undefined && { syscall }) },
     })
@@ -54,8 +54,11 @@ const start = async ({
   }
 }
 
-process.on('message', (asked: Asked) => void ('stop' in asked ? stops.get(asked.stop)?.abort() : start(asked)))
+process.on(
+  'message',
+  (request: RunnerRequest) => void ('stop' in request ? stops.get(request.stop)?.abort() : start(request)),
+)
 process.once('disconnect', () => process.exit())
-// Who ends the daemon from its terminal ends it alone: what runs for it is brought to a safe place first.
+// Ignores signals from the daemon's terminal: the daemon decides how its programs end.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-void tell({ ready: true })
+void post({ ready: true })

@@ -3,23 +3,23 @@ import { join } from 'node:path'
 import { packageFolder } from './package.js'
 import type { RunOptions, RunResult } from './run-here.js'
 
-/** What the process that starts programs is asked: to run one, or to stop that. */
-export type Asked =
+/** A request to the runner process: run a program, or stop one. */
+export type RunnerRequest =
   | {
       readonly id: number
       readonly program: string
       readonly args: readonly string[]
       readonly options: FarOptions
-      readonly tellsStart: boolean
-      readonly tellsOutput: boolean
+      readonly reportsStart: boolean
+      readonly reportsOutput: boolean
     }
   | { readonly stop: number }
 
-/** What of the options another process can be told. */
+/** The options that can be sent to another process. */
 export type FarOptions = Omit<RunOptions, 'signal' | 'onOutput' | 'onStart'>
 
-/** What it answers: that it is there, and of a program its start, its output and its end. */
-export type Told =
+/** A message from the runner process: it is ready, or a program's start, output or end. */
+export type RunnerMessage =
   | { readonly ready: true }
   | { readonly id: number; readonly pid: number }
   | { readonly id: number; readonly piece: Uint8Array; readonly from: 'stdout' | 'stderr' }
@@ -29,14 +29,14 @@ export type Told =
       readonly failed: { readonly message: string; readonly code?: string; readonly syscall?: string }
     }
 
-/** The program of that process, by which it is known among processes. */
+/** The file name of the runner program, by which its process is recognized. */
 export const RUNNER = 'runner-child.js'
 
-/** From this much memory on, starting a program holds the loop up for longer than asking another process does. */
+/** From this much memory on, starting a program blocks the event loop longer than a request to another process. */
 const MUCH = 160 << 20
-const LOOK_MS = 1_000
-/** After it ended by itself. */
-const AGAIN_MS = 60_000
+const CHECK_MS = 1_000
+/** The wait after the runner process exited unexpectedly. */
+const RETRY_MS = 60_000
 
 interface Waiting extends Pick<RunOptions, 'onOutput'> {
   readonly started?: (pid: number) => void
@@ -45,8 +45,8 @@ interface Waiting extends Pick<RunOptions, 'onOutput'> {
 }
 
 /**
- * A small process that starts programs for this one: the system copies the tables of all the memory of whoever starts a
- * program, and nothing else happens meanwhile. It ends with this process, however that ends.
+ * A small process that starts programs for this one: fork copies the page tables of the starting process, which blocks
+ * it meanwhile. It ends with this process, even if that is killed.
  */
 export class Runner {
   readonly #child: ChildProcess
@@ -54,7 +54,7 @@ export class Runner {
   #ready = false
   #next = 0
 
-  /** @param ended Told when it is there no more. */
+  /** @param ended Called when it has ended. */
   constructor(ended: () => void) {
     this.#child = fork(join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/programs', RUNNER), [], {
       serialization: 'advanced',
@@ -63,11 +63,11 @@ export class Runner {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       detached: true,
     })
-    this.#child.on('message', (told: Told) => this.#hear(told))
+    this.#child.on('message', (message: RunnerMessage) => this.#hear(message))
     const over = () => {
       this.#ready = false
       for (const { reject } of this.#waiting.values())
-        reject(new Error('the process that starts programs has ended: ask again'))
+        reject(new Error('the process that starts programs has ended: retry'))
       this.#waiting.clear()
       ended()
     }
@@ -75,7 +75,7 @@ export class Runner {
     this.#rest()
   }
 
-  /** Whether it takes programs by now. */
+  /** Whether it accepts requests. */
   get ready(): boolean {
     return this.#ready
   }
@@ -87,7 +87,7 @@ export class Runner {
     { signal, onOutput, onStart, ...options }: RunOptions,
   ): Promise<RunResult> {
     const id = ++this.#next
-    const stop = () => void this.#say({ stop: id })
+    const stop = () => void this.#send({ stop: id })
     signal?.addEventListener('abort', stop, { once: true })
     const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
     const over = promise.catch(() => {})
@@ -100,7 +100,14 @@ export class Runner {
     this.#child.ref()
     this.#child.channel?.ref()
     try {
-      this.#say({ id, program, args, options, tellsStart: onStart !== undefined, tellsOutput: onOutput !== undefined })
+      this.#send({
+        id,
+        program,
+        args,
+        options,
+        reportsStart: onStart !== undefined,
+        reportsOutput: onOutput !== undefined,
+      })
       const result = await promise
       signal?.throwIfAborted()
       return { ...result, stdout: Buffer.from(result.stdout) }
@@ -114,51 +121,48 @@ export class Runner {
     }
   }
 
-  /** Ends it; programs it started behind walls end with it. */
+  /** Ends the process; programs behind walls end with it. */
   close(): void {
     if (this.#child.connected) this.#child.disconnect()
   }
 
-  /** Nothing waits for it: it keeps no process alive. */
+  /** Without pending requests it does not keep this process alive. */
   #rest(): void {
     this.#child.unref()
     this.#child.channel?.unref()
   }
 
-  #say(asked: Asked): void {
-    this.#child.send(asked, () => {})
+  #send(request: RunnerRequest): void {
+    this.#child.send(request, () => {})
   }
 
-  #hear(told: Told): void {
-    if ('ready' in told) {
+  #hear(message: RunnerMessage): void {
+    if ('ready' in message) {
       this.#ready = true
       return
     }
-    const waiting = this.#waiting.get(told.id)
+    const waiting = this.#waiting.get(message.id)
     if (!waiting) return
-    if ('pid' in told) waiting.started?.(told.pid)
-    else if ('piece' in told) void waiting.onOutput?.(Buffer.from(told.piece), told.from)
-    else if ('result' in told) waiting.resolve(told.result)
-    else waiting.reject(Object.assign(new Error(told.failed.message), told.failed))
+    if ('pid' in message) waiting.started?.(message.pid)
+    else if ('piece' in message) void waiting.onOutput?.(Buffer.from(message.piece), message.from)
+    else if ('result' in message) waiting.resolve(message.result)
+    else waiting.reject(Object.assign(new Error(message.failed.message), message.failed))
   }
 }
 
 let kept: Runner | undefined
-let lookAt = 0
+let checkAt = 0
 
 const startLater = (): void => {
   kept = undefined
-  lookAt = performance.now() + AGAIN_MS
+  checkAt = performance.now() + RETRY_MS
 }
 
-/**
- * The process that starts programs, once this one holds so much memory that it is worth one; without it this one starts
- * them.
- */
+/** The runner process, once this process uses more than 160 MiB; undefined: start programs from this process. */
 export const runner = (): Runner | undefined => {
   const now = performance.now()
-  if (!kept && now >= lookAt) {
-    lookAt = now + LOOK_MS
+  if (!kept && now >= checkAt) {
+    checkAt = now + CHECK_MS
     try {
       if (process.memoryUsage.rss() > MUCH) kept = new Runner(startLater)
     } catch {

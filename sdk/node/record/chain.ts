@@ -1,22 +1,21 @@
 import { hash } from 'node:crypto'
 
-/** What links an entry to the one before it. */
+/** Links an entry to the previous one. */
 export interface ChainLink {
   readonly seq: number
-  /** SHA-256 of the entry before; of the very first, zeros. */
+  /** SHA-256 of the previous entry; zeros for the first one. */
   readonly prev: string
-  /** SHA-256 of this entry in canonical JSON, `prev` included, this field left out. */
+  /** SHA-256 of this entry in canonical JSON, with `prev` and without this field. */
   readonly hash: string
 }
 
-/** What the first entry of a chain stands on. */
+/** `prev` of the first entry of a chain. */
 export const BEGINNING = '0'.repeat(64)
 
 /**
- * A JSON value in its canonical form: keys in the order of their UTF-16 units, no blanks (RFC 8785).
+ * A JSON value in canonical form: keys sorted by their UTF-16 units, no whitespace (RFC 8785).
  *
- * Numbers and texts are as ECMAScript writes them, which is what the standard asks for; a text must be well-formed
- * Unicode.
+ * The standard uses ECMAScript's serialisation of numbers and strings; strings must be well-formed Unicode.
  */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(one => canonical(one === undefined ? null : one)).join(',')}]`
@@ -27,30 +26,30 @@ export const canonical = (value: unknown): string => {
   return `{${fields.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(',')}}`
 }
 
-/** The hash of an entry that has everything but its hash. */
+/** The hash of an entry; ignores its field `hash`. */
 export const hashOfEntry = ({ hash: _, ...entry }: { readonly prev: string; readonly hash?: string }): string =>
   hash('sha256', canonical(entry), 'hex')
 
-/** Checks a chain line by line, from where it begins or from an entry that is trusted. */
+/** Verifies a chain line by line, from its beginning or from a trusted entry. */
 export class ChainCheck {
   #last: Pick<ChainLink, 'seq' | 'hash'> | undefined
-  /** Lines before the first that says where in the chain it stands. */
+  /** The number of unreadable lines before the first entry. */
   #unread = 0
-  /** The first entry that is not what was written. */
+  /** The first entry that was changed or is missing. */
   brokenAt: number | undefined
   entries = 0
 
-  /** @param from The entry that the first line must follow; left out: whatever the first line says it follows. */
+  /** @param from The entry that the first line must follow; default: any. */
   constructor(from?: Pick<ChainLink, 'seq' | 'hash'>) {
     this.#last = from
   }
 
-  /** Where the chain has come to. */
+  /** The last entry read. */
   get head(): Pick<ChainLink, 'seq' | 'hash'> | undefined {
     return this.#last
   }
 
-  /** Reads the next line as stored; answers its entry when it is whole and in its place. */
+  /** Reads the next stored line; returns its entry if it is valid and in order. */
   read(line: string): ChainLink | undefined {
     this.entries++
     const entry = parsed(line)
@@ -68,12 +67,12 @@ export class ChainCheck {
       return entry
     const seq = before.seq + 1
     this.brokenAt ??= seq
-    // What follows is held against what this line says of itself, so that one wrong entry counts once.
+    // Compares later lines with this entry's own hash, so that one wrong entry is reported once.
     this.#last = { seq: entry && entry.seq > seq ? entry.seq : seq, hash: entry?.hash ?? '' }
     return undefined
   }
 
-  /** Says that nothing follows: lines of which none could be read are the beginning, and broken. */
+  /** Ends the check; if no line could be read, the chain is broken at its beginning. */
   end(): void {
     if (this.#unread > 0) this.brokenAt ??= 1
   }

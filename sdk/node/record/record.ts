@@ -4,13 +4,13 @@ import type { Host } from '../../host.js'
 
 type Told = Input<Api, 'activity.record'>
 
-/** What the record of activity says of something; for maintainers, unless it says that viewers may read it too. */
+/** An entry for the activity record; only maintainers read it unless it allows viewers. */
 export type Happened = Pick<Told, 'type'> & Partial<Told>
 
 /**
- * Writes down what happened, by the caller of a context, or by the actor named.
+ * Records an action of the context's caller, or of the named actor.
  *
- * The thing has happened already: a record that cannot be written goes to the log and undoes nothing.
+ * The action is already done, so a failed write is only logged.
  */
 export const record = async (
   host: Pick<Host, 'call' | 'serves' | 'log'>,
@@ -25,6 +25,6 @@ export const record = async (
       context ? { as: context } : {},
     )
   } catch (error) {
-    host.log.error('what was done could not be written down', { type: happened.type, error: String(error) })
+    host.log.error('recording an action failed', { type: happened.type, error: String(error) })
   }
 }

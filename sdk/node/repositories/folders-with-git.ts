@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Folders that a package manager fills, by name. */
+/** Names of folders that package managers fill. */
 export const DEPENDENCY_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
 
-/** Folders in which no repository of a workspace is looked for. */
+/** Folders that are not searched for repositories. */
 export const NOT_SEARCHED: ReadonlySet<string> = new Set([
   ...DEPENDENCY_FOLDERS,
   '.git',
@@ -21,12 +21,10 @@ export const NOT_SEARCHED: ReadonlySet<string> = new Set([
   '.tox',
 ])
 
-/** How many folders below the workspace root a repository is looked for. */
+/** How many levels below the workspace root are searched for repositories. */
 export const SEARCH_DEPTH = 4
 
-/**
- * The folders of a workspace that hold a `.git`, as paths from its root, parents first; git may know better what it is.
- */
+/** The folders of a workspace with a `.git`, as paths from its root, parents first. Git may still reject them. */
 export async function* foldersWithGit(workspace: string, deepest = SEARCH_DEPTH): AsyncGenerator<string> {
   let level = ['']
   for (let depth = 0; depth <= deepest && level.length; depth++) {

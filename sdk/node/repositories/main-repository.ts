@@ -3,14 +3,14 @@ export interface MainRepository {
   readonly repo: string
   /** The main checkout. */
   readonly dir: string
-  /** The real path of its own git dir, and of the one its worktrees share. */
+  /** The real paths of its git dir, and of the one that its worktrees share. */
   readonly gitdir: string
   readonly common: string
-  /** The commit the main checkout stands on. */
+  /** The commit that is checked out. */
   readonly head: string
 }
 
-/** A workspace path seen from a repository, when it lies below it. */
+/** A workspace path relative to a repository; undefined if it is not below it. */
 export const below = (repo: string, path: string): string | undefined => {
   const root = pathOf(repo)
   if (root === '') return path

@@ -7,21 +7,21 @@ import { contains } from '../files/paths.js'
 import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
 import { below, pathOf, type MainRepository } from './main-repository.js'
 
-/** Where the workspace and the daemon's own files are. */
+/** The workspace and the daemon's data folder. */
 export interface WorkspaceFolders {
   readonly workspace: string
   readonly data: string
 }
 
-/** What the workspace holds now. */
+/** The repositories of the workspace. */
 export interface FoundRepositories {
-  /** Every repository that has a commit, parents first; two checkouts of one repository count once. */
+  /** All repositories with a commit, parents first; two checkouts of one repository count once. */
   readonly repositories: MainRepository[]
-  /** Folders with the name of dependencies, as paths from the workspace root. */
+  /** Folders with a name of dependency folders, as paths from the workspace root. */
   readonly named: readonly string[]
 }
 
-/** A folder of the workspace as it was read; while its stamp is the same, so is what it holds. */
+/** A cached folder of the workspace; valid while its stamp is unchanged. */
 interface Folder {
   readonly stamp: string
   readonly git: boolean
@@ -29,11 +29,11 @@ interface Folder {
   readonly named: readonly string[]
 }
 
-/** What git said of a repository's ignored folders when it was last asked about all of them. */
+/** Git's last answer about all ignored folders of a repository. */
 interface Ignored {
   readonly folders: ReadonlySet<string>
   readonly dependencies: readonly string[]
-  /** What it said of some of them, and what that hung on. */
+  /** Git's last answer about some of them, and the rules that it depended on. */
   last?: { readonly rules: string; readonly folders: readonly string[] } | undefined
 }
 
@@ -41,10 +41,7 @@ const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
 const MAX_NAMED = 500
-/**
- * What changed less long ago may have changed again in the same tick of its file system's clock: fine ones tick with
- * the kernel.
- */
+/** A more recent change may be followed by one with the same timestamp; the resolution depends on the file system. */
 const FINE_MS = 100
 const COARSE_MS = 2_000
 const BATCH = 200
@@ -76,9 +73,9 @@ const readFolder = (path: string, stamp: string): Folder => {
   return found
 }
 
-/** A repository as git reported it, and what its files held then. */
+/** A repository as git reported it, with the state of its files then. */
 interface Asked {
-  /** Undefined: it has to be asked again. */
+  /** Undefined: git must be asked again. */
   readonly mark: string | undefined
   readonly repository: MainRepository
 }
@@ -88,8 +85,8 @@ const BRANCH = /^ref: (refs\/heads\/[^\0]+)\n$/
 const MOST_PACKED = 1024 * 1024
 
 /**
- * All that decides where a checkout stands, read without git: while it is the same, so is git's answer. Undefined where
- * the files do not say the same as git did, such as with refs in a table.
+ * The state of the files that determine a checkout's commit, read without git; git's answer is valid while it is
+ * unchanged. Undefined if the files do not show what git reported, such as with reftable.
  */
 const markOf = ({ dir, gitdir, common, head: told }: MainRepository): string | undefined => {
   const link = join(dir, '.git')
@@ -117,7 +114,7 @@ const commitOf = (common: string, branch: string): string | undefined => {
   )
 }
 
-/** Asks git about a path. */
+/** Asks git for the repository at a path. */
 const repositoryAt = async (
   { workspace, data }: WorkspaceFolders,
   repo: string,
@@ -125,7 +122,7 @@ const repositoryAt = async (
   const dir = join(workspace, pathOf(repo))
   if ((await realpath(dir).catch(() => undefined)) !== dir) return undefined
   if (!(await lstat(join(dir, '.git')).catch(() => undefined))) return undefined
-  // rev-parse reads refs and settings and starts no program, so it needs no wall.
+  // Needs no wall: rev-parse reads refs and settings and starts no program.
   const answer = await git(dir, ['rev-parse', '--git-dir', '--git-common-dir', 'HEAD^{commit}']).catch(
     (error: unknown) => {
       if (error instanceof GitFailure) return undefined
@@ -136,7 +133,7 @@ const repositoryAt = async (
   const real = (path: string) => realpath(resolve(dir, path)).catch(() => undefined)
   const [gitdir, common] = await Promise.all([real(own), real(shared)])
   if (!answer || !gitdir || !common) return undefined
-  // A pointer that a turn wrote must not lead into the daemon's own files.
+  // A `.git` pointer written by a turn must not lead into the daemon's files.
   if (contains(data, common) && !contains(join(data, 'gitdirs'), common)) return undefined
   return { repo, dir, gitdir, common, head }
 }
@@ -144,7 +141,7 @@ const repositoryAt = async (
 /**
  * Finds the repositories of the workspace and their untracked dependencies.
  *
- * A folder is read again only when its stamp moved, so a look at a workspace that stayed as it was reads no folder.
+ * Reads a folder only if its stamp changed; scanning an unchanged workspace reads none.
  */
 export class RepositoryScan {
   readonly #where: WorkspaceFolders
@@ -159,7 +156,7 @@ export class RepositoryScan {
     this.#where = where
   }
 
-  /** What the workspace holds now. */
+  /** The repositories of the workspace. */
   async now(): Promise<FoundRepositories> {
     const { gits, named } = await this.#walk()
     const asked = await Promise.all(gits.map(path => this.#ask(path || 'root')))
@@ -174,14 +171,14 @@ export class RepositoryScan {
     return { repositories, named }
   }
 
-  /** The repository at a path, when it has a commit and its git dir is one the sandbox may use. */
+  /** The repository at a path, if it has a commit and a git dir that the sandbox may use. */
   async at(repo: string): Promise<MainRepository | undefined> {
     const found = await this.#ask(repo)
     if (found) this.#asked.set(repo, found)
     return found?.repository
   }
 
-  /** Asks git only when something moved since it was asked. */
+  /** Asks git only if the files changed since its last answer. */
   async #ask(repo: string): Promise<Asked | undefined> {
     const known = this.#asked.get(repo)
     if (known?.mark !== undefined && markOf(known.repository) === known.mark) {
@@ -192,13 +189,13 @@ export class RepositoryScan {
     return repository && { repository, mark: markOf(repository) }
   }
 
-  /** Whether there is a repository to work in; where one was seen before, a glance at it is enough. */
+  /** Whether the workspace has a repository; only checks one found before, if there is one. */
   async some(): Promise<boolean> {
     const still = this.#last.some(({ dir }) => stampOf(join(dir, '.git')))
     return still || (await this.now()).repositories.length > 0
   }
 
-  /** The untracked dependency folders of a main checkout, as paths from its own root. */
+  /** The untracked dependency folders of a main checkout, as paths from its root. */
   async dependencies(repository: MainRepository, { repositories, named }: FoundRepositories): Promise<string[]> {
     const { dir, repo, common } = repository
     const known = this.#ignored.get(common)
@@ -221,9 +218,7 @@ export class RepositoryScan {
     )
   }
 
-  /**
-   * Asks git about every folder of a main checkout: the answer is right, and takes as long as the checkout is large.
-   */
+  /** Asks git about all folders of a main checkout: exact, but slow for a large one. */
   async study({ dir, common }: MainRepository): Promise<string[]> {
     const folders = await ignoredFolders(dir, [])
     const dependencies = await this.#real(
@@ -244,7 +239,7 @@ export class RepositoryScan {
     return found
   }
 
-  /** Goes through the folders level by level; below the depth of repositories what git ignores is left out. */
+  /** Walks the folders level by level; below the search depth of repositories skips folders that git ignores. */
   async #walk(): Promise<{ gits: string[]; named: string[] }> {
     const { workspace } = this.#where
     const ignored = this.#ignoredPaths()
@@ -262,7 +257,7 @@ export class RepositoryScan {
         if (folder.git && depth <= SEARCH_DEPTH && gits.length < MAX_REPOSITORIES) gits.push(path)
         const at = (name: string) => (path ? `${path}/${name}` : name)
         for (const name of folder.named) named.push(at(name))
-        // A repository may lie in a folder that the one around it ignores.
+        // A repository may lie in a folder that its parent repository ignores.
         const shut = !folder.git && (below || ignored.has(path))
         if (depth < SEARCH_DEPTH || !shut) for (const name of folder.inner) next.push({ path: at(name), ignored: shut })
       }
@@ -277,7 +272,7 @@ export class RepositoryScan {
     if (!now) return EMPTY
     const known = this.#folders.get(path)
     if (known?.stamp === now.stamp) return known
-    // The stamp is older than what is read: a change in between shows in the next one.
+    // The stamp was taken before the folder is read, so a change in between is detected next time.
     return readFolder(place, now.racy ? '' : now.stamp)
   }
 
@@ -290,8 +285,8 @@ export class RepositoryScan {
 }
 
 /**
- * All that decides which of these folders git ignores; undefined where rules lie elsewhere too, or while a change may
- * go unseen because it came in the same tick of the file system's clock.
+ * The state of the files that determine which of these folders git ignores; undefined if other files have rules too, or
+ * if a change could have the same timestamp.
  */
 const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string[]): string | undefined => {
   const config = readPlain(join(common, 'config'))
@@ -303,9 +298,9 @@ const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string
   return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
 }
 
-/** The untracked folders that git ignores as a whole, of these or of all. */
+/** The untracked folders that git ignores completely, among these or all. */
 const ignoredFolders = async (dir: string, paths: readonly string[]): Promise<string[]> => {
-  // Only names are listed: no content is read, so no filter of the repository runs.
+  // Lists names only; reads no content, so no filter of the repository runs.
   const args = [
     'ls-files',
     '--others',

@@ -7,10 +7,10 @@ import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
 import { SCRIPT } from './unshare-script.js'
 
-/** Variables that change what the programs which build the wall load or do; they are set for the program alone. */
+/** Variables that affect the programs that build the wall; set only for the program inside. */
 const LOADER = /^(LD_|GLIBC_|GCONV_|LOCPATH$|NLSPATH$|MALLOC_|LIBMOUNT_|PATH$|BASH|ENV$|SHELLOPTS$|PS4$|IFS$|CDPATH$)/
 
-/** The kernel's own switches: the superuser turns them without a capability, so they are read-only inside. */
+/** Kernel settings that the superuser can change without a capability; read-only inside. */
 const SWITCHES = ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'fs', 'scsi'].flatMap(part => [
   '--ro-bind-try',
   `/proc/${part}`,
@@ -35,7 +35,7 @@ const BWRAP = [
 
 const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
 
-/** Who owns a network is the superuser there, until here: inside, the daemon's user is who they are everywhere. */
+/** The owner of a network namespace is mapped to the superuser; maps it back to the daemon's user inside. */
 const asOneself = (): string[] => [
   '--unshare-user',
   '--uid',
@@ -62,8 +62,8 @@ const bwrapMount = ([operation, from, to]: Mount): string[] => {
 }
 
 /**
- * Makes the command that builds a wall of these mounts around a command. Its arguments hold the mark: the name of a
- * variable that nobody sets, and that is unset inside.
+ * Makes the command that builds a wall of these mounts around a command. Its arguments contain the mark, as the name of
+ * a variable to unset.
  */
 export type Builder = (
   mounts: readonly Mount[],
@@ -73,7 +73,10 @@ export type Builder = (
   how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string; readonly inUserNamespace?: boolean },
 ) => Omit<Walled, 'enforced'>
 
-/** Secrets ride in the environment, never in an argument: only what would change the wall's own programs is moved. */
+/**
+ * Keeps variables in the environment, since arguments are visible to others; only those that affect the wall's own
+ * programs become arguments.
+ */
 const split = (env: Env): { outer: Env; loader: [string, string][] } => {
   const all = Object.entries(env)
   return {
@@ -103,7 +106,7 @@ const withBwrap =
     return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
   }
 
-/** The places where something is mounted, as the kernel tells them (proc_pid_mountinfo(5)). */
+/** The current mount points (proc_pid_mountinfo(5)). */
 const mountPoints = (): string[] =>
   readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -113,10 +116,7 @@ const mountPoints = (): string[] =>
         ?? [],
     )
 
-/**
- * What is mounted below a folder that is shown comes along and is made read-only by itself: bubblewrap does, `mount`
- * does not.
- */
+/** Makes mounts below a shown folder read-only too: bubblewrap does that itself, `mount` does not. */
 const withMountsBelow =
   (points: readonly string[]) =>
   (mount: Mount): Mount[] => {
@@ -126,7 +126,7 @@ const withMountsBelow =
     return [mount, ...below.map((point): Mount => ['seal', '', join(to, relative(from, point))])]
   }
 
-/** The folders that mounts need in an empty root, relative to it: one program makes them all. */
+/** The folders that mounts need in an empty root, relative to it; created by one program. */
 const foldersFor = (mounts: readonly Mount[]): string[] => [
   ...new Set(
     mounts.flatMap(([operation, from, to]) => {
@@ -144,7 +144,7 @@ const withUnshare =
     const { outer, loader } = split(env)
     const uid = process.getuid?.() ?? 0
     const gid = process.getgid?.() ?? 0
-    // The script sets the PATH itself: it starts programs of the system until then.
+    // The script sets PATH itself; until then it needs the system's programs.
     const set = [unset, '-u', mark, ...loader.flatMap(([name, value]) => (name === 'PATH' ? [] : [`${name}=${value}`]))]
     const folders = foldersFor(mounts)
     const args = [
@@ -179,10 +179,10 @@ const withUnshare =
     return { program: setpriv, args, env: { ...outer, PATH: path }, cwd: '/' }
   }
 
-/** Stands where a mark does, for a wall of no data folder. */
+/** The mark of a test wall, which has no data folder. */
 const PROBE = 'SANDBOX_WALL'
 
-/** Whether a wall really starts here, not only whether its program is installed. */
+/** Whether a wall starts on this machine; being installed is not enough. */
 const starts = async (build: Builder): Promise<boolean> => {
   const { program, args, env, cwd } = build(systemMounts(), '/', await ownEnv(), [await needProgram('true')], {
     mark: PROBE,
@@ -193,7 +193,7 @@ const starts = async (build: Builder): Promise<boolean> => {
 
 const builders = new Map<WallKind, Promise<Builder | undefined>>()
 
-/** What builds a wall of this kind, or undefined where it does not start; asked once. */
+/** The builder of this kind of wall; undefined if it does not start here. Cached. */
 export const builder = (kind: WallKind): Promise<Builder | undefined> => {
   const known = builders.get(kind)
   if (known) return known

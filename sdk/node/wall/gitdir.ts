@@ -7,13 +7,13 @@ import type { Mount, WallGitdir, WallSpec } from './spec.js'
 
 const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
-/** Parts of a repository that git reads before any other setting, and from the git dir's own file alone. */
+/** Extensions that git reads before other settings, and only from the git dir's own config file. */
 const EXTENSIONS = ['objectFormat', 'partialClone'] as const
 
 /**
- * The settings of a copy's own git dir: those of its repository, which is seen at a path.
+ * The config of a copy's git dir, which includes that of its repository.
  *
- * @param common Where its settings can be read now.
+ * @param common The repository's git dir, where its config can be read now.
  */
 export const ownConfig = (common: string, seenAt: string): string => {
   const text = readPlain(join(common, 'config')) ?? ''
@@ -35,7 +35,7 @@ export const ownConfig = (common: string, seenAt: string): string => {
   ].join('\n')
 }
 
-/** Puts a plain file where something is to be mounted over: building the wall would wait at a pipe for ever. */
+/** Ensures that a mount target is a plain file: building the wall would block on a FIFO. */
 const plainFile = async (path: string): Promise<void> => {
   const held = await lstat(path).catch(() => undefined)
   if (held?.isFile()) return
@@ -47,16 +47,16 @@ const plainFile = async (path: string): Promise<void> => {
 }
 
 /**
- * A copy's git dir, at a path of its own in the data folder's place, and the repository it borrows from beside it.
+ * Mounts a copy's git dir, and next to it the repository that it borrows objects from, below the data folder's path.
  *
- * The copy's own is writable, but for what is the repository's alone: its settings, its attributes, the patterns it
- * ignores, and where objects are borrowed. Nothing of the repository is.
+ * The copy's git dir is writable except for its config, attributes, excludes and alternates. The repository is
+ * read-only.
  */
 export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, index: number): Promise<Mount[]> => {
   const { path, common, own } = repository
   const at = join(spec.data, 'git', String(index))
   const lender = `${at}.repository`
-  // One that is gone is not made up again by what is made below it.
+  // Refuses a missing folder, which creating files below it would recreate.
   for (const folder of [common, join(common, 'objects'), own, join(own, 'objects')]) await real(folder)
   const alternates = join('objects', 'info', 'alternates')
   const [excludes, attributes] = [join('info', 'exclude'), join('info', 'attributes')]

@@ -7,14 +7,14 @@ import { note } from './sources.js'
 import type { WallHome } from './spec.js'
 import { toolchainEnv } from './toolchains.js'
 
-/** Where the home folders lie in the data folder, and the caches their owners share. */
+/** Names of the home folders in the data folder, and of the shared caches. */
 const HOMES = 'homes'
 const CACHES = 'caches'
 const PEOPLE = 'people'
 const CONVERSATIONS = 'conversations'
 const PROGRAMS = 'programs'
 
-/** Where tools keep what they can fetch or build again, below the folder of caches. */
+/** The cache folders of tools, below the folder of caches. */
 const TOOL_CACHES: { readonly [variable: string]: string } = {
   XDG_CACHE_HOME: '.',
   npm_config_cache: 'npm',
@@ -39,38 +39,38 @@ const homeIn = async (data: string, folder: string, caches: string): Promise<Wal
 }
 
 /**
- * The home folder of a conversation, made when it is missing, with its `/tmp`.
+ * The home folder of a conversation with its `/tmp`; creates it if missing.
  *
- * Its caches are those of the whole sandbox, or with `alone` its own: they may hold what was built from any folder.
+ * Caches are shared by the whole sandbox, or with `alone` private: shared caches may contain builds of any folder.
  */
 export const homeOfConversation = (data: string, id: string, { alone = false } = {}): Promise<WallHome> => {
   const folder = conversationHome(data, id)
   return homeIn(data, folder, alone ? join(folder, 'home/.cache') : join(data, CACHES))
 }
 
-/** The home folder of what runs for no conversation, such as terminals of people. */
+/** The home folder of programs outside conversations, such as people's terminals. */
 export const homeOfPeople = (data: string): Promise<WallHome> =>
   homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
 
 /**
- * The home folder of a connected program, made when it is missing, with its `/tmp` and its caches: its sign-ins stay in
- * it, and no other program sees it.
+ * The home folder of a connected program with its `/tmp` and caches; creates it if missing. It keeps the program's
+ * sign-ins, and no other program sees it.
  */
 export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
   const folder = programHome(data, id)
   return homeIn(data, folder, join(folder, 'home/.cache'))
 }
 
-/** Where a connected program finds what was installed into its home folder. */
+/** The folder of programs installed into a connected program's home folder. */
 export const programsInHome = (data: string, id: string): string => join(programHome(data, id), 'home/.local/bin')
 
-/** Where the home folder of a connected program lies with its `/tmp`, made or not. */
+/** The path of a connected program's home folder and `/tmp`, which may not exist. */
 export const programHome = (data: string, id: string): string => folderOf(data, PROGRAMS, id)
 
-/** Where the home folder of a conversation lies with its `/tmp`, made or not. */
+/** The path of a conversation's home folder and `/tmp`, which may not exist. */
 export const conversationHome = (data: string, id: string): string => folderOf(data, CONVERSATIONS, id)
 
-/** Takes away the home folders of conversations that are gone. */
+/** Removes the home folders of deleted conversations. */
 export const pruneHomes = async (
   data: string,
   ids: Iterable<string>,
@@ -81,9 +81,7 @@ export const pruneHomes = async (
   for (const name of names) if (!kept.has(name)) await takeAway(conversationHome(data, name))
 }
 
-/**
- * The variables that lead programs to their home folder, its `/tmp`, the caches, the toolchains and the git identity.
- */
+/** The variables for the home folder, its `/tmp`, the caches, the toolchains and the git identity. */
 export const homeEnv = ({ dir, caches, gitconfig }: WallHome, { PATH = '' }: Env): Env => ({
   ...toolchainEnv(),
   ...Object.fromEntries(Object.entries(TOOL_CACHES).map(([variable, folder]) => [variable, join(caches, folder)])),
@@ -101,13 +99,13 @@ interface Identity {
 
 let identity: Promise<Identity> | undefined
 
-/** The files in which git keeps the settings of a person (git-config(1), FILES). */
+/** The files with a person's git settings (git-config(1), FILES). */
 const personal = (): string[] => [
   join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git/config'),
   join(homedir(), '.gitconfig'),
 ]
 
-/** A file with the name and e-mail of the person's own git settings, and with nothing else of them. */
+/** A file with only the name and e-mail of the person's git settings. */
 const identityFile = async (data: string): Promise<string> => {
   const stamps = await Promise.all(
     personal().map(path =>
@@ -143,6 +141,6 @@ const personalSetting = async (key: string): Promise<string> => {
   return code === 0 ? stdout.toString().replace(/\n$/, '') : ''
 }
 
-/** A value as git reads it (git-config(1), SYNTAX). */
+/** Quotes a value for a git config file (git-config(1), SYNTAX). */
 const quoted = (value: string): string =>
   `"${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"`

@@ -11,14 +11,14 @@ const INIT = 1
 const ROUNDS = 20
 const PAUSE_MS = 10
 
-/** Its numbers in this process's namespace of processes and in those within it, outermost first (proc(5), `NSpid`). */
+/** The pids of a process in this namespace and the nested ones, outermost first (proc(5), `NSpid`). */
 const numbersOf = (pid: number | 'self'): string[] =>
   /^NSpid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split('\t') ?? []
 
 /**
- * The parent of a process that builds a wall of this mark, or holds one up; undefined for every other.
+ * The parent of a process that builds or holds a wall with this mark; undefined for other processes.
  *
- * Of the processes inside a wall only the first one counts: a program there may have any arguments.
+ * Inside a wall only the init process counts, since other programs may have any arguments.
  */
 const builderOf = (pid: number, mark: string): number | undefined => {
   try {
@@ -32,7 +32,7 @@ const builderOf = (pid: number, mark: string): number | undefined => {
   }
 }
 
-/** Whether a process keeps the terminals of this data folder, which outlive a daemon. */
+/** Whether a process is the tmux server of this data folder, which outlives the daemon. */
 const keepsTerminals = (pid: number, data: string): boolean => {
   try {
     return /^tmux\b/.test(readFileSync(`/proc/${pid}/comm`, 'utf8')) && contains(data, readlinkSync(`/proc/${pid}/cwd`))
@@ -41,7 +41,7 @@ const keepsTerminals = (pid: number, data: string): boolean => {
   }
 }
 
-/** Whether a process is one of a daemon that lives; the one that starts its programs does not count without it. */
+/** Whether a process belongs to a running daemon; a runner process counts only if its daemon runs. */
 const isDaemon = (pid: number): boolean => {
   try {
     if (pid === INIT || readlinkSync(`/proc/${pid}/exe`) !== readlinkSync('/proc/self/exe')) return false
@@ -59,11 +59,10 @@ const parentOf = (pid: number): number => {
 }
 
 /**
- * Ends what runs behind the walls of a data folder that a daemon built which is dead, and answers how many processes
- * that took.
+ * Kills the processes behind walls that a dead daemon built for a data folder; returns how many.
  *
- * A wall ends with its daemon once it stands: one that was still being built goes on, and what runs in it would never
- * end. What was half-written for a wall goes too.
+ * A complete wall ends with its daemon, but one that was still being built keeps running. Also removes temporary files
+ * of walls.
  */
 export const endLeftWalls = async (data: string): Promise<number> => {
   await sweepTemporary(join(data, NOTES))
@@ -86,7 +85,7 @@ export const endLeftWalls = async (data: string): Promise<number> => {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // It ended by itself.
+        // It has ended.
       }
     }
     await delay(PAUSE_MS)

@@ -6,10 +6,10 @@ import { kindOf } from './sources.js'
 import type { Mount, WallSpec } from './spec.js'
 
 /**
- * The repository of a workspace that is a linked working tree (git-worktree(1)), when it lies elsewhere.
+ * Mounts the repository of a workspace that is a linked worktree (git-worktree(1)), if it lies elsewhere.
  *
- * The repository must name the workspace as a tree of its own: the pointer in the workspace alone could have been
- * written by a turn, to be shown whatever it names.
+ * The repository must list the workspace as its worktree: a turn could have written the pointer in the workspace to get
+ * any path mounted.
  */
 export const linkedHistory = async ({ workspace, data }: Pick<WallSpec, 'workspace' | 'data'>): Promise<Mount[]> => {
   const pointer = /^gitdir: (.+)\n$/.exec(readPlain(join(workspace, '.git')) ?? '')?.[1]

@@ -9,10 +9,7 @@ const FORM = /^SANDBOX_WALL_[0-9a-f]{32}$/
 
 const known = new Map<string, Promise<string>>()
 
-/**
- * What the walls of a data folder have among their arguments, and no other process has: random, and kept in that
- * folder.
- */
+/** A random text in the arguments of the walls of a data folder, stored in that folder; identifies their processes. */
 export const markOf = (data: string): Promise<string> => {
   const found = known.get(data)
   if (found) return found
@@ -22,7 +19,7 @@ export const markOf = (data: string): Promise<string> => {
   return mark
 }
 
-/** The mark in a file, the same for all processes of a daemon: the first to ask makes it. */
+/** Reads the mark from a file; the first process creates it. */
 const kept = async (path: string): Promise<string> => {
   const text = await readFile(path, 'utf8').catch(error =>
     codeOf(error) === 'ENOENT' ? undefined : Promise.reject(error),

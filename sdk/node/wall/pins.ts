@@ -6,7 +6,7 @@ import type { Mount } from './spec.js'
 
 const WHY = 'kept in its place'
 
-/** The mount that decides what is at a path, of those made so far: the last one around it. */
+/** The mount that determines a path: the last one that contains it. */
 export const mountAround = (mounts: readonly Mount[], path: string): Mount | undefined =>
   mounts.findLast(([operation, , to]) => operation !== 'seal' && contains(to, path))
 
@@ -17,10 +17,10 @@ const between = (from: string, path: string): string[] => {
 }
 
 /**
- * The same mounts, with every folder between a writable mount and a mount inside it mounted onto itself.
+ * Adds mounts that bind every folder between a writable mount and a mount inside it onto itself.
  *
- * A mount cannot be renamed, but the folders around it can, and with them it leaves its path: what is put there instead
- * is where the next wall would mount. A folder that is a mount itself stays.
+ * A mount point cannot be renamed, but its parent folders can: a turn could move them and put others there, where the
+ * next wall would mount. A parent that is a mount itself cannot be moved.
  */
 export const pinned = async (mounts: readonly Mount[]): Promise<Mount[]> => {
   const made: Mount[] = []

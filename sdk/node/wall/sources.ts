@@ -5,7 +5,7 @@ import { refuse } from '../../refusal.js'
 import { writeAtomic } from '../files/files.js'
 import type { Mount } from './spec.js'
 
-/** A source must be what its name says: through a link left in its place a process could choose what it is shown. */
+/** Refuses a source whose real path differs: a process could have replaced it with a link to any path. */
 export const real = async (path: string): Promise<string> => {
   const found = await realpath(path).catch(() => undefined)
   if (found === path) return path
@@ -19,13 +19,13 @@ export const kindOf = async (path: string): Promise<'folder' | 'file' | undefine
   return found.isDirectory() ? 'folder' : 'file'
 }
 
-/** Read-only where it lies, when it is there. */
+/** Mounts a path read-only at the same place, if it exists. */
 export const shownAsIs = async (path: string): Promise<Mount[]> => ((await kindOf(path)) ? [['show', path, path]] : [])
 
-/** Where in the data folder the files lie that are shown inside walls. */
+/** The folder in the data folder for files that are shown inside walls. */
 export const NOTES = 'wall'
 
-/** A file of the daemon's own to show inside; same text, same file. */
+/** Creates a file with this text to show inside walls; the same text gives the same file. */
 export const note = async (data: string, text: string): Promise<string> => {
   const path = join(data, NOTES, createHash('sha256').update(text).digest('hex').slice(0, 32))
   if ((await kindOf(path)) === 'file') return path

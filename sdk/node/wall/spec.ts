@@ -3,120 +3,114 @@ import type { ReachFolder } from '../../reach.js'
 import type { ProgramGroup } from '../limits/group.js'
 import type { Env } from '../programs/list-env.js'
 
-/** What this machine can build a wall of. */
+/** The kinds of walls. */
 export type WallKind = 'bwrap' | 'unshare' | 'none'
 
-/** One repository of a private copy, as the wall needs to know it. */
+/** One repository of a private copy. */
 export interface WallGitdir {
   /** The repository's path from the workspace root; empty for the root. */
   readonly path: string
-  /** The real path of the main repository's common git dir: all of it is read-only inside. */
+  /** The real path of the main repository's common git dir, read-only inside. */
   readonly common: string
-  /** The real path of the copy's own git dir, which is writable inside, and borrows the objects of the other. */
+  /** The real path of the copy's git dir, writable inside; it borrows the objects of `common`. */
   readonly own: string
-  /** Patterns git ignores in the copy, beside the repository's own and `/.sandbox/`. */
+  /** Patterns that git ignores in the copy, besides the repository's own and `/.sandbox/`. */
   readonly exclude?: readonly string[]
 }
 
-/** A home folder of the sandbox's own. Paths are real and absolute. */
+/** A home folder behind the wall. Paths are real and absolute. */
 export interface WallHome {
   readonly dir: string
   /** Shown as `/tmp`. */
   readonly tmp: string
-  /** What tools can fetch or build again. */
+  /** The caches of tools. */
   readonly caches: string
   /** A file with the person's name and e-mail, for git. */
   readonly gitconfig: string
 }
 
-/** A network as a program enters it. */
+/** How to start a program in a network. */
 export interface EnteredNetwork {
-  /** The program and arguments that start a command in it, which follows. */
+  /** The program and arguments that start a command in it; the command is appended. */
   readonly command: readonly [program: string, ...args: string[]]
-  /** What tells programs their way out. */
+  /** Variables for access to the outside, such as proxies. */
   readonly env: Env
-  /** It is owned by a user namespace in which the daemon's user is the superuser. */
+  /** Whether it is owned by a user namespace in which the daemon's user is the superuser. */
   readonly inUserNamespace: boolean
-  /** A file in the place of the one in which names of hosts are resolved. */
+  /** A file that replaces `/etc/resolv.conf`. */
   readonly resolver?: string
   /** A file with every authority whose certificates programs in it are to trust. */
   readonly authorities?: string
 }
 
-/** The network of whatever runs behind a wall. */
+/** The network behind a wall. */
 export interface WallNetwork {
   /**
-   * What starts a program in it; undefined: this machine has none for it, and the program has that of the machine.
+   * How to start a program in it; undefined: not possible on this machine, so the program uses the machine's network.
    *
-   * @throws A refusal where it could not be made.
+   * @throws A refusal if it could not be created.
    */
   enter(): Promise<EnteredNetwork | undefined>
 }
 
-/** What a process behind the wall is to see. Paths are real and absolute. */
+/** What a process behind the wall sees. Paths are real and absolute. */
 export interface WallSpec {
   readonly workspace: string
-  /** The daemon's data folder: nothing of it is there but what is named. */
+  /** The daemon's data folder; hidden except for the parts named here. */
   readonly data: string
-  /** Left out: there is no home folder, and `/tmp` is empty and gone at the end. */
+  /** Default: no home folder, and an empty temporary `/tmp`. */
   readonly home?: WallHome
-  /** What the deployment adds. */
+  /** Files and folders that the deployment makes visible. */
   readonly grants?: WallGrants
   /** The working folder, as seen inside. */
   readonly cwd: string
   readonly env: Env
-  /** The private copy that takes the workspace's place. */
+  /** The private copy, mounted in place of the workspace. */
   readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
   /**
-   * Only these folders of the workspace are there, and no git dir of a repository that is not wholly workable; left
-   * out: all of it.
+   * Shows only these folders of the workspace, and no git dir of a repository that is not completely writable; default:
+   * the whole workspace.
    */
   readonly only?: readonly ReachFolder[]
-  /** Nothing of the workspace or the private copy can be written, nor their histories. */
+  /** Makes the workspace or the private copy and their git dirs read-only. */
   readonly sealed?: boolean
-  /** Seen inside, not writable there; what does not exist is left out. */
+  /** Paths that are read-only inside; missing ones are skipped. */
   readonly readOnly?: readonly string[]
-  /** The copy keeps its own `.sandbox/`, writable, not the workspace's: for git, which may have it in its tree. */
+  /** Shows the copy's own `.sandbox/`, writable, instead of the workspace's: for git, which may track it. */
   readonly ownSandbox?: boolean
-  /** Parts of the workspace's `.sandbox/` that stay writable; what does not exist is left out. */
+  /** Parts of the workspace's `.sandbox/` that stay writable; missing ones are skipped. */
   readonly writable?: readonly string[]
   /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
   readonly shown?: readonly { readonly from: string; readonly to: string }[]
-  /** Git dirs below the data folder that stay where they are. */
+  /** Git dirs below the data folder that are visible at their own path. */
   readonly exposed?: readonly string[]
-  /** The program is started in a terminal made for it, and is to rule it: it can type nothing where others read. */
+  /** The program gets its own terminal and controls it; it cannot inject input into another terminal. */
   readonly terminal?: boolean
-  /**
-   * Sockets, files and folders that must not be reached, also where they lie in what is shown; what does not exist is
-   * left out.
-   */
+  /** Sockets, files and folders to hide inside visible folders; missing ones are skipped. */
   readonly hide?: readonly string[]
-  /**
-   * The superuser is an ordinary user inside, who may make namespaces of their own: for a program with a wall of its
-   * own. Only bubblewrap can.
-   */
+  /** Runs as an ordinary user that may create namespaces, for a program with its own sandbox. Only with bubblewrap. */
   readonly ordinary?: boolean
-  /** Left out: it has that of the machine. */
+  /** Default: the network of the machine. */
   readonly network?: WallNetwork
-  /** Whose programs together keep within limits; left out: it has those of the machine. */
+  /** The group whose programs share limits; default: no limits. */
   readonly limits?: ProgramGroup
 }
 
-/** The command to start instead, in this folder with exactly this environment. */
+/** The command to start instead, with this folder and exactly this environment. */
 export interface Walled {
   readonly program: string
   readonly args: string[]
   readonly env: Env
   readonly cwd: string
-  /** False where this machine has no wall: the program then runs with the rights of the daemon's user. */
+  /** False if this machine has no wall: the program then has the rights of the daemon's user. */
   readonly enforced: boolean
-  /** Is to be told when the command is started. */
+  /** The group to notify when the command is started. */
   readonly limits?: ProgramGroup
 }
 
 /**
- * One mount: an `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` what is mounted already, and
- * `link` a symbolic link to `from`. Last, in a few words, why it is there.
+ * One mount: an `empty` folder, `hide` a file, `bind` writable, `show` read-only, `seal` makes an existing mount
+ * read-only, `link` makes a symbolic link to `from`. `why` is a short description.
  */
 export type Mount = readonly [
   operation: 'empty' | 'hide' | 'bind' | 'show' | 'seal' | 'link',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { contains } from '../files/paths.js'
 import type { Mount } from './spec.js'
 
-/** Folders of the system, the same for every process; what does not exist is left out. */
+/** Folders of the system, visible to every process; missing ones are skipped. */
 const FOLDERS = [
   '/usr',
   '/bin',
@@ -21,17 +21,17 @@ const FOLDERS = [
 const SETTINGS = '/etc'
 const WHY = 'system'
 
-/** How long the folders of `/etc` count as unchanged, and how long its files do. */
+/** How long the scan of `/etc` is cached, for its folders and its files. */
 const FOLDERS_MS = 1_000
 const FILES_MS = 60_000
 
 const READ_BY_OTHERS = 0o004
 const ENTERED_BY_OTHERS = 0o005
 
-/** The parts of `/etc` that only some users may read, and when they were looked up. */
+/** The parts of `/etc` that not all users may read, and when they were scanned. */
 interface Closed {
   readonly mounts: readonly Mount[]
-  /** When each folder changed last. */
+  /** The modification time of each folder. */
   readonly folders: ReadonlyMap<string, number>
   readonly scannedAt: number
   checkedAt: number
@@ -69,13 +69,13 @@ const holds = (known: Closed): boolean => {
   return [...known.folders].every(([folder, at]) => changedAt(folder) === at)
 }
 
-/** What of `/etc` other users may not read: passwords, private keys, the rights of administrators. */
+/** Mounts that hide the parts of `/etc` that other users may not read: passwords, private keys, sudoers. */
 const secretsOfSystem = (): readonly Mount[] => {
   if (!closed || !holds(closed)) closed = scan()
   return closed.mounts
 }
 
-/** The real path of the file in which names of hosts are resolved. */
+/** The real path of `/etc/resolv.conf`. */
 export const resolverPath = (): string | undefined => {
   try {
     return realpathSync('/etc/resolv.conf')
@@ -84,7 +84,7 @@ export const resolverPath = (): string | undefined => {
   }
 }
 
-/** That file: where it is a link, what it leads to lies outside the folders above. */
+/** Mounts `/etc/resolv.conf` if it links to a file outside the system's folders. */
 const resolver = (): Mount[] => {
   const path = resolverPath()
   return path === undefined || FOLDERS.some(folder => contains(folder, path))
@@ -92,7 +92,7 @@ const resolver = (): Mount[] => {
     : [['show', path, path, 'name servers']]
 }
 
-/** The programs, libraries and settings of the system, read-only, without what is closed to other users. */
+/** The programs, libraries and settings of the system, read-only, without files that other users may not read. */
 export const systemMounts = (): Mount[] => {
   const mounts: Mount[] = FOLDERS.flatMap((path): Mount[] => {
     const found = lstatSync(path, { throwIfNoEntry: false })
@@ -102,5 +102,5 @@ export const systemMounts = (): Mount[] => {
   return [...mounts, ...secretsOfSystem(), ...resolver(), ['empty', '', '/var/tmp', WHY]]
 }
 
-/** Whether a path lies in a folder of the system, as behind every wall. */
+/** Whether a path lies in a folder of the system. */
 export const isOfSystem = (path: string): boolean => FOLDERS.some(folder => contains(folder, path))

@@ -8,15 +8,13 @@ import type { Mount } from './spec.js'
 interface Toolchain {
   /** Its folder below the home folder. */
   readonly folder: string
-  /** The variable that names the folder when it is not the default. */
+  /** The variable with the folder, if it is not the default one. */
   readonly variable?: string
-  /** The parts that are shown; left out: the whole folder. */
+  /** The visible parts; default: the whole folder. */
   readonly parts?: readonly string[]
 }
 
-/**
- * Folders of these names hold programs and what they need, and no credentials: of `.cargo`, for one, only `bin` does.
- */
+/** These folders contain programs and their files, and no credentials; of `.cargo`, for example, only `bin`. */
 const TOOLCHAINS: readonly Toolchain[] = [
   { folder: '.nvm', variable: 'NVM_DIR' },
   { folder: '.volta', variable: 'VOLTA_HOME' },
@@ -49,7 +47,7 @@ const found = (): Found[] =>
     return real(path) === path && lstatSync(path).isDirectory() ? [{ path, toolchain }] : []
   })
 
-/** The toolchains of the person's home folder that are installed, read-only where they are. */
+/** Mounts the toolchains installed in the person's home folder, read-only at the same paths. */
 export const toolchainMounts = (): Mount[] =>
   found().flatMap(({ path, toolchain: { parts = ['.'] } }) =>
     parts.flatMap((part): Mount[] => {
@@ -58,7 +56,7 @@ export const toolchainMounts = (): Mount[] =>
     }),
   )
 
-/** What tells the programs of a toolchain where it is, although the home folder differs. */
+/** The variables with the toolchains' folders, since HOME differs. */
 export const toolchainEnv = (): Env =>
   Object.fromEntries(
     found().flatMap(({ path, toolchain: { variable } }) => (variable === undefined ? [] : [[variable, path]])),

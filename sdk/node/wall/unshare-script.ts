@@ -1,10 +1,10 @@
 /**
- * The wall where bubblewrap is missing: a script for `unshare --mount --pid --ipc --fork … sh -c`.
+ * The wall without bubblewrap: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
  * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, the number of folders to make in the new root
- * and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is ever read as
- * script. The new root is made below a temporary /dev, the one folder no source lies in, so that a source stays
- * reachable until the new root replaces the old one.
+ * and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is evaluated as
+ * script. The new root is made below a temporary /dev, which contains no source, so that all sources stay reachable
+ * until the new root replaces the old one.
  */
 export const SCRIPT = `
 set -eu

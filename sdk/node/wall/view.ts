@@ -11,7 +11,7 @@ import type { Mount, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
 import { toolchainMounts } from './toolchains.js'
 
-/** Sockets through which a process of the same user starts programs outside the wall. */
+/** Sockets through which a process could start programs outside the wall. */
 const DOORS = [
   '/run/user',
   '/run/dbus',
@@ -26,14 +26,11 @@ const DOORS = [
   `/tmp/tmux-${process.getuid?.() ?? 0}`,
 ]
 
-/** The daemon's own program. A workspace in it, or around it, lies over it. */
+/** The daemon's own program. A workspace inside or around it is mounted over it. */
 const PROGRAM = packageFolder(import.meta.dirname)
 const PROGRAM_PARTS = ['dist', 'node_modules', 'package.json']
 
-/**
- * What a process behind the wall sees, mount by mount, in a root that is empty and read-only otherwise: a later mount
- * lies over an earlier one.
- */
+/** The mounts of a wall, in order; later ones cover earlier ones. The root is otherwise empty and read-only. */
 export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, data } = spec
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
@@ -58,7 +55,7 @@ const readOnly = ([operation, from, to, why]: Mount): Mount => {
   return why === undefined ? [kept, from, to] : [kept, from, to, why]
 }
 
-/** The system, `/tmp`, toolchains, the daemon's program, and what the deployment adds. */
+/** The system, `/tmp`, toolchains, the daemon's program, and the deployment's grants. */
 const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<Mount[]> => {
   const mounts: Mount[] = [...systemMounts(), ...toolchainMounts()]
   mounts.push(
@@ -73,7 +70,7 @@ const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<M
   return [...mounts, ...(await hiddenIn(mounts, [...DOORS, ...hide, data]))]
 }
 
-/** What is there as it is, when it exists. */
+/** Mounts a path at the same place, if it exists. */
 const shown = async (operation: 'show' | 'bind', path: string, why: string): Promise<Mount[]> =>
   (await kindOf(path)) ? [[operation, path, path, why]] : []
 
@@ -90,7 +87,7 @@ const ofHome = async ({ home, exposed = [] }: WallSpec): Promise<Mount[]> => {
   return mounts
 }
 
-/** The workspace or the private copy in its place. */
+/** The workspace, or the private copy in its place. */
 const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, copy } = spec
   const mounts: Mount[] = []
@@ -117,15 +114,14 @@ type Copied = Pick<WallSpec, 'workspace' | 'copy'>
 const AROUND = 'outside every repository'
 
 /**
- * Whether all there is to see is in a private copy: the workspace itself is a repository, or none of its repositories
- * is shown.
+ * Whether a private copy replaces the whole workspace: the workspace itself is a repository, or no repository is shown.
  */
 export const holdsAll = ({ gitdirs }: NonNullable<WallSpec['copy']>): boolean =>
   gitdirs.length === 0 || gitdirs.some(({ path }) => path === '')
 
 /**
- * A folder around repositories of a private copy: the workspace's own, which is read-only, with the repositories of the
- * copy in their places. What is written beside them could not land, and would go with the copy.
+ * A folder around repositories of a private copy: the workspace's folder, read-only, with the copy's repositories
+ * mounted inside. Files beside them are read-only because they could not land and would be lost with the copy.
  */
 const aroundRepositories = async (
   { workspace, copy }: Copied,
@@ -140,7 +136,7 @@ const aroundRepositories = async (
     .toSorted((one, other) => one.length - other.length)
   const places = await Promise.all(inside.map(path => kindOf(join(workspace, path))))
   const mounts: Mount[] = []
-  // Nothing can be mounted where the workspace has no such folder: then its other files are left out.
+  // A repository cannot be mounted if the workspace has no such folder; then the workspace's other files are left out.
   if (!places.every(kind => kind === 'folder')) mounts.push(['empty', '', at, AROUND])
   else if (await kindOf(at)) mounts.push(['show', await real(at), at, AROUND])
   for (const path of inside)
@@ -153,7 +149,7 @@ const aroundRepositories = async (
   return mounts
 }
 
-/** Covers those of the paths that lie in what is mounted and are there. */
+/** Mounts that cover those of the paths that are visible and exist. */
 const hiddenIn = async (mounts: readonly Mount[], paths: readonly string[]): Promise<Mount[]> => {
   const found = await Promise.all(
     paths.map(async (path): Promise<Mount[]> => {
@@ -167,8 +163,7 @@ const hiddenIn = async (mounts: readonly Mount[], paths: readonly string[]): Pro
 }
 
 /**
- * Some folders of the workspace in an empty one, those around others first. A repository that is not one of them keeps
- * its history to itself.
+ * Some folders of the workspace in an empty one, outer folders first. Git dirs of other repositories are not mounted.
  */
 const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFolder[]): Promise<Mount[]> => {
   const mounts: Mount[] = [['empty', '', workspace, 'workspace']]
@@ -184,7 +179,7 @@ const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFo
   return mounts
 }
 
-/** The workspace's `.sandbox/`, read-only; made where it is missing, or a turn could make it and fill it. */
+/** The workspace's `.sandbox/`, read-only; created if missing, since a turn could create and fill it. */
 const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
   const sandbox = join(workspace, '.sandbox')
   await mkdir(sandbox, { recursive: true }).catch(() => {})

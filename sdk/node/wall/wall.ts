@@ -9,7 +9,7 @@ import { resolverPath } from './system.js'
 import { trustEnv, trustMounts } from './trust.js'
 import { mountsOf } from './view.js'
 
-/** How much of a program's output is looked at for what it said last. */
+/** Bytes at the end of a program's output that are searched for its last line. */
 const LAST_WORDS = 4096
 
 export { wallKind } from './builders.js'
@@ -17,10 +17,10 @@ export { holdsAll } from './view.js'
 export type { EnteredNetwork, Walled, WallGitdir, WallKind, WallNetwork, WallSpec } from './spec.js'
 
 /**
- * The command that runs a program behind the wall of the operating system.
+ * The command that runs a program behind a wall.
  *
- * Inside, nothing of the machine is there but what `mountsOf` lists, other processes are absent, and there are no
- * capabilities. Start it with the answered environment and nothing else. `kind` is for tests.
+ * Inside, only the mounts of `mountsOf` are visible, there are no other processes and no capabilities. Start it with
+ * exactly the returned environment. `kind` is for tests.
  */
 export const walled = async (
   spec: WallSpec,
@@ -47,7 +47,7 @@ export const walled = async (
   return limited(spec, { program, args: [...args], env, cwd: place, enforced: false })
 }
 
-/** The file in which names of hosts are resolved in a network. */
+/** Mounts the network's `/etc/resolv.conf`. */
 const resolved = (network: EnteredNetwork | undefined): Mount[] => {
   const path = network?.resolver === undefined ? undefined : resolverPath()
   return path === undefined ? [] : [['show', network!.resolver!, path, 'name servers']]
@@ -94,7 +94,7 @@ export const runWalled = async (
     limits?.ended({ code: result.code, output: result.stdout.subarray(-LAST_WORDS).toString() + result.stderr })
     return result
   } finally {
-    // Callers learn why it was ended, also when the turn ends because of it.
+    // Throws if a limit ended it, so that callers see the reason.
     limits?.check()
   }
 }

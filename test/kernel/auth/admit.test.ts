@@ -28,7 +28,7 @@ t.test('a person is let in from the least role on, whatever the scopes', async t
         else
           t.match(await refusalOf(() => admit(person(role), route(floor, tokens))), {
             status: 403,
-            message: `takes role ${floor}, found role ${role}`,
+            message: `needs role ${floor}, found role ${role}`,
           })
       }
     }
@@ -46,7 +46,7 @@ t.test('a control token is let in by its scope alone, whatever the floor', async
         const refusal = await refusalOf(() => admit(token(scope), route(floor, tokens)))
         t.equal(refusal.status, 403)
         t.match(refusal.message, `found scope ${scope}`)
-        t.match(refusal.message, tokens.length ? tokens.join(' or ') : 'trust surface, which no control token reaches')
+        t.match(refusal.message, tokens.length ? tokens.join(' or ') : 'control tokens cannot make the call')
       }
     }
   }
@@ -56,7 +56,7 @@ t.test('a run reaches what its starter does, without the trust surface', async t
   t.equal(admit(person('maintainer', 'run'), route('viewer', ['read'])).kind, 'run')
   t.match(await refusalOf(() => admit(person('owner', 'run'), route('viewer', []))), {
     status: 403,
-    message: 'no run reaches',
+    message: 'runs cannot make the call',
   })
   t.match(await refusalOf(() => admit(person('viewer', 'run'), route('maintainer', ['land']))), { status: 403 })
 })

@@ -22,7 +22,7 @@ t.test('a socket on which nothing is heard for long enough is closed, and one th
     talk.ws.ping()
   }
   talk.say({ type: 'last' })
-  t.match(await talk.closed, { code: 1001, reason: 'nothing was heard for 0.3 s' })
+  t.match(await talk.closed, { code: 1001, reason: 'the client sent nothing for 0.3 s' })
   t.ok(performance.now() - began > 700, 'it was heard for half a second, and then for no longer')
   t.same(talk.seen, [{ type: 'last' }])
   if (!ended.signal.aborted) await once(ended.signal, 'abort')

@@ -82,7 +82,7 @@ t.test('a body that says it is packed is 415, also when it is not', async t => {
   ] as const) {
     const answer = await coded(coding, body)
     t.equal(answer.status, 415, coding)
-    t.match((await answer.json()) as object, { message: /^expected a body as it is, found content-encoding / })
+    t.match((await answer.json()) as object, { message: /^expected a body without content-encoding, found / })
   }
   t.same(await daemon.client.call('GET /system/control/tokens'), { tokens: [] })
   t.equal((await coded('identity', good)).status, 200)

@@ -84,7 +84,7 @@ t.test('a daemon that was killed is told of with its last lines, as having said 
   const next = await spawnDaemon(t, where)
   await next.client.call('GET /agents')
   await next.terminate()
-  t.match(crashes(where), exactly(/^time: .*\ngroup: unknown\nwhat: the process ended without a word/))
+  t.match(crashes(where), exactly(/^time: .*\ngroup: unknown\nwhat: the process ended without a report/))
   t.match(crashes(where)[0], `pid: ${daemon.pid}`)
 })
 
@@ -99,8 +99,8 @@ t.test('what nobody caught is a crash file at once, without credentials, and the
       t.match(
         text,
         deed === 'throw'
-          ? /group: agents\nwhat: an error was thrown and nobody caught it\n[^]*broken, with/
-          : /what: a promise was rejected and nobody looked\n[^]*left alone/,
+          ? /group: agents\nwhat: uncaught exception\n[^]*broken, with/
+          : /what: unhandled promise rejection\n[^]*left alone/,
       )
       t.notMatch(text, 'bbbb')
       t.equal(statSync(join(where.data, 'logs', files[0]!.name)).mode & 0o777, 0o600)

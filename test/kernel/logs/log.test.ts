@@ -103,7 +103,7 @@ t.test(
     t.match(JSON.parse(text), {
       level: 'error',
       group: 'agent',
-      message: 'what was done could not be written down',
+      message: 'recording an action failed',
       type: 'agent.autoland',
     })
     for (const name of ['daemon.log', 'plugins/agent.log']) {

@@ -130,7 +130,10 @@ t.test('what comes back replaces what was there, and what cannot be read is told
     messages,
   )
   t.match(await refusal(next.kernel.calls.answer('agent.conversation', { id: 'other' }, PLUGIN)), { status: 404 })
-  t.match(next.logged.join('\n'), /could not be read.*bad\.json|bad\.json.*could not be read/)
+  t.match(
+    next.logged.join('\n'),
+    /reading a restored conversation failed.*bad\.json|bad\.json.*reading a restored conversation failed/,
+  )
 })
 
 const PLUGIN = {

@@ -76,7 +76,7 @@ t.test('an offer takes a maintainer, and where it moves money a person', async t
     const { card, rest } = await offered(daemon, kind, words)
     const yes = replyTo(card, true)
     t.match(await refusal(as({ kind: 'session', actor: 'bob', role: 'collaborator' }, yes)), {
-      message: /takes role maintainer, found role collaborator/,
+      message: /needs role maintainer, found role collaborator/,
     })
     t.match(await refusal(drive.client.call('POST /agent/reply', yes)), { status: 403 })
     t.match(

@@ -78,7 +78,7 @@ t.test('nothing made is none, the shared tree too, and what cannot be read is to
   inGit(bed.main, 'update-ref', '--no-deref', 'refs/heads/agent/broken', bed.head)
   writeFileSync(join(bed.main, '.git/refs/heads/agent/broken'), `${'1'.repeat(40)}\n`)
   t.same(await statuses.of(talk(bed, 'broken', 'agent/broken')), { work: 'outstanding' }, 'and never taken for landed')
-  t.same(failures, ['a repository could not be compared'])
+  t.same(failures, ['comparing a repository failed'])
 })
 
 t.test('refs are read from the disk as git reads them', t => {

@@ -65,8 +65,8 @@ t.test('a control token reads by its scope and never writes', async t => {
   for (const scope of ['read', 'drive', 'land'] as const) {
     const { client } = await daemon.token(scope)
     t.same(await client.call('GET /settings'), DEFAULTS, scope)
-    t.match(await refusalOf(() => client.call('POST /settings', {})), { status: 403, message: 'trust surface' })
-    t.match(await refusalOf(() => client.call('POST /settings/patch', {})), { status: 403, message: 'trust surface' })
+    t.match(await refusalOf(() => client.call('POST /settings', {})), { status: 403, message: 'sign in as' })
+    t.match(await refusalOf(() => client.call('POST /settings/patch', {})), { status: 403, message: 'sign in as' })
   }
   const { client } = await daemon.token('editor')
   t.match(await refusalOf(() => client.call('GET /settings')), { status: 403, message: 'editor' })

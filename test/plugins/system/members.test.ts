@@ -124,7 +124,7 @@ t.test('a person granted a role signs in with it, and the first sign-in pins who
   t.match(listOf(await ask(ada, 'GET /members')).members[1], { bound: true, lastSeenAt: Number })
   const other = async () =>
     present(daemon.url, await issuer.token({ email: BOB, sub: 'another-bob', nonce: await nonceOf(daemon.url) }))
-  t.match(await other(), { status: 403, body: { message: /belongs to another account/ } })
+  t.match(await other(), { status: 403, body: { message: /bound to another account/ } })
   const {
     body: { token: before },
   } = await signInAs(daemon, issuer, BOB)
@@ -297,7 +297,7 @@ t.test('an invitation never takes anything away, and the owner needs none', asyn
   t.match(
     await signInAs(daemon, issuer, EVE, { invite: kept }),
     { status: 200, body: { role: 'viewer' } },
-    'it was not used up',
+    'the invitation is still valid',
   )
 })
 

@@ -132,7 +132,7 @@ t.test('a missing program is refused by name with how to install it', async t =>
       'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
   })
   await t.rejects(runAsUsual('true', [], { cwd: '/no/such/folder', env: listEnv() }), {
-    message: /working folder is gone/,
+    message: /working folder does not exist/,
   })
 })
 
@@ -195,7 +195,7 @@ t.test(
         process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
       },
     })
-    await t.rejects(ran, { message: /has ended: ask again/ })
+    await t.rejects(ran, { message: /has ended: retry/ })
     await ended.promise
     t.equal(another.ready, false)
     t.ok(await gone(String(sleeper)))
