@@ -97,7 +97,7 @@ const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<F
     await pipeline(counted, createWriteStream(path, { mode: 0o600 }))
     const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
     const fields = named(new URLSearchParams(ctx.querystring))
-    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles }
+    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles: forget }
   } catch (error) {
     await forget()
     ctx.req.resume()
