@@ -5,6 +5,7 @@ import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
+import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -16,6 +17,7 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
+import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
@@ -35,11 +37,21 @@ export interface Api
     SettingsCalls,
     System,
     UsageCalls,
+    PersonasCalls,
+    SkillsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events
-  extends AgentEvents, AgentsEvents, CapabilitiesEvents, SecretsEvents, SettingsEvents, SystemEvents, KernelEvents {}
+  extends
+    AgentEvents,
+    AgentsEvents,
+    CapabilitiesEvents,
+    PersonasEvents,
+    SecretsEvents,
+    SettingsEvents,
+    SystemEvents,
+    KernelEvents {}
 
 /** Every point several plugins may contribute to, by name, and what one contribution looks like. */
 export interface Points {
@@ -53,6 +65,8 @@ export interface Points {
   'bundle.takers': () => string[]
   /** What a group cannot honour in the files that people edit by hand, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
+  /** What names a persona, for `GET /personas/{id}/resolved`. */
+  'personas.pointers': () => Promise<PersonaPointer[]>
   /** The keys that a group's things need, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }
