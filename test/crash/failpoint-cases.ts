@@ -8,14 +8,24 @@ import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../support
 import { makeEarlier } from '../support/earlier-copy.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
-import { ACCESS_POINTS, LATE_MS, SECRETS_POINTS, type Where, after, dies, kept, whereIn } from './failpoints.js'
+import {
+  ACCESS_POINTS,
+  LATE_MS,
+  PERSONAS_POINTS,
+  SECRETS_POINTS,
+  type Where,
+  after,
+  dies,
+  kept,
+  whereIn,
+} from './failpoints.js'
 import { exactly } from '../support/lists.js'
 
 /** The test files that share the cases: tap runs several at once. */
 export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as const
 
 /** Every point that a case ends a daemon at. */
-export const reached = new Set<string>([...ACCESS_POINTS, ...SECRETS_POINTS])
+export const reached = new Set<string>([...ACCESS_POINTS, ...PERSONAS_POINTS, ...SECRETS_POINTS])
 const all: { readonly name: string; readonly run: (t: Test) => Promise<void> }[] = []
 
 const cases = (what: string, points: readonly string[], run: (t: Test, point: string) => Promise<void>): void => {

@@ -37,6 +37,8 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
+export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

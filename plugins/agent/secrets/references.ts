@@ -16,6 +16,8 @@ export interface ReferenceUser {
   readonly conversationId: string
   readonly run: string
   readonly persona?: string
+  /** The connections whose fields may be used; left out: all. */
+  readonly capabilities?: string[]
 }
 
 const REFERENCE = /\{\{secret:[A-Za-z0-9_./-]+\}\}/
