@@ -5,7 +5,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import type { PersonaCard } from '../../../plugins/personas/contract.js'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { daemonWith, type Support } from '../../support/daemon.js'
+import { daemonWith, makeWorkspace, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer, type ScriptedAnswer, type SeenBody } from '../../support/model-server.js'
 import { clientOf, People } from '../../support/people.js'
@@ -297,3 +297,15 @@ t.test(
     t.notMatch(narrow.sees, /src/)
   },
 )
+
+t.test('a turn sees the nested repositories that its card names and no other', { skip }, async t => {
+  for (const name of ['one', 'two']) makeWorkspace(join(workspace, name), { 'text.txt': `in ${name}\n` })
+  await card('sees-one', { context: { repos: ['one'] } })
+  for (const isolated of [false, true]) {
+    const prompt = 'run cat one/text.txt; cat two/text.txt; cat two/.git/HEAD\nread two/text.txt\nlist .'
+    const text = shown(await runTurn(client, `r-${isolated}`, prompt, { actsAs: 'sees-one', isolated }))
+    t.match(text, /in one/)
+    t.notMatch(text, /in two|refs\/heads|two\/\\n/, `isolated: ${isolated}`)
+  }
+  t.match(shown(await runTurn(client, 'r-all', 'run cat two/text.txt')), /in two/)
+})
