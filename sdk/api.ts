@@ -8,6 +8,7 @@ import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
+import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -19,6 +20,7 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
+import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
@@ -43,11 +45,21 @@ export interface Api
     System,
     UsageCalls,
     WorkspaceCalls,
+    PersonasCalls,
+    SkillsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events
-  extends AgentEvents, AgentsEvents, CapabilitiesEvents, SecretsEvents, SettingsEvents, SystemEvents, KernelEvents {}
+  extends
+    AgentEvents,
+    AgentsEvents,
+    CapabilitiesEvents,
+    PersonasEvents,
+    SecretsEvents,
+    SettingsEvents,
+    SystemEvents,
+    KernelEvents {}
 
 /** Every point that plugins may contribute to, by name, with the type of one contribution. */
 export interface Points {
@@ -61,6 +73,8 @@ export interface Points {
   'bundle.takers': () => string[]
   /** Problems that a group found in hand-edited files, for `GET /system/manifest-problems`. */
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
+  /** What names a persona, for `GET /personas/{id}/resolved`. */
+  'personas.pointers': () => Promise<PersonaPointer[]>
   /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -84,7 +84,7 @@ export const readForm = async (
 /** Keeps a body as a file. */
 const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<Form> => {
   const path = join(place, 'body')
-  const forget = () => rm(place, { recursive: true, force: true })
+  const removeFiles = () => rm(place, { recursive: true, force: true })
   let bytes = 0
   const counted = async function* () {
     for await (const part of ctx.req.iterator({ destroyOnReturn: false })) {
@@ -97,9 +97,9 @@ const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<F
     await pipeline(counted, createWriteStream(path, { mode: 0o600 }))
     const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
     const fields = named(new URLSearchParams(ctx.querystring))
-    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles: forget }
+    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles }
   } catch (error) {
-    await forget()
+    await removeFiles()
     ctx.req.resume()
     throw ctx.req.complete || error instanceof Refusal
       ? error

@@ -33,6 +33,7 @@ import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
 import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
+import { wearing } from './personas/messages.js'
 import { agentPrograms, modelServers } from './providers/connected.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
 import { Peers } from './providers/acp/peers.js'
@@ -173,9 +174,14 @@ export const activate = async (host: Host): Promise<void> => {
     limits,
     bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
-    variables: async conversationId =>
-      (await host.serves('env.variables')) ? (await host.call('env.variables', { conversationId })).variables : {},
-    connected: ({ conversationId, run }) => new ServerTools(host, { conversationId, run }),
+    variables: async (conversationId, persona) =>
+      (await host.serves('env.variables'))
+        ? (await host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) }))
+            .variables
+        : {},
+    connected: ({ conversationId, run }, persona) =>
+      new ServerTools(host, { conversationId, run }, persona?.capabilities),
+    personas: host,
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log, admit },
   })
@@ -238,6 +244,7 @@ export const activate = async (host: Host): Promise<void> => {
     transcripts,
     look,
     mask: input => stored.masker.maskJson(input),
+    wear: wearing(host, providers),
     affordable: asked => assertAffordable(host, asked),
   })
 
@@ -344,6 +351,13 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.programs', programs)
   host.contribute('bundle.parts', () => exportConversations(host, conversations.all))
   host.contribute('bundle.takers', () => ['agent'])
+  host.contribute('personas.pointers', async () =>
+    conversations.all.flatMap(({ id, title, actsAs, startIn, folders }) => {
+      if (actsAs === undefined) return []
+      const place = { ...(startIn !== undefined && { startIn }), ...(folders && { folders: [...folders] }) }
+      return [{ kind: 'conversation' as const, id, label: title ?? id, persona: actsAs, ...place }]
+    }),
+  )
   host.contribute('system.processes', () =>
     [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })),
   )

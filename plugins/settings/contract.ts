@@ -4,6 +4,8 @@ import type { Ok } from '../../sdk/types.js'
 
 /** The settings of this sandbox's agents. */
 export interface Settings {
+  /** The names of the skills that are switched on, none unless set. */
+  skills: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,59}$'>)[] & tags.MaxItems<200>
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Resume turns that a restart of the sandbox interrupted; off unless set. */

@@ -12,6 +12,7 @@ import { FILE, type SettingsFile } from './settings-file.js'
 
 /** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
+  skills: [],
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,

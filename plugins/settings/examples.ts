@@ -2,6 +2,7 @@ import type { Examples } from '../../sdk/contract.js'
 import type { Settings, SettingsCalls } from './contract.js'
 
 const SETTINGS: Settings = {
+  skills: ['release'],
   agentRetentionDays: 3,
   autoResumeOnRestart: true,
   resumeAfterOutage: false,

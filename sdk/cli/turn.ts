@@ -26,6 +26,10 @@ export const TURN: { readonly [name: string]: Flag } = {
     help: "what runs the agent: native, or vendor-code for the provider's own program",
   },
   mode: { value: 'MODE', choices: MODES, help: 'permission mode: default, acceptEdits, plan or bypassPermissions' },
+  persona: {
+    value: 'ID',
+    help: "the persona that the conversation wears from this turn on; default: the conversation's",
+  },
   title: { value: 'TITLE', help: 'the title of a new conversation' },
   ...ATTACH,
 }
@@ -39,6 +43,7 @@ const FLAG_OF: { readonly [field: string]: string } = {
   harness: '--harness',
   model: '--model',
   title: '--title',
+  actsAs: '--persona',
   isolated: '--isolated',
 }
 
@@ -85,6 +90,7 @@ export const turnOf = async (
     model: given.text('model'),
     harness: given.text('harness') as Harness | undefined,
     title: given.text('title'),
+    actsAs: given.text('persona'),
     permissionMode: given.text('mode') as PermissionMode | undefined,
   }
   const attachments = await attachmentsOf(terminal, connection, given.all('attach'))

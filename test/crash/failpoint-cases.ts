@@ -11,6 +11,7 @@ import { packing, restoring } from './bundles.js'
 import {
   ACCESS_POINTS,
   LATE_MS,
+  PERSONAS_POINTS,
   SECRETS_POINTS,
   WORKSPACE_POINTS,
   GIT_POINTS,
@@ -26,7 +27,13 @@ import { exactly } from '../support/lists.js'
 export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as const
 
 /** Every point that a case ends a daemon at. */
-export const reached = new Set<string>([...ACCESS_POINTS, ...GIT_POINTS, ...SECRETS_POINTS, ...WORKSPACE_POINTS])
+export const reached = new Set<string>([
+  ...ACCESS_POINTS,
+  ...GIT_POINTS,
+  ...PERSONAS_POINTS,
+  ...SECRETS_POINTS,
+  ...WORKSPACE_POINTS,
+])
 const all: { readonly name: string; readonly run: (t: Test) => Promise<void> }[] = []
 
 const cases = (what: string, points: readonly string[], run: (t: Test, point: string) => Promise<void>): void => {

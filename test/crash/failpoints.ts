@@ -55,6 +55,8 @@ export const GIT_POINTS: readonly string[] = [
   'history.trees.kept',
 ]
 
+export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
+
 /** How long is waited for what is to happen by itself. */
 export const LATE_MS = 20_000
 

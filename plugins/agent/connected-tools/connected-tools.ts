@@ -18,10 +18,17 @@ export interface ConnectedCall {
 export class ServerTools {
   readonly #host: Pick<Host, 'call' | 'serves'>
   readonly #turn: { readonly conversationId: string; readonly run: string }
+  readonly #capabilities: readonly string[] | undefined
   #tools: Promise<ReadonlyMap<string, ConnectedTool>> | undefined
   #problems: readonly string[] = []
 
-  constructor(host: Pick<Host, 'call' | 'serves'>, turn: { readonly conversationId: string; readonly run: string }) {
+  /** The tools of all servers, or of those named. */
+  constructor(
+    host: Pick<Host, 'call' | 'serves'>,
+    turn: { readonly conversationId: string; readonly run: string },
+    capabilities?: readonly string[],
+  ) {
+    this.#capabilities = capabilities
     this.#host = host
     this.#turn = turn
   }
@@ -71,7 +78,10 @@ export class ServerTools {
 
   async #read(): Promise<ReadonlyMap<string, ConnectedTool>> {
     if (!(await this.#host.serves('mcp.tools'))) return new Map()
-    const { tools, problems } = await this.#host.call('mcp.tools', this.#turn)
+    const { tools, problems } = await this.#host.call('mcp.tools', {
+      ...this.#turn,
+      ...(this.#capabilities && { capabilities: [...this.#capabilities] }),
+    })
     this.#problems = problems
     return new Map(tools.map(tool => [tool.agentName, tool]))
   }

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { BeginCommand } from '../turn/command-logs.js'
+import type { TurnPowers } from '../../../sdk/node/access/powers.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import type {
@@ -55,6 +56,10 @@ export interface TurnRequest {
   readonly fast?: boolean
   readonly permissionMode: PermissionMode
   readonly allowedTools?: readonly string[]
+  /** What the persona of the turn may do; left out: everything. The gate refuses the rest. */
+  readonly powers?: TurnPowers
+  /** What the model is told first, in place of the provider's own instructions. */
+  readonly instructions?: string
   /** The provider's session that the conversation has. */
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */

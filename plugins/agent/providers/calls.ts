@@ -1,5 +1,7 @@
 import type { Handlers } from '../../../sdk/index.js'
 import type { ProviderCalls } from './contract.js'
+import { usableModel } from '../personas/models.js'
+import { INSTRUCTIONS } from './native/instructions.js'
 import type { Providers } from './providers.js'
 
 /** Serves what providers published and refused. */
@@ -16,5 +18,10 @@ export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => 
       models: [...models],
     })),
   }),
+  'agent.usableModel': async ({ models }) => {
+    const first = await usableModel(models, providers)
+    return first === undefined ? {} : { first }
+  },
+  'agent.instructions': () => ({ chars: INSTRUCTIONS.length }),
   'GET /agent/refusals': () => ({ refusals: providers.refusals }),
 })

@@ -1,4 +1,4 @@
-import type { Millis, Text } from '../../../sdk/types.js'
+import type { Count, Millis, Text } from '../../../sdk/types.js'
 import type { Command, Harness } from '../turn/frames.js'
 
 /** The most recent refusal of a provider. `account` is left out for tokens. */
@@ -15,6 +15,16 @@ export interface BuiltInProvider {
   label: string
   harnesses: Harness[]
   models: string[]
+}
+
+/** A model that is preferred, and how it is to run. */
+export interface WantedModel {
+  provider: string
+  model: string
+  harness?: Harness
+  effort?: string
+  thinking?: boolean
+  fast?: boolean
 }
 
 /** What providers offer and refuse. */
@@ -35,4 +45,8 @@ export interface ProviderCalls {
 
   /** List the providers that need no connection. */
   'agent.providers'(): { providers: BuiltInProvider[] }
+  /** Finds the first of some models that a turn could run on now, by its place in the list. */
+  'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
+  /** Tells how long the sandbox's own instructions are. */
+  'agent.instructions'(): { chars: Count }
 }

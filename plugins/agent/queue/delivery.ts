@@ -14,6 +14,7 @@ import type { Conversation, Started, TurnInput } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Beginning, Forks } from '../conversations/forks.js'
+import type { WearCard } from '../personas/messages.js'
 import type { QueuedWhy } from '../turn/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { notesOf, preambleOf } from '../turn/preamble.js'
@@ -41,6 +42,8 @@ export interface DeliveryDeps {
   readonly look: ViewOf
   /** Replaces stored values in messages. */
   readonly mask?: (input: TurnInput) => TurnInput
+  /** Fills in what a message leaves open from the card it wears. */
+  readonly wear?: WearCard
   /** Refuses a turn that exceeds a budget. */
   readonly affordable?: (asked: {
     readonly provider: string
@@ -105,9 +108,10 @@ export class MessageDelivery {
     const { conversations, providers, checks, decisions, engine, look } = this.#deps
     const conversationId = asked.conversationId ?? minted('c')
     const seen = await look(caller)
-    const input: TurnInput = seen.reach ? { ...asked, isolated: true } : asked
     await this.#see(conversationId, caller, seen)
-    possible(input)
+    possible(asked)
+    const worn = (await this.#deps.wear?.(asked, conversations.find(conversationId))) ?? asked
+    const input: TurnInput = seen.reach ? { ...worn, isolated: true } : worn
     if (input.autoLand) await checks.landing()
     if (input.autoLand && held !== undefined) refuse('forbidden', `autoLand: ${held}`)
     if (seen.reach) await this.#bounded(input, conversationId, seen)

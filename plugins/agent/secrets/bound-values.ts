@@ -10,6 +10,8 @@ export interface ReferenceUser {
   readonly conversationId: string
   readonly run: string
   readonly persona?: string
+  /** The connections whose fields may be used; default: all. */
+  readonly capabilities?: string[]
 }
 
 /** What bound values are put in with. */

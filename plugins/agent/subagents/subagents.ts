@@ -14,6 +14,7 @@ import { underSubagent } from './frames.js'
 import { timeoutAfter } from '../turn/timeout-after.js'
 import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
+import { requestedBy } from '../personas/worn.js'
 import type { Turn } from '../turn/turn.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment.js'
 
@@ -195,6 +196,7 @@ export class Subagents {
       attended: turn.message.attended,
       helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
+      ...requestedBy(prepared),
     }
   }
 

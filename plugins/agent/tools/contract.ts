@@ -157,6 +157,14 @@ export interface JoinInput {
   timeoutMs?: Timeout
 }
 
+/** The skill to read. */
+export interface SkillInput {
+  /** The name of the skill. */
+  name: ToolWords<60>
+  /** The path of a file beside its text, from the folder of the skill; left out: the text itself. */
+  file?: ToolWords<1024>
+}
+
 /** The tools of the sandbox, as a model calls them: each answers with a text. */
 export interface ToolCalls {
   /** Read a file, or some lines of it. A picture is shown to the person; other binary files are only described. */
@@ -189,6 +197,8 @@ export interface ToolCalls {
   Delegate(input: DelegateInput): string
   /** Wait for subagents in the background and answer with what became of each. */
   Join(input: JoinInput): string
+  /** Read the instructions of a skill, or a file that comes with it. */
+  Skill(input: SkillInput): string
 }
 
 /** Checks inputs of tools and describes them; what passes is a copy without undeclared fields. */

@@ -1,5 +1,6 @@
 import type { CardDraft, GatedCall } from '../providers/adapter.js'
 import type { PermissionMode, ToolCategory } from '../turn/frames.js'
+import { withheldBy, type TurnPowers } from '../../../sdk/node/access/powers.js'
 import { isReadOnly } from './read-only.js'
 
 /** What the gate knows of the turn. */
@@ -7,6 +8,8 @@ export interface GateState {
   readonly mode: PermissionMode
   /** The only tools the turn may use; left out: all. */
   readonly allowedTools?: readonly string[]
+  /** What the persona of the turn may do; left out: everything. */
+  readonly powers?: TurnPowers
   /** Names of the tools a person let through for the rest of the conversation. */
   readonly remembered: ReadonlySet<string>
   /** Whether a card could be answered. */
@@ -49,12 +52,17 @@ const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rul
 const GO: Verdict = { verdict: 'go' }
 const MOST_SHOWN = 2000
 
-/** Judges a call: the tools the turn may use first, then its permission mode, then what a person said before. */
-export const decide = (call: GatedCall, { mode, allowedTools, remembered, attended }: GateState): Verdict => {
+/** Judges a call: the tools the turn may use, the powers of its persona, its mode, then what a person said before. */
+export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered, attended }: GateState): Verdict => {
   const { name } = call
   if (allowedTools && !allowedTools.includes(name)) {
     const rest = allowedTools.length > 0 ? `it may use ${allowedTools.slice(0, 20).join(', ')}` : 'it may use none'
     return { verdict: 'refuse', reason: `this turn may not use ${name}: ${rest}` }
+  }
+  const taken = powers && withheldBy(powers, name, call.category)
+  if (taken) {
+    const reason = `the persona of this turn may not use ${name}: its card says so (${taken})`
+    return { verdict: 'refuse', reason }
   }
   const rule = RULES[mode][HARMLESS.has(name) ? 'looks' : KINDS[call.category]]
   if (rule === 'go') return GO

@@ -52,6 +52,16 @@ export interface SubagentTools {
   join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
+/** A skill, or a file of it, as it is read; `folder` is where its files are for programs of the turn. */
+export interface ReadSkillText {
+  readonly text: string
+  readonly files: readonly { readonly path: string; readonly size: number }[]
+  readonly folder?: string
+}
+
+/** Reads a skill of a turn, or a file beside its text; refuses what the turn does not have. */
+export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
+
 /** Who else a call can reach: watchers and subagents. */
 export interface CallContext {
   readonly person: TurnWatcher
@@ -69,6 +79,8 @@ export interface ToolContext extends CallContext, Rooted {
   readonly reach: () => Promise<NetworkReach>
   /** Puts stored values in place of references in what leaves. */
   readonly references: References
+  /** Reads a skill of the turn, or a file beside its text. */
+  readonly skill: ReadSkill
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { OfferedTool, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
@@ -6,7 +6,8 @@ import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment.js'
 import type { ToolCategory } from '../turn/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/shell.js'
-import type { CallContext, Description } from './tool.js'
+import { hiddenBy, toolsFor } from '../personas/worn.js'
+import type { CallContext, Description, ReadSkill } from './tool.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
@@ -26,18 +27,21 @@ export interface Toolbox {
   walled(program: TreeProgram): Promise<TreeCommand>
 }
 
+const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill ${name}`)
+
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders }: PreparedTurn,
+  { root, cwd, folders, skills = [], persona }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
   references: References,
+  skill: ReadSkill = noSkills,
 ): Toolbox => {
   const around = aroundOf(wall)
-  const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }) }
+  const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }), hidden: hiddenBy(wall) }
   return {
     face: (name, input) => {
       const tool = tools[name]
@@ -58,6 +62,7 @@ export const toolbox = (
           signal,
           reach,
           references,
+          skill,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })
@@ -67,13 +72,16 @@ export const toolbox = (
       }
     },
     stamp: path => stamp(tree, path),
-    offered: async allowed =>
-      Object.entries(tools)
+    offered: async allowed => {
+      const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))
-        .map(([, tool]) => {
-          const { name, description, input } = tool.schema()
-          return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }
-        }),
+        .filter(([name]) => name !== 'Skill' || skills.length > 0)
+      const offered = names.map(([, tool]) => {
+        const { name, description, input } = tool.schema()
+        return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }
+      })
+      return toolsFor(persona, offered)
+    },
     walled: program =>
       treeCommand(wall, root, cwd, { ...program, env: { ...listeners.env, ...program.env } }, listeners.begun),
   }

@@ -4,6 +4,7 @@ import { code } from './code.js'
 import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
+import { skill } from './skill.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
 import type { Tool } from './tool.js'
@@ -25,4 +26,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Plan: plan,
   Delegate: delegate,
   Join: join,
+  Skill: skill,
 }

@@ -30,6 +30,8 @@ export interface Rooted {
   readonly folders?: Reach
   /** Left out: the tree holds all of the workspace. */
   readonly around?: Around
+  /** Folders that are not there for the turn. */
+  readonly hidden?: readonly string[]
 }
 
 /** Says why nothing outside the repositories of a private copy is written, and where it is. */
@@ -61,13 +63,14 @@ interface Placed {
  * written.
  */
 const refuseOutside = (
-  { folders }: Rooted,
+  { folders, hidden = [] }: Rooted,
   path: string,
   segments: readonly string[],
   way: 'list' | 'read' | 'write',
 ): void => {
   const place = segments.join('/') || '.'
-  if (!(way === 'list' ? leads(folders, place) : allows(folders, place, 'read')))
+  const unseen = hidden.some(folder => isWithin(folder, place))
+  if (unseen || !(way === 'list' ? leads(folders, place) : allows(folders, place, 'read')))
     refuse('not-found', `nothing in the workspace is named ${path}`)
   if (way === 'write' && !allows(folders, place, 'work'))
     refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
@@ -163,7 +166,10 @@ export const inTreeFolder = async <T>(
 ): Promise<T> => {
   const { home, segments } = await placed(tree, path, 'list')
   return within(home, segments, false, folder =>
-    work(folder, name => leads(tree.folders, [...segments, name].join('/'))),
+    work(folder, name => {
+      const place = [...segments, name].join('/')
+      return leads(tree.folders, place) && !tree.hidden?.some(each => isWithin(each, place))
+    }),
   )
 }
 

@@ -1,4 +1,6 @@
 import type { ReachFolder } from '../../../sdk/index.js'
+import type { TurnPersona } from '../../personas/contract.js'
+import type { TurnSkill } from '../../skills/contract.js'
 import type { Conversation } from '../contract.js'
 import type { SubagentLimits, TurnIo, TurnRequest } from '../providers/adapter.js'
 import type { AdapterRun } from './adapter-run.js'
@@ -18,6 +20,10 @@ export interface PreparedTurn {
   readonly attachments: TurnRequest['attachments']
   readonly mentions: readonly string[]
   readonly allowedTools?: readonly string[]
+  /** What the turn gets of the card it wears; left out: it wears none. */
+  readonly persona?: TurnPersona
+  /** The skills it is told of. */
+  readonly skills?: readonly TurnSkill[]
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
 }

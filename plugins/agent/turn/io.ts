@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal, refuse } from '../../../sdk/index.js'
+import type { TurnPowers } from '../../../sdk/node/access/powers.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
 import type { CardReply } from '../contract.js'
@@ -30,6 +31,9 @@ export interface TurnIoDeps {
 
 const MOST_TARGET = 120
 const MOST_STATE = 4 * 1024 * 1024
+
+const ALONE = 'the persona of this turn starts no subagents: its card says so (powers.delegate)'
+const ALL_POWERS: TurnPowers = { files: 'write', shell: true, code: true, web: true, delegate: true }
 
 /** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
 const never = new Promise<never>(() => {})
@@ -107,12 +111,16 @@ const workerIo = (
 
   const modeNow = (): PermissionMode => turn.record.mode ?? turn.entry.fields.permissionMode
 
-  const permit = async (call: GatedCall): Promise<string | undefined> => {
+  const permit = async (
+    call: GatedCall,
+    powers: TurnPowers | undefined = prepared.persona?.powers,
+  ): Promise<string | undefined> => {
     const verdict = decide(call, {
       mode: modeNow(),
       remembered: remembered.names(),
       attended: turn.message.attended,
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
+      ...(powers && { powers }),
     })
     if (verdict.verdict === 'go') return undefined
     if (verdict.verdict === 'refuse') return verdict.reason
@@ -163,7 +171,9 @@ const workerIo = (
     }
     if (unknown) return refused(id, face.refused)
     const judged = foreign ? judgedAs(foreign, modeNow()) : category
-    const reason = await permit({ id, name, category: judged, ...shown, input })
+    // The card of a persona names servers, not their tools: those of other servers are not found here.
+    const powers = foreign ? ALL_POWERS : undefined
+    const reason = await permit({ id, name, category: judged, ...shown, input }, powers)
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
@@ -210,7 +220,11 @@ const workerIo = (
     waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
     raise: card => raise(card),
     tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
-    helper: (spec, id) => (over() ? never : unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))),
+    helper: (spec, id) => {
+      if (over()) return never
+      if (prepared.persona?.powers.delegate === false) return Promise.resolve({ status: 'failed', summary: ALONE })
+      return unlessOver(tracked(helpers.delegate(spec, own(id), { ...worker, mode })))
+    },
     permit: call =>
       over()
         ? never

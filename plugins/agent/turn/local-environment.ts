@@ -10,7 +10,7 @@ import {
   refuse,
   type ReachFolder,
 } from '../../../sdk/index.js'
-import type { Log } from '../../../sdk/index.js'
+import type { Host, Log } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
@@ -19,6 +19,7 @@ import { inside } from '../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../sdk/node/access/access-view.js'
 import { homeOfConversation } from '../../../sdk/node/wall/home.js'
 import { wallKind, type WallSpec } from '../../../sdk/node/wall/wall.js'
+import type { TurnPersona } from '../../personas/contract.js'
 import type { SubagentLimits, TreeCommand, TreeProgram } from '../providers/adapter.js'
 import type { Anchors } from '../conversations/anchors.js'
 import type { CommandLogs } from './command-logs.js'
@@ -38,6 +39,8 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { AdapterRun } from './adapter-run.js'
 import type { Remembered } from '../conversations/allowed-tools.js'
 import type { AccessLimits } from '../conversations/access-view.js'
+import { readSkill, skillsOf } from '../personas/skills.js'
+import { keptFolders, personaOf, fetchReach, skillsNote, tellUnknown, usedBy, walledFor } from '../personas/worn.js'
 import { notesOf, preambleOf } from './preamble.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import { sweepBeside } from '../tools/tree.js'
@@ -73,9 +76,11 @@ export interface TurnEnvironmentDeps {
   /** What stands for values that are bound to hosts, where the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
   /** The variables of connected command-line tools. */
-  readonly variables: (conversationId: string) => Promise<Env>
+  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<Env>
   /** The tools of connected servers. */
-  readonly connected: (turn: Turn) => ServerTools
+  readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
+  /** Where personas and skills are asked for. */
+  readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
   /** The values that no turn may show. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The network of each conversation. */
@@ -119,31 +124,29 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       release()
     }
     const root = branch ? copies.dir(id) : workspace
-    const folders = await this.#folders(turn, conversation, root)
-    if (folders && !turn.message.limits && !again)
-      turn.log.push({ kind: 'notice', level: 'info', text: narrowed(folders), source: 'areas' })
-    const seen = accessViewWith(workspace, folders)
+    const areas = await this.#folders(turn, conversation, root)
+    if (areas && !turn.message.limits && !again)
+      turn.log.push({ kind: 'notice', level: 'info', text: narrowed(areas), source: 'areas' })
+    const seen = accessViewWith(workspace, areas)
     const attachments = await attachedFiles(workspace, await visiblePaths(input.attachments ?? [], seen))
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
     const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
-    const around = turn.index === 0 ? aroundOf(copyWall) : undefined
+    const persona = await personaOf(this.#deps.personas, conversation.actsAs)
+    const folders = keptFolders(persona, areas)
+    const skills = await skillsOf(this.#deps.personas, persona, folders)
+    const told = turn.index === 0 && persona?.notes.includes('context') !== false
+    const around = told ? aroundOf(copyWall) : undefined
     const facts = {
       mentions,
       attachments: attachments.map(({ path }) => path),
       ...(sync && { sync }),
       ...(around && { repositories: around.repos }),
     }
-    const notes =
-      turn.record.notes ?? notesOf({ ...facts, ...(input.editorContext && { editorContext: input.editorContext }) })
+    const open = input.editorContext && { editorContext: input.editorContext }
+    const notes = turn.record.notes ?? [...skillsNote(skills, persona), ...notesOf({ ...facts, ...open })]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
-    const { actsAs } = conversation
-    if (actsAs && !again)
-      turn.log.push({
-        kind: 'notice',
-        level: 'warning',
-        text: `there is no persona ${actsAs}: this turn has no account and no tools`,
-      })
-    const allowedTools = actsAs ? [] : input.allowedTools
+    if (persona && !again) tellUnknown(this.#deps.personas, turn, persona)
+    const allowedTools = persona?.known === false ? [] : input.allowedTools
     return {
       helpers: await this.#deps.limits(),
       root,
@@ -157,10 +160,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...(folders && { only: folders }),
         limits: limited,
         ...(network.wall && { network: network.wall }),
+        ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
       },
       reach: network.reach,
       expose: network.serve,
-      variables: await this.#deps.variables(id),
+      variables: await this.#deps.variables(id, persona),
+      ...(persona && { persona }),
+      skills,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
     }
@@ -340,26 +346,28 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       expose,
-      connected: this.#deps.connected(turn),
+      connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(
         prepared,
         wall,
-        reach,
+        fetchReach(prepared.persona, reach),
         {
           onStart: (pid, over) => underWay.begun(conversationId, pid, over),
           begun: commands.of(conversationId, turn.run),
           env: variables,
         },
-        this.#references(turn, this.#networks.get(turn)),
+        this.#references(turn, this.#networks.get(turn), prepared.persona),
+        readSkill(this.#deps.personas, prepared, wall.workspace),
       ),
     })
   }
 
-  #references({ conversationId, run, ended }: Turn, network: TurnNetwork | undefined): References {
+  #references(turn: Turn, network: TurnNetwork | undefined, persona: TurnPersona | undefined): References {
     const { references, bound } = this.#deps
-    const placeholders = bound.of({ conversationId, run, ended })
-    return references({ conversationId, run }, async () =>
+    const user = { conversationId: turn.conversationId, run: turn.run, ...usedBy(persona) }
+    const placeholders = bound.of({ ...user, ended: turn.ended })
+    return references(user, async () =>
       (await network?.kind()) === 'own' ? placeholders : undefined,
     )
   }

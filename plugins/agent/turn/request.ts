@@ -6,6 +6,7 @@ import type { Frame } from './frames.js'
 import { ownFrames } from '../subagents/frames.js'
 import { DEFAULT_SUBAGENT_LIMITS } from '../subagents/subagents.js'
 import type { Transcripts } from '../conversations/transcripts.js'
+import { requestedBy } from '../personas/worn.js'
 import type { Turn } from './turn.js'
 import type { PreparedTurn } from './environment.js'
 
@@ -59,6 +60,7 @@ export const requestOf = async (
     ...(fast !== undefined && { fast }),
     ...(input.editorContext && { editorContext: input.editorContext }),
     ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
+    ...requestedBy(prepared),
     ...(sessionId !== undefined && { sessionId }),
     ...(history.length && { history }),
     ...(state !== undefined && { state }),

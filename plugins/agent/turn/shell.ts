@@ -6,6 +6,7 @@ import { homeOfProgram } from '../../../sdk/node/wall/home.js'
 import type { WallHome } from '../../../sdk/node/wall/spec.js'
 import { holdsAll, runWalled, walled, type WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { TreeCommand, TreeProgram } from '../providers/adapter.js'
+import { hiddenBy } from '../personas/worn.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from '../tools/tool.js'
 import { readOnlyAround, type Around } from '../tools/tree.js'
@@ -132,6 +133,7 @@ export const treeCommand = async (
     root,
     ...(only && { folders: only }),
     ...(around && { around }),
+    hidden: hiddenBy(wall),
     seen: { root: seen, cwd: join(seen, folder) },
     begun: (what, startedAt) => begun({ command: what, folder, ...(startedAt !== undefined && { startedAt }) }),
   }

@@ -17,6 +17,12 @@ const UNSERVED = 'nothing that runs here serves this kind'
 
 type Deps = Pick<Host, 'call' | 'serves' | 'log' | 'store' | 'signal' | 'emit' | 'place'>
 
+/** The personas with the connections that each names. */
+const personasNaming = async (
+  host: Pick<Host, 'call' | 'serves'>,
+): Promise<{ readonly id: string; readonly capabilities: readonly string[] }[]> =>
+  (await host.serves('personas.naming')) ? (await host.call('personas.naming')).personas : []
+
 /** Everything that is connected, and what may be done with it. */
 export class Capabilities {
   readonly entries: Entries
@@ -50,6 +56,7 @@ export class Capabilities {
 
   async list(): Promise<CapabilitySummary[]> {
     const entries = await this.entries.all()
+    const naming = await personasNaming(this.#host)
     return Promise.all(
       entries.map(async entry => {
         const { id, kind, label, config, secrets, handler } = entry
@@ -65,7 +72,7 @@ export class Capabilities {
           config: { ...config },
           secrets: [...secrets],
           ...(tools !== undefined && { tools }),
-          usedBy: [],
+          usedBy: naming.filter(({ capabilities }) => capabilities.includes(id)).map(persona => persona.id),
         }
       }),
     )
@@ -217,6 +224,7 @@ export class Capabilities {
     await this.entries.carry(id, to)
     await this.vault.move(id, to)
     await handler?.rename?.(id, to)
+    if (await this.#host.serves('personas.repoint')) await this.#host.call('personas.repoint', { from: id, to })
   }
 
   async setSecret(

@@ -3,6 +3,7 @@ import type { GatedCall } from '../../../plugins/agent/providers/adapter.js'
 import type { PermissionMode, ToolCategory } from '../../../plugins/agent/turn/frames.js'
 import { decide, type GateState } from '../../../plugins/agent/tools/gate.js'
 import { isReadOnly } from '../../../plugins/agent/tools/read-only.js'
+import { POWERED_TOOLS } from '../../../sdk/node/access/powers.js'
 import { tools } from '../../../plugins/agent/tools/tools.js'
 
 const call = (category: ToolCategory, more: Partial<GatedCall> = {}): GatedCall => ({
@@ -69,8 +70,9 @@ t.test('of the tools only those that look go without a yes, each by its own kind
   const goes = (category: ToolCategory, mode: PermissionMode) =>
     decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
   const names = (mode: PermissionMode) => Object.keys(tools).filter(name => goes(tools[name]!.category, mode))
-  t.same(names('default'), ['Read', 'List', 'Todo', 'Ask', 'Plan'])
-  t.same(names('acceptEdits'), ['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Todo', 'Ask', 'Plan'])
+  t.same(names('default'), ['Read', 'List', 'Todo', 'Ask', 'Plan', 'Skill'])
+  const edits = ['Write', 'Append', 'Edit', 'Delete', 'Move']
+  t.same(names('acceptEdits'), ['Read', 'List', ...edits, 'Todo', 'Ask', 'Plan', 'Skill'])
   t.end()
 })
 
@@ -186,4 +188,21 @@ t.test('commands that read and commands that may do more are told apart', async 
   ]
   for (const command of reads) t.ok(isReadOnly(command), command)
   for (const command of more) t.notOk(isReadOnly(command), JSON.stringify(command))
+})
+
+t.test('the powers of a persona are judged before the mode, a call of no known kind by all of them', t => {
+  const powers = { files: 'read', shell: true, code: true, web: false, delegate: true } as const
+  const verdict = (category: ToolCategory, name = 'Tool') =>
+    decide(call(category, { name }), state('bypassPermissions', { powers })).verdict
+  for (const category of ['read', 'search', 'execute', 'think'] as const) t.equal(verdict(category), 'go', category)
+  for (const category of ['edit', 'delete', 'move', 'fetch', 'other'] as const)
+    t.equal(verdict(category), 'refuse', category)
+  t.equal(verdict('other', 'Delegate'), 'go', 'the sandbox knows what its own tools take')
+  t.equal(verdict('read', 'Write'), 'refuse')
+  t.end()
+})
+
+t.test('every tool of the sandbox is known to the powers of personas', t => {
+  t.same([...POWERED_TOOLS].sort(), Object.keys(tools).sort())
+  t.end()
 })

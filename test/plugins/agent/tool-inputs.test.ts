@@ -30,6 +30,7 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Plan: { text: 'first this, then that' },
   Delegate: { description: 'look', prompt: 'look at it', background: true, agentType: 'explorer', model: 'm' },
   Join: { ids: ['c1'], timeoutMs: 1000 },
+  Skill: { name: 'release', file: 'scripts/release.sh' },
 }
 
 const schemaOf = (name: string) => {

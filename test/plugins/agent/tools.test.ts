@@ -60,6 +60,7 @@ const place = (t: Test): Place => {
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),
     references: { command: async text => ({ text, env: {} }), text: async text => text },
+    skill: async name => ({ text: `how to ${name}`, files: [] }),
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {

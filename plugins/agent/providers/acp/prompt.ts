@@ -65,10 +65,11 @@ export const opening = async (
   knows: { readonly session: boolean; readonly images: boolean },
   paths: TreePaths,
 ): Promise<ContentBlock[]> => {
-  const { prompt, words, history = [], attachments, resume, permissionMode } = request
+  const { prompt, words, history = [], attachments, resume, permissionMode, instructions = '' } = request
   const preamble = prompt.slice(0, prompt.length - words.length)
   const before = knows.session ? '' : historyOf([...history, ...(resume ? soFar(request) : [])])
-  const notes = [knows.session ? '' : WORKING, before, preamble, resume ? RESUMED : '']
+  // The persona may be another one than in the turn before, also in a session that goes on.
+  const notes = [instructions, knows.session || instructions ? '' : WORKING, before, preamble, resume ? RESUMED : '']
     .map(text => text.trim())
     .filter(Boolean)
   return [

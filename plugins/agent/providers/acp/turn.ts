@@ -1,4 +1,5 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
+import { withheldBy } from '../../../../sdk/node/access/powers.js'
 import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames.js'
 import { failed } from '../../tools/tool.js'
@@ -90,8 +91,8 @@ export const acpOn = (
 
 const WRITES = ['Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code']
 
-const mayWrite = ({ allowedTools }: TurnRequest): boolean =>
-  !allowedTools || WRITES.some(name => allowedTools.includes(name))
+const mayWrite = ({ allowedTools, powers }: TurnRequest): boolean =>
+  (!powers || powers.files === 'write') && (!allowedTools || WRITES.some(name => allowedTools.includes(name)))
 
 class VendorTurn {
   readonly #provider: ProviderId
@@ -189,7 +190,8 @@ class VendorTurn {
 
   /** Opens the session and sets it to what the turn wants; answers whether the program remembers. */
   async #open(peer: AgentPeer, before: string | undefined, mode: PermissionMode): Promise<boolean> {
-    const { model, harness, effort, allowedTools } = this.#request
+    const { model, harness, effort, allowedTools, powers } = this.#request
+    const narrow = allowedTools !== undefined || (powers !== undefined && withheldBy(powers, '') !== undefined)
     const { frames, tree } = this.#client
     const { label } = this.#program
     const slow = setTimeout(
@@ -202,7 +204,7 @@ class VendorTurn {
       const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
       const { missing, models } = await peer.configure(wanted, this.#io.signal)
       if (models && models.length > 0) throw new Failed(unknownModel(label, model, models))
-      const unenforced = [...new Set([...missing, ...this.#loose(mode, allowedTools, missing)])]
+      const unenforced = [...new Set([...missing, ...this.#loose(mode, narrow, missing)])]
       frames.push(
         { kind: 'session', sessionId: peer.sessionId! },
         {
@@ -245,12 +247,12 @@ class VendorTurn {
    * What the program does by itself without asking. A plan, and a turn that may not write, are held by the wall; which
    * tools it uses beside that is up to the program.
    */
-  #loose(mode: PermissionMode, allowedTools: readonly string[] | undefined, missing: readonly Unenforced[]) {
+  #loose(mode: PermissionMode, narrow: boolean, missing: readonly Unenforced[]) {
     const { enforced } = this.#client.tree
     const asks = this.#program.asks || isKnown(this.#program.command[0])
     return [
       ...(mode === 'bypassPermissions' || (mode === 'plan' && enforced) || asks ? [] : (['mode'] as const)),
-      ...(allowedTools && !this.#program.asks ? (['tools'] as const) : []),
+      ...(narrow && !this.#program.asks ? (['tools'] as const) : []),
     ].filter(what => !missing.includes(what))
   }
 

@@ -92,7 +92,7 @@ export class NativeTurn {
       this.#session.open(),
       this.#io.offered(),
       modelWire(this.#target, this.#model, settings, this.#deps.limits),
-      this.#deps.instructions?.(this.#request) ?? INSTRUCTIONS,
+      this.#request.instructions ?? this.#deps.instructions?.(this.#request) ?? INSTRUCTIONS,
     ])
     if (cutOff) this.#spoken = spokenIn(since)
     this.#offered = offered

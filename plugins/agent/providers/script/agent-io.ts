@@ -109,6 +109,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     code: never,
     reach: never,
     references: { command: never, text: never },
+    skill: never,
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }

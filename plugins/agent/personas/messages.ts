@@ -1,0 +1,24 @@
+import type { Host } from '../../../sdk/index.js'
+import type { Conversation, TurnInput } from '../contract.js'
+import type { Providers } from '../providers/providers.js'
+import { namedModel, usableModel } from './models.js'
+
+/** Fills in what a message leaves open from the card it wears. */
+export type WearCard = (input: TurnInput, conversation: Conversation | undefined) => Promise<TurnInput>
+
+/** The card's folder to start in wins on a first turn; its models count where the message names none. */
+export const wearing =
+  (host: Pick<Host, 'call' | 'serves'>, providers: Providers): WearCard =>
+  async (input, conversation) => {
+    const actsAs = input.actsAs ?? conversation?.actsAs
+    if (actsAs === undefined || !(await host.serves('personas.forTurn'))) return input
+    const { known, startIn, models } = await host.call('personas.forTurn', { actsAs })
+    if (!known) return input
+    const open = input.agent === undefined && input.model === undefined
+    const place = open ? await usableModel(models, providers) : undefined
+    return {
+      ...(place !== undefined && namedModel(models[place]!)),
+      ...input,
+      ...(!conversation && startIn !== undefined && startIn !== '.' && { startIn }),
+    }
+  }

@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import type { Host, ReachFolder } from '../../../sdk/index.js'
+import type { TurnPersona } from '../../personas/contract.js'
+import type { SkillsAsked, TurnSkill } from '../../skills/contract.js'
+import type { ReadSkill } from '../tools/tool.js'
+import type { PreparedTurn } from '../turn/environment.js'
+
+type SkillHost = Pick<Host, 'call' | 'serves'>
+
+const asked = (
+  persona: Pick<TurnPersona, 'id'> | undefined,
+  folders: readonly ReachFolder[] | undefined,
+): SkillsAsked => ({
+  ...(persona && { persona: persona.id }),
+  ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
+})
+
+/** The skills that a turn may use; one whose card does not exist has none. */
+export const skillsOf = async (
+  host: SkillHost,
+  persona: TurnPersona | undefined,
+  folders: readonly ReachFolder[] | undefined,
+): Promise<readonly TurnSkill[]> => {
+  if (persona?.known === false || !(await host.serves('skills.forTurn'))) return []
+  return (await host.call('skills.forTurn', asked(persona, folders))).skills
+}
+
+/** Reads the skills of a turn: those it was told of when it began. */
+export const readSkill =
+  (host: SkillHost, { skills = [], persona, folders }: PreparedTurn, workspace: string): ReadSkill =>
+  async (name, file) => {
+    const known = skills.find(each => each.name === name)
+    const read = await host.call('skills.text', {
+      ...asked(persona, folders),
+      // What the turn was not told of is refused like what is gone.
+      name: known?.name ?? '',
+      ...(file !== undefined && { file }),
+    })
+    const folder = known?.folder
+    return { ...read, ...(folder !== undefined && !folders && { folder: join(workspace, folder) }) }
+  }

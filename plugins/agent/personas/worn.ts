@@ -1,0 +1,135 @@
+import { join, relative } from 'node:path'
+import { commonReach, reachOf, refuse, type Host, type ReachFolder } from '../../../sdk/index.js'
+import { withheldBy } from '../../../sdk/node/access/powers.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+import { record } from '../../../sdk/node/record/record.js'
+import { wallKind, type WallSpec } from '../../../sdk/node/wall/wall.js'
+import type { TurnPersona } from '../../personas/contract.js'
+import type { TurnSkill } from '../../skills/contract.js'
+import type { OfferedTool, TurnRequest } from '../providers/adapter.js'
+import type { ReferenceUser } from '../secrets/bound-values.js'
+import type { PreparedTurn } from '../turn/environment.js'
+import type { TurnNote } from '../turn/frames.js'
+import type { Turn } from '../turn/turn.js'
+
+type PersonaHost = Pick<Host, 'call' | 'serves' | 'log'>
+
+/** A persona that does not exist: no account, and no power but answering. */
+const nobody = (id: string): TurnPersona => ({
+  id,
+  known: false,
+  powers: {
+    ...{ files: 'none', shell: false, code: false, web: false, browser: false, delegate: false, sandbox: false },
+    ...{ connectors: [], devices: [], mcp: [], extensions: [] },
+  },
+  capabilities: [],
+  folders: [],
+  notes: [],
+  models: [],
+})
+
+/** What a turn gets of the card that its conversation wears; undefined: it wears none. */
+export const personaOf = async (host: PersonaHost, actsAs: string | undefined): Promise<TurnPersona | undefined> => {
+  if (actsAs === undefined) return undefined
+  if (!(await host.serves('personas.forTurn'))) return nobody(actsAs)
+  const persona = await host.call('personas.forTurn', { actsAs })
+  const kept = persona.powers.files !== 'write' || persona.folders !== undefined || persona.repos !== undefined
+  if (persona.known && kept && (await wallKind()) === 'none')
+    refuse(
+      'conflict',
+      `this machine has no wall that keeps a turn to what persona ${actsAs} may do with files: install bubblewrap `
+        + '(apt-get install bubblewrap)',
+    )
+  return persona
+}
+
+/** Says in the run, and in the record of activity, that a turn names a card which does not exist. */
+export const tellUnknown = (host: PersonaHost, turn: Turn, { id, known }: TurnPersona): void => {
+  if (known) return
+  const text = `there is no persona ${id}: this turn has no account and no tools`
+  turn.log.push({ kind: 'notice', level: 'warning', text })
+  const { conversationId } = turn
+  void record(host, {
+    type: 'persona.unknown',
+    outcome: 'error',
+    actor: `conversation:${conversationId}`,
+    conversationId,
+    extra: { id },
+  })
+}
+
+/** The folders that a turn is kept to by its persona, among those it is kept to already. */
+export const keptFolders = (
+  persona: TurnPersona | undefined,
+  folders: readonly ReachFolder[] | undefined,
+): readonly ReachFolder[] | undefined => {
+  if (!persona) return folders
+  const { powers, folders: named } = persona
+  if (powers.files === 'none') return []
+  const access = powers.files === 'write' ? 'work' : 'read'
+  return commonReach(folders, named && reachOf(named.map(path => ({ path, access }))))
+}
+
+/** What the wall of a turn takes away for its persona: writing, and repositories that the card does not name. */
+export const walledFor = (
+  persona: TurnPersona | undefined,
+  { workspace, hide = [], copy }: Omit<WallSpec, 'cwd' | 'env'>,
+  repositories: readonly { readonly repo: string }[],
+): Pick<WallSpec, 'sealed' | 'hide' | 'copy'> => {
+  if (!persona) return {}
+  const { repos, powers } = persona
+  const unseen = repos
+    ? repositories.filter(({ repo }) => repo !== 'root' && !repos.includes(repo)).map(({ repo }) => repo)
+    : []
+  return {
+    ...(powers.files !== 'write' && { sealed: true }),
+    ...(unseen.length > 0 && { hide: [...hide, ...unseen.map(repo => join(workspace, repo))] }),
+    ...(unseen.length > 0
+      && copy && { copy: { ...copy, gitdirs: copy.gitdirs.filter(({ path }) => !unseen.includes(path)) } }),
+  }
+}
+
+/** The paths from the workspace root that a wall hides in it. */
+export const hiddenBy = ({ workspace, hide = [] }: Pick<WallSpec, 'workspace' | 'hide'>): string[] =>
+  hide.filter(path => path !== workspace && contains(workspace, path)).map(path => relative(workspace, path))
+
+/** What a provider is told of the persona that a turn wears. */
+export const requestedBy = ({ persona }: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions'> => ({
+  ...(persona && { powers: persona.powers }),
+  ...(persona?.instructions !== undefined && { instructions: persona.instructions }),
+})
+
+/** Which addresses a turn may ask: without the power to run programs none of its own and none nearby. */
+export const fetchReach = (
+  persona: TurnPersona | undefined,
+  reach: () => Promise<NetworkReach>,
+): (() => Promise<NetworkReach>) => {
+  if (!persona || persona.powers.shell) return reach
+  return async () => {
+    const { own, ...found } = await reach()
+    if (!own) return { ...found, near: false }
+    const dial = async (port: number) =>
+      refuse('forbidden', `the persona of this turn reaches no port of its conversation such as ${port} (powers.shell)`)
+    return { ...found, near: false, own: { ...own, rules: { ...own.rules, allow: [] }, dial } }
+  }
+}
+
+/** Who uses stored values in a turn that wears a card. */
+export const usedBy = (persona: TurnPersona | undefined): Pick<ReferenceUser, 'persona' | 'capabilities'> =>
+  persona ? { persona: persona.id, capabilities: persona.capabilities } : {}
+
+/** The tools that a persona leaves a turn. */
+export const toolsFor = (persona: TurnPersona | undefined, tools: readonly OfferedTool[]): readonly OfferedTool[] =>
+  persona ? tools.filter(({ name, category }) => withheldBy(persona.powers, name, category) === undefined) : tools
+
+const MOST_LIST = 20_000
+
+/** The note that names the skills of a turn, unless its persona leaves it out. */
+export const skillsNote = (skills: readonly TurnSkill[], persona: TurnPersona | undefined): TurnNote[] => {
+  if (skills.length === 0 || persona?.notes.includes('skills') === false) return []
+  const lines = skills.map(({ name, description }) => `- ${name}${description ? `: ${description}` : ''}`).join('\n')
+  const list = lines.length > MOST_LIST ? `${lines.slice(0, MOST_LIST).toWellFormed()}\n- …` : lines
+  const text = `Read a skill with the tool Skill before you do what it is for.\n${list}`
+  return [{ title: 'Skills', text }]
+}

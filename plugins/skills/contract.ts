@@ -1,0 +1,136 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { Count, Ok, Size } from '../../sdk/types.js'
+
+/** The name of a skill, which is that of its folder. */
+export type SkillName = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
+/**
+ * Where a skill comes from: it ships with the sandbox, the owner wrote it, a connection, an extension or a cloned
+ * plugin brought it, it is in the kit of a persona, or it is a loose folder that nothing else claims.
+ */
+export type SkillOrigin = 'builtin' | 'own' | 'capability' | 'extension' | 'plugin' | 'persona' | 'dropped'
+
+/** A skill without its text. */
+export interface SkillSummary {
+  /** The name of what is own, built in or dropped; otherwise `<origin>:<owner>:<name>`. */
+  id: string
+  /** The name of the folder, whatever the file says. */
+  name: string
+  /** When to use it; empty when the file declares nothing. */
+  description: string
+  origin: SkillOrigin
+  /** Who ships it. */
+  owner?: string
+  /** Whether the next turn can reach it. */
+  enabled: boolean
+  switchable: boolean
+  editable: boolean
+  removable: boolean
+  /** The estimated size of the text, in tokens. */
+  tokens: Count
+  /** Files beside `SKILL.md`. */
+  files: Count
+}
+/** A file beside `SKILL.md`, by its path from the folder. */
+export interface SkillFile {
+  path: string
+  size: Size
+}
+/** The text of a skill and what is beside it. */
+export interface SkillBody {
+  id: string
+  name: string
+  description: string
+  body: string
+  files: SkillFile[]
+}
+/** What a `SKILL.md` says. */
+export interface SkillText {
+  description: string
+  body: string
+}
+/** A skill that a turn is told of. */
+export interface TurnSkill {
+  name: string
+  description: string
+  origin: SkillOrigin
+  /** Its folder from the workspace root, when it has one. */
+  folder?: string
+}
+/** Whose skills: those of the sandbox, and of the persona that the turn wears. */
+export interface SkillsAsked {
+  persona?: string
+  /** The folders the turn is kept to; left out: the whole workspace. */
+  folders?: { path: string; access: 'read' | 'work' }[]
+}
+
+export interface SkillsCalls {
+  /**
+   * List every skill: own ones first, then built-in, those of personas, and loose folders, by name.
+   *
+   * It is read from the disk: what is enabled is what a turn would find. A folder without a readable `SKILL.md` is no
+   * skill. People limited to areas see no loose folder that they do not reach.
+   */
+  'GET /skills'(): SkillSummary[]
+
+  /**
+   * Write an own skill by name; a new one is switched on, and one that is off stays off.
+   *
+   * The front matter is written so that every loader can read it; files beside `SKILL.md` are left alone. The answer
+   * comes when what agents load agrees with it.
+   *
+   * - 400: a bad name, an empty description or body
+   * - 409: the name belongs to a built-in skill or to a loose folder; or 200 skills are on
+   * - 413: the disk is full
+   * - 422: something that is no folder is in the place of the skills, or the settings cannot be read
+   * - 424: a file could not be written; the message says why
+   */
+  'POST /skills'(input: {
+    name: SkillName
+    description: string & tags.MinLength<1> & tags.MaxLength<1024>
+    body: string & tags.MinLength<1> & tags.MaxLength<200000>
+  }): Ok
+
+  /**
+   * Read the text of a skill, and which files are beside it.
+   *
+   * - 404: no skill with that id
+   */
+  'GET /skills/read'(input: { id: string & tags.MinLength<1> & tags.MaxLength<200> }): SkillBody
+
+  /**
+   * Delete an own skill or a loose folder, with its files, its switch and its links.
+   *
+   * - 404: no skill of that name
+   * - 409: it belongs to something else, which the message names
+   * - 422: the settings cannot be read
+   * - 424: a file could not be removed; the message says why
+   */
+  'POST /skills/remove'(input: { name: SkillName }): Ok
+
+  /**
+   * Switch an own or a built-in skill; a turn under way keeps what it began with.
+   *
+   * - 404: no skill with that id
+   * - 409: it has no switch here, or 200 skills are on; the message names whose it is
+   * - 413: the disk is full
+   * - 422: the settings cannot be read
+   * - 424: a file could not be written; the message says why
+   */
+  'POST /skills/enabled'(input: { id: string & tags.MinLength<1> & tags.MaxLength<200>; enabled: boolean }): Ok
+
+  /** Reads what a `SKILL.md` says. */
+  'skills.parse'(input: { text: string }): SkillText
+  /** Writes a `SKILL.md` that every loader can read. */
+  'skills.compose'(input: { name: string; description: string; body: string }): { text: string }
+  /** Lists the skills that a turn may use. */
+  'skills.forTurn'(input: SkillsAsked): { skills: TurnSkill[] }
+  /** Reads a skill of a turn, or a file beside its text. 404: the turn has no such skill, or it no such file. */
+  'skills.text'(input: SkillsAsked & { name: string; file?: string }): { text: string; files: SkillFile[] }
+}
+
+export const skills: Contract<SkillsCalls> = {
+  schema: () => typia.json.application<SkillsCalls>(),
+  request: typia.misc.createValidatePrune<Requests<SkillsCalls>>(),
+  reply: () => typia.createValidate<Replies<SkillsCalls>>(),
+}

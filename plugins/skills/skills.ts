@@ -1,0 +1,253 @@
+import { leads, refuse, type Context, type Host } from '../../sdk/index.js'
+import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { segmentsOf } from '../../sdk/node/files/paths.js'
+import { record } from '../../sdk/node/record/record.js'
+import type { KitSkillFolder } from '../personas/contract.js'
+import { BUILTIN } from './builtin.js'
+import type { SkillBody, SkillFile, SkillsAsked, SkillSummary, TurnSkill } from './contract.js'
+import { LoadedSkills, type WantedSkill } from './loaded.js'
+import { Packs, SKILL_FILE } from './packs.js'
+import { composeSkill, parseSkill, tokensIn } from './skill-text.js'
+
+const MOST_ON = 200
+const MOST_TURN_FILE = 256 * 1024
+
+/** The skills of the sandbox: where they are kept, which are on, and what turns find. */
+export class Skills {
+  readonly #host: Host
+  readonly #own: Packs
+  readonly #loaded: LoadedSkills
+  readonly #turns = new KeyedMutex()
+
+  constructor(host: Host) {
+    const { workspace } = host.place
+    this.#host = host
+    this.#own = new Packs(workspace, '.sandbox', 'config', 'skills')
+    this.#loaded = new LoadedSkills(workspace, host.store)
+  }
+
+  async list(context: Context): Promise<SkillSummary[]> {
+    const [own, loaded, kits, seen] = await Promise.all([
+      this.#own.all(),
+      this.#loaded.packs.all(),
+      this.#kits(context),
+      accessViewFor(this.#host, context.caller),
+    ])
+    const isOn = (name: string): boolean => loaded.has(name)
+    const fixed = { switchable: false, editable: false, removable: false }
+    const mine = [...own].map(async ([name, text]) => ({
+      ...summaryOf(name, text, (await this.#own.files(name)).length),
+      ...{ origin: 'own' as const, enabled: isOn(name), switchable: true, editable: true, removable: true },
+    }))
+    const builtin = Object.entries(BUILTIN).map(([name, { description, body }]) => ({
+      ...{ id: name, name, description, origin: 'builtin' as const, owner: 'the sandbox', enabled: isOn(name) },
+      ...{ ...fixed, switchable: true, tokens: tokensIn(body), files: 0 },
+    }))
+    const worn = kits.map(({ persona, label, name, description, body }) => ({
+      ...{ id: `persona:${persona}:${name}`, name, description, origin: 'persona' as const, owner: label },
+      ...{ ...fixed, enabled: true, tokens: tokensIn(body), files: 0 },
+    }))
+    const loose = [...loaded].filter(([name]) => !own.has(name) && !Object.hasOwn(BUILTIN, name))
+    const dropped = loose.map(async ([name, text]) =>
+      (await seen.sees(this.#loaded.packs.folder(name)))
+        ? [
+            {
+              ...summaryOf(name, text, (await this.#loaded.packs.files(name)).length),
+              ...{ ...fixed, origin: 'dropped' as const, enabled: true, removable: true },
+            },
+          ]
+        : [],
+    )
+    return [
+      ...(await Promise.all(mine)),
+      ...builtin.sort(byName),
+      ...worn.sort(byName),
+      ...(await Promise.all(dropped)).flat(),
+    ]
+  }
+
+  async read(id: string, context: Context): Promise<SkillBody> {
+    const found = (await this.list(context)).find(each => each.id === id)
+    if (!found) return noSkill(id)
+    const { name, description, origin } = found
+    if (origin === 'persona') {
+      const kit = (await this.#kits(context)).find(each => `persona:${each.persona}:${each.name}` === id)
+      return { id, name, description, body: kit?.body ?? '', files: [] }
+    }
+    const text = (await this.#loaded.packs.text(name)) ?? (await this.#own.text(name))
+    const body = text === undefined ? BUILTIN[name]!.body : parseSkill(text).body
+    const packs = origin === 'own' ? this.#own : this.#loaded.packs
+    return { id, name, description, body, files: plain(await packs.files(name)) }
+  }
+
+  async save(name: string, description: string, body: string, context: Context): Promise<void> {
+    await this.#turns.with('skills', async () => {
+      if (Object.hasOwn(BUILTIN, name))
+        refuse('conflict', `${name} is a skill of the sandbox itself: choose another name, or switch it off`)
+      const before = await this.#own.text(name)
+      if (before === undefined && (await this.#loaded.isForeign(name)))
+        refuse(
+          'conflict',
+          `${this.#loaded.packs.folder(name)} is there already: remove it first, or choose another name`,
+        )
+      if (before === undefined) await this.#assertRoom(name)
+      await this.#own.write(name, [SKILL_FILE], composeSkill(name, description, body))
+      if (before === undefined) await this.#switch(name, true, context)
+      await this.#converge()
+    })
+    await this.#published(name)
+    await record(this.#host, { type: 'skill.saved', outcome: 'ok', extra: { name } }, context)
+  }
+
+  async remove(name: string, context: Context): Promise<void> {
+    await this.#turns.with('skills', async () => {
+      if (Object.hasOwn(BUILTIN, name))
+        refuse('conflict', `${name} is a skill of the sandbox itself: switch it off instead (POST /skills/enabled)`)
+      if ((await this.#own.text(name)) !== undefined) {
+        await this.#switch(name, false, context)
+        await this.#converge()
+        await this.#own.remove(name)
+      } else if ((await this.#loaded.packs.text(name)) !== undefined) await this.#loaded.remove(name)
+      else {
+        const kit = (await this.#kits(context)).find(each => each.name === name)
+        if (kit)
+          refuse('conflict', `${name} belongs to persona ${kit.persona}: POST /personas/${kit.persona}/skills/remove`)
+        noSkill(name)
+      }
+    })
+    await this.#published(name)
+    await record(this.#host, { type: 'skill.removed', outcome: 'ok', extra: { name } }, context)
+  }
+
+  async setEnabled(id: string, enabled: boolean, context: Context): Promise<void> {
+    await this.#turns.with('skills', async () => {
+      const found = (await this.list(context)).find(each => each.id === id)
+      if (!found) return noSkill(id)
+      if (!found.switchable)
+        refuse(
+          'conflict',
+          `${id} has no switch: it is ${found.owner ? `of ${found.owner}` : 'a loose folder; remove it'}`,
+        )
+      if (enabled) await this.#assertRoom(id)
+      await this.#switch(id, enabled, context)
+      await this.#converge()
+    })
+    await this.#published(id)
+  }
+
+  /** Makes what agents load agree with the settings and the disk. */
+  converge(): Promise<void> {
+    return this.#turns.with('skills', () => this.#converge())
+  }
+
+  /** Ends what a crash cut off. */
+  async recover(): Promise<void> {
+    await Promise.all([this.#own.sweep(), this.#loaded.packs.sweep()])
+    await this.converge()
+  }
+
+  /** What a turn may use: what is on, loose folders that it reaches, and the kit of its persona, which comes first. */
+  async forTurn({ persona, folders }: SkillsAsked): Promise<TurnSkill[]> {
+    const [own, loaded] = await Promise.all([this.#own.all(), this.#loaded.packs.all()])
+    const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
+      ...{ name, description, origin: 'persona' as const },
+      folder: `.sandbox/config/personas/${persona}/skills/${name}`,
+    }))
+    const loadedNow = [...loaded].flatMap(([name, text]): TurnSkill[] => {
+      const mine = own.get(name)
+      if (mine !== undefined) return [{ ...described(name, mine), origin: 'own', folder: this.#own.folder(name) }]
+      if (Object.hasOwn(BUILTIN, name)) return [{ name, description: BUILTIN[name]!.description, origin: 'builtin' }]
+      const folder = this.#loaded.packs.folder(name)
+      return leads(folders, folder) ? [{ ...described(name, text), origin: 'dropped', folder }] : []
+    })
+    return [...kit, ...loadedNow.filter(({ name }) => !kit.some(each => each.name === name))].sort(byName)
+  }
+
+  /** A skill of a turn, or a file beside its text. */
+  async readForTurn({ name, file, ...asked }: SkillsAsked & { name: string; file?: string }): Promise<{
+    text: string
+    files: SkillFile[]
+  }> {
+    const found = (await this.forTurn(asked)).find(each => each.name === name)
+    if (!found) return refuse('not-found', `this turn has no skill ${JSON.stringify(name.slice(0, 80))}`)
+    const packs = this.#packsOf(found, asked.persona)
+    if (file !== undefined && file !== SKILL_FILE) {
+      const bytes = await packs?.file(name, segmentsOf(file), MOST_TURN_FILE)
+      return {
+        text: bytes?.toString('utf8') ?? refuse('not-found', `skill ${name} has no file ${file} that can be read`),
+        files: [],
+      }
+    }
+    const text = await packs?.text(name)
+    const body = text === undefined ? BUILTIN[name]?.body : parseSkill(text).body
+    if (body === undefined) return refuse('not-found', `this turn has no skill ${name}`)
+    return { text: body, files: plain((await packs?.files(name)) ?? []) }
+  }
+
+  #packsOf({ origin }: TurnSkill, persona: string | undefined): Packs | undefined {
+    if (origin === 'persona')
+      return new Packs(this.#host.place.workspace, '.sandbox', 'config', 'personas', persona!, 'skills')
+    if (origin === 'own') return this.#own
+    return origin === 'builtin' ? undefined : this.#loaded.packs
+  }
+
+  async #converge(): Promise<void> {
+    const { skills } = await this.#host.call('settings.get')
+    const wanted = new Map<string, WantedSkill>()
+    for (const name of [...skills].sort()) {
+      const text = await this.#own.text(name)
+      const builtin = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined
+      if (text !== undefined) wanted.set(name, { text, from: this.#own })
+      else if (builtin) wanted.set(name, { text: composeSkill(name, builtin.description, builtin.body) })
+    }
+    await this.#loaded.converge(wanted)
+  }
+
+  async #assertRoom(name: string): Promise<void> {
+    const { skills } = await this.#host.call('settings.get')
+    if (skills.length >= MOST_ON && !skills.includes(name))
+      refuse('conflict', `${MOST_ON} skills are on already: switch one off first`)
+  }
+
+  async #switch(name: string, on: boolean, context: Context): Promise<void> {
+    const { skills: before } = await this.#host.call('settings.get')
+    if (before.includes(name) === on) return
+    const skills = on ? [...before, name] : before.filter(each => each !== name)
+    await this.#host.call('POST /settings/patch', { set: { skills } }, { as: context })
+  }
+
+  async #published(name: string): Promise<void> {
+    await this.#host
+      .call('kernel.events.publish', { domain: 'skills', key: name })
+      .catch(error => this.#host.log.warn('publishing a change of skills failed', { error: String(error) }))
+  }
+
+  /** The skills of the personas that a caller sees. */
+  async #kits(context: Context): Promise<KitSkillFolder[]> {
+    const all = await this.#kitsOf(undefined)
+    if (all.length === 0) return []
+    const { personas } = await this.#host.call('GET /personas', undefined, { as: context })
+    return all.filter(({ persona }) => personas.some(({ id }) => id === persona))
+  }
+
+  async #kitsOf(persona: string | undefined): Promise<KitSkillFolder[]> {
+    if (!(await this.#host.serves('personas.kitSkills'))) return []
+    return (await this.#host.call('personas.kitSkills', persona === undefined ? {} : { persona })).skills
+  }
+}
+
+const described = (name: string, text: string) => ({ name, description: parseSkill(text).description })
+
+const summaryOf = (name: string, text: string, files: number) => {
+  const { description, body } = parseSkill(text)
+  return { id: name, name, description, tokens: tokensIn(body), files }
+}
+
+const plain = (files: readonly SkillFile[]): SkillFile[] => files.map(({ path, size }) => ({ path, size }))
+
+const byName = (one: { name: string }, other: { name: string }): number =>
+  one.name < other.name ? -1 : one.name > other.name ? 1 : 0
+
+const noSkill = (id: string): never =>
+  refuse('not-found', `there is no skill ${JSON.stringify(id.slice(0, 80))}: GET /skills lists them`)
