@@ -4,7 +4,7 @@ import { refuse } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { flushFolder } from '../../sdk/node/files/files.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
-import { foldersIn, inRealFolder, isNamed, plainText, writeBelow } from '../../sdk/node/files/real-folders.js'
+import { foldersIn, inRealFolder, entryExists, plainText, writeBelow } from '../../sdk/node/files/real-folders.js'
 
 const KITS = ['.sandbox', 'config', 'personas']
 const PROMPT = 'PROMPT.md'
@@ -75,7 +75,7 @@ export class Kits {
   /** Removes a kit with its card: `removed` decides, and before it nothing is lost. */
   async remove(id: string, removed: () => Promise<void>): Promise<void> {
     const parked = await this.#in([], async at => {
-      if (!(await isNamed(join(at, id)))) return false
+      if (!(await entryExists(join(at, id)))) return false
       await rm(join(at, PARKED + id), { recursive: true, force: true })
       await rename(join(at, id), join(at, PARKED + id))
       await flushFolder(at)
@@ -98,7 +98,7 @@ export class Kits {
       for (const name of await foldersIn(at)) {
         if (!name.startsWith(PARKED)) continue
         const id = name.slice(PARKED.length)
-        if (isCard(id) && !(await isNamed(join(at, id)))) await rename(join(at, name), join(at, id))
+        if (isCard(id) && !(await entryExists(join(at, id)))) await rename(join(at, name), join(at, id))
         else await rm(join(at, name), { recursive: true, force: true })
       }
       await flushFolder(at)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Store } from '../../sdk/index.js'
 import { writeAtomic } from '../../sdk/node/files/files.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
-import { inRealFolder, isNamed, plainText } from '../../sdk/node/files/real-folders.js'
+import { inRealFolder, entryExists, plainText } from '../../sdk/node/files/real-folders.js'
 import { Packs, SKILL_FILE } from './packs.js'
 import { parseSkill } from './skill-text.js'
 
@@ -39,7 +39,7 @@ export class LoadedSkills {
 
   /** Whether what has this name in the folder was placed by somebody else. */
   async isForeign(name: string, text?: string): Promise<boolean> {
-    const there = await inRealFolder(this.#workspace, ['.agents', 'skills'], {}, at => isNamed(join(at, name)))
+    const there = await inRealFolder(this.#workspace, ['.agents', 'skills'], {}, at => entryExists(join(at, name)))
     if (!there || (await this.#placed()).includes(name)) return false
     return text === undefined || (await this.packs.text(name)) !== text
   }
@@ -99,7 +99,7 @@ export class LoadedSkills {
   async #listed(skills: ReadonlyMap<string, string>): Promise<void> {
     await inRealFolder(this.#workspace, [], {}, async at => {
       const path = join(at, INDEX)
-      const there = await isNamed(path)
+      const there = await entryExists(path)
       const before = there ? await plainText(path, MOST_INDEX) : ''
       // A link, or what is no text, is somebody else's.
       if (before === undefined) return

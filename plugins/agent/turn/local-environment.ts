@@ -367,9 +367,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { references, bound } = this.#deps
     const user = { conversationId: turn.conversationId, run: turn.run, ...usedBy(persona) }
     const placeholders = bound.of({ ...user, ended: turn.ended })
-    return references(user, async () =>
-      (await network?.kind()) === 'own' ? placeholders : undefined,
-    )
+    return references(user, async () => ((await network?.kind()) === 'own' ? placeholders : undefined))
   }
 }
 

@@ -78,7 +78,7 @@ export const foldersIn = async (at: string): Promise<string[]> =>
     .sort()
 
 /** Whether anything has a name in an open folder. */
-export const isNamed = (path: string): Promise<boolean> =>
+export const entryExists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
     () => false,
