@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
 
 interface TextFieldProps {
@@ -18,41 +18,54 @@ interface TextFieldProps {
   readonly name?: string
 }
 
-/** A text, number or time to enter. */
-export const TextField = ({ label, value, hint, rows, type = 'text', required = false, ...more }: TextFieldProps) => (
-  <label class="field">
-    <span>
-      {label}
-      {!required && type !== 'search' && type !== 'date' && <span class="quiet small"> optional</span>}
+const Hint = ({ id, hint }: { id: string; hint: ComponentChildren }) =>
+  hint ? (
+    <span class="quiet small" id={`${id}-hint`}>
+      {hint}
     </span>
-    {rows ? (
-      <textarea
-        rows={rows}
-        required={required}
-        placeholder={more.placeholder}
-        spellcheck={false}
-        value={value.value}
-        onInput={event => {
-          value.value = event.currentTarget.value
-        }}
-      />
-    ) : (
-      <input
-        {...more}
-        // The types of elements tell each kind of input apart; this field serves several.
-        type={type as 'text'}
-        required={required}
-        autocomplete={type === 'password' ? 'new-password' : 'off'}
-        spellcheck={false}
-        value={value.value}
-        onInput={event => {
-          value.value = event.currentTarget.value
-        }}
-      />
-    )}
-    {hint && <span class="quiet small">{hint}</span>}
-  </label>
-)
+  ) : null
+
+/** A text, number or time to enter. */
+export const TextField = ({ label, value, hint, rows, type = 'text', required = false, ...more }: TextFieldProps) => {
+  const id = useId()
+  const shared = {
+    id,
+    required,
+    spellcheck: false,
+    'aria-describedby': hint ? `${id}-hint` : undefined,
+    value: value.value,
+  }
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {!required && type !== 'search' && type !== 'date' && <span class="quiet small"> optional</span>}
+      </label>
+      {rows ? (
+        <textarea
+          {...shared}
+          rows={rows}
+          placeholder={more.placeholder}
+          onInput={event => {
+            value.value = event.currentTarget.value
+          }}
+        />
+      ) : (
+        <input
+          {...more}
+          {...shared}
+          // The types of elements tell each kind of input apart; this field serves several.
+          type={type as 'text'}
+          autocomplete={type === 'password' ? 'new-password' : 'off'}
+          onInput={event => {
+            value.value = event.currentTarget.value
+          }}
+        />
+      )}
+      <Hint id={id} hint={hint} />
+    </div>
+  )
+}
 
 interface ChoiceFieldProps<T extends string> {
   readonly label: string
@@ -62,24 +75,29 @@ interface ChoiceFieldProps<T extends string> {
 }
 
 /** One of several values. */
-export const ChoiceField = <T extends string>({ label, value, choices, hint }: ChoiceFieldProps<T>) => (
-  <label class="field">
-    {label}
-    <select
-      value={value.value}
-      onChange={event => {
-        value.value = event.currentTarget.value as T
-      }}
-    >
-      {choices.map(([one, text]) => (
-        <option key={one} value={one}>
-          {text}
-        </option>
-      ))}
-    </select>
-    {hint && <span class="quiet small">{hint}</span>}
-  </label>
-)
+export const ChoiceField = <T extends string>({ label, value, choices, hint }: ChoiceFieldProps<T>) => {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+        value={value.value}
+        onChange={event => {
+          value.value = event.currentTarget.value as T
+        }}
+      >
+        {choices.map(([one, text]) => (
+          <option key={one} value={one}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Hint id={id} hint={hint} />
+    </div>
+  )
+}
 
 /** Yes or no. */
 export const CheckField = ({ label, value }: { label: ComponentChildren; value: Signal<boolean> }) => (

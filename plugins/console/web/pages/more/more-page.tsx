@@ -7,7 +7,7 @@ import { PAGES, reaches, type PageProps } from '../registry.js'
 /** The pages that the bar of a phone has no room for. */
 export const MorePage = (_: PageProps) => (
   <PageFrame title="More">
-    <ul class="items">
+    <ul class="more-list">
       {PAGES.filter(page => page.listed && page.wide && reaches(person.value?.role, page.role)).map(
         ({ name, label, icon }) => (
           <li key={name}>
