@@ -22,6 +22,7 @@ t.test('deciding on access in the console', withChromium(), async t => {
     await dialog.getByLabel('Folders').fill('web')
     await dialog.getByRole('button', { name: 'Make' }).click()
     await page.getByText('held by nobody').waitFor()
+    await page.locator('button:focus', { hasText: 'Make an area' }).waitFor()
     t.same(await barriersOf(page), [])
   })
 

@@ -15,9 +15,16 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   const box = useRef<HTMLDialogElement>(null)
   const heading = useId()
   useEffect(() => {
+    const opener = document.activeElement
     box.current?.showModal()
     addEventListener('hashchange', close)
-    return () => removeEventListener('hashchange', close)
+    return () => {
+      removeEventListener('hashchange', close)
+      // The element goes with the focus in it: where nothing else took it, it returns to what opened the dialog.
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus()
+      })
+    }
   }, [])
   return (
     <dialog ref={box} aria-labelledby={heading} onClose={close}>
