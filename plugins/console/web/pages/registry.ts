@@ -103,7 +103,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
   },
   {
     name: 'models',
-    label: 'Models and agents',
+    label: 'Models',
     icon: 'models',
     role: 'viewer',
     needs: 'providers.list',

@@ -117,6 +117,8 @@ const ConnectionRow = ({ connection }: { connection: CapabilitySummary }) => {
 /** What agents are connected to, and the agent programs that turns can run on. */
 export const ConnectionSection = () => {
   const list = useQuery('capabilities', ['capabilities'], () => askDaemon('GET /capabilities'))
+  // Model servers have a section of their own.
+  const others = list.data?.capabilities.filter(({ kind }) => kind !== 'endpoint') ?? []
   return (
     <section aria-labelledby="connections-heading">
       <div class="section-head">
@@ -124,18 +126,18 @@ export const ConnectionSection = () => {
         <FormButton label="Connect an agent program" form={close => <AgentForm close={close} />} />
       </div>
       <Loaded query={list}>
-        {({ capabilities, recommendations }) => (
+        {({ recommendations }) => (
           <>
             {recommendations.map(({ card, evidence, reason }) => (
               <p key={`${card} ${evidence}`} class="quiet">
                 Suggested: {visibleName(card)}. {visibleName(reason)} <span class="mono">{visibleName(evidence)}</span>
               </p>
             ))}
-            {capabilities.length === 0 ? (
+            {others.length === 0 ? (
               <p class="quiet">Outside systems and agent programs that are connected appear here.</p>
             ) : (
               <ul class="items">
-                {capabilities.map(connection => (
+                {others.map(connection => (
                   <ConnectionRow key={connection.id} connection={connection} />
                 ))}
               </ul>
