@@ -19,6 +19,10 @@ export interface ConsolePageEntry {
   readonly needs: string
   /** Whether the navigation names it. */
   readonly listed: boolean
+  /** The bar of a phone leaves it to the page "More". */
+  readonly wide?: true
+  /** Only the bar of a phone names it. */
+  readonly narrow?: true
   readonly load: () => Promise<FunctionComponent<PageProps>>
 }
 
@@ -56,6 +60,96 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'agent.run',
     listed: false,
     load: async () => (await import('./new/new-page.js')).NewPage,
+  },
+  {
+    name: 'activity',
+    label: 'Activity',
+    icon: 'activity',
+    role: 'viewer',
+    needs: 'activity.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./activity/activity-page.js')).ActivityPage,
+  },
+  {
+    name: 'logs',
+    label: 'Logs',
+    icon: 'logs',
+    role: 'maintainer',
+    needs: 'logs.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./logs/logs-page.js')).LogsPage,
+  },
+  {
+    name: 'access',
+    label: 'Access',
+    icon: 'key',
+    role: 'maintainer',
+    needs: 'system.members',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./access/access-page.js')).AccessPage,
+  },
+  {
+    name: 'machine',
+    label: 'Machine',
+    icon: 'machine',
+    role: 'viewer',
+    needs: 'system.usage',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./machine/machine-page.js')).MachinePage,
+  },
+  {
+    name: 'models',
+    label: 'Models',
+    icon: 'models',
+    role: 'viewer',
+    needs: 'providers.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./models/models-page.js')).ModelsPage,
+  },
+  {
+    name: 'secrets',
+    label: 'Secrets',
+    icon: 'secret',
+    role: 'maintainer',
+    needs: 'secrets.inventory',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./secrets/secrets-page.js')).SecretsPage,
+  },
+  {
+    name: 'usage',
+    label: 'Usage',
+    icon: 'usage',
+    role: 'maintainer',
+    needs: 'usage.rollup',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./usage/usage-page.js')).UsagePage,
+  },
+  {
+    name: 'settings',
+    label: 'Settings',
+    icon: 'settings',
+    role: 'viewer',
+    needs: 'settings.get',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./settings/settings-page.js')).SettingsPage,
+  },
+  {
+    name: 'more',
+    label: 'More',
+    icon: 'more',
+    role: 'viewer',
+    needs: 'system.info',
+    listed: true,
+    narrow: true,
+    load: async () => (await import('./more/more-page.js')).MorePage,
   },
   {
     name: 'me',

@@ -4,12 +4,16 @@ import type { QueryState } from '../data/queries.js'
 import { watchQuery } from '../data/queries.js'
 
 /** An answer of the daemon that stays current while the component is shown. */
-export const useQuery = <T>(key: string, domains: readonly string[], reader: () => Promise<T>): QueryState<T> => {
-  const shown = useSignal<QueryState<T>>({ stale: true })
+export const useQuery = <T>(
+  key: string,
+  domains: readonly string[],
+  reader: () => Promise<T>,
+): QueryState<T> & { readonly key: string } => {
+  const shown = useSignal<QueryState<T> & { readonly key: string }>({ stale: true, key })
   useEffect(() => {
     const { state, stop } = watchQuery(key, domains, reader)
     const unsubscribe = state.subscribe(value => {
-      shown.value = value
+      shown.value = { ...value, key }
     })
     return () => {
       unsubscribe()

@@ -29,9 +29,16 @@ const Nav = ({ current }: { current: string }) => {
       {PAGES.filter(page => page.listed && visible(page)).map(page => (
         <a
           key={page.name}
-          class="nav-link"
+          class={`nav-link${page.wide ? ' wide-only' : ''}${page.narrow ? ' narrow-only' : ''}`}
           href={fragmentOf(page.name)}
-          aria-current={current === page.name || (page.name === 'fleet' && current === 'c') ? 'page' : undefined}
+          aria-current={
+            current === page.name || (page.name === 'fleet' && current === 'c')
+              ? 'page'
+              : // On a phone "More" stands for the pages that only wide screens list.
+                page.narrow && PAGES.some(({ name, wide }) => wide && name === current)
+                ? 'true'
+                : undefined
+          }
         >
           <Icon name={page.icon} />
           {page.label}

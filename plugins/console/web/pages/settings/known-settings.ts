@@ -1,0 +1,115 @@
+import type { Settings, SettingKey } from '../../../../settings/contract.js'
+
+/** How a setting is entered. */
+export type SettingInput =
+  | { readonly kind: 'switch' }
+  | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly unit: string }
+  | { readonly kind: 'choice'; readonly choices: readonly (readonly [value: string, label: string])[] }
+  | { readonly kind: 'lines'; readonly placeholder: string }
+
+/** A setting as people read it. */
+export interface KnownSetting {
+  readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Network'
+  readonly label: string
+  /** What it does, and from when on. */
+  readonly about: string
+  readonly input: SettingInput
+  /** What holds unless it is set. */
+  readonly usual: string | number | boolean | readonly string[]
+}
+
+/** Every setting that the contract has: a new one does not compile until it is here. */
+export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
+  agentRetentionDays: {
+    section: 'Conversations',
+    label: 'Archive finished conversations',
+    about: 'After so many days without activity; 0: never.',
+    input: { kind: 'number', min: 0, max: 365, unit: 'days' },
+    usual: 3,
+  },
+  autoResumeOnRestart: {
+    section: 'After a failure',
+    label: 'Resume after a restart',
+    about: 'Turns that a restart of the sandbox interrupted go on by themselves.',
+    input: { kind: 'switch' },
+    usual: false,
+  },
+  resumeAfterOutage: {
+    section: 'After a failure',
+    label: 'Resume after an outage',
+    about: 'A turn that failed because its provider was down is run again once the provider may be back.',
+    input: { kind: 'switch' },
+    usual: false,
+  },
+  subagentsAtOnce: {
+    section: 'Subagents',
+    label: 'At once',
+    about: 'Subagents of one turn that may run at the same time.',
+    input: { kind: 'number', min: 1, max: 200, unit: 'subagents' },
+    usual: 20,
+  },
+  subagentsPerTurn: {
+    section: 'Subagents',
+    label: 'In all',
+    about: 'Subagents that one turn may start.',
+    input: { kind: 'number', min: 1, max: 2000, unit: 'subagents' },
+    usual: 200,
+  },
+  subagentDepth: {
+    section: 'Subagents',
+    label: 'Depth',
+    about: 'How deep subagents may start subagents.',
+    input: { kind: 'number', min: 1, max: 10, unit: 'levels' },
+    usual: 3,
+  },
+  network: {
+    section: 'Network',
+    label: 'Network of a conversation',
+    about: 'Used from the next turn on.',
+    input: {
+      kind: 'choice',
+      choices: [
+        ['own', 'A network of its own, connected through the sandbox'],
+        ['shared', 'The network of this machine'],
+      ],
+    },
+    usual: 'own',
+  },
+  networkAllow: {
+    section: 'Network',
+    label: 'Also reachable',
+    about:
+      'What conversations reach beside public addresses, one host[:port] a line, from the next connection on. '
+      + 'localhost:5432 is a port of this machine.',
+    input: { kind: 'lines', placeholder: '*.internal.example:443' },
+    usual: [],
+  },
+  networkOnly: {
+    section: 'Network',
+    label: 'Reach nothing else',
+    about: 'Conversations reach only what is listed above, from the next connection on.',
+    input: { kind: 'switch' },
+    usual: false,
+  },
+}
+
+/** A value as it is edited. */
+export const settingText = (value: Settings[SettingKey]): string =>
+  Array.isArray(value) ? value.join('\n') : String(value)
+
+/** The value that an edited text stands for. */
+export const settingValue = (input: SettingInput, text: string): boolean | number | string | string[] => {
+  switch (input.kind) {
+    case 'switch':
+      return text === 'true'
+    case 'number':
+      return Number(text)
+    case 'choice':
+      return text
+    case 'lines':
+      return text
+        .split('\n')
+        .map(line => line.trim())
+        .filter(Boolean)
+  }
+}

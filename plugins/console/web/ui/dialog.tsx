@@ -1,0 +1,147 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { useAction } from './action.js'
+import { FaultLine } from './page.js'
+
+interface DialogProps {
+  readonly title: string
+  readonly close: () => void
+  readonly children: ComponentChildren
+}
+
+/** A question or a form in front of the page; Escape and another address close it. */
+export const Dialog = ({ title, close, children }: DialogProps) => {
+  const box = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useEffect(() => {
+    const opener = document.activeElement
+    box.current?.showModal()
+    addEventListener('hashchange', close)
+    return () => {
+      removeEventListener('hashchange', close)
+      // The element goes with the focus in it: where nothing else took it, it returns to what opened the dialog.
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus()
+      })
+    }
+  }, [])
+  return (
+    <dialog ref={box} aria-labelledby={heading} onClose={close}>
+      <div class="stack">
+        <h2 id={heading}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+interface DialogFormProps extends DialogProps {
+  readonly verb: string
+  readonly danger?: boolean
+  readonly ready?: boolean
+  /** Closes the dialog when it succeeds, unless its result is `stays`. */
+  readonly work: () => Promise<unknown>
+}
+
+/** A dialog that does one thing: it stays open with the reason when that fails. */
+export const DialogForm = ({ title, close, verb, danger = false, ready = true, work, children }: DialogFormProps) => {
+  const action = useAction()
+  return (
+    <Dialog title={title} close={close}>
+      <form
+        class="stack"
+        onSubmit={event => {
+          event.preventDefault()
+          void action.run(async () => (await work()) === 'stays' || close())
+        }}
+      >
+        {children}
+        <FaultLine fault={action.fault} />
+        <div class="card-actions">
+          <button class={`button ${danger ? 'danger' : 'primary'}`} type="submit" disabled={action.busy || !ready}>
+            {verb}
+          </button>
+          <button class="button apart-button" type="button" onClick={close}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+interface AskButtonProps {
+  readonly label: string
+  /** What it is done to, for those who do not see the row. */
+  readonly about: string
+  readonly title: string
+  readonly verb?: string
+  readonly work: () => Promise<unknown>
+  readonly children: ComponentChildren
+}
+
+/** A button that says what would happen before it happens. */
+export const AskButton = ({ label, about, title, verb = label, work, children }: AskButtonProps) => {
+  const open = useSignal(false)
+  return (
+    <>
+      <button
+        class="button"
+        type="button"
+        onClick={() => {
+          open.value = true
+        }}
+      >
+        {label}
+        <span class="visually-hidden"> {about}</span>
+      </button>
+      {open.value && (
+        <DialogForm
+          title={title}
+          danger
+          verb={verb}
+          work={work}
+          close={() => {
+            open.value = false
+          }}
+        >
+          {children}
+        </DialogForm>
+      )}
+    </>
+  )
+}
+
+/** A button that opens a form. */
+export const FormButton = ({
+  label,
+  about,
+  primary = false,
+  form,
+}: {
+  label: string
+  about?: string
+  primary?: boolean
+  form: (close: () => void) => ComponentChildren
+}) => {
+  const open = useSignal(false)
+  return (
+    <>
+      <button
+        class={`button${primary ? ' primary' : ''}`}
+        type="button"
+        onClick={() => {
+          open.value = true
+        }}
+      >
+        {label}
+        {about && <span class="visually-hidden"> {about}</span>}
+      </button>
+      {open.value
+        && form(() => {
+          open.value = false
+        })}
+    </>
+  )
+}

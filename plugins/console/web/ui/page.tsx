@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact'
+import { faultSentence } from '../data/api.js'
+import { refetch, type QueryState } from '../data/queries.js'
+import { fragmentOf } from '../data/route.js'
+
+interface PageFrameProps {
+  readonly title: string
+  /** Beside the heading. */
+  readonly tools?: ComponentChildren
+  /** The page scrolls a list of its own. */
+  readonly fills?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A page with its heading. */
+export const PageFrame = ({ title, tools, fills = false, children }: PageFrameProps) => (
+  <>
+    <header class="page-head">
+      <h1 class="grow">{title}</h1>
+      {tools}
+    </header>
+    {fills ? (
+      <main class="page-fill">{children}</main>
+    ) : (
+      <main class="page-body">
+        <div class="sections">{children}</div>
+      </main>
+    )}
+  </>
+)
+
+/** Places where content will be, while it is read. */
+export const Bones = () => (
+  <div class="bones" aria-hidden="true">
+    {[1, 2, 3, 4].map(one => (
+      <div key={one} class="bone" />
+    ))}
+  </div>
+)
+
+/** Why something failed, at the place where it was started. */
+export const FaultLine = ({ fault }: { fault: string }) =>
+  fault ? (
+    <p class="notice bad" role="alert">
+      {fault}
+    </p>
+  ) : null
+
+interface LoadedProps<T> {
+  readonly query: QueryState<T>
+  readonly children: (data: T) => ComponentChildren
+}
+
+/** An answer of the daemon: its place while it is read, the reason where it cannot be read, else what is made of it. */
+export const Loaded = <T,>({ query, children }: LoadedProps<T>) => {
+  const fault = query.error !== undefined && (
+    <div class="notice bad row apart" role="alert">
+      <span>
+        {faultSentence(query.error)}
+        {query.data !== undefined && ' What you see may be out of date.'}
+      </span>
+      <button class="button" type="button" onClick={() => refetch('all')}>
+        Try again
+      </button>
+    </div>
+  )
+  if (query.data === undefined) return fault || <Bones />
+  return (
+    <>
+      {fault}
+      {children(query.data)}
+    </>
+  )
+}
+
+interface TabsProps {
+  readonly page: string
+  readonly label: string
+  readonly current: string
+  readonly tabs: readonly (readonly [name: string, label: string])[]
+}
+
+/** Links to the parts of a page. */
+export const Tabs = ({ page, label, current, tabs }: TabsProps) => (
+  <nav class="tabs" aria-label={label}>
+    {tabs.map(([name, text]) => (
+      <a key={name} href={fragmentOf(page, name)} aria-current={name === current ? 'page' : undefined}>
+        {text}
+      </a>
+    ))}
+  </nav>
+)
+
+interface ItemProps {
+  readonly title: ComponentChildren
+  readonly detail?: ComponentChildren
+  readonly facts?: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+/** One entry of a list: what it is, what is known of it, and what can be done with it. */
+export const Item = ({ title, detail, facts, children }: ItemProps) => (
+  <li class="item">
+    <div class="item-main">
+      <div class="item-title" dir="auto">
+        {title}
+      </div>
+      {detail && <div class="quiet small">{detail}</div>}
+    </div>
+    {facts && <div class="item-facts">{facts}</div>}
+    {children && <div class="row item-actions">{children}</div>}
+  </li>
+)
