@@ -29,7 +29,7 @@ export const answerMalformedRequest = (server: Server, head: (status: number, by
     if (begun && !begun.headersSent && begun.req.complete) return void (begun.shouldKeepAlive = false)
     const [status, message] = KNOWN[error.code ?? ''] ?? [
       400,
-      `expected a valid HTTP/1.1 request: ${error.reason ?? error.code}`,
+      `expected a valid HTTP/1.1 request, found one that has the error: ${error.reason ?? error.code}`,
     ]
     last(socket, status, message)
   })

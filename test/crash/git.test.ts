@@ -7,12 +7,12 @@ import { dies, whereIn } from './failpoints.js'
 
 const FILES = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`many/${at}`, `${at}\n`]))
 
-t.test('killed during a rebase of 100 commits, the branch is where it was and the next write works', async t => {
+t.test('killed during a rebase of 400 commits, the branch is where it was and the next write works', async t => {
   const where = whereIn(t)
   const at = join(where.workspace, 'r')
   repoAt(at, { f: '0\n' })
   inGit(at, 'checkout', '-q', '-b', 'work')
-  for (let n = 0; n < 100; n++) inGit(at, 'commit', '-q', '--allow-empty', '-m', `work ${n}`)
+  for (let n = 0; n < 400; n++) inGit(at, 'commit', '-q', '--allow-empty', '-m', `work ${n}`)
   const tip = inGit(at, 'rev-parse', 'HEAD').trim()
   inGit(at, 'checkout', '-q', 'main')
   put(at, { g: 'g\n' })

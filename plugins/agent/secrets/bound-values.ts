@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Host } from '../../../sdk/index.js'
+import { Refusal, type Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { isBoundTo, type BoundTarget, type BoundTraffic } from '../../../sdk/node/network/bound-traffic.js'
 import { written, type Target } from '../../../sdk/node/network/policy.js'
@@ -142,6 +142,11 @@ export class BoundValues {
   /** Whether the sandbox holds a bound value, so that programs are to trust who ends their TLS. */
   async some(): Promise<boolean> {
     const { host } = this.#deps
-    return (await host.serves('secrets.names')) && (await host.call('secrets.names')).bound
+    if (!(await host.serves('secrets.names'))) return false
+    // Without its group, as while the daemon stops, no value is filled in.
+    return host.call('secrets.names').then(
+      ({ bound }) => bound,
+      error => Refusal.from(error).reason !== 'unavailable' && Promise.reject(error),
+    )
   }
 }

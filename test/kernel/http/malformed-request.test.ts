@@ -11,7 +11,7 @@ const started = async (t: Test): Promise<Support & { host: string }> => {
 t.test('what is no request is answered with a status and a sentence, and the connection is closed', async t => {
   const { url, host } = await started(t)
   const cases: readonly (readonly [what: string, bytes: string, status: number, message: RegExp])[] = [
-    ['no HTTP at all', 'hello\r\n\r\n', 400, /^expected a valid HTTP\/1\.1 request: /],
+    ['no HTTP at all', 'hello\r\n\r\n', 400, /^expected a valid HTTP\/1\.1 request, found /],
     ['TLS', '\x16\x03\x01\x02\x00', 400, /expected a valid HTTP/],
     ['a blank in the name of a header', `GET /info HTTP/1.1\r\nhost: ${host}\r\nx y: z\r\n\r\n`, 400, /header/],
     ['no host', 'GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, /^expected one Host header, found none$/],

@@ -200,7 +200,7 @@ t.test('what lies in an area held for reading is read and not worked on', { skip
   t.match(await as('ann').call('GET /agents/{id}', { id: 'looked' }), { id: 'looked' })
   t.match(await refusalOf(() => as('ann').call('POST /agents/{id}/rename', { id: 'looked', title: 'x' })), {
     status: 403,
-    message: 'looked lies in an area held for reading',
+    message: 'looked lies in an area that you may only read: ask a maintainer for an area with access work',
   })
   t.match(await refusalOf(() => as('ann').call('POST /agent', { conversationId: 'looked', prompt: 'say x' })), {
     status: 403,

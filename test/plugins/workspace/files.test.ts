@@ -124,13 +124,23 @@ void t.test('single files', async t => {
     mkdirSync(join(workspace, 'turning'))
     writeFileSync(join(workspace, 'turning/secret'), 'inside')
     let turning = true
+    /** A write may make the folder anew in between. */
+    const instead = (put: () => void): void => {
+      for (;;) {
+        rmSync(join(workspace, 'turning'), { recursive: true, force: true })
+        try {
+          return put()
+        } catch (error) {
+          if (!['EEXIST', 'ENOTEMPTY'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+        }
+      }
+    }
     const turn = (async () => {
       while (turning) {
         renameSync(join(workspace, 'turning'), join(workspace, 'held'))
-        symlinkSync(outside, join(workspace, 'turning'))
+        instead(() => symlinkSync(outside, join(workspace, 'turning')))
         await new Promise(resolve => setImmediate(resolve))
-        rmSync(join(workspace, 'turning'))
-        renameSync(join(workspace, 'held'), join(workspace, 'turning'))
+        instead(() => renameSync(join(workspace, 'held'), join(workspace, 'turning')))
         await new Promise(resolve => setImmediate(resolve))
       }
     })()

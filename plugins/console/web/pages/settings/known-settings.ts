@@ -9,7 +9,7 @@ export type SettingInput =
 
 /** A setting as people read it. */
 export interface KnownSetting {
-  readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Network'
+  readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Skills' | 'Network'
   readonly label: string
   /** What it does, and from when on. */
   readonly about: string
@@ -61,6 +61,13 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
     about: 'How deep subagents may start subagents.',
     input: { kind: 'number', min: 1, max: 10, unit: 'levels' },
     usual: 3,
+  },
+  skills: {
+    section: 'Skills',
+    label: 'Switched on',
+    about: 'The skills that turns are offered, one name a line, from the next turn on.',
+    input: { kind: 'lines', placeholder: 'a-skill' },
+    usual: [],
   },
   network: {
     section: 'Network',
