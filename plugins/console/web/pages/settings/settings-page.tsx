@@ -124,7 +124,8 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
   const bases = useSignal<Edits>({})
   const saved = useSignal(false)
   const action = useAction()
-  const edited = KEYS.filter(key => edits.value[key] !== undefined)
+  const editedKeys = () => KEYS.filter(key => edits.value[key] !== undefined)
+  const edited = editedKeys()
   const clashes = edited.filter(key => bases.value[key] !== settingText(settings[key]))
   const drop = (keys: readonly SettingKey[]) => {
     const without = (all: Edits) =>
@@ -141,6 +142,9 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
   }
   const save = () =>
     action.run(async () => {
+      // As of now: what was typed since the last render is saved too.
+      const edited = editedKeys()
+      if (edited.length === 0) return
       const entries = edited.map(key => [key, settingValue(KNOWN_SETTINGS[key].input, edits.peek()[key]!)] as const)
       const usual = entries.filter(
         ([key, value]) => settingText(value as never) === settingText(KNOWN_SETTINGS[key].usual as never),
