@@ -140,16 +140,24 @@ const OWNER = {
   trusted: true,
 } as const
 
+/** The folders of each test. */
+const folders = new WeakMap<Test, string[]>()
+
 /**
- * A folder of the test's own, which goes when everything the test tears down is gone: tap ends things in this order.
- * What a daemon that ran out of time to stop still writes there is waited for.
+ * An empty folder of the test's own, another one each time. It is removed after everything else that the test tears
+ * down, because tap does that in reverse order, and again while a daemon that ran out of time to stop still writes there.
  */
 export const folderOf = (t: Test): string => {
-  const folder = t.testdirName
   const away = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 } as const
+  const made = folders.get(t) ?? []
+  if (made.length === 0) {
+    folders.set(t, made)
+    t.teardown(() => Promise.all(made.map(folder => rm(folder, away))))
+  }
+  const folder = made.length ? `${t.testdirName}-${made.length + 1}` : t.testdirName
+  made.push(folder)
   rmSync(folder, away)
   mkdirSync(folder, { recursive: true })
-  t.teardown(() => rm(folder, away))
   return realpathSync(folder)
 }
 

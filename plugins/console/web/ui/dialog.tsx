@@ -36,6 +36,18 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   )
 }
 
+/** Says what was done, until the person has read it. */
+export const DoneDialog = ({ title, close, children }: DialogProps) => (
+  <Dialog title={title} close={close}>
+    {children}
+    <div class="card-actions">
+      <button class="button" type="button" onClick={close}>
+        Done
+      </button>
+    </div>
+  </Dialog>
+)
+
 interface DialogFormProps extends DialogProps {
   readonly verb: string
   readonly danger?: boolean

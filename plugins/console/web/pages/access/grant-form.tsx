@@ -3,7 +3,7 @@ import type { Member } from '../../../../../sdk/kernel.js'
 import type { Role } from '../../../../../sdk/types.js'
 import type { Area } from '../../../../areas/contract.js'
 import { askDaemon } from '../../data/api.js'
-import { Dialog, DialogForm } from '../../ui/dialog.js'
+import { DialogForm, DoneDialog } from '../../ui/dialog.js'
 import { ChoiceField, OnceValue, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
 import { accessChanged, ROLE_SENTENCES } from './roles.js'
@@ -52,15 +52,10 @@ export const GrantForm = ({ close, areas, member, by }: GrantFormProps) => {
   }
   if (link.value)
     return (
-      <Dialog title="The invitation is made" close={close}>
+      <DoneDialog title="The invitation is made" close={close}>
         <p>Send this link to one person. It is shown only now, and works once.</p>
         <OnceValue label="Link" value={link.value} />
-        <div class="card-actions">
-          <button class="button" type="button" onClick={close}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      </DoneDialog>
     )
   return (
     <DialogForm

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { Scope } from '../../../../../sdk/types.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { AskButton, Dialog, DialogForm, FormButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, OnceValue, TextField } from '../../ui/fields.js'
 import { agoOf, momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded } from '../../ui/page.js'
@@ -28,15 +28,10 @@ const MintForm = ({ close }: { close: () => void }) => {
   const token = useSignal('')
   if (token.value)
     return (
-      <Dialog title="The token is made" close={close}>
+      <DoneDialog title="The token is made" close={close}>
         <p>Copy it now: it is shown only once. Programs send it in the header x-sandbox-control.</p>
         <OnceValue label="Token" value={token.value} />
-        <div class="card-actions">
-          <button class="button" type="button" onClick={close}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      </DoneDialog>
     )
   const work = async () => {
     const made = await askDaemon('POST /system/control/tokens', {

@@ -4,7 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { saveFrom } from '../../data/save.js'
 import { useAction } from '../../ui/action.js'
-import { AskButton, Dialog, DialogForm, FormButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { countText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
@@ -89,14 +89,9 @@ const RestoreForm = ({ close }: { close: () => void }) => {
     })
   if (done.value)
     return (
-      <Dialog title="The backup is restored" close={close}>
+      <DoneDialog title="The backup is restored" close={close}>
         <p>The sandbox restarts with it now. The state before it is kept for 7 days.</p>
-        <div class="card-actions">
-          <button class="button" type="button" onClick={close}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      </DoneDialog>
     )
   return (
     <DialogForm

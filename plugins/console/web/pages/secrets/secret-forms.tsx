@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { Dialog, DialogForm } from '../../ui/dialog.js'
+import { Dialog, DialogForm, DoneDialog } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, OnceValue, TextField } from '../../ui/fields.js'
 
 const changed = (): void => refetch(new Set(['secrets']))
@@ -68,15 +68,10 @@ export const GenerateForm = ({ close }: { close: () => void }) => {
   const made = useSignal('')
   if (made.value)
     return (
-      <Dialog title="The key pair is made" close={close}>
+      <DoneDialog title="The key pair is made" close={close}>
         <p>The private half is stored. Give the public half to the server:</p>
         <OnceValue label="Public key" value={made.value} />
-        <div class="card-actions">
-          <button class="button" type="button" onClick={close}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      </DoneDialog>
     )
   return (
     <DialogForm
