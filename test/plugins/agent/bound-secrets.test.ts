@@ -55,7 +55,7 @@ t.test('a bound value reaches its host and never enters the turn, in no form', p
     [
       `run curl -sS -m 20 -H "authorization: Bearer {{secret:API}}" ${url}first`,
       'run printf %s {{secret:API}} > held.txt; env > env.txt; tr "\\0" "\\n" < /proc/self/environ >> env.txt',
-      `run KEY={{secret:API}} node -e 'fetch("${url}node", { headers: { "x-key": process.env.KEY } })'`,
+      `run KEY={{secret:API}} ${process.execPath} -e 'fetch("${url}node", { headers: { "x-key": process.env.KEY } })'`,
       `fetch ${url}fetch`,
     ].join('\n'),
   )
