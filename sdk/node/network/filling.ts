@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable, Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import type { Masker } from '../access/masker.js'
 import { placeholdersIn, withValues, type BoundTarget, type BoundTraffic } from './bound-traffic.js'
 
 const MOST_BODY = 1024 * 1024
 const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i
 const CODINGS: { readonly [coding: string]: () => Transform } = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  gzip: () => zlib.createGunzip(),
+  'x-gzip': () => zlib.createGunzip(),
+  deflate: () => zlib.createInflate(),
+  br: () => zlib.createBrotliDecompress(),
+  zstd: () => zlib.createZstdDecompress(),
 }
 
 /** A request as it is sent on. */
