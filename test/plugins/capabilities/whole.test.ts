@@ -25,7 +25,13 @@ t.test('what the program connected is there after it was killed', async t => {
   await first.kill9()
 
   const second = await spawnDaemon(t, { workspace, data })
-  const { capabilities } = await second.client.call('GET /capabilities')
+  const connected = async () => (await second.client.call('GET /capabilities')).capabilities
+  let capabilities = await connected()
+  // A start checks them in the background.
+  while (capabilities.some(({ status }) => status.state === 'pending')) {
+    await new Promise(resolve => setTimeout(resolve, 50))
+    capabilities = await connected()
+  }
   t.match(
     capabilities,
     exactly(

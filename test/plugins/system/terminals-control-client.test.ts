@@ -22,7 +22,7 @@ const clientOf = () => {
   const says = async (...lines: string[]) => {
     stdout.write(lines.map(line => `${line}\n`).join(''))
     // A loaded machine may take some rounds to hand them on.
-    for (let round = 0; round < 5; round++) await new Promise(setImmediate)
+    for (let round = 0; round < 100; round++) await new Promise(setImmediate)
   }
   return { client, child, heard, given, says }
 }
