@@ -59,7 +59,10 @@ t.test('calls are made by group and name, with fields by place, as options and a
   const run = (...args: string[]) => sandbox(args, { env })
   await going(t, ['serve', '--workspace', workspace, '--port', '0'], { env }).until(/ready at/)
 
-  t.match(await run('settings', 'get'), { code: 0, out: /^agentRetentionDays: 3\n(.*\n)*networkAllow: none\n/ })
+  t.match(await run('settings', 'get'), {
+    code: 0,
+    out: /^skills: none\nagentRetentionDays: 3\n(.*\n)*networkAllow: none\n/,
+  })
   t.match(JSON.parse((await run('settings', 'get', '--json')).out), { agentRetentionDays: 3 })
   t.match(await run('--json', 'settings', 'get'), { code: 0, out: /^\{/ })
 

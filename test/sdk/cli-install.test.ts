@@ -115,10 +115,10 @@ t.test('the package installs globally with one command, and does a turn from the
   const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
   const names = files.map(({ path }) => path)
   t.equal(filename, `sandbox-daemon-${manifest.version}.tgz`)
+  const page = /^dist\/bundle\/console\/.+\.(js|css|svg|html|json)(\.(br|gz))?$/
+  const rest = /^(dist\/bundle\/.+\.js|manifests\/[\w-]+\.json|package\.json|README\.md|LICENSE)$/
   t.same(
-    names.filter(
-      name => !/^(dist\/bundle\/.+\.js|manifests\/[\w-]+\.json|package\.json|README\.md|LICENSE)$/.test(name),
-    ),
+    names.filter(name => !page.test(name) && !rest.test(name)),
     [],
   )
   const bundled = readdirSync(join(root, 'bundle'), { recursive: true, encoding: 'utf8' }).filter(name =>

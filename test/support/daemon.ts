@@ -145,7 +145,7 @@ const folders = new WeakMap<Test, string[]>()
 
 /**
  * An empty folder of the test's own, another one each time. It is removed after everything else that the test tears
- * down, because tap does that in reverse order, and again while a daemon that ran out of time to stop still writes there.
+ * down, because tap does that in reverse order; a daemon that ran out of time to stop may still write there meanwhile.
  */
 export const folderOf = (t: Test): string => {
   const away = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 } as const
