@@ -11,7 +11,6 @@ import { workingStatus, withCounts } from './scan.js'
 
 interface Shared {
   readonly at: number
-  readonly writes: number
   readonly scan: Promise<UncommittedChanges>
 }
 
@@ -25,7 +24,6 @@ export class Scans {
   readonly #repositories: Repositories
   readonly #shared = new Map<string, Shared>()
   readonly #slots = new Semaphore(AT_ONCE)
-  #writes = 0
 
   constructor(repositories: Repositories) {
     this.#repositories = repositories
@@ -33,7 +31,6 @@ export class Scans {
 
   /** Drops every scan that began before a write ended. */
   wrote(): void {
-    this.#writes += 1
     this.#shared.clear()
   }
 
@@ -41,10 +38,10 @@ export class Scans {
   of(opened: OpenRepo): Promise<UncommittedChanges> {
     const key = JSON.stringify([opened.git.place.gitdir, opened.only])
     const known = this.#shared.get(key)
-    if (known && known.writes === this.#writes && performance.now() - known.at < SHARED_MS) return known.scan
+    if (known && performance.now() - known.at < SHARED_MS) return known.scan
     const scan = this.#slots.run(() => scanned(opened))
     if (this.#shared.size >= MOST_SHARED) this.#shared.clear()
-    this.#shared.set(key, { at: performance.now(), writes: this.#writes, scan })
+    this.#shared.set(key, { at: performance.now(), scan })
     return scan
   }
 

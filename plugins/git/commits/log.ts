@@ -1,3 +1,4 @@
+import { currentBranch } from '../branches/current-branch.js'
 import { branchesOnly } from '../branches/agent-branches.js'
 import type { Objects } from '../objects/objects.js'
 import { limitTo, pathFor, type OpenRepo } from '../repositories/repositories.js'
@@ -55,9 +56,7 @@ const commitIn = (record: string, only: boolean): GitCommit => {
 export const commitLog = async (objects: Objects, opened: OpenRepo, query: LogQuery): Promise<CommitLog> => {
   const { repo, git, only } = opened
   const limit = Math.min(query.limit ?? 300, LONGEST)
-  const head = await objects.head(git)
-  const { text: name } = await git.read(['symbolic-ref', '--quiet', '--short', 'HEAD'], { ok: [0, 1] })
-  const branch = name.trim()
+  const [head, branch] = await Promise.all([objects.head(git), currentBranch(git)])
   const start = query.ref === undefined ? undefined : await objects.commit(git, query.ref)
   const path = query.path === undefined ? undefined : await pathFor(opened, query.path)
   const hidden = only ? ['--exclude=agent/*'] : []
@@ -86,7 +85,7 @@ export const commitLog = async (objects: Objects, opened: OpenRepo, query: LogQu
     .map(record => commitIn(record, only !== undefined))
   return {
     repo,
-    ...(branch !== '' && { branch }),
+    ...(branch !== undefined && { branch }),
     commits: commits.slice(0, limit),
     hasMore: commits.length > limit,
   }

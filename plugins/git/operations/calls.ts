@@ -1,3 +1,4 @@
+import { currentBranch } from '../branches/current-branch.js'
 import { rm } from 'node:fs/promises'
 import { refuse, type Handlers } from '../../../sdk/index.js'
 import { anyExit } from '../branches/git-words.js'
@@ -12,10 +13,8 @@ const parentsOf = async ({ opened: { git } }: Writing, commit: string): Promise<
   (await git.read(['rev-list', '--parents', '--max-count=1', commit])).text.trim().split(' ').slice(1)
 
 /** The branch that is checked out; refuses a detached HEAD. */
-const branchOf = async ({ opened: { git, repo } }: Writing): Promise<string> => {
-  const { text } = await git.read(['symbolic-ref', '--quiet', '--short', 'HEAD'], { ok: [0, 1] })
-  return text.trim() || refuse('conflict', `HEAD of ${repo} is detached: check out a branch first`)
-}
+const branchOf = async ({ opened: { git, repo } }: Writing): Promise<string> =>
+  (await currentBranch(git)) ?? refuse('conflict', `HEAD of ${repo} is detached: check out a branch first`)
 
 /** Whether a commit is on the upstream of a branch. */
 const onUpstream = async ({ opened: { git } }: Writing, branch: string, commit: string): Promise<boolean> => {

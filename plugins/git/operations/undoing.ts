@@ -1,3 +1,4 @@
+import { currentBranch } from '../branches/current-branch.js'
 import { join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { operationOf } from '../changes/operation.js'
@@ -65,9 +66,8 @@ const isPushed = async ({ git }: OpenRepo, branch: string, from: string, to: str
 export const undoableIn = async (objects: Objects, opened: OpenRepo): Promise<Undoable> => {
   const { git, sees } = opened
   if (operationOf(git.place.gitdir)) return 'mid-operation'
-  const { text, code } = await git.read(['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] })
-  const branch = /^refs\/heads\/(.+)\n$/.exec(text)?.[1]
-  if (code !== 0 || branch === undefined) return 'detached'
+  const branch = await currentBranch(git)
+  if (branch === undefined) return 'detached'
   const head = await objects.head(git)
   const entry = lastEntry(git.place.common, branch)
   if (head === undefined || !entry || entry.to !== head) return 'no-history'

@@ -1,3 +1,4 @@
+import { currentBranch } from '../branches/current-branch.js'
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
@@ -44,9 +45,9 @@ export const remoteList = async (git: RepoGit): Promise<GitRemote[]> => {
 
 /** Where the branch that is checked out stands, without looking at the working tree. */
 export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
-  const { text: name } = await git.read(['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] })
-  const ref = name.trim()
-  if (!ref.startsWith('refs/heads/')) return remoteStateOf(git, { ahead: 0, behind: 0 })
+  const branch = await currentBranch(git)
+  if (branch === undefined) return remoteStateOf(git, { ahead: 0, behind: 0 })
+  const ref = `refs/heads/${branch}`
   const format = '--format=%(refname)%00%(upstream:short)%00%(upstream:track)'
   const { text } = await git.read(['for-each-ref', format, ref])
   const [, upstream = '', track = ''] =
@@ -55,7 +56,7 @@ export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
       .find(line => line.startsWith(`${ref}\0`))
       ?.split('\0') ?? []
   return remoteStateOf(git, {
-    branch: ref.slice('refs/heads/'.length),
+    branch,
     ...(upstream !== '' && { upstream }),
     ahead: Number(/ahead (\d+)/.exec(track)?.[1] ?? 0),
     behind: Number(/behind (\d+)/.exec(track)?.[1] ?? 0),
