@@ -66,7 +66,7 @@ export interface RepositoryCalls {
    * none.
    *
    * - 404: no such repository, or outside the caller's areas
-   * - 422: a definition or manifest cannot be read as what it is; the message names the file
+   * - 422: a definition or manifest is malformed; the message names the file
    */
   'GET /workspace/repos/{repo}/graph'(input: { repo: RepoName }): PackageGraph
 }

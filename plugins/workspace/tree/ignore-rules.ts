@@ -85,6 +85,11 @@ export class IgnoreRules {
     return isIgnored(this.in(path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.'), path, folder)
   }
 
+  /** Drops what is known of one folder. */
+  delete(path: string): void {
+    this.#known.delete(path)
+  }
+
   /** Drops what is known of a folder and all below it. */
   drop(path: string): void {
     for (const known of this.#known.keys()) if (isWithin(path, known)) this.#known.delete(known)

@@ -1,6 +1,5 @@
 import { lstatSync, watch, type FSWatcher } from 'node:fs'
-import { join } from 'node:path'
-import { isWithin } from '../../../sdk/index.js'
+import { dirname, join } from 'node:path'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
@@ -10,6 +9,8 @@ import { namesOfFolder } from '../tree/sweep.js'
 interface WatchedFolder {
   readonly watcher: FSWatcher
   readonly inode: bigint
+  /** The watched folders in it, by path. */
+  readonly inner: Set<string>
 }
 
 export interface FolderWatchesDeps {
@@ -103,7 +104,8 @@ export class FolderWatches {
       this.#drop(path)
       const watcher = watch(place, { persistent: false }, (kind, name) => this.#event(path, kind, name))
       watcher.on('error', () => this.#drop(path))
-      this.#folders.set(path, { watcher, inode: stats.ino })
+      this.#folders.set(path, { watcher, inode: stats.ino, inner: new Set() })
+      this.#around(path)?.inner.add(path)
       return true
     } catch (error) {
       if (EXHAUSTED.has(codeOf(error) ?? '')) this.#deps.exhausted()
@@ -112,15 +114,17 @@ export class FolderWatches {
   }
 
   #drop(path: string): void {
-    for (const [known, { watcher }] of path === '.' ? this.#folders : this.#below(path)) {
-      watcher.close()
-      this.#folders.delete(known)
-    }
-    this.#rules.drop(path)
+    const folder = this.#folders.get(path)
+    for (const inner of folder?.inner ?? []) this.#drop(inner)
+    folder?.watcher.close()
+    this.#folders.delete(path)
+    this.#around(path)?.inner.delete(path)
+    this.#rules.delete(path)
   }
 
-  #below(path: string): [string, WatchedFolder][] {
-    return this.#folders.has(path) ? [...this.#folders].filter(([known]) => isWithin(path, known)) : []
+  /** The folder that a watched one lies in. */
+  #around(path: string): WatchedFolder | undefined {
+    return path === '.' ? undefined : this.#folders.get(dirname(path))
   }
 
   #event(folder: string, kind: string, name: string | null): void {
