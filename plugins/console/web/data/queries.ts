@@ -75,7 +75,7 @@ export const watchQuery = <T>(
   }
 }
 
-/** Reads again what is watched of these domains; the rest is read when it is shown next. */
+/** Refetches the visible queries of these domains; the others are refetched when they are shown next. */
 export const refetch = (domains: ReadonlySet<string> | 'all'): void => {
   for (const entry of entries.values()) {
     if (domains !== 'all' && ![...entry.domains].some(domain => domains.has(domain))) continue

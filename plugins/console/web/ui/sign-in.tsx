@@ -4,6 +4,7 @@ import type { SignInOptions } from '../../../system/contract.js'
 import { faultSentence } from '../data/api.js'
 import type { SignInCodes } from '../data/oidc.js'
 import { leaveFor, openSession, remembers } from '../data/session.js'
+import { FaultLine } from './page.js'
 
 const Remember = () => (
   <label class="check">
@@ -59,11 +60,7 @@ const CodeForm = ({ label, action, autocomplete, children, submit }: CodeFormPro
           {action}
         </button>
       </div>
-      {fault.value && (
-        <p class="notice bad" role="alert">
-          {fault.value}
-        </p>
-      )}
+      <FaultLine fault={fault.value} />
     </form>
   )
 }
@@ -88,11 +85,7 @@ const Providers = ({ options, codes }: { options: SignInOptions; codes: SignInCo
           {!provider.authorize && ' (cannot be reached now)'}
         </button>
       ))}
-      {fault.value && (
-        <p class="notice bad" role="alert">
-          {fault.value}
-        </p>
-      )}
+      <FaultLine fault={fault.value} />
     </div>
   )
 }

@@ -7,6 +7,7 @@ import { useAction, type ActionState } from '../../ui/action.js'
 import { usdTextOf, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
+import { FaultLine } from '../../ui/page.js'
 
 const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
   const who = by ? ` by ${by}` : ''
@@ -334,11 +335,7 @@ export const OpenCardView = ({ card }: { card: Card }) => {
       ) : (
         <Decision card={card} {...props} />
       )}
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
     </section>
   )
 }

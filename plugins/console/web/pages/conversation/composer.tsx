@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import type { RunStanding } from '../../run/rows.js'
 import { useAction } from '../../ui/action.js'
+import { FaultLine } from '../../ui/page.js'
 
 const LOW = 44
 const HIGH = 240
@@ -126,11 +127,7 @@ export const Composer = ({ id, live, commands }: ComposerProps) => {
           Send
         </button>
       </div>
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
     </form>
   )
 }

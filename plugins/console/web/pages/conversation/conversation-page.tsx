@@ -22,6 +22,7 @@ import { Composer } from './composer.js'
 import { FindBar } from './find-bar.js'
 import { QueuePane } from './queue-pane.js'
 import { RowView, type RowActions } from './rows.js'
+import { FaultLine } from '../../ui/page.js'
 
 const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
   user: 96,
@@ -210,11 +211,7 @@ const Conversation = ({ id }: { id: string }) => {
         />
       )}
       <main class="conversation">
-        {action.fault && (
-          <p class="notice bad" role="alert">
-            {action.fault}
-          </p>
-        )}
+        <FaultLine fault={action.fault} />
         {Boolean(error) && <p class="notice bad">{faultSentence(error)}</p>}
         {(earlier > 0 || skipped > 0) && (
           <p class="earlier small quiet">

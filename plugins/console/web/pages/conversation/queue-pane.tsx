@@ -5,6 +5,7 @@ import { useAction } from '../../ui/action.js'
 import { visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { FaultLine } from '../../ui/page.js'
 
 /** The messages that wait for the conversation to be free. */
 export const QueuePane = ({ id, waiting, paused }: { id: string; waiting: number; paused: boolean }) => {
@@ -61,11 +62,7 @@ export const QueuePane = ({ id, waiting, paused }: { id: string; waiting: number
           </li>
         ))}
       </ol>
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
     </section>
   )
 }

@@ -11,6 +11,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { BulkBar } from './bulk-bar.js'
 import { FleetRow } from './fleet-row.js'
+import { FaultLine } from '../../ui/page.js'
 
 const HEADINGS: { readonly [section in FleetSection]: string } = {
   needs: 'Needs you',
@@ -129,11 +130,7 @@ export const FleetPage = (_: PageProps) => {
             }}
           />
         )}
-        {action.fault && (
-          <p class="notice bad" role="alert">
-            {action.fault}
-          </p>
-        )}
+        <FaultLine fault={action.fault} />
         {!hello.value ? (
           <Bones />
         ) : items.length === 0 ? (

@@ -5,6 +5,7 @@ import { useAction } from '../../ui/action.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
+import { FaultLine } from '../../ui/page.js'
 
 const Sessions = () => {
   const action = useAction()
@@ -35,11 +36,7 @@ const Sessions = () => {
           </li>
         ))}
       </ul>
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
     </section>
   )
 }

@@ -8,6 +8,7 @@ import { useAction } from '../../ui/action.js'
 import { Icon } from '../../ui/icons.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
+import { FaultLine } from '../../ui/page.js'
 
 const MODES: readonly (readonly [PermissionMode, string])[] = [
   ['bypassPermissions', 'Acts without asking'],
@@ -180,11 +181,7 @@ export const NewPage = ({ rest }: PageProps) => {
               Start
             </button>
           </div>
-          {action.fault && (
-            <p class="notice bad" role="alert">
-              {action.fault}
-            </p>
-          )}
+          <FaultLine fault={action.fault} />
         </form>
       </main>
     </>

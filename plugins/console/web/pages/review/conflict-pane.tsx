@@ -6,6 +6,7 @@ import { useAction } from '../../ui/action.js'
 import { visibleName, visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { FaultLine } from '../../ui/page.js'
 
 const REASONS = {
   workspace: 'Uncommitted changes of the workspace are in the way.',
@@ -86,11 +87,7 @@ export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => 
             </button>
           </div>
         )}
-        {action.fault && (
-          <p class="notice bad" role="alert">
-            {action.fault}
-          </p>
-        )}
+        <FaultLine fault={action.fault} />
       </div>
     </section>
   )

@@ -5,6 +5,7 @@ import { useAction } from '../../ui/action.js'
 import { visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { DiffView, type PickedLines } from './diff-view.js'
+import { FaultLine } from '../../ui/page.js'
 
 interface FilePaneProps {
   readonly id: string
@@ -53,11 +54,7 @@ const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: 
           Cancel
         </button>
       </div>
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
     </form>
   )
 }

@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
 import { countText, visibleName } from '../../ui/format.js'
+import { FaultLine } from '../../ui/page.js'
 
 interface LandDialogProps {
   readonly id: string
@@ -78,11 +79,7 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
         {!found.value && !measuring.fault && <p class="quiet">Checking what would land …</p>}
         {found.value && conflicts.length === 0 && <p class="plus">Everything fits.</p>}
         {conflicts.length > 0 && <Conflicts id={id} conflicts={conflicts} />}
-        {(measuring.fault || action.fault) && (
-          <p class="notice bad" role="alert">
-            {action.fault || measuring.fault}
-          </p>
-        )}
+        <FaultLine fault={action.fault || measuring.fault} />
         <div class="card-actions">
           <button
             class="button primary"

@@ -14,6 +14,7 @@ import { reaches } from '../registry.js'
 import { ConflictPane } from './conflict-pane.js'
 import { FilePane } from './file-pane.js'
 import { LandDialog } from './land-dialog.js'
+import { FaultLine } from '../../ui/page.js'
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {
   added: 'new',
@@ -235,11 +236,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
           </button>
         </p>
       )}
-      {action.fault && (
-        <p class="notice bad" role="alert">
-          {action.fault}
-        </p>
-      )}
+      <FaultLine fault={action.fault} />
       {said.value && (
         <p class="notice" role="status">
           {said.value}
