@@ -139,7 +139,7 @@ export interface WithheldTool {
   tool: string
   by: string
 }
-/** A skill that a turn is told of. */
+/** A skill that is offered to a turn. */
 export interface PersonaSkill {
   name: string
   description: string

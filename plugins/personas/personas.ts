@@ -1,4 +1,5 @@
 import { refuse, type Caller, type Context, type Host } from '../../sdk/index.js'
+import type { AccessView } from '../../sdk/node/access/access-view.js'
 import { accessViewFor, reachFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
 import { POWERED_TOOLS, withheldBy } from '../../sdk/node/access/powers.js'
@@ -140,13 +141,13 @@ export class Personas {
     const host = this.#host
     const card = await this.visible(id, caller)
     const turn = await this.forTurn(id)
-    const [connections, { missing }, prompt, skills, usedBy, seen] = await Promise.all([
+    const seen = await accessViewFor(host, caller)
+    const [connections, { missing }, prompt, skills, usedBy] = await Promise.all([
       this.#connections(),
       placesOf(host.place.workspace, card),
       this.#prompt(card, turn),
       this.#skillsOf(id),
-      this.#usedBy(id, caller),
-      accessViewFor(host, caller),
+      this.#usedBy(id, seen),
     ])
     const isToken = caller.kind === 'token'
     const named = new Set([...card.capabilities, ...namedInPowers(card)])
@@ -268,8 +269,7 @@ export class Personas {
     return first === undefined ? undefined : models[first]
   }
 
-  async #usedBy(persona: string, caller: Caller): Promise<PersonaUse[]> {
-    const seen = await accessViewFor(this.#host, caller)
+  async #usedBy(persona: string, seen: AccessView): Promise<PersonaUse[]> {
     const pointers = (await this.#host.collect('personas.pointers')).flat()
     const mine = await Promise.all(
       pointers

@@ -1,5 +1,5 @@
 import { accessTo, commonReach, reachOf, type Reach } from '../../sdk/index.js'
-import type { TurnPowers } from '../../sdk/node/access/powers.js'
+import { NO_POWERS } from '../../sdk/node/access/powers.js'
 import { placeOf, resolvePath } from '../../sdk/node/files/workspace-paths.js'
 import { isClosedName } from '../../sdk/node/files/closed-names.js'
 import type { BriefingNote, PersonaCard, ResolvedPowers, TurnPersona } from './contract.js'
@@ -23,14 +23,11 @@ export interface NamedConnection {
   readonly kind: string
 }
 
-const NOTHING: TurnPowers = { files: 'none', shell: false, code: false, web: false, delegate: false }
-const NO_LISTS = { connectors: [], devices: [], mcp: [], extensions: [] }
-
 /** What a turn gets that names a card which does not exist. */
 export const noPersona = (id: string): TurnPersona => ({
   id,
   known: false,
-  powers: { ...NOTHING, browser: false, sandbox: false, ...NO_LISTS },
+  powers: { ...NO_POWERS, connectors: [], devices: [], mcp: [], extensions: [] },
   capabilities: [],
   folders: [],
   notes: [],

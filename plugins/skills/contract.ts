@@ -49,7 +49,7 @@ export interface SkillText {
   description: string
   body: string
 }
-/** A skill that a turn is told of. */
+/** A skill that is offered to a turn. */
 export interface TurnSkill {
   name: string
   description: string

@@ -101,7 +101,7 @@ export class LoadedSkills {
       const path = join(at, INDEX)
       const there = await entryExists(path)
       const before = there ? await plainText(path, MOST_INDEX) : ''
-      // A link, or what is no text, is somebody else's.
+      // A link or a binary file belongs to somebody else.
       if (before === undefined) return
       const after = withList(before, skills)
       if (after === before) return

@@ -25,14 +25,14 @@ export const skillsOf = async (
   return (await host.call('skills.forTurn', asked(persona, folders))).skills
 }
 
-/** Reads the skills of a turn: those it was told of when it began. */
+/** Reads the skills of a turn: those that were offered when it began. */
 export const readSkill =
   (host: SkillHost, { skills = [], persona, folders }: PreparedTurn, workspace: string): ReadSkill =>
   async (name, file) => {
     const known = skills.find(each => each.name === name)
     const read = await host.call('skills.text', {
       ...asked(persona, folders),
-      // What the turn was not told of is refused like what is gone.
+      // A skill that was not offered is refused like one that is gone.
       name: known?.name ?? '',
       ...(file !== undefined && { file }),
     })

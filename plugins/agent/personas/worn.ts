@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
 import { commonReach, reachOf, refuse, type Host, type ReachFolder } from '../../../sdk/index.js'
-import { withheldBy } from '../../../sdk/node/access/powers.js'
+import { NO_POWERS, withheldBy } from '../../../sdk/node/access/powers.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { record } from '../../../sdk/node/record/record.js'
@@ -19,10 +19,7 @@ type PersonaHost = Pick<Host, 'call' | 'serves' | 'log'>
 const nobody = (id: string): TurnPersona => ({
   id,
   known: false,
-  powers: {
-    ...{ files: 'none', shell: false, code: false, web: false, browser: false, delegate: false, sandbox: false },
-    ...{ connectors: [], devices: [], mcp: [], extensions: [] },
-  },
+  powers: { ...NO_POWERS, connectors: [], devices: [], mcp: [], extensions: [] },
   capabilities: [],
   folders: [],
   notes: [],
@@ -94,7 +91,7 @@ export const walledFor = (
 export const hiddenBy = ({ workspace, hide = [] }: Pick<WallSpec, 'workspace' | 'hide'>): string[] =>
   hide.filter(path => path !== workspace && contains(workspace, path)).map(path => relative(workspace, path))
 
-/** What a provider is told of the persona that a turn wears. */
+/** The fields of the request to a provider that come from the persona of a turn. */
 export const requestedBy = ({ persona }: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions'> => ({
   ...(persona && { powers: persona.powers }),
   ...(persona?.instructions !== undefined && { instructions: persona.instructions }),

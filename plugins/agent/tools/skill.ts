@@ -4,7 +4,7 @@ import { done, tool } from './tool.js'
 const MOST_RESULT = 256 * 1024
 const MOST_FILES = 100
 
-/** Gives the text of a skill that the turn was told of, or a file beside it. */
+/** Returns the text of a skill that was offered to the turn, or a file beside it. */
 export const skill = tool('Skill', {
   category: 'read',
   describe: ({ name, file }) => ({ target: file === undefined ? name : `${name}: ${file}` }),

@@ -22,7 +22,7 @@ export interface PreparedTurn {
   readonly allowedTools?: readonly string[]
   /** What the turn gets of the card it wears; left out: it wears none. */
   readonly persona?: TurnPersona
-  /** The skills it is told of. */
+  /** The skills that are offered to it. */
   readonly skills?: readonly TurnSkill[]
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits

@@ -7,6 +7,17 @@ export interface TurnPowers {
   delegate: boolean
 }
 
+/** The powers of a card that does not exist: a turn may only answer. */
+export const NO_POWERS = {
+  files: 'none',
+  shell: false,
+  code: false,
+  web: false,
+  browser: false,
+  delegate: false,
+  sandbox: false,
+} as const
+
 /** What a tool takes. */
 export type PowerNeeded = 'files.read' | 'files.write' | 'shell' | 'code' | 'web' | 'delegate' | 'all' | 'none'
 

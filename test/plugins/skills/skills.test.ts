@@ -114,7 +114,7 @@ t.test('a folder placed by hand is a skill that nobody here changes, but a maint
   t.equal(await post('/skills/remove', { name: 'loose' }), 404)
 })
 
-t.test('what is no link of the sandbox stays where a link would go', async t => {
+t.test('a file or link of somebody else in the place of a link stays', async t => {
   mkdirSync(at('.claude/skills/mine'), { recursive: true })
   writeFileSync(at('.claude/skills/mine/note'), 'hand')
   await client.call('POST /skills', { name: 'mine', ...SKILL })
