@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 import { attackOneByOne, limited } from './limits-attack.js'
 import { runs } from './support.js'
@@ -25,7 +26,7 @@ t.test('control groups hold a turn within its limits', async t => {
   await frames.until(({ kind }) => kind === 'tool_call')
   let seen = turns()
   for (; !seen.some(({ programs }) => programs > 0); seen = turns()) await new Promise(again => setTimeout(again, 50))
-  t.match(seen, [{ memory: String(200 << 20), processes: '200' }], 'the system was told the limits')
+  t.match(seen, exactly({ memory: String(200 << 20), processes: '200' }), 'the system was told the limits')
   await client.call('POST /agent/stop', { conversationId: 'seen' })
   await frames.all()
 

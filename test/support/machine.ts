@@ -17,7 +17,7 @@ export const noMachine = (): string | false => {
   return 'User Mode Linux is not installed (apt-get install user-mode-linux)'
 }
 
-/** Prepares what a system expects, then runs a script: everything written outside the folder of the tests is forgotten. */
+/** Prepares what programs expect of a system, then runs a script. */
 const init = (script: string): string => `#!/bin/sh
 mount -t proc proc /proc
 mount -t sysfs sys /sys
