@@ -205,6 +205,18 @@ const koaPlain = (): RequestListener => {
   return app.callback()
 }
 
+/** The least a Koa application does: one step that reads the body, checks it and answers. */
+const koaLeast = (): RequestListener => {
+  const app = new Koa()
+  app.use(async ctx => {
+    const parts: Buffer[] = []
+    for await (const part of ctx.req) parts.push(part as Buffer)
+    const found = agent.request({ call: 'POST /agent', input: JSON.parse(Buffer.concat(parts).toString()) })
+    ctx.body = found.success ? ANSWER : { message: 'no' }
+  })
+  return app.callback()
+}
+
 /** The daemon's own pipeline with authentication and 400 routes in 40 groups. */
 const whole = async (): Promise<{ listener: RequestListener; token: string }> => {
   const kernel = { calls: new Calls(false), boot: new Boot(() => {}) } as unknown as KernelServices
@@ -275,12 +287,13 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
 
 const main = async (): Promise<void> => {
   const { listener, token } = await whole()
-  const listeners = { bare, whole: listener, hono: hono(), same: honoSame(token), koa: koaPlain() }
+  const listeners = { bare, whole: listener, hono: hono(), same: honoSame(token), koa: koaPlain(), least: koaLeast() }
   const shown = {
     bare: 'node:http + typia (baseline)',
     whole: 'the whole pipeline, authentication, 400 routes',
     same: 'Hono + zod doing the same, 400 routes',
     koa: 'Koa, its router and body parser plainly, 400 routes',
+    least: 'Koa with one step that reads and checks the body',
     hono: 'Hono + zod, no authentication, one route',
   }
   type Name = keyof typeof listeners
@@ -315,6 +328,10 @@ const main = async (): Promise<void> => {
     least: 2.5,
     as: x,
   })
+  print(
+    'request: throughput of Koa with one step to Hono + zod doing the same',
+    x(ratio(of('least', 'rate'), of('same', 'rate'))),
+  )
   print('request: processor of the whole pipeline to bare', x(against('cpu', 'bare')))
   print('request: p99 of the whole pipeline to bare', x(against('p99', 'bare')))
   print('request: processor outside the system, the whole pipeline to bare', x(against('own', 'bare')))
