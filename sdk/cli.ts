@@ -15,8 +15,8 @@ if (Number.parseInt(node) < LEAST_NODE) {
 }
 keepCompiled(process.env)
 const { runProgram } = await import('./cli/program.js')
-const { StillWorking } = await import('./cli/still-working.js')
-const { wantsColour, widthOf } = await import('./cli/appearance.js')
+const { StillWorking } = await import('./cli/terminal/still-working.js')
+const { wantsColour, widthOf } = await import('./cli/terminal/appearance.js')
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const { stdin, stdout, stderr, env } = process

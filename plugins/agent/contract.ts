@@ -9,7 +9,7 @@ import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
 import type { TurnCalls } from './turn/contract.js'
-import type { ConversationId, RunEnd, RunId } from './turn/frames.js'
+import type { ConversationId, RunEnd, RunId } from './turn/frames/frames.js'
 
 export type * from './board/card.js'
 export type * from './board/contract.js'
@@ -24,7 +24,7 @@ export type * from './records/contract.js'
 export type * from './subagents/contract.js'
 export type * from './subagents/session.js'
 export type * from './turn/contract.js'
-export type * from './turn/frames.js'
+export type * from './turn/frames/frames.js'
 export type * from './turn/input.js'
 
 export interface Agent

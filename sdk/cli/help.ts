@@ -1,5 +1,5 @@
-import { SELF } from './own-name.js'
-import { wrapped } from './text.js'
+import { SELF } from './terminal/own-name.js'
+import { wrapped } from './terminal/text.js'
 import type { Flag, Verb } from './verb.js'
 
 /** With fewer columns than this, an explanation goes on separate lines. */

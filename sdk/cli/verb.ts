@@ -1,4 +1,4 @@
-import type { StillWorking } from './still-working.js'
+import type { StillWorking } from './terminal/still-working.js'
 
 /** The exit codes of verbs, for scripts. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, turn: 4, interrupted: 130 } as const

@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { wordsOf } from '../../sdk/cli/completion.js'
+import { wordsOf } from '../../sdk/cli/verbs/completion.js'
 import { VERBS } from '../../sdk/cli/program.js'
 import { PATH, sandbox } from './cli-process.js'
 

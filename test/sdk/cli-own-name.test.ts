@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { programName } from '../../sdk/cli/own-name.js'
+import { programName } from '../../sdk/cli/terminal/own-name.js'
 import { root } from '../support/daemon.js'
 import { PROGRAM, sandbox } from './cli-process.js'
 

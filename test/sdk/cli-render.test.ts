@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { AttachData, Card, Frame, QuestionCard } from '../../plugins/agent/contract.js'
-import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/cards.js'
-import { compare, hunks } from '../../sdk/cli/patch.js'
-import { SELF } from '../../sdk/cli/own-name.js'
-import { createRender } from '../../sdk/cli/render.js'
-import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/text.js'
+import { answerCommand, askPerson, firstChoice, replyFrom } from '../../sdk/cli/follow/cards.js'
+import { compare, hunks } from '../../sdk/cli/follow/patch.js'
+import { SELF } from '../../sdk/cli/terminal/own-name.js'
+import { createRender } from '../../sdk/cli/follow/render.js'
+import { columns, jsonLine, oneLine, plain, quoted, short, stylesOf } from '../../sdk/cli/terminal/text.js'
 import { exactly } from '../support/lists.js'
 
 const drawn = (frames: readonly unknown[], colour = false): string => {

@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { managerOf } from '../../sdk/cli/service-manager.js'
-import { launchdPlist, type Service, serviceName, systemdUnit, systemdWord } from '../../sdk/cli/service-unit.js'
+import { managerOf } from '../../sdk/cli/daemon/service-manager.js'
+import { launchdPlist, type Service, serviceName, systemdUnit, systemdWord } from '../../sdk/cli/daemon/service-unit.js'
 import { folderOf, makeWorkspace } from '../support/daemon.js'
 import { going, PATH, PROGRAM, sandbox } from './cli-process.js'
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
-import { askSocket } from '../../sdk/cli/socket.js'
+import { askSocket } from '../../sdk/cli/daemon/socket.js'
 import type { Support } from './daemon.js'
 
 /** The groups whose calls the console shows. */

@@ -10,7 +10,7 @@ import { startDaemon, type Daemon } from '../../kernel/daemon.js'
 import type { Deployment } from '../../kernel/config.js'
 import { createLog } from '../../kernel/logs/log.js'
 import { createClient, type Client } from '../../sdk/client.js'
-import { askSocket } from '../../sdk/cli/socket.js'
+import { askSocket } from '../../sdk/cli/daemon/socket.js'
 import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
@@ -201,7 +201,7 @@ const sessionAt = (socket: string): Promise<{ token: string }> => askSocket(sock
 
 /** A session for a daemon of another user, whose socket answers programs of that user alone. */
 const sessionAs = (user: number, socket: string): string => {
-  const ask = `import(${JSON.stringify(new URL('../../sdk/cli/socket.js', import.meta.url).href)})
+  const ask = `import(${JSON.stringify(new URL('../../sdk/cli/daemon/socket.js', import.meta.url).href)})
     .then(({ askSocket }) => askSocket(${JSON.stringify(socket)}, { do: 'session', device: 'test' }))
     .then(({ token }) => process.stdout.write(token))`
   return execFileSync(process.execPath, ['-e', ask], {

@@ -10,8 +10,8 @@ process.once('beforeExit', () => process.on('exit', () => process.exit()))
 enableCompileCache(new URL('../../compiled/', import.meta.url).pathname)
 
 // tap follows each promise to know which test an uncaught error belongs to: a tenth of the work of a test with a daemon
-// in it. Here an uncaught error ends the process: the test file fails, and Node prints the stack. Node resolves the name
-// more than once, so the hook stays.
+// in it. Here an uncaught error ends the process: the test file fails, and Node prints the stack. The hook stays, since
+// Node resolves the name more than once.
 registerHooks({
   resolve: (specifier, context, next) => {
     if (specifier !== 'async-hook-domain') return next(specifier, context)

@@ -1,6 +1,6 @@
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
 import type { ConversationTraits, HelperCount, OpenCard } from '../conversations/conversation.js'
-import type { RunEnd, RunId } from '../turn/frames.js'
+import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
 /** How much of what landed the shared tree still has. */
 export interface LandedPresence {

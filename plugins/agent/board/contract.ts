@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { Count, Ok, Text } from '../../../sdk/types.js'
 import type { Matches } from '../conversations/contract.js'
 import type { TranscriptPage } from '../conversations/record.js'
-import type { ConversationId } from '../turn/frames.js'
+import type { ConversationId } from '../turn/frames/frames.js'
 import type { AgentCard, Roster } from './card.js'
 
 /** What could not be done to one of several conversations. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { refuse } from '../../../sdk/index.js'
 import type { CardReply } from '../contract.js'
-import type { Card } from '../turn/frames.js'
+import type { Card } from '../turn/frames/frames.js'
 
 /** Who answers a card, and whether they may land what comes of it. */
 export interface Answerer {

@@ -1,5 +1,5 @@
 import type { Millis, Ok } from '../../../sdk/types.js'
-import type { ConversationId, RunId } from '../turn/frames.js'
+import type { ConversationId, RunId } from '../turn/frames/frames.js'
 import type { Card, CardReply } from './card.js'
 
 /** A card that waits for its answer. */

@@ -1,4 +1,4 @@
-import type { Card, CardReply, Frame } from '../turn/frames.js'
+import type { Card, CardReply, Frame } from '../turn/frames/frames.js'
 
 const KINDS: { readonly [kind in Card['kind']]: true } = {
   plan: true,

@@ -8,8 +8,8 @@ import type { OpenCards } from './cards.js'
 import type { CardReply, Conversation } from '../contract.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from '../turn/engine.js'
-import { framesOf } from '../turn/frame-log.js'
-import type { Frame } from '../turn/frames.js'
+import { framesOf } from '../turn/frames/frame-log.js'
+import type { Frame } from '../turn/frames/frames.js'
 import { assertWorksEverywhere, type ViewOf } from '../conversations/access-view.js'
 
 /** What answering a card needs. */

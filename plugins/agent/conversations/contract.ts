@@ -2,7 +2,7 @@ import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationState, CopyRepo } from './conversation.js'
 import type { CheckoutRepo } from '../copies/contract.js'
-import type { ConversationId, Frame, LandConflict, RunId } from '../turn/frames.js'
+import type { ConversationId, Frame, LandConflict, RunId } from '../turn/frames/frames.js'
 
 /** A search match: its line, and who said it. */
 export interface Snippet {

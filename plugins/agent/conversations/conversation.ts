@@ -10,7 +10,7 @@ import type {
   RunEnd,
   RunId,
   Unenforced,
-} from '../turn/frames.js'
+} from '../turn/frames/frames.js'
 
 /** A path a landing left behind, outstanding since commit `from`. */
 export interface LeftPath {

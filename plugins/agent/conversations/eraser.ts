@@ -2,7 +2,7 @@ import type { Journals, Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation } from '../contract.js'
 import type { Conversations, Leaving } from './conversations.js'
-import { framesOf } from '../turn/frame-log.js'
+import { framesOf } from '../turn/frames/frame-log.js'
 import type { Queue } from '../queue/queue.js'
 import type { Transcripts } from './transcripts.js'
 

@@ -3,7 +3,7 @@ import type { CopyRepo, HeldConversation, LandConflict } from '../contract.js'
 import type { Copies } from '../copies/copies.js'
 import type { Conversations } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
-import type { LandedFrame } from '../turn/frames.js'
+import type { LandedFrame } from '../turn/frames/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 
 /** The dependencies of the turn lock. */

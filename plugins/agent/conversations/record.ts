@@ -9,7 +9,7 @@ import type {
   ToolContent,
   ToolStatus,
   TurnNote,
-} from '../turn/frames.js'
+} from '../turn/frames/frames.js'
 
 export interface ToolCard {
   id: string

@@ -3,7 +3,7 @@ import { record, type Happened } from '../../../sdk/node/record/record.js'
 import type { OpenCards } from '../cards/cards.js'
 import { titleOf } from '../cards/kinds.js'
 import type { Agent, Started } from '../contract.js'
-import type { Card } from '../turn/frames.js'
+import type { Card } from '../turn/frames/frames.js'
 
 const SAID = { started: 'turn.started', said: 'message.said', queued: 'message.queued' } as const
 const REMEMBERED = 1000

@@ -3,7 +3,7 @@ import type { Host, ReachFolder } from '../../../sdk/index.js'
 import type { TurnPersona } from '../../personas/contract.js'
 import type { SkillsAsked, TurnSkill } from '../../skills/contract.js'
 import type { ReadSkill } from '../tools/tool.js'
-import type { PreparedTurn } from '../turn/environment.js'
+import type { PreparedTurn } from '../turn/environment/environment.js'
 
 type SkillHost = Pick<Host, 'call' | 'serves'>
 

@@ -9,8 +9,8 @@ import type { TurnPersona } from '../../personas/contract.js'
 import type { TurnSkill } from '../../skills/contract.js'
 import type { OfferedTool, TurnRequest } from '../providers/adapter.js'
 import type { ReferenceUser } from '../secrets/bound-values.js'
-import type { PreparedTurn } from '../turn/environment.js'
-import type { TurnNote } from '../turn/frames.js'
+import type { PreparedTurn } from '../turn/environment/environment.js'
+import type { TurnNote } from '../turn/frames/frames.js'
 import type { Turn } from '../turn/turn.js'
 
 type PersonaHost = Pick<Host, 'call' | 'serves' | 'log'>

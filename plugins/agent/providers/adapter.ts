@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { BeginCommand } from '../turn/command-logs.js'
+import type { BeginCommand } from '../turn/environment/command-logs.js'
 import type { TurnPowers } from '../../../sdk/node/access/powers.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'

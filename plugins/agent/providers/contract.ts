@@ -1,5 +1,5 @@
 import type { Count, Millis, Text } from '../../../sdk/types.js'
-import type { Command, Harness } from '../turn/frames.js'
+import type { Command, Harness } from '../turn/frames/frames.js'
 
 /** The most recent refusal of a provider. `account` is left out for tokens. */
 export interface ProviderRefusal {

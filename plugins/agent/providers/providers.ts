@@ -2,7 +2,7 @@ import { refuse } from '../../../sdk/index.js'
 import type { Log, Store } from '../../../sdk/index.js'
 import type { ProviderAdapter } from './adapter.js'
 import type { ProviderRefusal } from '../contract.js'
-import type { Command, ErrorCode, Frame } from '../turn/frames.js'
+import type { Command, ErrorCode, Frame } from '../turn/frames/frames.js'
 
 const REFUSALS = 'refusals'
 const COMMANDS = 'commands/'

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Text } from '../../../sdk/types.js'
-import type { QueuedMessage, RunId } from '../turn/frames.js'
+import type { QueuedMessage, RunId } from '../turn/frames/frames.js'
 import type { MessageId, Started, TurnInput } from '../turn/input.js'
 
 /** The messages that wait, in the order they will start. */

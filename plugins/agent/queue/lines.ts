@@ -1,5 +1,5 @@
 import type { Conversation, Started } from '../contract.js'
-import type { QueuedWhy } from '../turn/frames.js'
+import type { QueuedWhy } from '../turn/frames/frames.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 
 /** What became of a message, kept so that the same message sent again gets the same answer. */

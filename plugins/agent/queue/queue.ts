@@ -1,7 +1,7 @@
 import type { Journals } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from '../contract.js'
-import type { QueuedMessage } from '../turn/frames.js'
+import type { QueuedMessage } from '../turn/frames/frames.js'
 import type { Acceptance, EndedLine, LedgerRow, Line, SaidWords, WaitingMessage } from './lines.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 

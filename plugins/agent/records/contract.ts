@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
 import type { Snippet } from '../conversations/contract.js'
 import type { TranscriptMessage } from '../conversations/record.js'
-import type { ConversationId, Harness, ProviderId } from '../turn/frames.js'
+import type { ConversationId, Harness, ProviderId } from '../turn/frames/frames.js'
 
 /** Where a conversation is: on the board, archived, or only its record is left. */
 export type SessionState = 'live' | 'archived' | 'discarded'

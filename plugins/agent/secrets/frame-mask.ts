@@ -1,5 +1,5 @@
 import type { Masker, MaskedStream } from '../../../sdk/node/access/masker.js'
-import type { DeltaFrame, Frame, ThinkingFrame } from '../turn/frames.js'
+import type { DeltaFrame, Frame, ThinkingFrame } from '../turn/frames/frames.js'
 
 type Piece = DeltaFrame | ThinkingFrame
 

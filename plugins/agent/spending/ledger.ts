@@ -1,6 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import type { Conversation } from '../contract.js'
-import type { RunEnd } from '../turn/frames.js'
+import type { RunEnd } from '../turn/frames/frames.js'
 import type { Turn } from '../turn/turn.js'
 
 const OUTCOMES = { completed: 'ok', failed: 'error', stopped: 'stopped', interrupted: 'stopped' } as const satisfies {

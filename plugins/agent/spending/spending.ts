@@ -1,4 +1,4 @@
-import type { Frame, Harness, InitFrame, UsageFrame } from '../turn/frames.js'
+import type { Frame, Harness, InitFrame, UsageFrame } from '../turn/frames/frames.js'
 
 /** What a run spent on one provider and model. */
 export interface Spent {

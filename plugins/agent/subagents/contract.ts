@@ -1,6 +1,6 @@
 import type { Millis, Positive } from '../../../sdk/types.js'
 import type { TranscriptMessage } from '../conversations/record.js'
-import type { ConversationId } from '../turn/frames.js'
+import type { ConversationId } from '../turn/frames/frames.js'
 import type { HelperSession } from './session.js'
 
 /** Agents that a turn started. */

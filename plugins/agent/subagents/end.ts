@@ -1,5 +1,5 @@
 import type { OpenCards } from '../cards/cards.js'
-import type { Frame, HelperStatus } from '../turn/frames.js'
+import type { Frame, HelperStatus } from '../turn/frames/frames.js'
 import { isUnder } from './frames.js'
 import type { Turn } from '../turn/turn.js'
 

@@ -1,4 +1,4 @@
-import type { Frame } from '../turn/frames.js'
+import type { Frame } from '../turn/frames/frames.js'
 
 /** The id of a subagent's own call in its run: no other agent of the run has one like it. */
 export const callOf = (helper: string, id: string): string => `${helper}:${id}`

@@ -1,4 +1,4 @@
-import type { HelperStatus, SubagentFrame, SubagentUpdateFrame } from '../turn/frames.js'
+import type { HelperStatus, SubagentFrame, SubagentUpdateFrame } from '../turn/frames/frames.js'
 import { isUnder } from './frames.js'
 
 /** A subagent as the frames of its run tell of it, and when they came. */

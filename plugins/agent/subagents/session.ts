@@ -1,5 +1,5 @@
 import type { Count, Millis } from '../../../sdk/types.js'
-import type { ConversationId, HelperStatus, ProviderId } from '../turn/frames.js'
+import type { ConversationId, HelperStatus, ProviderId } from '../turn/frames/frames.js'
 
 /** One subagent, from its start until a week after its end. */
 export interface HelperSession {

@@ -7,7 +7,7 @@ import type {
   ProviderAdapter,
   TurnRequest,
 } from '../providers/adapter.js'
-import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames.js'
+import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames/frames.js'
 import { endSubagent, type SubagentEnd } from './end.js'
 import type { AdmitStep } from '../spending/admission.js'
 import { underSubagent } from './frames.js'
@@ -16,7 +16,7 @@ import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
 import { requestedBy } from '../personas/worn.js'
 import type { Turn } from '../turn/turn.js'
-import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment.js'
+import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment/environment.js'
 
 /** What holds where the sandbox has no settings. */
 export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 200, depth: 3 }

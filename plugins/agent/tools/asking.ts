@@ -1,4 +1,4 @@
-import type { CardReply, Question } from '../turn/frames.js'
+import type { CardReply, Question } from '../turn/frames/frames.js'
 import type { AskQuestion } from './contract.js'
 import { done, failed, tool } from './tool.js'
 

@@ -1,4 +1,4 @@
-import type { DiffContent, ToolContent } from '../turn/frames.js'
+import type { DiffContent, ToolContent } from '../turn/frames/frames.js'
 
 const MOST_TEXT = 32 * 1024
 const MOST_SIDE = 64 * 1024

@@ -1,5 +1,5 @@
 import type { CardDraft, GatedCall } from '../providers/adapter.js'
-import type { PermissionMode, ToolCategory } from '../turn/frames.js'
+import type { PermissionMode, ToolCategory } from '../turn/frames/frames.js'
 import { withheldBy, type TurnPowers } from '../../../sdk/node/access/powers.js'
 import { isReadOnly } from './read-only.js'
 

@@ -1,7 +1,7 @@
 import type { tags } from 'typia'
 import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
-import type { ConversationId, Frame, RunEnd, RunId } from './frames.js'
+import type { ConversationId, Frame, RunEnd, RunId } from './frames/frames.js'
 import type { EditorContext, SwitchInput, Switched } from './input.js'
 
 /** The head of a watched run: `seq` is how many frames exist now. */

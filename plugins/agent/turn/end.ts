@@ -1,5 +1,5 @@
 import type { Conversations } from '../conversations/conversations.js'
-import type { RunEnd } from './frames.js'
+import type { RunEnd } from './frames/frames.js'
 import { endSubagents } from '../subagents/end.js'
 import type { Turn } from './turn.js'
 

@@ -1,7 +1,7 @@
 import type { tags } from 'typia'
 import type { Count, Positive, Text } from '../../../sdk/types.js'
 import type { ModelChoice } from '../conversations/conversation.js'
-import type { ConversationId, Harness, PermissionMode, ProviderId, RunId } from './frames.js'
+import type { ConversationId, Harness, PermissionMode, ProviderId, RunId } from './frames/frames.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
 export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>

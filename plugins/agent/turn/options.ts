@@ -1,7 +1,7 @@
 import { refuse } from '../../../sdk/index.js'
 import type { ProviderAdapter } from '../providers/adapter.js'
 import type { Conversation, TurnInput } from '../contract.js'
-import type { Harness, PermissionMode } from './frames.js'
+import type { Harness, PermissionMode } from './frames/frames.js'
 import type { Providers } from '../providers/providers.js'
 
 /** How a turn is to run, every choice made. */

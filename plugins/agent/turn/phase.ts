@@ -1,4 +1,4 @@
-import type { RunEnd } from './frames.js'
+import type { RunEnd } from './frames/frames.js'
 
 /**
  * Where a turn is on its way from its message to its end:

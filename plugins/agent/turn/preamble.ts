@@ -1,5 +1,5 @@
 import type { EditorContext } from '../contract.js'
-import type { TurnNote } from './frames.js'
+import type { TurnNote } from './frames/frames.js'
 
 /** What the notes of a turn are made from. */
 export interface NoteFacts {

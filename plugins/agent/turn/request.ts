@@ -1,14 +1,14 @@
 import type { Journals, Log } from '../../../sdk/index.js'
 import type { TurnRequest } from '../providers/adapter.js'
 import type { Conversations } from '../conversations/conversations.js'
-import { framesOf } from './frame-log.js'
-import type { Frame } from './frames.js'
+import { framesOf } from './frames/frame-log.js'
+import type { Frame } from './frames/frames.js'
 import { ownFrames } from '../subagents/frames.js'
 import { DEFAULT_SUBAGENT_LIMITS } from '../subagents/subagents.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import { requestedBy } from '../personas/worn.js'
 import type { Turn } from './turn.js'
-import type { PreparedTurn } from './environment.js'
+import type { PreparedTurn } from './environment/environment.js'
 
 /** Why a turn goes on after a restart, an outage or a move. */
 export interface Resume {

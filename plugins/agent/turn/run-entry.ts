@@ -1,7 +1,7 @@
 import type { Journals } from '../../../sdk/index.js'
 import type { UserMessage } from '../providers/adapter.js'
 import type { CardReply, TurnInput } from '../contract.js'
-import type { Card, Harness, PermissionMode, RunEnd } from './frames.js'
+import type { Card, Harness, PermissionMode, RunEnd } from './frames/frames.js'
 import type { AccessLimits } from '../conversations/access-view.js'
 
 /** What a run has from the one before it of the same message, which an outage of the provider ended. */

@@ -11,7 +11,7 @@ import type {
   ToolCallUpdateFrame,
   TurnNote,
   Unenforced,
-} from './frames.js'
+} from './frames/frames.js'
 import { Spending } from '../spending/spending.js'
 import { SubagentRecord } from '../subagents/record.js'
 

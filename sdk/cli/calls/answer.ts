@@ -1,4 +1,4 @@
-import { columns, oneLine, plain, short } from '../text.js'
+import { columns, oneLine, plain, short } from '../terminal/text.js'
 import { hyphenated } from './operation.js'
 
 /** The most characters of a table cell. */

@@ -1,5 +1,5 @@
 import { Unreached } from '../../client.js'
-import { whichDaemon } from '../connection.js'
+import { whichDaemon } from '../daemon/connection.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 
 /** The part of a JSON Schema that the command line reads. */

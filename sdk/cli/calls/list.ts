@@ -1,6 +1,6 @@
-import { columns } from '../text.js'
+import { columns } from '../terminal/text.js'
 import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
-import { printResult } from '../asked.js'
+import { printResult } from '../terminal/asked.js'
 import { readDocument } from './document.js'
 import { operationsOf, type Operation } from './operation.js'
 

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Bytes } from '../../contract.js'
-import { jsonLine } from '../text.js'
+import { jsonLine } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
-import { write } from '../write.js'
+import { write } from '../terminal/write.js'
 import { answerLines } from './answer.js'
 
 const isStream = (answer: unknown): answer is AsyncIterable<unknown> =>

@@ -11,7 +11,7 @@ import { loginSocketPath, openLoginSocket } from '../../../kernel/auth/socket.js
 import type { OpenedSession } from '../../../sdk/kernel.js'
 import { nameFor } from '../../../sdk/node/programs/peer-process.js'
 import { listEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
-import { askSocket } from '../../../sdk/cli/socket.js'
+import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import { contextOf, mockedTime, refusalOf, started } from './memory.js'
 import { exactly } from '../../support/lists.js'
 
@@ -180,7 +180,7 @@ t.test('a socket that passes on the challenge of another gets no answer to it', 
 
 /** The text of a program that asks a socket and writes down what it was answered. */
 const asker = (path: string, out: string): string =>
-  `import(${JSON.stringify(new URL('../../../sdk/cli/socket.js', import.meta.url).href)})
+  `import(${JSON.stringify(new URL('../../../sdk/cli/daemon/socket.js', import.meta.url).href)})
     .then(({ askSocket }) => askSocket(${JSON.stringify(path)}, { do: 'login' }))
     .then(({ code }) => 'code ' + code, error => error.message)
     .then(said => require('fs').writeFileSync(${JSON.stringify(out)}, said))`

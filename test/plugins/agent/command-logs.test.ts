@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { CommandLogs } from '../../../plugins/agent/turn/command-logs.js'
+import { CommandLogs } from '../../../plugins/agent/turn/environment/command-logs.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'

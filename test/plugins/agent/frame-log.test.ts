@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Frame, FrameEvent } from '../../../plugins/agent/contract.js'
-import { FrameLog, framesOf } from '../../../plugins/agent/turn/frame-log.js'
-import { capped } from '../../../plugins/agent/turn/frame-caps.js'
+import { FrameLog, framesOf } from '../../../plugins/agent/turn/frames/frame-log.js'
+import { capped } from '../../../plugins/agent/turn/frames/frame-caps.js'
 import type { Journals } from '../../../sdk/index.js'
 import { journalsIn } from '../../support/journals.js'
 

@@ -10,7 +10,7 @@ import { framesOf } from '../../support/turns.js'
 
 /** Every kind of frame, as the type has it. */
 const declaredKinds = (): string[] => {
-  const file = join(root, '..', 'plugins/agent/turn/frames.ts')
+  const file = join(root, '..', 'plugins/agent/turn/frames/frames.ts')
   const program = ts.createProgram([file], {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { GatedCall } from '../../../plugins/agent/providers/adapter.js'
-import type { PermissionMode, ToolCategory } from '../../../plugins/agent/turn/frames.js'
+import type { PermissionMode, ToolCategory } from '../../../plugins/agent/turn/frames/frames.js'
 import { decide, type GateState } from '../../../plugins/agent/tools/gate.js'
 import { isReadOnly } from '../../../plugins/agent/tools/read-only.js'
 import { POWERED_TOOLS } from '../../../sdk/node/access/powers.js'

@@ -10,7 +10,7 @@ import type {
 import { nativeAdapter } from '../../../plugins/agent/providers/native/native-adapter.js'
 import type { NativeDeps } from '../../../plugins/agent/providers/native/native-turn.js'
 import { passingSessions } from '../../../plugins/agent/providers/native/session.js'
-import type { Frame } from '../../../plugins/agent/turn/frames.js'
+import type { Frame } from '../../../plugins/agent/turn/frames/frames.js'
 
 export const DEAD = new Error('killed')
 

@@ -5,7 +5,7 @@ import { OpenCards } from '../../../plugins/agent/cards/cards.js'
 import type { Conversation, ErrorFrame, Frame, TurnInput } from '../../../plugins/agent/contract.js'
 import { Conversations } from '../../../plugins/agent/conversations/conversations.js'
 import { Engine } from '../../../plugins/agent/turn/engine.js'
-import { framesOf } from '../../../plugins/agent/turn/frame-log.js'
+import { framesOf } from '../../../plugins/agent/turn/frames/frame-log.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import {
   OUTAGE_TIMES,
@@ -13,13 +13,13 @@ import {
   outageNotice,
   waitAfter,
   type OutageTimes,
-} from '../../../plugins/agent/turn/outage.js'
-import { PlannedResumes } from '../../../plugins/agent/turn/planned-resumes.js'
+} from '../../../plugins/agent/turn/recovery/outage.js'
+import { PlannedResumes } from '../../../plugins/agent/turn/recovery/planned-resumes.js'
 import { Providers } from '../../../plugins/agent/providers/providers.js'
 import { Queue } from '../../../plugins/agent/queue/queue.js'
 import type { AfterOutage, RunMessage } from '../../../plugins/agent/turn/run-entry.js'
 import { Transcripts } from '../../../plugins/agent/conversations/transcripts.js'
-import type { TurnEnvironment } from '../../../plugins/agent/turn/environment.js'
+import type { TurnEnvironment } from '../../../plugins/agent/turn/environment/environment.js'
 import { turnIo } from '../../../plugins/agent/turn/io.js'
 import { journalsIn, memoryStore } from '../../support/journals.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CardReply } from '../../../plugins/agent/turn/frames.js'
+import type { CardReply } from '../../../plugins/agent/turn/frames/frames.js'
 import { play, World } from './script-support.js'
 
 const LONG = `think start

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TurnIo, TurnRequest, UserMessage } from '../../../plugins/agent/providers/adapter.js'
 import { isCard } from '../../../plugins/agent/cards/kinds.js'
-import type { Card, CardReply, Frame, PermissionMode } from '../../../plugins/agent/turn/frames.js'
+import type { Card, CardReply, Frame, PermissionMode } from '../../../plugins/agent/turn/frames/frames.js'
 import { scriptAdapter } from '../../../plugins/agent/providers/script/adapter.js'
 
 const words = (text: string): UserMessage => ({ messageId: `m-${text}`, text, attachments: [] })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Frame } from '../../../plugins/agent/turn/frames.js'
+import type { Frame } from '../../../plugins/agent/turn/frames/frames.js'
 import { scriptAdapter } from '../../../plugins/agent/providers/script/adapter.js'
 import { HELP } from '../../../plugins/agent/providers/script/help.js'
 import { play, prose, World } from './script-support.js'

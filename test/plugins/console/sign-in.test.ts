@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readConfig } from '../../../kernel/config.js'
-import { askSocket } from '../../../sdk/cli/socket.js'
+import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import { withChromium } from '../../support/browser.js'
 import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab } from '../../support/console.js'
 import { daemonWith, folderOf } from '../../support/daemon.js'

@@ -13,7 +13,7 @@ import type {
 import { Refusal } from '../../../../sdk/index.js'
 import { codeOf } from '../../../../sdk/node/files/paths.js'
 import type { GatedCall, TreeCommand, TurnIo } from '../adapter.js'
-import type { ToolContent } from '../../turn/frames.js'
+import type { ToolContent } from '../../turn/frames/frames.js'
 import { change, cut, textOf } from '../../tools/content.js'
 import { readFileAt, replace } from '../../tools/tree.js'
 import { AgentCalls } from './calls.js'

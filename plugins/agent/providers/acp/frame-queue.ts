@@ -1,4 +1,4 @@
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 
 const ROOM = 500
 

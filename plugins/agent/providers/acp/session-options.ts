@@ -1,5 +1,5 @@
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
-import type { PermissionMode, Unenforced } from '../../turn/frames.js'
+import type { PermissionMode, Unenforced } from '../../turn/frames/frames.js'
 
 /** What a session of a program can be set to, as the program said last. */
 export interface SessionOptions {

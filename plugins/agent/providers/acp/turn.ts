@@ -1,7 +1,7 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { withheldBy } from '../../../../sdk/node/access/powers.js'
 import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
-import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames.js'
+import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames/frames.js'
 import { failed } from '../../tools/tool.js'
 import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
 import { isServed, toolServerOf } from '../../tool-server/served-tools.js'

@@ -1,4 +1,4 @@
-import type { Command, Frame, TodoItem } from '../../turn/frames.js'
+import type { Command, Frame, TodoItem } from '../../turn/frames/frames.js'
 import type { AgentCalls } from './calls.js'
 import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 

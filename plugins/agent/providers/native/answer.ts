@@ -1,4 +1,4 @@
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import { faultFrom, lost, ServerFault } from './faults.js'
 import type { ProviderOptions, StreamPart } from './model.js'
 import type { CallPart, SaidPart, TokenCount } from './session.js'

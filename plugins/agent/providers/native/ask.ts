@@ -1,5 +1,5 @@
 import type { TurnIo } from '../adapter.js'
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import { AnswerReader, type ModelAnswer } from './answer.js'
 import { faultFrom, type ServerFault } from './faults.js'
 import type { ModelCall, ServerModel, StreamPart } from './model.js'

@@ -1,6 +1,6 @@
 import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
 import { Replay } from '../script/replay.js'
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import { MAYBE_DONE } from './instructions.js'
 import type { CallPart, NewEntry } from './session.js'
 

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../turn/frames.js'
+import type { ErrorCode } from '../../turn/frames/frames.js'
 
 /** What is known of a failure of a model server, beside its sentence. */
 export interface FaultDetails {

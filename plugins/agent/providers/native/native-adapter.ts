@@ -1,7 +1,7 @@
 import type { EndpointChoice, EndpointTarget } from '../../../endpoints/contract.js'
 import { Refusal } from '../../../../sdk/index.js'
 import type { Abilities, ProviderAdapter, TurnIo, TurnRequest } from '../adapter.js'
-import type { Frame, ProviderId } from '../../turn/frames.js'
+import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import { ServerFault, withoutSecrets } from './faults.js'
 import type { NativeDeps, NativeTurn } from './native-turn.js'
 import { failTurn, NativeOver } from './over.js'

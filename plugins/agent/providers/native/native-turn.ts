@@ -1,6 +1,6 @@
 import type { EndpointTarget } from '../../../endpoints/contract.js'
 import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
-import type { Frame, ProviderId } from '../../turn/frames.js'
+import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
 import { runCalls } from './calls.js'

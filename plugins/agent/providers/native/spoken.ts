@@ -1,4 +1,4 @@
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 
 /** A text that is told piece by piece, and again from its beginning after it was cut off. */
 class Retold {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Abilities, ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
-import type { Command as Shortcut, Frame } from '../../turn/frames.js'
+import type { Command as Shortcut, Frame } from '../../turn/frames/frames.js'
 import { installed, type AgentProgram } from '../acp/program.js'
 import type { AcpRun } from '../acp/turn.js'
 import { DEMO, HELP } from './help.js'

@@ -3,7 +3,7 @@ import { agent, ndJsonStream, PROTOCOL_VERSION, RequestError } from '@agentclien
 import { randomUUID } from 'node:crypto'
 import { isAbsolute } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import type { CardReply, Frame } from '../../turn/frames.js'
+import type { CardReply, Frame } from '../../turn/frames/frames.js'
 import { commandsOf, LOST, SHORTCUTS } from './adapter.js'
 import { agentIo, updatesOf } from './agent-io.js'
 import { interpret } from './interpreter.js'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CardDraft, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
-import type { CardReply, Frame, PermissionMode } from '../../turn/frames.js'
+import type { CardReply, Frame, PermissionMode } from '../../turn/frames/frames.js'
 import { INTERRUPTED, Replay, unsaid } from './replay.js'
 import { type Saved, savedOf } from './saved.js'
 import { exitOf, kept, wordPieces } from './texts.js'

@@ -1,5 +1,5 @@
 import type { TurnIo, TurnRequest } from '../adapter.js'
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import { End, ScriptContext, MOVED, STOPPED, type ScriptFrames } from './context.js'
 import type { ScriptCommand } from './verb.js'
 

@@ -1,5 +1,5 @@
 import { isCard } from '../../cards/kinds.js'
-import type { Card, CardReply, Frame, ToolContent } from '../../turn/frames.js'
+import type { Card, CardReply, Frame, ToolContent } from '../../turn/frames/frames.js'
 
 /** What the log says of a tool call of the command that was in hand when the daemon died. */
 export interface PastCall {

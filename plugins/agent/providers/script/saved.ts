@@ -1,5 +1,5 @@
 import type { TurnRequest } from '../adapter.js'
-import type { PermissionMode } from '../../turn/frames.js'
+import type { PermissionMode } from '../../turn/frames/frames.js'
 
 /** What is saved after every command: enough to go on with the first one that is not finished. */
 export interface Saved {

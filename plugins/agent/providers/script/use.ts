@@ -1,4 +1,4 @@
-import type { ToolCategory } from '../../turn/frames.js'
+import type { ToolCategory } from '../../turn/frames/frames.js'
 
 /** A tool call as a script makes it. */
 export interface ToolUse {

@@ -1,4 +1,4 @@
-import type { Frame } from '../../turn/frames.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import type { ScriptContext } from './context.js'
 
 /** What stands behind a verb on its line, and the `|` lines below it. */

@@ -1,4 +1,4 @@
-import type { ToolCategory } from '../../../turn/frames.js'
+import type { ToolCategory } from '../../../turn/frames/frames.js'
 import { malformed } from '../argument.js'
 import { type ScriptVerb, verb } from '../verb.js'
 

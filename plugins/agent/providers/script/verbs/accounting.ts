@@ -1,4 +1,4 @@
-import type { FastModeFrame } from '../../../turn/frames.js'
+import type { FastModeFrame } from '../../../turn/frames/frames.js'
 import { malformed, oneOf, parts, whole } from '../argument.js'
 import type { ScriptFrames } from '../context.js'
 import { type ScriptVerb, verb } from '../verb.js'

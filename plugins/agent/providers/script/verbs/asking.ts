@@ -1,4 +1,4 @@
-import type { CardReply, QuestionOption } from '../../../turn/frames.js'
+import type { CardReply, QuestionOption } from '../../../turn/frames/frames.js'
 import { joined, malformed, needed } from '../argument.js'
 import { End, type ScriptContext, type ScriptFrames } from '../context.js'
 import { kept } from '../texts.js'

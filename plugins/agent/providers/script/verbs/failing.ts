@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../../turn/frames.js'
+import type { ErrorCode } from '../../../turn/frames/frames.js'
 import { malformed, whole } from '../argument.js'
 import { type ScriptVerb, verb } from '../verb.js'
 

@@ -1,4 +1,4 @@
-import type { Frame, TodoItem, ToolCategory } from '../../../turn/frames.js'
+import type { Frame, TodoItem, ToolCategory } from '../../../turn/frames/frames.js'
 import { content, malformed, needed } from '../argument.js'
 import type { ScriptContext, ScriptFrames } from '../context.js'
 import { chomp, kept } from '../texts.js'

@@ -1,5 +1,5 @@
 import type { CardDraft } from '../../adapter.js'
-import type { CardReply, Frame } from '../../../turn/frames.js'
+import type { CardReply, Frame } from '../../../turn/frames/frames.js'
 import { malformed, parts, whole } from '../argument.js'
 import type { ScriptContext, ScriptFrames } from '../context.js'
 import { type Argument, type ScriptVerb, verb } from '../verb.js'

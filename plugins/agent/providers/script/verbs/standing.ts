@@ -1,4 +1,4 @@
-import type { PermissionMode } from '../../../turn/frames.js'
+import type { PermissionMode } from '../../../turn/frames/frames.js'
 import { malformed, whole } from '../argument.js'
 import { type ScriptVerb, verb } from '../verb.js'
 

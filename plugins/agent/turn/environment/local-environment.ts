@@ -1,0 +1,416 @@
+import { mkdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import {
+  accessTo,
+  allows,
+  commonReach,
+  covers,
+  isWithin,
+  Refusal,
+  refuse,
+  type ReachFolder,
+} from '../../../../sdk/index.js'
+import type { Host, Log } from '../../../../sdk/index.js'
+import type { Env } from '../../../../sdk/node/programs/run.js'
+import { GitFailure } from '../../../../sdk/node/programs/git.js'
+import { tooLarge } from '../../../../sdk/node/files/large-files.js'
+import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
+import { inside } from '../../../../sdk/node/files/paths.js'
+import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
+import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
+import { wallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import type { TurnPersona } from '../../../personas/contract.js'
+import type { SubagentLimits, TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import type { Anchors } from '../../conversations/anchors.js'
+import type { CommandLogs } from './command-logs.js'
+import type { Conversation, CopyRepo } from '../../contract.js'
+import type { ConversationNetworks, TurnNetwork } from './networks.js'
+import type { Conversations } from '../../conversations/conversations.js'
+import type { Copies } from '../../copies/copies.js'
+import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
+import type { SyncedCopy } from '../../copies/states.js'
+import { assertMasking } from '../../queue/message-checks.js'
+import type { ServerTools } from '../../connected-tools/connected-tools.js'
+import type { BoundValues, ReferenceUser, TurnPlaceholders } from '../../secrets/bound-values.js'
+import type { References } from '../../secrets/references.js'
+import type { StoredValues } from '../../secrets/stored-values.js'
+import type { SubagentDeps } from '../../subagents/subagents.js'
+import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
+import type { AdapterRun } from '../adapter-run.js'
+import type { Remembered } from '../../conversations/allowed-tools.js'
+import type { AccessLimits } from '../../conversations/access-view.js'
+import { readSkill, skillsOf } from '../../personas/skills.js'
+import { keptFolders, personaOf, fetchReach, skillsNote, tellUnknown, usedBy, walledFor } from '../../personas/worn.js'
+import { notesOf, preambleOf } from '../preamble.js'
+import type { ProgramsUnderWay } from './running-programs.js'
+import { sweepBeside } from '../../tools/tree.js'
+import { toolbox } from '../../tools/toolbox.js'
+import type { Turn } from '../turn.js'
+import type { PreparedTurn, TurnEnvironment } from './environment.js'
+import { turnIo } from '../io.js'
+import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
+import { aroundOf, treeCommand } from './shell.js'
+
+/** What a turn's tree is made of. */
+export interface TurnEnvironmentDeps {
+  readonly workspace: string
+  readonly data: string
+  readonly underWay: ProgramsUnderWay
+  readonly commands: CommandLogs
+  readonly copies: Copies
+  /** Keeps the programs of each conversation within the limits of the machine. */
+  readonly limiter: Limiter
+  readonly conversations: Conversations
+  /** The turn locks: nothing else moves a conversation's tree meanwhile. */
+  readonly locks: KeyedMutex
+  readonly log: Log
+  readonly subagentDeps: SubagentDeps
+  /** How many subagents a turn may have, as it begins. */
+  readonly limits: () => Promise<SubagentLimits>
+  readonly remembered: Remembered
+  readonly anchors: Anchors
+  /** What of the workspace a turn reaches that is limited to areas. */
+  readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
+  /** Puts stored values in place of references in what leaves a turn. */
+  readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
+  /** What stands for values that are bound to hosts, where the network of a turn has a proxy. */
+  readonly bound: Pick<BoundValues, 'of'>
+  /** The variables of connected command-line tools. */
+  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<Env>
+  /** The tools of connected servers. */
+  readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
+  /** Where personas and skills are asked for. */
+  readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
+  /** The values that no turn may show. */
+  readonly stored: Pick<StoredValues, 'refresh'>
+  /** The network of each conversation. */
+  readonly networks: Pick<ConversationNetworks, 'of'>
+}
+
+interface Tree extends PreparedTurn {
+  readonly wall: Omit<WallSpec, 'cwd' | 'env'>
+  readonly reach: TurnNetwork['reach']
+  readonly expose: TurnNetwork['serve']
+  /** What every program of the turn gets, with values of secrets. */
+  readonly variables: Env
+}
+
+/** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
+export class LocalTurnEnvironment implements TurnEnvironment {
+  readonly #deps: TurnEnvironmentDeps
+  readonly #networks = new WeakMap<Turn, TurnNetwork>()
+  readonly #trees = new WeakMap<Turn, Tree>()
+  #warming: Promise<void> | undefined
+
+  constructor(deps: TurnEnvironmentDeps) {
+    this.#deps = deps
+  }
+
+  async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
+    const { copies, conversations, workspace, data, locks, limiter } = this.#deps
+    const { id, branch } = conversation
+    const limited = limiter.of(id)
+    void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
+    const { input } = turn.message
+    const again = turn.record.prepared
+    await this.#deps.stored.refresh()
+    const network = await this.#deps.networks.of(id)
+    this.#networks.set(turn, network)
+    const release = await locks.hold(id, turn.signal)
+    let sync: { commits: number; blocked: string[] } | undefined
+    try {
+      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
+    } finally {
+      release()
+    }
+    const root = branch ? copies.dir(id) : workspace
+    const areas = await this.#folders(turn, conversation, root)
+    if (areas && !turn.message.limits && !again)
+      turn.log.push({ kind: 'notice', level: 'info', text: narrowed(areas), source: 'areas' })
+    const seen = accessViewWith(workspace, areas)
+    const attachments = await attachedFiles(workspace, await visiblePaths(input.attachments ?? [], seen))
+    const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
+    const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
+    const persona = await personaOf(this.#deps.personas, conversation.actsAs)
+    const folders = keptFolders(persona, areas)
+    const skills = await skillsOf(this.#deps.personas, persona, folders)
+    const told = turn.index === 0 && persona?.notes.includes('context') !== false
+    const around = told ? aroundOf(copyWall) : undefined
+    const facts = {
+      mentions,
+      attachments: attachments.map(({ path }) => path),
+      ...(sync && { sync }),
+      ...(around && { repositories: around.repos }),
+    }
+    const open = input.editorContext && { editorContext: input.editorContext }
+    const notes = turn.record.notes ?? [...skillsNote(skills, persona), ...notesOf({ ...facts, ...open })]
+    if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
+    if (persona && !again) tellUnknown(this.#deps.personas, turn, persona)
+    const allowedTools = persona?.known === false ? [] : input.allowedTools
+    return {
+      helpers: await this.#deps.limits(),
+      root,
+      cwd: await this.#start(root, conversation, folders),
+      preamble: preambleOf(notes),
+      attachments,
+      mentions,
+      wall: {
+        ...copyWall,
+        home: await homeOfConversation(data, id, { alone: folders !== undefined }),
+        ...(folders && { only: folders }),
+        limits: limited,
+        ...(network.wall && { network: network.wall }),
+        ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
+      },
+      reach: network.reach,
+      expose: network.serve,
+      variables: await this.#deps.variables(id, persona),
+      ...(persona && { persona }),
+      skills,
+      ...(folders && { folders }),
+      ...(allowedTools && { allowedTools }),
+    }
+  }
+
+  /**
+   * The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git
+   * has nothing in them.
+   */
+  async #folders(turn: Turn, conversation: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
+    const { startIn, branch, folders: kept } = conversation
+    const { limits } = turn.message
+    const { reach, workspace } = this.#deps
+    const folders = commonReach(limits && (await reach(limits)), kept)
+    if (!folders || accessTo(folders, '.') === 'work') return undefined
+    if (!branch)
+      refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
+    await assertMasking()
+    if ((await accessViewWith(workspace, folders).access(startIn)) !== 'work') {
+      refuse(
+        'forbidden',
+        `the turn was to start in ${startIn ?? 'the workspace root'}, which is not held for work any more`,
+      )
+    }
+    for (const { path, access } of folders)
+      if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
+    return folders
+  }
+
+  /**
+   * The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around
+   * it of them.
+   */
+  async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
+    const found = startIn === undefined ? root : await this.#folder(root, startIn)
+    if (!folders || allows(folders, relative(root, found) || '.', 'read')) return found
+    const around =
+      folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn))
+      ?? folders.find(({ access }) => access === 'work')
+    return join(root, around?.path ?? '.')
+  }
+
+  /**
+   * A folder of the tree; one outside the repositories of a copy is the workspace's own. One that is gone is the root.
+   */
+  async #folder(root: string, path: string): Promise<string> {
+    const { workspace } = this.#deps
+    const found = (base: string) => inside(base, path).catch(() => undefined)
+    const here = await found(root)
+    if (here !== undefined || root === workspace || (await wallKind()) === 'none') return here ?? root
+    const there = await found(workspace)
+    return there === undefined ? root : join(root, relative(workspace, there))
+  }
+
+  /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
+  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, branch: string, again: boolean) {
+    const { copies, conversations, anchors } = this.#deps
+    const opened = await copies.open(id, before, starts)
+    if (again) return undefined
+    const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
+    const { repos, checkpoint } = sync ?? opened
+    await conversations.update(id, { repos, starts: undefined })
+    const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
+    turn.log.push(await worktree(branch, repos, this.#networks.get(turn), shown))
+    const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
+    const kept = commits.map(({ repo, tip }) => ({
+      repo,
+      tip,
+      base: repos.find(each => each.repo === repo)?.base ?? tip,
+    }))
+    await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
+    turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
+    for (const { repo, large = [] } of commits) {
+      for (const { path, size } of large)
+        turn.log.push({
+          kind: 'notice',
+          level: 'warning',
+          text: tooLarge(join(pathOf(repo), path), size),
+          source: 'copies',
+        })
+    }
+    return shown
+  }
+
+  /** Makes the next conversation's copy ready ahead of time; one at a time, and it is waited for at the end. */
+  warm(): Promise<void> {
+    const { copies, log } = this.#deps
+    this.#warming ??= copies
+      .warm()
+      .catch(error => log.warn('no warm copy could be kept ready', { error: String(error) }))
+      .finally(() => (this.#warming = undefined))
+    return this.#warming
+  }
+
+  /** Removes what a killed daemon left half-written beside these paths of a conversation's tree. */
+  async sweep({ id, branch }: Conversation, paths: readonly string[]): Promise<void> {
+    const { copies, workspace } = this.#deps
+    for (const path of paths) await sweepBeside(branch ? copies.dir(id) : workspace, path).catch(() => {})
+  }
+
+  /** Resolves when nothing is made ready any more. */
+  async idle(): Promise<void> {
+    await this.#deps.copies.close()
+    await this.#warming
+  }
+
+  async #sync(turn: Turn, id: string, repos: readonly CopyRepo[]): Promise<Omit<SyncedCopy, 'reports'>> {
+    try {
+      return await this.#deps.copies.sync(id, repos)
+    } catch (error) {
+      if (turn.signal.aborted || error instanceof Refusal) throw error
+      this.#deps.log.error('a private copy could not be brought up to date', { conversation: id, error: String(error) })
+      return { repos: [...repos], commits: 0, blocked: repos.map(({ repo }) => repo) }
+    }
+  }
+
+  async refresh(turn: Turn, { id, branch, folders }: Conversation): Promise<void> {
+    const { copies, conversations, locks } = this.#deps
+    if (!branch) return
+    const release = await locks.hold(id, turn.signal)
+    try {
+      const { repos } = conversations.get(id)
+      const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
+      await conversations.update(id, { repos: moved })
+      const frame = await worktree(branch, moved, this.#networks.get(turn), {
+        commits,
+        blocked: covered(folders, blocked),
+      })
+      // The turn may have ended over it, and its log with it.
+      if (!turn.leaving) await turn.log.write(frame)
+    } finally {
+      release()
+    }
+  }
+
+  async settle(turn: Turn, { id, branch, repos }: Conversation): Promise<void> {
+    const { copies, locks, log } = this.#deps
+    if (!branch || repos.length === 0) return
+    try {
+      const release = await locks.hold(id, AbortSignal.timeout(SETTLE_MS))
+      try {
+        const tips = await copies.commitRest(id, repos)
+        turn.taken = tips.every(({ large, out }) => !large && out === undefined)
+        for (const { out } of tips) {
+          if (out !== undefined && !turn.record.done)
+            turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
+        }
+        const beside = await copies.beside(id)
+        if (beside.length && !turn.record.done)
+          turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })
+      } finally {
+        release()
+      }
+    } catch (error) {
+      // The next turn, landing or look at the work does it again, and says to whom it matters why it cannot be done.
+      if (error instanceof GitFailure && !turn.record.done)
+        turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
+      log.warn('what a turn left could not be taken over', { conversation: id, run: turn.run, error: String(error) })
+    }
+  }
+
+  /** The command that runs a program behind the wall of a turn. */
+  async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
+    const { wall, root, cwd } =
+      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: nothing is started for it yet')
+    const begun = this.#deps.commands.of(turn.conversationId, turn.run)
+    return treeCommand(wall, root, cwd, program, begun)
+  }
+
+  io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
+    const { remembered, subagentDeps, underWay, commands } = this.#deps
+    // Every prepared of this environment was made by `prepare`.
+    const tree = prepared as Tree
+    const { wall, reach, expose, variables } = tree
+    this.#trees.set(turn, tree)
+    const { conversationId } = turn
+    return turnIo(turn, prepared, adapterRun, {
+      subagentDeps,
+      expose,
+      connected: this.#deps.connected(turn, prepared.persona),
+      remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
+      toolbox: toolbox(
+        prepared,
+        wall,
+        fetchReach(prepared.persona, reach),
+        {
+          onStart: (pid, over) => underWay.begun(conversationId, pid, over),
+          begun: commands.of(conversationId, turn.run),
+          env: variables,
+        },
+        this.#references(turn, this.#networks.get(turn), prepared.persona),
+        readSkill(this.#deps.personas, prepared, wall.workspace),
+      ),
+    })
+  }
+
+  #references(turn: Turn, network: TurnNetwork | undefined, persona: TurnPersona | undefined): References {
+    const { references, bound } = this.#deps
+    const user = { conversationId: turn.conversationId, run: turn.run, ...usedBy(persona) }
+    const placeholders = bound.of({ ...user, ended: turn.ended })
+    return references(user, async () => ((await network?.kind()) === 'own' ? placeholders : undefined))
+  }
+}
+
+/** The network of a turn is settled when it begins. */
+const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> =>
+  wall
+
+const unread = ({ message }: GitFailure): string =>
+  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
+
+/** What was written outside every repository, where this machine has no wall that refuses it. */
+const lost = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
+  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
+  + 'and cannot land: '
+  + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
+  + `into ${repos.map(({ repo }) => repo).join(', ')}`
+
+/** How long the end of a turn waits for a landing that is under way. */
+const SETTLE_MS = 30_000
+
+/** The repositories of which somebody who reaches these folders may know. */
+const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
+  repos.filter(repo => covers(folders, repo) !== 'none')
+
+const narrowed = (folders: readonly ReachFolder[]): string =>
+  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it `
+  + 'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
+
+const worktree = async (
+  branch: string,
+  repos: readonly CopyRepo[],
+  has: TurnNetwork | undefined,
+  sync?: { commits: number; blocked: string[] },
+) => {
+  const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
+  const unenforced = (await wallKind()) === 'none'
+  const network = await has?.kind()
+  return {
+    kind: 'worktree' as const,
+    branch,
+    base,
+    ...(unenforced && { unenforced }),
+    ...(network && { network }),
+    ...(sync && { sync }),
+  }
+}

@@ -1,0 +1,235 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Host } from '../../../../sdk/index.js'
+import type { Authority } from '../../../../sdk/node/network/authority.js'
+import type { Listener } from '../../../../sdk/node/network/addresses.js'
+import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
+import { allowedOf } from '../../../../sdk/node/network/allow.js'
+import type { NetworkOwner } from '../../../../sdk/node/network/own-network.js'
+import { Networks } from '../../../../sdk/node/network/networks.js'
+import {
+  isNamed,
+  written,
+  type NetworkReach,
+  type NetworkRules,
+  type Target,
+} from '../../../../sdk/node/network/policy.js'
+import { record } from '../../../../sdk/node/record/record.js'
+import { wallKind, type WallNetwork } from '../../../../sdk/node/wall/wall.js'
+import type { BoundValues, ReferenceUser } from '../../secrets/bound-values.js'
+import { NetworkFiles } from './network-files.js'
+import type { Settings } from '../../../settings/contract.js'
+import type { Turn } from '../turn.js'
+
+/** What the networks of conversations are made with. */
+export interface ConversationNetworksDeps {
+  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
+  /** The agent's own folder. */
+  readonly folder: string
+  readonly limiter: Limiter
+  readonly settings: () => Promise<Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'> | undefined>
+  readonly listeners: () => Promise<readonly Listener[]>
+  /** The live turn of a conversation. */
+  readonly live: (id: string) => Turn | undefined
+  /** The values that are put into requests on their way. */
+  readonly bound: Pick<BoundValues, 'some' | 'traffic'>
+}
+
+/** The network a turn has. */
+export interface TurnNetwork {
+  /** For the walls of its programs; left out: they have the machine's. */
+  readonly wall?: WallNetwork
+  /** What it really has, as the frame `worktree` says. */
+  kind(): Promise<'own' | 'shared'>
+  /** Which addresses the daemon asks for it. */
+  reach(): Promise<NetworkReach>
+  /** Lets its programs reach a server of the daemon; answers the address they use. */
+  serve(server: Server): Promise<string>
+}
+
+const MOST_TOLD = 50
+const NONE =
+  'this machine can give no conversation a network of its own, so this turn has that of the machine: install '
+  + 'iproute2 and util-linux'
+
+/**
+ * The networks of conversations: what they reach is settled for each connection anew, and each refusal is reported once
+ * a turn.
+ */
+export class ConversationNetworks {
+  readonly #deps: ConversationNetworksDeps
+  readonly #networks: Networks
+  readonly #told = new WeakMap<Turn, Set<string>>()
+  readonly #files: NetworkFiles
+
+  constructor(deps: ConversationNetworksDeps) {
+    this.#deps = deps
+    this.#files = new NetworkFiles(join(deps.folder, 'network'))
+    this.#networks = new Networks({
+      log: deps.host.log,
+      busy: id => !deps.limiter.idle(id),
+      owner: id => this.#owner(id),
+    })
+  }
+
+  /** The network of a turn that begins; nobody waits for it before it is needed. */
+  async of(id: string): Promise<TurnNetwork> {
+    const { settings, listeners } = this.#deps
+    const shared = async () => ({ near: true, listeners: await listeners() })
+    if ((await settings())?.network === 'shared' || (await wallKind()) === 'none')
+      return { kind: async () => 'shared', reach: shared, serve: onLoopback }
+    const possible = this.#networks.possible()
+    return {
+      kind: async () => ((await possible) ? 'own' : 'shared'),
+      serve: async server =>
+        (await possible)
+          ? this.#networks.serve(id, socket => void server.emit('connection', socket.resume()))
+          : onLoopback(server),
+      wall: {
+        enter: async () => {
+          if (await possible) return this.#networks.enter(id)
+          this.#tell(id, 'missing', NONE)
+          return undefined
+        },
+      },
+      reach: async () => {
+        if (!(await possible)) return shared()
+        const rules = await this.#rules()
+        const bound = this.#deps.bound.traffic(id)
+        return {
+          near: true,
+          listeners: rules.listeners,
+          own: {
+            ...(bound && { bound }),
+            rules,
+            dial: port => this.dial(id, port),
+            refused: (target, sentence) => this.#refused(id, target, sentence),
+          },
+        }
+      },
+    }
+  }
+
+  /**
+   * The network of whatever the daemon runs for a conversation outside of its turns, by the settings of that moment.
+   */
+  wall(id: string): WallNetwork {
+    return { enter: async () => (await this.of(id)).wall?.enter() }
+  }
+
+  /** A connection to a port of a conversation's own loopback, paused; refused when nothing listens there. */
+  dial(id: string, port: number): Promise<Socket> {
+    return this.#networks.dial(id, port)
+  }
+
+  /** The settings changed: what is under way follows them. */
+  update(): Promise<void> {
+    return this.#networks.update()
+  }
+
+  /** Lets go of the network of a conversation that is no more. */
+  async forget(id: string): Promise<void> {
+    this.#networks.forget(id)
+    await this.#files.forget(id)
+  }
+
+  /** Lets go of all; the daemon goes down. */
+  close(): void {
+    this.#networks.close()
+  }
+
+  #owner(id: string): NetworkOwner {
+    const { bound } = this.#deps
+    let made: Promise<Authority> | undefined
+    const authority = () => (made ??= madeAuthority())
+    return {
+      rules: () => this.#rules(),
+      refused: (target, sentence) => this.#refused(id, target, sentence),
+      taken: port => this.#taken(id, port),
+      resolver: address => this.#files.resolver(address),
+      bound: () => bound.traffic(id),
+      authority,
+      trusting: async () => ((await bound.some()) ? this.#files.authorities(id, await authority()) : undefined),
+    }
+  }
+
+  async #rules(): Promise<NetworkRules> {
+    const [settings, listeners] = await Promise.all([this.#deps.settings(), this.#deps.listeners()])
+    const { networkAllow = [], networkOnly = false } = settings ?? {}
+    return { allow: allowedOf(networkAllow), only: networkOnly, listeners }
+  }
+
+  #refused(id: string, target: Target, sentence: string): void {
+    if (!this.#tell(id, target.host, sentence)) return
+    const { host, live } = this.#deps
+    void record(host, {
+      type: 'network.refused',
+      conversationId: id,
+      turnId: live(id)!.run,
+      outcome: 'error',
+      content: sentence,
+      extra: { target: written(target) },
+    })
+  }
+
+  /** Says that a placeholder went where its value does not go. */
+  misdirected({ conversationId, run }: ReferenceUser, name: string, target: string, sentence: string): void {
+    const { host, live } = this.#deps
+    const turn = live(conversationId)
+    if (turn && !turn.leaving) turn.log.push({ kind: 'notice', level: 'warning', text: sentence, source: 'network' })
+    void record(host, {
+      type: 'secret.misdirected',
+      conversationId,
+      turnId: run,
+      outcome: 'error',
+      content: sentence,
+      extra: { key: name, target },
+    })
+  }
+
+  /** Whether a maintainer named a target in `networkAllow`. */
+  async named(target: Target): Promise<boolean> {
+    return isNamed((await this.#rules()).allow, target)
+  }
+
+  #taken(id: string, port: number): void {
+    this.#tell(
+      id,
+      `port ${port}`,
+      `a program of this conversation listens on port ${port}, so localhost:${port} of networkAllow is not there `
+        + 'for it',
+    )
+  }
+
+  /** Writes a notice into the live turn once and answers whether it did; without a turn it writes none. */
+  #tell(id: string, what: string, text: string): boolean {
+    const turn = this.#deps.live(id)
+    if (!turn || turn.leaving) return false
+    const told = this.#told.get(turn) ?? new Set()
+    this.#told.set(turn, told)
+    if (told.has(what) || told.size >= MOST_TOLD) return false
+    told.add(what)
+    turn.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
+    return true
+  }
+
+  /** Removes what a killed daemon left. */
+  sweep(): Promise<void> {
+    return this.#files.sweep()
+  }
+}
+
+/** Few sandboxes bind values to hosts, so what makes certificates is loaded for them alone. */
+const madeAuthority = async (): Promise<Authority> =>
+  (await import('../../secrets/conversation-authority.js')).ConversationAuthority.make()
+
+const listening = new WeakMap<Server, Promise<unknown>>()
+
+/** Has a server listen on the machine's loopback, where programs have the network of the machine. */
+const onLoopback = async (server: Server): Promise<string> => {
+  if (!listening.has(server)) listening.set(server, once(server.listen(0, '127.0.0.1').unref(), 'listening'))
+  await listening.get(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

@@ -1,0 +1,140 @@
+import { realpath } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { contains } from '../../../../sdk/node/files/paths.js'
+import { listEnv, type Env, type RunOptions } from '../../../../sdk/node/programs/run.js'
+import { homeOfProgram } from '../../../../sdk/node/wall/home.js'
+import type { WallHome } from '../../../../sdk/node/wall/spec.js'
+import { holdsAll, runWalled, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import { hiddenBy } from '../../personas/worn.js'
+import type { BeginCommand, CommandBegun } from './command-logs.js'
+import type { ShellOptions, ShellResult, ToolContext } from '../../tools/tool.js'
+import { readOnlyAround, type Around } from '../../tools/tree.js'
+
+const MOST_OUTPUT = 1024 * 1024
+const SHELL = '/bin/sh'
+/** The command is an argument of its own; both outputs go one way, in the order they come. */
+const BOTH = 'exec /bin/sh -c "$1" 2>&1'
+/** The program text comes as input: an argument could be too long for it, and others see arguments. */
+const SOURCE = 'exec "$1" - 2>&1'
+
+/** Called for the programs of a turn. */
+export interface ProgramListeners {
+  readonly onStart: NonNullable<RunOptions['onStart']>
+  readonly begun: BeginCommand
+  /** Variables that every program of the turn gets. */
+  readonly env?: Env
+}
+
+/**
+ * What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace,
+ * or there is none.
+ */
+export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined =>
+  copy && !holdsAll(copy) ? { workspace, repos: copy.gitdirs.map(({ path }) => path) } : undefined
+
+/** What a program says that writes where nothing can be written (EROFS). */
+const READ_ONLY = /read-only file system/i
+
+/** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
+export const turnPrograms = (
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  { root, cwd }: { readonly root: string; readonly cwd: string },
+  signal: AbortSignal,
+  { onStart, begun, env: usual = {} }: ProgramListeners,
+): Pick<ToolContext, 'shell' | 'code'> => {
+  const around = aroundOf(wall)
+  const ran = async (
+    script: string,
+    argument: string,
+    at: string,
+    { timeoutMs, onOutput, env = {}, shown }: ShellOptions,
+    input?: string,
+  ): Promise<ShellResult> => {
+    const folder = relative(root, at)
+    const seen = join(wall.workspace, folder)
+    const what: CommandBegun =
+      input === undefined
+        ? { command: shown ?? argument, folder }
+        : { command: shown ?? input, language: 'javascript', folder }
+    const over = begun(what)
+    const options: Omit<RunOptions, 'cwd' | 'env'> = {
+      signal,
+      timeoutMs,
+      maxBytes: MOST_OUTPUT,
+      onStart,
+      ...(input !== undefined && { input }),
+      ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
+    }
+    try {
+      const result = await runWalled(
+        { ...wall, cwd: seen, env: listEnv({ ...usual, ...env, PWD: seen }) },
+        SHELL,
+        ['-c', script, SHELL, argument],
+        options,
+      )
+      const { code: exit, truncated, timedOut } = result
+      const written = result.stdout.toString() + result.stderr
+      const output = around && READ_ONLY.test(written) ? `${written.trimEnd()}\n[${readOnlyAround(around)}]\n` : written
+      over({ exit, timedOut, output })
+      return { exit, output, truncated, timedOut }
+    } catch (error) {
+      over({ output: '' })
+      throw error
+    }
+  }
+  return {
+    shell: (command, at, options) => ran(BOTH, command, at === root ? cwd : at, options),
+    code: (source, options) => ran(SOURCE, process.execPath, cwd, options, source),
+  }
+}
+
+/**
+ * The home folder of a connected program, which several conversations share, but for their `/tmp`. What the program
+ * keeps there of other conversations is not for a turn that is limited to some folders.
+ */
+const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: string): Promise<WallHome> => {
+  if (only && home) return home
+  const own = await homeOfProgram(data, id)
+  return home ? { ...own, tmp: home.tmp } : own
+}
+
+/** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
+export const treeCommand = async (
+  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  root: string,
+  start: string,
+  { program, args, env, cwd, needs = [], home, readOnly }: TreeProgram,
+  begun: BeginCommand,
+): Promise<TreeCommand> => {
+  const { workspace, copy } = wall
+  const at = join(workspace, cwd ?? relative(root, start))
+  // In a copy the workspace's own folders are hidden behind it: what the program needs of them is shown there.
+  const folders = (await Promise.all(needs.map(folder => realpath(folder).catch(() => [])))).flat()
+  const covered = folders.filter(
+    folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),
+  )
+  const spec: WallSpec = {
+    ...wall,
+    cwd: at,
+    env: listEnv({ ...env, PWD: at }),
+    ...(home !== undefined && { home: await homeFor(wall, home) }),
+    ...(readOnly && { sealed: true }),
+    readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
+    shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
+  }
+  const command = await walled(spec, program, args)
+  const { only } = wall
+  const around = aroundOf(wall)
+  const seen = command.enforced ? workspace : root
+  const folder = relative(workspace, at)
+  return {
+    ...command,
+    root,
+    ...(only && { folders: only }),
+    ...(around && { around }),
+    hidden: hiddenBy(wall),
+    seen: { root: seen, cwd: join(seen, folder) },
+    begun: (what, startedAt) => begun({ command: what, folder, ...(startedAt !== undefined && { startedAt }) }),
+  }
+}

@@ -1,0 +1,62 @@
+import { refuse } from '../../../../sdk/index.js'
+import type { Caller, Journals, Position } from '../../../../sdk/index.js'
+import { assertReaches } from '../../conversations/access.js'
+import type { AttachData } from '../../contract.js'
+import type { Conversations } from '../../conversations/conversations.js'
+import type { Engine } from '../engine.js'
+import { framesOf } from './frame-log.js'
+import type { Queue } from '../../queue/queue.js'
+import { assertVisible } from '../../../../sdk/node/access/conversation-reach.js'
+import type { ViewOf } from '../../conversations/access-view.js'
+import type { Transcripts } from '../../conversations/transcripts.js'
+
+/** What showing a run needs. */
+export interface AttachDeps {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly transcripts: Transcripts
+  readonly journal: Pick<Journals, 'stat' | 'follow'>
+  readonly look: ViewOf
+}
+
+export interface AttachInput {
+  readonly conversationId: string
+  readonly run?: string
+  readonly after?: number
+}
+
+/** Shows a conversation's newest run: its head, and then its journal, which goes on by itself. */
+export async function* attach(
+  deps: AttachDeps,
+  input: AttachInput,
+  caller: Caller,
+  signal: AbortSignal,
+): AsyncGenerator<AttachData, Position | void> {
+  const { engine, conversations, queue, journal } = deps
+  const { conversationId, run: asked, after = 0 } = input
+  assertReaches(caller, conversations.get(conversationId))
+  await assertVisible(await deps.look(caller), conversations.get(conversationId), false)
+  const isWaiting = asked !== undefined && queue.waiting(conversationId).some(({ run }) => run === asked)
+  if (isWaiting && !(await engine.arrival(asked, signal))) return
+  const conversation = conversations.get(conversationId)
+  const turn = engine.live(conversationId)
+  const run = turn?.run ?? conversation.lastRun
+  if (turn) await Promise.race([turn.log.opened, turn.ended])
+  const stat = run === undefined ? undefined : await journal.stat(framesOf(run))
+  if (run === undefined || !stat)
+    return refuse('not-found', 'no log of a run of this conversation is kept any more; its record is in the transcript')
+  const head = turn
+    ? { prompt: turn.message.input.prompt, startedAt: turn.entry.fields.startedAt }
+    : await settledHead(deps, conversationId, run, conversation.updatedAt)
+  yield { kind: 'attached', run, ...head, seq: stat.entries }
+  if (asked !== undefined && asked !== run) return journal.follow(framesOf(run), 0)
+  // Who has seen frames that are still to come is shown those that follow them.
+  if (turn && after > stat.entries) await Promise.race([turn.log.reached(after, signal), turn.ended])
+  return journal.follow(framesOf(run), after)
+}
+
+const settledHead = async ({ transcripts }: AttachDeps, conversationId: string, run: string, otherwise: number) => {
+  const first = await transcripts.opening(conversationId, run)
+  return { prompt: first?.text ?? '', startedAt: first?.sentAt ?? otherwise }
+}

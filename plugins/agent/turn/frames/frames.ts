@@ -1,0 +1,435 @@
+import type { Count, Millis, Positive } from '../../../../sdk/types.js'
+import type { tags } from 'typia'
+import type { Card, CardReply } from '../../cards/card.js'
+
+export type * from '../../cards/card.js'
+
+/** Chosen by the caller, or minted as `c-…`. */
+export type ConversationId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$'>
+/** Minted; unique for ever in this sandbox. */
+export type RunId = string
+/** `script`, an account provider's id, `endpoint/<id>` or `agent/<id>`. */
+export type ProviderId = string & tags.MinLength<1> & tags.MaxLength<120>
+export type Harness = 'native' | 'vendor-code'
+export type PermissionMode = 'default' | 'acceptEdits' | 'plan' | 'bypassPermissions'
+export type RunEnd = 'completed' | 'failed' | 'stopped' | 'interrupted'
+
+export type ToolCategory = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'other'
+export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed'
+
+/** A place in a file: the path counts from the workspace root, with forward slashes. */
+export interface Location {
+  path: string
+  line?: Positive
+}
+
+export interface TextContent {
+  type: 'text'
+  text: string
+}
+/** One file before and after; no `oldText`: a new file. */
+export interface DiffContent {
+  type: 'diff'
+  path: string
+  oldText?: string
+  newText: string
+  truncated?: boolean
+}
+/** A picture in the workspace, by its path; never its bytes. */
+export interface ImageContent {
+  type: 'image'
+  path: string
+}
+export type ToolContent = TextContent | DiffContent | ImageContent
+
+/** What the sandbox put in front of the words, exactly as the model was given it. */
+export interface TurnNote {
+  title: string
+  text: string
+}
+export interface TodoItem {
+  content: string
+  status: 'pending' | 'in_progress' | 'completed'
+  activeForm?: string
+}
+/** A shortcut of the provider; the name is without its leading marker. */
+export interface Command {
+  name: string
+  description: string
+  hint?: string
+}
+
+// Frames ------------------------------------------------------------------------------------------------------------
+
+export interface SessionFrame {
+  kind: 'session'
+  sessionId: string
+}
+/**
+ * The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. `network` is what the
+ * turn really has: a network of the conversation's own, or that of the machine.
+ */
+export interface WorktreeFrame {
+  kind: 'worktree'
+  branch: string
+  base: string
+  unenforced?: boolean
+  network?: 'own' | 'shared'
+  sync?: { commits: Count; blocked: string[] }
+}
+export interface PreambleFrame {
+  kind: 'preamble'
+  notes: TurnNote[]
+}
+/** What a turn asked for and its program cannot be held to. */
+export type Unenforced = 'mode' | 'tools' | 'rules' | 'model' | 'effort'
+/** What the turn runs on; without `unenforced` the program is held to all that the turn asked for. */
+export interface InitFrame {
+  kind: 'init'
+  model: string
+  provider?: ProviderId
+  harness?: Harness
+  account?: string
+  unenforced?: Unenforced[]
+}
+/** The run goes on elsewhere from here, with its provider's session or with the record. */
+export interface SwitchedFrame {
+  kind: 'switched'
+  provider: ProviderId
+  harness: Harness
+  account?: string
+  model?: string
+  kept: 'session' | 'record'
+}
+export interface ResumedFrame {
+  kind: 'resumed'
+  reason: 'restart' | 'outage' | 'auth'
+  attempt: number & tags.Type<'uint32'> & tags.Minimum<2>
+  resumedFrom?: RunId
+}
+/** The work as it was before this turn's message; `index` is the message's position in the transcript. */
+export interface CheckpointFrame {
+  kind: 'checkpoint'
+  id: string
+  index?: Count
+}
+export interface ModeFrame {
+  kind: 'mode'
+  mode: PermissionMode
+}
+/** Words said into the running turn. */
+export interface SteerFrame {
+  kind: 'steer'
+  text: string
+  sentAt: Millis
+  messageId?: string
+  by?: string
+  attachments?: string[]
+}
+export interface DeltaFrame {
+  kind: 'delta'
+  text: string
+  parentToolUseId?: string
+}
+export interface TextEndFrame {
+  kind: 'text_end'
+  parentToolUseId?: string
+}
+export interface ThinkingFrame {
+  kind: 'thinking'
+  text: string
+  parentToolUseId?: string
+}
+export interface ToolCallFrame {
+  kind: 'tool_call'
+  id: string
+  name: string
+  category: ToolCategory
+  status: ToolStatus
+  target?: string
+  locations?: Location[]
+  content?: ToolContent[]
+  parentToolUseId?: string
+}
+/** Replaces what it names of the call; never appends. A call may be announced with a placeholder and named later. */
+export interface ToolCallUpdateFrame {
+  kind: 'tool_call_update'
+  id: string
+  status?: ToolStatus
+  content?: ToolContent[]
+  locations?: Location[]
+  target?: string
+  name?: string
+  category?: ToolCategory
+}
+/** A subagent was started; `id` is the tool call that started it, which its own frames name as their parent. */
+export interface SubagentFrame {
+  kind: 'subagent'
+  id: string
+  subagentKind: 'subagent' | 'delegate'
+  agentType?: string
+  description?: string
+  model?: string
+  background?: boolean
+  terminal?: string
+}
+export type HelperStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
+/** How a subagent moved; what is left out is as before. */
+export interface SubagentUpdateFrame {
+  kind: 'subagent_update'
+  id: string
+  status?: HelperStatus
+  tokens?: Count
+  toolUses?: Count
+  lastTool?: string
+  summary?: string
+  error?: string
+}
+export interface TodosFrame {
+  kind: 'todos'
+  items: TodoItem[]
+}
+export interface CommandsFrame {
+  kind: 'commands'
+  items: Command[]
+}
+export interface UsageFrame {
+  kind: 'usage'
+  account?: string
+  costUsd?: number
+  inputTokens?: Count
+  outputTokens?: Count
+  cacheReadTokens?: Count
+  cacheCreationTokens?: Count
+  durationMs?: Count
+  numTurns?: Count
+}
+/** How far a limit of the provider's is used up, as its last answer said; `utilization` is percent. */
+export interface RateLimitFrame {
+  kind: 'rate_limit_info'
+  account?: string
+  status: 'allowed' | 'allowed_warning' | 'rejected'
+  resetsAt?: Millis
+  rateLimitType?: string
+  utilization?: number & tags.Minimum<0> & tags.Maximum<100>
+}
+/** One limit of an account: `kind` is the provider's own key of it, `utilization` percent used. */
+export interface LimitWindow {
+  kind: string
+  label?: string
+  utilization: number & tags.Minimum<0> & tags.Maximum<100>
+  /** After it the window is dropped. */
+  resetsAt?: Millis
+  measuredAt: Millis
+}
+export interface AccountUsageFrame {
+  kind: 'account_usage'
+  account?: string
+  windows: LimitWindow[]
+}
+export interface FastModeFrame {
+  kind: 'fast_mode'
+  state: 'off' | 'cooldown' | 'on'
+  reason?: string
+}
+/** The provider's server is asked again; `status` is what it answered before. */
+export interface ProviderRetryFrame {
+  kind: 'provider_retry'
+  attempt: Positive
+  maxAttempts?: Positive
+  nextAttemptAt?: Millis
+  status?: Count
+}
+/** How much of the model's context is in use. */
+export interface ContextUsageFrame {
+  kind: 'context_usage'
+  tokens: Count
+  contextWindow: Count
+}
+/** The context was made shorter. */
+export interface CompactFrame {
+  kind: 'compact'
+  trigger: string
+  preTokens?: Count
+  postTokens?: Count
+}
+/** What a service that a person let run tells of itself. */
+export interface ServiceFrame {
+  kind: 'service_event'
+  requestId: string
+  event: ServiceStatus | ServiceResult
+}
+export interface ServiceStatus {
+  event: 'status'
+  text: string
+}
+export interface ServiceResult {
+  event: 'result'
+  data: unknown
+}
+/** What became of a run of a service; `simulated`: nothing was bought. */
+export interface ServiceReceiptFrame {
+  kind: 'service_receipt'
+  requestId: string
+  outcome: 'ok' | 'refunded' | 'refused'
+  credits: number
+  remaining?: number
+  simulated?: boolean
+}
+export interface CapabilityOutcomeFrame {
+  kind: 'capability_outcome'
+  requestId: string
+  outcome: 'connected' | 'unfinished'
+  id?: string
+}
+/** What became of a payment; `simulated`: nothing was paid. */
+export interface PaymentReceiptFrame {
+  kind: 'payment_receipt'
+  requestId: string
+  outcome: 'paid' | 'failed'
+  amountUsd: string
+  transaction?: string
+  network?: string
+  simulated?: boolean
+}
+/** What became of a card; no reply: nobody answered. */
+export interface ResolvedFrame {
+  kind: 'resolved'
+  requestId: string
+  reply?: CardReply
+  by?: string
+}
+/** The whole queue, after every change while the run lives. */
+export interface QueueFrame {
+  kind: 'queue'
+  messages: QueuedMessage[]
+  paused: boolean
+}
+export interface NoticeFrame {
+  kind: 'notice'
+  level: 'info' | 'warning'
+  text: string
+  source?: string
+  counts?: { [kind: string]: number }
+}
+export type ErrorCode =
+  | 'session-not-found'
+  | 'rate_limit'
+  | 'reauth'
+  | 'token-refused'
+  | 'not-entitled'
+  | 'provider-outage'
+  | 'trial-unavailable'
+  | 'trial-model-unavailable'
+  | 'trial-exhausted'
+  | 'unknown-command'
+  | 'model-invalid'
+  | 'subscription-required'
+  | 'agent-busy'
+  | 'harness-missing'
+  | 'harness-crashed'
+  | 'context-full'
+  | 'runner-lost'
+  | 'script-syntax'
+/** When a turn that died of an outage is run again, and for the how many-th time of how many. */
+export interface OutageNote {
+  retryAt: Millis
+  attempt: Positive
+  maxAttempts: Positive
+}
+export interface ErrorFrame {
+  kind: 'error'
+  message: string
+  code?: ErrorCode
+  resetsAt?: Millis
+  /** After an outage: whether the turn is run again by itself, or would be if somebody turned that on. */
+  autoResume?: 'scheduled' | 'available'
+  outage?: OutageNote
+}
+export interface LandedFrame {
+  kind: 'landed'
+  landed: boolean
+  conflicts?: LandConflict[]
+  held?: boolean
+}
+/** The last frame of a run, exactly once. */
+export interface DoneFrame {
+  kind: 'done'
+  reason: RunEnd
+}
+/** One item of a run. */
+export type Frame =
+  | SessionFrame
+  | WorktreeFrame
+  | PreambleFrame
+  | InitFrame
+  | SwitchedFrame
+  | ResumedFrame
+  | CheckpointFrame
+  | ModeFrame
+  | SteerFrame
+  | DeltaFrame
+  | TextEndFrame
+  | ThinkingFrame
+  | ToolCallFrame
+  | ToolCallUpdateFrame
+  | SubagentFrame
+  | SubagentUpdateFrame
+  | TodosFrame
+  | CommandsFrame
+  | UsageFrame
+  | RateLimitFrame
+  | AccountUsageFrame
+  | FastModeFrame
+  | ProviderRetryFrame
+  | ContextUsageFrame
+  | CompactFrame
+  | Card
+  | ServiceFrame
+  | ServiceReceiptFrame
+  | CapabilityOutcomeFrame
+  | PaymentReceiptFrame
+  | ResolvedFrame
+  | QueueFrame
+  | NoticeFrame
+  | ErrorFrame
+  | LandedFrame
+  | DoneFrame
+
+// Queue and landing records that frames carry ------------------------------------------------------------------------
+
+/** Why a message waits. */
+export type QueuedWhy =
+  'no-mid-turn-words' | 'parked' | 'stopping' | 'other-options' | 'errand' | 'behind-others' | 'budget'
+
+export interface QueuedMessage {
+  messageId: string
+  /** The run this message will start. */
+  run: RunId
+  text: string
+  attachments: string[]
+  mentions: string[]
+  errand?: string
+  by: string
+  at: Millis
+  why: QueuedWhy
+  /** Everything else the message asked for. */
+  options: { [option: string]: unknown }
+}
+
+/**
+ * Why a path does not land: `workspace` your uncommitted copy is in the way, `diverged` the committed main line moved
+ * on, `binary` git cannot merge it.
+ */
+export type ConflictReason = 'workspace' | 'diverged' | 'binary'
+export interface ConflictPath {
+  path: string
+  reason: ConflictReason
+}
+/** What of one repository does not land; `clean` counts what would. Both empty: the main checkout is gone. */
+export interface LandConflict {
+  repo: string
+  paths: ConflictPath[]
+  clean: Count
+  mainBranch?: string
+}

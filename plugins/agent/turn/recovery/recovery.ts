@@ -1,0 +1,238 @@
+import type { Journals, Log } from '../../../../sdk/index.js'
+import { titleOf } from '../../cards/kinds.js'
+import type { OpenCards } from '../../cards/cards.js'
+import type { TurnInput } from '../../contract.js'
+import type { Conversations } from '../../conversations/conversations.js'
+import type { Engine } from '../engine.js'
+import { framesOf } from '../frames/frame-log.js'
+import type { Frame } from '../frames/frames.js'
+import { failSubagents } from '../../subagents/end.js'
+import type { Queue } from '../../queue/queue.js'
+import { entryFrom, entryOf, type EntryFields, type RunMessage } from '../run-entry.js'
+import { isLostOffer, type Turn } from '../turn.js'
+
+/** What the pass over the journals at the start of the daemon needs. */
+export interface RestartDeps {
+  readonly engine: Engine
+  readonly conversations: Conversations
+  readonly queue: Queue
+  readonly cards: OpenCards
+  readonly journal: Journals
+  readonly log: Log
+  /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
+  readonly resumes: () => Promise<boolean>
+  /** Removes what was half-written beside these paths of a conversation's tree. */
+  readonly sweep: (conversationId: string, paths: readonly string[]) => Promise<void>
+  /** Whether what a turn did is to land by itself. */
+  readonly lands: (conversationId: string, input: TurnInput) => boolean
+}
+
+interface Found {
+  readonly fields: EntryFields
+  readonly lines: number
+}
+
+const MOST_BOOTS = 1
+const OLDEST_MS = 6 * 3_600_000
+const FRAMES_KEPT_MS = 7 * 24 * 3_600_000
+
+/** Recovers what the last daemon left: ends, restores or resumes every run in flight, then starts what waits. */
+export const restart = async (deps: RestartDeps): Promise<void> => {
+  const { engine, conversations, queue, log } = deps
+  const found = await entries(deps)
+  for (const { fields } of found) queue.adopt(fields.message.conversationId, fields.message.run)
+  const newest = new Map(found.map(({ fields }) => [fields.message.conversationId, fields.message.run]))
+  for (const entry of found) {
+    const { run, conversationId } = entry.fields.message
+    try {
+      await recoverRun(deps, entry, newest.get(conversationId) === run)
+    } catch (error) {
+      log.error('a run could not be recovered after the start', {
+        run,
+        error: error instanceof Error ? error.stack : String(error),
+      })
+    }
+  }
+  for (const id of queue.busy) {
+    if (engine.live(id)) continue
+    const conversation = conversations.find(id)
+    if (!conversation) await queue.drop(id)
+    else {
+      const next = queue.current(id) ?? (queue.paused(id) ? undefined : queue.take(id))
+      if (!next) continue
+      // Whatever stands there belongs to a beginning that no entry tells of.
+      await deps.journal.remove(framesOf(next.run))
+      engine.start(next)
+    }
+  }
+  await closeStreams(deps)
+  await sweep(deps)
+}
+
+/** The readable entries, oldest run first; the others are kept aside. */
+const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> => {
+  const found: Found[] = []
+  for (const name of await journal.list(entryOf(''))) {
+    const run = name.slice(entryOf('').length)
+    const lines = await journal.read<unknown>(name).catch(() => undefined)
+    if (lines?.length === 0) {
+      // Killed before its first line was whole: the run never began, and its message still waits to start it.
+      await journal.remove(name)
+      continue
+    }
+    const fields = lines && entryFrom(lines)
+    if (fields && fields.message.run === run) {
+      found.push({ fields, lines: lines.length })
+      continue
+    }
+    log.error('the entry of a run cannot be read: it is kept aside as journal bad/<run>, and the run counts as over', {
+      run,
+    })
+    await journal.rename(name, `bad/${run}`)
+    const message = queue.message(run)
+    if (message) found.push({ fields: lost(message), lines: 0 })
+  }
+  return found.sort((one, other) => one.fields.startedAt - other.fields.startedAt)
+}
+
+/** What stands in for an entry that cannot be read: enough to end its run. */
+const lost = (message: RunMessage): EntryFields => ({
+  message,
+  startedAt: message.at,
+  attempt: 1,
+  boots: 0,
+  provider: '',
+  harness: 'native',
+  model: '',
+  permissionMode: 'default',
+  parked: [],
+  ending: 'interrupted',
+  outsiders: true,
+})
+
+const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: boolean): Promise<void> => {
+  const { engine, conversations, queue, cards, journal, log } = deps
+  const { run, conversationId } = fields.message
+  if (!conversations.find(conversationId)) {
+    await journal.remove(entryOf(run))
+    return journal.remove(framesOf(run))
+  }
+  const frames = (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
+  const turn = engine.adopt(fields, { frames, lines })
+  await deps.sweep(
+    conversationId,
+    turn.record.openTools.flatMap(({ locations = [] }) => locations.map(({ path }) => path)),
+  )
+  log.info('a run of the last daemon was found', {
+    run,
+    conversation: conversationId,
+    frames: frames.length,
+    state: turn.state,
+  })
+  const over = turn.record.done ?? fields.ending
+  if (newest && conversations.find(conversationId)?.lastRun !== run)
+    await conversations.update(conversationId, {
+      lastRun: run,
+      lastEnd: undefined,
+      failure: undefined,
+      archivedAt: undefined,
+    })
+  if (!over) offerWords(queue, turn)
+  const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await deps.resumes())
+  for (const effect of turn.restart(!newest ? 'supersede' : goesOn ? 'restart' : 'give-up')) {
+    if (effect === 'fail-subagents') await failSubagents(turn, cards)
+    else if (effect === 'cancel-offers') await cancelOffers(deps, turn)
+    else if (effect === 'restore-cards') await restoreCards(deps, turn)
+    else if (effect === 'resume') await resume(deps, turn)
+    else if (effect === 'finish') {
+      const finished = engine.finish(turn, { next: newest })
+      // What is to land waits until everything has started.
+      const lands = newest && (over || turn.stopping) && deps.lands(conversationId, fields.message.input)
+      if (!lands) await finished
+    }
+  }
+}
+
+/** Goes on with a turn where its adapter was. */
+const resume = async ({ engine }: RestartDeps, turn: Turn): Promise<void> => {
+  const { boots, attempt } = turn.entry.fields
+  await turn.entry.change({ boots: boots + 1, attempt: attempt + 1 })
+  await turn.log.write({ kind: 'resumed', reason: 'restart', attempt: attempt + 1 })
+  void engine.drive(turn, { reason: 'restart' })
+}
+
+/** Words that were accepted and are not in the frames yet are said now; those no adapter took are offered again. */
+const offerWords = (queue: Queue, turn: Turn): void => {
+  for (const words of turn.entry.fields.unheard ?? []) turn.words.put(words)
+  for (const words of queue.said(turn.conversationId, turn.run)) {
+    if (!turn.record.said(words.messageId)) void turn.say(words)
+  }
+}
+
+/** Cancels the offers: what stood behind them died with the last daemon. */
+const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
+  const dead = turn.entry.fields.parked.filter(parked => isLostOffer(parked, turn.record))
+  if (!dead.length) return
+  for (const { card } of dead) {
+    const { requestId } = card
+    const shown = turn.record.card(requestId)
+    if (!shown) continue
+    cards.settle(requestId, turn.conversationId)
+    if (shown.resolved) continue
+    await turn.log.write({ kind: 'resolved', requestId })
+    await turn.log.write({
+      kind: 'notice',
+      level: 'warning',
+      text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone`,
+    })
+  }
+  await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })
+}
+
+/** Puts the cards up again; the turn goes on when the last of them is answered. */
+const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise<void> => {
+  const { attempt, parked } = turn.entry.fields
+  const before = turn.entry.fields.answered ?? []
+  const answered = [...before]
+  const up = parked.filter(({ card, holds }) => {
+    const resolved = turn.record.card(card.requestId)?.resolved
+    if (!resolved) return true
+    cards.settle(card.requestId, turn.conversationId, resolved.reply)
+    if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(holds && { holds }) })
+    return false
+  })
+  // Who gave an answer that only the log tells of is not known here.
+  const found = answered.length > before.length && { outsiders: true }
+  await turn.entry.change({ attempt: attempt + 1, answered, parked: up, ...found })
+  const put = await Promise.all(up.map(card => turn.put(card)))
+  await turn.log.settled()
+  void Promise.all(put.map(({ reply }) => reply)).then(() => engine.drive(turn, { reason: 'answered' }))
+}
+
+/** Closes the streams that the last daemon left open. */
+const closeStreams = async ({ engine, conversations, journal }: RestartDeps): Promise<void> => {
+  for (const { id, lastRun, lastEnd } of conversations.all) {
+    const live = engine.live(id)
+    if (!lastRun || !lastEnd || live?.run === lastRun) continue
+    const stat = await journal.stat(framesOf(lastRun))
+    if (stat && !stat.closed) await engine.closeFrames(lastRun, lastEnd, live?.run)
+  }
+}
+
+/** Removes frames that are kept no longer: of older runs, of conversations that are gone, and a week after the end. */
+export const sweep = async ({
+  engine,
+  conversations,
+  journal,
+}: Pick<RestartDeps, 'engine' | 'conversations' | 'journal'>): Promise<void> => {
+  // Names first: a run that begins meanwhile is its conversation's newest before it has a log.
+  const names = await journal.list(framesOf(''))
+  const oldest = Date.now() - FRAMES_KEPT_MS
+  const kept = new Set<string>()
+  for (const { id, lastRun, lastEnd, updatedAt } of conversations.all) {
+    const live = engine.live(id)
+    if (live) kept.add(framesOf(live.run))
+    if (lastRun && (!lastEnd || updatedAt > oldest)) kept.add(framesOf(lastRun))
+  }
+  for (const name of names) if (!kept.has(name)) await journal.remove(name)
+}

@@ -1,0 +1,102 @@
+import { type Client, createClient, Unreached } from '../../client.js'
+import { askSocket, type SocketRequest } from './socket.js'
+import { Refusal } from '../../refusal.js'
+import { daemonAt, findDaemon, type Running } from './daemon.js'
+import { inputText } from '../terminal/input.js'
+import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from '../verb.js'
+
+/** A client of a daemon, with its details if it runs on this machine. */
+export interface Connection {
+  readonly client: Client
+  readonly url: string
+  readonly daemon?: Running
+}
+
+/**
+ * Connects to the daemon that the command line selects, with the given token, else with an owner session that ends with
+ * the work.
+ */
+export const connected = async <T>(
+  terminal: Terminal,
+  given: GivenArguments,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> => {
+  const { url, daemon } = await whichDaemon(terminal, given)
+  const token = await tokenOf(terminal, given)
+  if (token) return work({ client: signed(createClient({ url, token }), terminal), url, ...(daemon && { daemon }) })
+  if (!daemon)
+    throw new CommandFailure(
+      EXIT.failed,
+      `no credential for ${url}: it is not a daemon of this user on this machine, so put a control token into `
+        + 'SANDBOX_TOKEN',
+    )
+  return asOwner(daemon, terminal, work)
+}
+
+/** The control token, from a file or the environment: other users of this machine can see arguments. */
+const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<string | undefined> => {
+  const file = given.text('token-file')
+  if (file === undefined) return terminal.env.SANDBOX_TOKEN
+  return (
+    (await inputText(terminal, file, '--token-file')).trim()
+    || misused(`--token-file: expected a control token, found nothing in ${file}`)
+  )
+}
+
+/** Runs work with an owner session of a daemon on this machine. */
+export const asOwner = async <T>(
+  daemon: Running,
+  terminal: Pick<Terminal, 'signal' | 'sign'>,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> => {
+  const open = async () =>
+    (await askLogin<{ token: string }>(daemon, { do: 'session', device: 'sandbox cli' }, terminal.signal)).token
+  // The session ends with the daemon, so a stream that survives a restart needs a new one.
+  const client = signed(createClient({ url: daemon.url, session: await open(), renew: open }), terminal)
+  try {
+    return await work({ client, url: daemon.url, daemon })
+  } finally {
+    await client
+      .call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) })
+      .catch(() => {})
+  }
+}
+
+/** A client that shows the progress sign during long calls. */
+const signed = (client: Client, { sign }: Pick<Terminal, 'sign'>): Client =>
+  sign ? { call: (...asked) => sign.during(() => client.call(...asked)) } : client
+
+/** Sends a request to a daemon's login socket; throws its refusal, or `Unreached`. */
+export const askLogin = async <T extends object>(
+  { socket, url }: Running,
+  request: SocketRequest,
+  signal: AbortSignal,
+): Promise<T> => {
+  if (!socket)
+    throw new CommandFailure(
+      EXIT.failed,
+      `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`,
+    )
+  try {
+    return await askSocket<T>(socket, request, signal)
+  } catch (error) {
+    throw error instanceof Refusal && error.reason === 'unavailable' ? new Unreached(error.message, error) : error
+  }
+}
+
+/** Selects the daemon: by address, by data folder, or the one running on this machine. */
+export const whichDaemon = async (
+  terminal: Terminal,
+  given: GivenArguments,
+): Promise<{ url: string; daemon?: Running }> => {
+  const data = given.text('data')
+  const url = given.text('url') || (data ? undefined : terminal.env.SANDBOX_URL)
+  if (!url) {
+    const daemon = await findDaemon(terminal, data || terminal.env.SANDBOX_DATA)
+    return { url: daemon.url, daemon }
+  }
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    misused(`expected an address such as http://127.0.0.1:8787, found ${url}`)
+  const daemon = await daemonAt(terminal, url)
+  return { url, ...(daemon && { daemon }) }
+}

@@ -1,0 +1,125 @@
+import { readFile, realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import type { WallGrants } from '../../host.js'
+import { dataFolders } from '../../node/files/state-folder.js'
+import { SELF } from '../terminal/own-name.js'
+import { EXIT, CommandFailure, type Terminal } from '../verb.js'
+
+/** The content of `daemon.json`, which a running daemon writes into its data folder. */
+export interface Running {
+  readonly url: string
+  readonly pid: number
+  /** The login socket; absent if local sign-in is off. */
+  readonly socket?: string
+  /** The workspace's real path. */
+  readonly workspace: string
+  readonly data: string
+  /** Files and folders that the deployment makes visible behind every wall. */
+  readonly grants?: WallGrants
+}
+
+type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
+
+const HEALTH_MS = 2000
+
+/** The folder below which daemons keep their state. */
+export const stateRoot = (env: Terminal['env']): string => {
+  const given = env.XDG_STATE_HOME
+  return join(given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.local', 'state'), 'sandbox')
+}
+
+/** Finds the daemon: by data folder, by the current folder, or the only one running. */
+export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
+  if (data) {
+    const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
+    return found ?? none(`no daemon runs on the data folder ${data}; start one with "${SELF} serve --data ${data}"`)
+  }
+  const found = await running(terminal)
+  const here = await realpath(terminal.cwd)
+  const holding = found
+    .filter(({ workspace }) => within(workspace, here))
+    .sort((a, b) => b.workspace.length - a.workspace.length)
+  if (holding[0]) return holding[0]
+  if (found.length === 1) return found[0]!
+  if (found.length === 0) none(`no daemon is running; start one with "${SELF} serve"`)
+  const rows = found.map(({ url, workspace }) => `  ${url}  ${workspace}`).join('\n')
+  return none(`${found.length} daemons are running and none serves this folder; choose one with --url:\n${rows}`)
+}
+
+/** The running daemon of this user on this machine at an address. */
+export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
+  const { origin } = new URL(url)
+  return (await running(terminal)).find(daemon => new URL(daemon.url).origin === origin)
+}
+
+/** The running daemon of a workspace, by its real path. */
+export const daemonOn = async (terminal: Surroundings, workspace: string): Promise<Running | undefined> =>
+  (await running(terminal)).find(daemon => daemon.workspace === workspace)
+
+const none = (message: string): never => {
+  throw new CommandFailure(EXIT.noDaemon, message)
+}
+
+const within = (folder: string, path: string): boolean => {
+  const way = relative(folder, path)
+  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
+}
+
+const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
+  return live(dataFolders(stateRoot(env)), signal)
+}
+
+const live = async (folders: readonly string[], signal: AbortSignal): Promise<Running[]> => {
+  const daemons = await Promise.all(
+    folders.map(async folder => {
+      const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
+      return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
+    }),
+  )
+  return daemons.flat()
+}
+
+const described = (data: string, text: string): Running | undefined => {
+  try {
+    const { url, pid, socket, workspace, grants } = JSON.parse(text) as { [key: string]: unknown }
+    if (typeof url !== 'string' || typeof pid !== 'number' || typeof workspace !== 'string') return undefined
+    return URL.canParse(url) && Number.isInteger(pid) && pid > 0
+      ? {
+          url,
+          pid,
+          workspace,
+          data,
+          ...(isGrants(grants) && { grants }),
+          ...(typeof socket === 'string' && { socket }),
+        }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isGrants = (value: unknown): value is WallGrants =>
+  ['read', 'write'].every(name => Array.isArray((value as { [name: string]: unknown } | undefined)?.[name]))
+
+const alive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const answers = async (url: string, signal: AbortSignal): Promise<boolean> => {
+  try {
+    const response = await fetch(new URL('/health', url), {
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]),
+    })
+    await response.body?.cancel()
+    return response.ok
+  } catch {
+    signal.throwIfAborted()
+    return false
+  }
+}

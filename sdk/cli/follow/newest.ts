@@ -1,0 +1,27 @@
+import type { Client } from '../../client.js'
+import { SELF } from '../terminal/own-name.js'
+import { jsonLine, oneLine } from '../terminal/text.js'
+import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
+import { say } from '../terminal/write.js'
+
+/** The conversation named first on the command line; default: the newest one, whose id goes to standard error. */
+export const conversationOf = async (terminal: Terminal, client: Client, given: GivenArguments): Promise<string> => {
+  const [named] = given.args
+  if (named !== undefined) return named
+  const { agents } = await client.call('GET /agents', undefined, { signal: terminal.signal })
+  const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
+  if (!found) throw new CommandFailure(EXIT.failed, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
+  const note = `conversation ${oneLine(found.id)}, the newest one`
+  say(terminal, given.on('json') ? jsonLine({ note, conversationId: found.id }) : `${note}\n`)
+  return found.id
+}
+
+/** Splits `[CONVERSATION] "TEXT"` into the text and the arguments before it. A single argument is the text. */
+export const withText = (
+  { name, usage }: Pick<Verb, 'name' | 'usage'>,
+  given: GivenArguments,
+): { before: GivenArguments; text: string } => {
+  const { args } = given
+  if (args.length > 2) misused(`expected sandbox ${name} ${usage}, found ${args.length} words; put the text in quotes`)
+  return { before: { ...given, args: args.slice(0, -1) }, text: args.at(-1) ?? '' }
+}

@@ -1,0 +1,62 @@
+import type { SubagentFrame, SubagentUpdateFrame } from '../../../plugins/agent/contract.js'
+import { oneLine, plain, short, type Styles } from '../terminal/text.js'
+
+interface Shown {
+  readonly depth: number
+  readonly name: string
+  readonly background: boolean
+}
+
+/** Renders the subagents of a run, and the indentation and names that show which agent did what. */
+export class SubagentLines {
+  readonly #subagents = new Map<string, Shown>()
+  readonly #styles: Styles
+  #counted: string | undefined
+
+  constructor(styles: Styles) {
+    this.#styles = styles
+  }
+
+  /** Adds a subagent; `parent` is the subagent that started it. */
+  begin({ id, description, background }: SubagentFrame, parent: string | undefined): void {
+    const name = short(plain(description ?? id), 60)
+    this.#subagents.set(id, { name, depth: this.#depth(parent) + 1, background: background ?? false })
+  }
+
+  /** The lines for an update of a subagent, unless the call that started it shows the same. */
+  move({ id, status, tokens, summary, error }: SubagentUpdateFrame): string[] {
+    this.#counted = tokens === undefined ? undefined : id
+    const { dim, green, red, yellow } = this.#styles
+    const { name, background, depth } = this.#subagents.get(id) ?? { name: oneLine(id), background: true, depth: 1 }
+    const indent = '  '.repeat(depth - 1)
+    if (status === 'blocked') return [dim(`${indent}subagent ${name} asks:`)]
+    if (!background) return []
+    if (status === 'completed')
+      return [`${indent}${green('✓')} subagent ${name}${summary ? dim(`: ${short(plain(summary), 200)}`) : ''}`]
+    if (status === 'failed')
+      return [`${indent}${red('✗')} subagent ${name}${error ? dim(`: ${short(plain(error), 200)}`) : ''}`]
+    return status === 'killed' ? [yellow(`${indent}subagent ${name} was stopped`)] : []
+  }
+
+  /** The indentation of an agent's lines: deeper for every subagent between it and the turn. */
+  indent(parent: string | undefined): string {
+    return '  '.repeat(this.#depth(parent))
+  }
+
+  /** The indentation of a usage line: a subagent's follows the update that counts its tokens. */
+  usageIndent(): string {
+    const subagent = this.#counted
+    this.#counted = undefined
+    return this.indent(subagent)
+  }
+
+  /** The name before a background subagent's text. */
+  speaker(parent: string | undefined): string {
+    const subagent = parent === undefined ? undefined : this.#subagents.get(parent)
+    return subagent?.background ? this.#styles.dim(`${subagent.name}: `) : ''
+  }
+
+  #depth(parent: string | undefined): number {
+    return parent === undefined ? 0 : (this.#subagents.get(parent)?.depth ?? 1)
+  }
+}

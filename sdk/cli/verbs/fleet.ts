@@ -1,0 +1,245 @@
+import type { AgentCard, AgentChange, LandResult } from '../../../plugins/agents/contract.js'
+import type { Client } from '../../client.js'
+import { bytesWords } from '../../sizes.js'
+import { asked, printResult } from '../terminal/asked.js'
+import { connected } from '../daemon/connection.js'
+import { confirmed } from '../terminal/confirm.js'
+import { conversationOf } from '../follow/newest.js'
+import { SELF } from '../terminal/own-name.js'
+import { compare, hunks } from '../follow/patch.js'
+import { conflictLines } from '../follow/render.js'
+import {
+  ago,
+  columns,
+  counted,
+  jsonLine,
+  oneLine,
+  plain,
+  quoted,
+  short,
+  stylesOf,
+  type Styles,
+} from '../terminal/text.js'
+import { CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
+import { write } from '../terminal/write.js'
+
+/** Lists all conversations with their branch status. */
+export const agentsVerb: Verb = {
+  name: 'agents',
+  group: true,
+  usage: '',
+  summary: 'list the conversations',
+  examples: ['agents', 'agents --json'],
+  flags: CONNECTION,
+  most: 0,
+  run: (terminal, given) =>
+    asked(
+      terminal,
+      given,
+      (client, options) => client.call('GET /agents', undefined, options),
+      (roster, width) => table(roster.agents, Date.now(), width),
+    ),
+}
+
+const table = (cards: readonly AgentCard[], now: number, width: number | undefined): string[] => {
+  if (cards.length === 0) return [`no conversations yet; start one with ${SELF} run "/demo"`]
+  const rows = cards.map(card => [
+    oneLine(card.id),
+    oneLine(card.status),
+    card.diff
+      ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}`
+      : card.branch
+        ? ''
+        : 'shared tree',
+    ago(card.updatedAt, now),
+    short(plain(card.title ?? ''), 50),
+  ])
+  const waiting = cards.flatMap(({ id, cards = [] }) =>
+    cards.map(
+      card =>
+        `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`,
+    ),
+  )
+  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows], width), ...waiting]
+}
+
+/** Shows what a conversation changed. */
+export const diff: Verb = {
+  name: 'diff',
+  usage: '[CONVERSATION]',
+  summary: 'show everything a conversation changed; default: the newest one',
+  examples: ['diff', 'diff c-1 --stat'],
+  flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      await showDiff(terminal, client, await conversationOf(terminal, client, given), {
+        json: given.on('json'),
+        stat: given.on('stat'),
+      })
+      return EXIT.ok
+    }),
+}
+
+/** Brings a conversation's work into the workspace. */
+export const land: Verb = {
+  name: 'land',
+  usage: '[CONVERSATION]',
+  summary: 'land the work in the workspace as uncommitted changes; default: the newest one',
+  examples: ['land', 'land c-1 --merge'],
+  flags: {
+    force: { help: 'land even while the agent is writing' },
+    cumulative: { help: 'also land work that was landed before and reverted since' },
+    merge: { help: 'write conflict markers where the main line changed' },
+    ...CONNECTION,
+  },
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const how = {
+        ...(given.on('force') && { force: true }),
+        ...(given.on('cumulative') && { span: 'cumulative' as const }),
+        ...(given.on('merge') && { mode: 'merge' as const }),
+      }
+      return landWork(terminal, client, await conversationOf(terminal, client, given), how, given.on('json'))
+    }),
+}
+
+/** Discards a conversation's work. */
+export const discard: Verb = {
+  name: 'discard',
+  usage: '[CONVERSATION]',
+  summary: 'discard the work; what was landed stays; default: the newest one',
+  examples: ['discard c-1', 'discard c-1 --yes'],
+  notes: ['It asks before work is lost. Without a terminal it then requires --yes.'],
+  flags: { yes: { short: 'y', help: 'also discard work that has not landed' }, ...CONNECTION },
+  most: 1,
+  run: (terminal, given) =>
+    connected(terminal, given, async ({ client }) => {
+      const { signal } = terminal
+      const id = await conversationOf(terminal, client, given)
+      const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
+      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes'))) return EXIT.failed
+      return printResult(
+        terminal,
+        given,
+        await client.call('POST /agents/{id}/discard', { id }, { signal }),
+        () => `discarded ${oneLine(id)}`,
+      )
+    }),
+}
+
+/** Describes the work that a discard would lose; undefined: none. */
+const wouldBeLost = async (client: Client, id: string, signal: AbortSignal): Promise<string | undefined> => {
+  const { branch, startedAt } = await client.call('GET /agents/{id}', { id }, { signal })
+  if (startedAt !== undefined) return `${oneLine(id)} is at work`
+  if (branch === undefined) return undefined
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  const owed = repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
+  return owed > 0
+    ? `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace`
+    : undefined
+}
+
+const LETTER: { readonly [status: string]: string } = {
+  added: 'A',
+  modified: 'M',
+  deleted: 'D',
+  renamed: 'R',
+  'type-changed': 'T',
+  conflicted: 'C',
+}
+
+/** Prints a conversation's changes, as a list or with every file's hunks. */
+export const showDiff = async (
+  terminal: Terminal,
+  client: Client,
+  id: string,
+  { json = false, stat = false } = {},
+): Promise<void> => {
+  const { signal } = terminal
+  const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  if (json) return write(terminal, jsonLine(changes))
+  const styles = stylesOf(terminal.colour)
+  const all = changes.repos.flatMap(({ repo, changes }) => changes.map(change => ({ repo, change })))
+  if (all.length === 0) await write(terminal, 'nothing was changed\n')
+  for (const { repo, change } of all) {
+    await write(terminal, `${headOf(repo, change, styles)}\n`)
+    if (stat || change.tooLarge !== undefined) continue
+    const sides = await client.call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
+    const lines = sides.binary
+      ? ['binary']
+      : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
+    await write(terminal, [...lines, ...(sides.truncated ? ['… cut short'] : [])].map(line => `${line}\n`).join(''))
+  }
+  if (changes.conflicts)
+    await write(
+      terminal,
+      `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`,
+    )
+}
+
+const headOf = (
+  repo: string,
+  { path, from, status, additions, deletions, landed, tooLarge }: AgentChange,
+  { bold, dim, green, red }: Styles,
+): string => {
+  const name = `${repo === 'root' ? '' : `${oneLine(repo)}/`}${from ? `${oneLine(from)} -> ` : ''}${oneLine(path)}`
+  if (tooLarge !== undefined)
+    return `${LETTER[status] ?? '?'} ${bold(name)}  ${bytesWords(tooLarge)}: too large to be shown or to land`
+  const counts =
+    additions === undefined && deletions === undefined
+      ? 'binary'
+      : `${green(`+${additions ?? 0}`)} ${red(`-${deletions ?? 0}`)}`
+  return `${LETTER[status] ?? '?'} ${bold(name)}  ${counts}${landed ? dim('  landed') : ''}`
+}
+
+const coloured = (line: string, { green, red, dim }: Styles): string =>
+  line.startsWith('@@') ? dim(line) : line.startsWith('+') ? green(line) : line.startsWith('-') ? red(line) : line
+
+/** Lands and prints the outcome; conflicts have their own exit code. */
+export const landWork = async (
+  terminal: Terminal,
+  client: Client,
+  id: string,
+  how: { force?: boolean; span?: 'cumulative'; mode?: 'merge' },
+  json: boolean,
+): Promise<number> => {
+  const { signal } = terminal
+  const outstanding = json ? 0 : await waiting(client, id, signal)
+  const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
+  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
+  return result.landed ? EXIT.ok : EXIT.turn
+}
+
+const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  return repos.flatMap(({ changes }) => changes).filter(({ landed, tooLarge }) => !landed && tooLarge === undefined)
+    .length
+}
+
+const outcome = (
+  { landed, conflicts = [], resolving = [], tooLarge = [] }: LandResult,
+  outstanding: number,
+  colour: boolean,
+): string[] => {
+  const { green, yellow } = stylesOf(colour)
+  const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...large]
+  if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
+  if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace already has all changes')]
+  return [
+    green(
+      `landed: ${counted(outstanding, 'file')} ${outstanding === 1 ? 'is' : 'are'} in the workspace as `
+        + 'uncommitted changes',
+    ),
+    ...resolving.flatMap(({ repo, paths }) =>
+      paths.map(path =>
+        yellow(
+          `  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: contains conflict markers; resolve them`,
+        ),
+      ),
+    ),
+    ...large,
+  ]
+}

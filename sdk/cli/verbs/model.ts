@@ -1,0 +1,153 @@
+import { text as textOf } from 'node:stream/consumers'
+import type { EndpointRow, EndpointTest, WireProtocol } from '../../../plugins/endpoints/contract.js'
+import { asked, printResult } from '../terminal/asked.js'
+import { connected } from '../daemon/connection.js'
+import { SELF } from '../terminal/own-name.js'
+import { columns, counted, oneLine, plain, quoted } from '../terminal/text.js'
+import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
+
+const PROTOCOLS: readonly string[] = ['openai', 'anthropic', 'ollama'] satisfies WireProtocol[]
+const EXPECTED =
+  'expected model list, model add NAME --protocol openai|anthropic|ollama --url URL [--key-stdin], model test NAME or '
+  + 'model remove NAME'
+
+/** Adds, lists, tests and removes the model servers of the sandbox. */
+export const modelVerb: Verb = {
+  name: 'model',
+  usage: '[list | add NAME --protocol PROTOCOL --url URL [--key-stdin] | test NAME | remove NAME]',
+  summary: 'use model servers of your own',
+  examples: [
+    'model list',
+    'model add desk --protocol ollama --url http://127.0.0.1:11434',
+    'model add lab --protocol openai --url https://models.example.org/v1 --key-stdin',
+    'model test desk',
+  ],
+  notes: [
+    'A server speaks one of three protocols: openai (chat completions), anthropic (messages) or ollama.',
+    'With --key-stdin the key is read from standard input: other users of this machine could see an ' + 'argument.',
+    'For add, --url is the address of the model server; SANDBOX_URL or --data name the daemon.',
+    'A turn runs on it with run --agent endpoint/NAME.',
+  ],
+  flags: {
+    ...CONNECTION,
+    protocol: { value: 'PROTOCOL', choices: PROTOCOLS, help: 'add: the protocol of the server' },
+    url: { value: 'URL', help: 'add: the address of the model server; otherwise: the daemon to use (SANDBOX_URL)' },
+    label: { value: 'LABEL', help: 'add: the name that people see; default: unchanged, or NAME' },
+    'key-stdin': { help: 'add: read its key from standard input' },
+    model: { value: 'MODEL', help: 'test: the model to ask; default: its first' },
+  },
+  most: 2,
+  run: (terminal, given) => {
+    const [what = 'list', name] = given.args
+    if (what === 'list' && name === undefined) return listed(terminal, given)
+    if (what === 'add' && name !== undefined) return added(terminal, given, name)
+    if (what === 'test' && name !== undefined) return tested(terminal, given, name)
+    if (what === 'remove' && name !== undefined) {
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('DELETE /endpoints/{id}', { id: name }, options),
+        () => `removed ${plain(name)}`,
+      )
+    }
+    return misused(`${EXPECTED}, found model ${given.args.join(' ')}`)
+  },
+}
+
+const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('GET /endpoints', undefined, options),
+    ({ endpoints }, width) => (endpoints.length > 0 ? tableOf(endpoints, width) : NONE),
+  )
+
+const NONE = `no model servers; next: ${SELF} model add NAME --protocol openai|anthropic|ollama --url URL`
+
+const tableOf = (endpoints: readonly EndpointRow[], width: number | undefined): string[] => [
+  ...columns(
+    [
+      ['NAME', 'STATUS', 'MODELS', 'PROTOCOL', 'ADDRESS'],
+      ...endpoints.map(({ id, status, models, protocol, baseUrl, label }) => [
+        plain(id),
+        status,
+        String(models),
+        protocol,
+        oneLine(baseUrl ?? label),
+      ]),
+    ],
+    width,
+  ),
+  ...endpoints.flatMap(({ id, detail }) => (detail === undefined ? [] : [`${plain(id)}: ${oneLine(detail)}`])),
+]
+
+const added = async (terminal: Terminal, given: GivenArguments, name: string): Promise<number> => {
+  const [protocol, baseUrl, label] = [given.text('protocol'), given.text('url'), given.text('label')]
+  if (!baseUrl || protocol === undefined || !PROTOCOLS.includes(protocol)) misused(EXPECTED)
+  if (given.on('key-stdin') && given.text('token-file') === '-')
+    misused('standard input can hold the key or the control token, not both')
+  const key = given.on('key-stdin') ? (await textOf(terminal.in)).trim() : undefined
+  if (key === '') misused('expected the key on standard input, found nothing')
+  const daemon: GivenArguments = { ...given, text: flag => (flag === 'url' ? undefined : given.text(flag)) }
+  return asked(
+    terminal,
+    daemon,
+    (client, options) =>
+      client.call(
+        'POST /endpoints',
+        {
+          id: name,
+          kind: 'server',
+          protocol: protocol as WireProtocol,
+          baseUrl: baseUrl!,
+          ...(key !== undefined && { apiKey: key }),
+          ...(label !== undefined && { label }),
+        },
+        options,
+      ),
+    ({ id, status, models, default: first, detail }) => [
+      `saved ${plain(id)}: ${status}, ${counted(models, 'model')}${first ? `, default ${oneLine(first)}` : ''}`,
+      ...(detail === undefined ? [] : [oneLine(detail)]),
+      ...(status === 'ready'
+        ? [`next: ${SELF} run "TEXT" --agent ${quoted(`endpoint/${id}`)}`]
+        : [`next: ${SELF} model test ${quoted(id)}`]),
+    ],
+  )
+}
+
+const tested = (terminal: Terminal, given: GivenArguments, name: string): Promise<number> =>
+  connected(terminal, given, async ({ client }) => {
+    const model = given.text('model')
+    const input = { id: name, ...(model !== undefined && { model }) }
+    const found = await client.call('POST /endpoints/{id}/test', input, { signal: terminal.signal })
+    await printResult(terminal, given, found, () => wordsOf(found))
+    return found.ok ? EXIT.ok : EXIT.failed
+  })
+
+const wordsOf = ({
+  ok,
+  latencyMs,
+  models,
+  model,
+  chat,
+  streaming,
+  tools,
+  suggestion,
+  detail,
+}: EndpointTest): string[] => [
+  `${ok ? 'works' : 'does not work'}: ${counted(models, 'model')}`
+    + `${model === undefined ? '' : `, ${oneLine(model)} ${chat === 'ok' ? 'answers' : 'does not answer'}`}`
+    + `${latencyMs === undefined ? '' : ` in ${latencyMs} ms`}`,
+  ...(chat === 'ok' && !streaming ? ['it does not stream its answers'] : []),
+  ...(tools === 'unsupported' ? ['it refuses tools, so it cannot drive a turn'] : []),
+  ...(detail === undefined ? [] : [oneLine(detail)]),
+  ...(suggestion
+    ? [
+        'what works: '
+          + [
+            ...(suggestion.protocol ? [`--protocol ${suggestion.protocol}`] : []),
+            ...(suggestion.baseUrl ? [`--url ${quoted(suggestion.baseUrl)}`] : []),
+          ].join(' '),
+      ]
+    : []),
+]

@@ -1,0 +1,68 @@
+import type { Choice } from '../../../plugins/providers/contract.js'
+import { asked } from '../terminal/asked.js'
+import { SELF } from '../terminal/own-name.js'
+import { columns, counted, oneLine, plain } from '../terminal/text.js'
+import { CONNECTION, misused, type Verb } from '../verb.js'
+
+const USUAL = 200
+const MOST = 500
+
+/** Lists the models that a turn can run on. */
+export const modelsVerb: Verb = {
+  name: 'models',
+  usage: '[TEXT]',
+  summary: 'list the models that a turn can run on',
+  examples: ['models', 'models sonnet', 'models --all --agent openai'],
+  notes: [
+    'TEXT is a part of the name of a model. A turn runs on one with run --agent AGENT --model MODEL.',
+    'Without --all it lists only models that are ready.',
+  ],
+  flags: {
+    all: { help: 'also list models that are not ready, with the reason' },
+    agent: { value: 'PROVIDER', help: 'only models of this provider, such as endpoint/desk' },
+    limit: { value: 'N', help: `the most models to list; default: ${USUAL}, at most ${MOST}` },
+    ...CONNECTION,
+  },
+  most: 1,
+  run: (terminal, given) => {
+    const [q] = given.args
+    const [provider, limit] = [given.text('agent'), given.text('limit') ?? String(USUAL)]
+    if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > MOST)
+      misused(`--limit: expected a number from 1 to ${MOST}, found ${plain(limit)}`)
+    const input = {
+      limit: Number(limit),
+      ...(q !== undefined && { q }),
+      ...(provider !== undefined && { provider }),
+      ...(!given.on('all') && { ready: '1' as const }),
+    }
+    return asked(
+      terminal,
+      given,
+      (client, options) => client.call('GET /providers/models', input, options),
+      ({ choices, total }, width) => [
+        ...(choices.length > 0
+          ? tableOf(choices, width)
+          : [`no model matches; ${SELF} models --all also lists those not ready`]),
+        ...(total > choices.length
+          ? [`${counted(total - choices.length, 'model')} more: give a part of their name`]
+          : []),
+      ],
+    )
+  },
+}
+
+const tableOf = (choices: readonly Choice[], width: number | undefined): string[] => {
+  const waits = choices.some(({ ready }) => !ready)
+  return columns(
+    [
+      ['AGENT', 'MODEL', 'WINDOW', ...(waits ? ['READY'] : [])],
+      ...choices.map(({ provider, model, ready, reason }) => [
+        plain(provider),
+        oneLine(model.id) + (model.helperOnly ? ' (no tools)' : ''),
+        model.contextWindow === undefined ? '' : String(model.contextWindow),
+        ...(waits ? [ready ? 'yes' : `no: ${oneLine(reason ?? '')}`] : []),
+      ]),
+    ],
+    width,
+  )
+}

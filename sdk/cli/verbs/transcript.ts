@@ -1,0 +1,82 @@
+import type { AnsweredCard, ToolCard, TranscriptMessage, TranscriptPage } from '../../../plugins/agent/contract.js'
+import { printResult } from '../terminal/asked.js'
+import { connected } from '../daemon/connection.js'
+import { conversationOf } from '../follow/newest.js'
+import { SELF } from '../terminal/own-name.js'
+import { answerWords, cardLines } from '../follow/render.js'
+import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
+import { CONNECTION, type GivenArguments, misused, type Verb } from '../verb.js'
+
+/** Shows the messages of a conversation. */
+export const transcript: Verb = {
+  name: 'transcript',
+  usage: '[CONVERSATION]',
+  summary: 'show the messages and actions of a conversation; default: the newest one',
+  examples: ['transcript', 'transcript c-1 --limit 10'],
+  notes: ['Messages are numbered for rewind and fork. A running turn is not included; attach shows it.'],
+  flags: {
+    limit: { value: 'N', help: 'only the last N messages' },
+    before: { value: 'N', help: 'only messages before this one' },
+    ...CONNECTION,
+  },
+  most: 1,
+  run: (terminal, given) => {
+    const [limit, before] = [countOf(given, 'limit'), countOf(given, 'before')]
+    return connected(terminal, given, async ({ client }) => {
+      const id = await conversationOf(terminal, client, given)
+      const asked = { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) }
+      const page = await client.call('GET /agents/{id}/transcript', asked, { signal: terminal.signal })
+      return printResult(terminal, given, page, () => linesOf(id, page, limit, stylesOf(terminal.colour)))
+    })
+  },
+}
+
+const countOf = (given: GivenArguments, flag: string): number | undefined => {
+  const text = given.text(flag)
+  if (text !== undefined && !/^\d{1,9}$/.test(text)) misused(`--${flag}: expected a whole number, found ${plain(text)}`)
+  return text === undefined ? undefined : Number(text)
+}
+
+const linesOf = (id: string, { messages }: TranscriptPage, limit: number | undefined, styles: Styles): string[] => {
+  const [first] = messages
+  if (!first) return ['no messages yet']
+  const command =
+    `${SELF} transcript ${quoted(id)} --before ${first.index}` + (limit === undefined ? '' : ` --limit ${limit}`)
+  const hint = `… ${counted(first.index, 'earlier message')}; ${command} shows ${first.index === 1 ? 'it' : 'them'}`
+  const earlier = first.index === 0 ? [] : [styles.dim(hint)]
+  const now = Date.now()
+  return [...earlier, ...messages.flatMap(message => messageLines(message, now, styles))]
+}
+
+const WHO: { readonly [role in TranscriptMessage['role']]: string } = {
+  user: 'a person',
+  assistant: 'agent',
+  notice: 'sandbox',
+}
+
+const messageLines = (message: TranscriptMessage, now: number, styles: Styles): string[] => {
+  const { index, role, by, sentAt, text, attachments = [], tools = [], cards = [], placed } = message
+  const who =
+    role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', sent by a person' : ''}`
+  const head = `${index}  ${styles.bold(who)}${sentAt === undefined ? '' : styles.dim(`, ${ago(sentAt, now)}`)}`
+  const body = [
+    ...tools.flatMap(tool => toolLines(tool, '', styles)),
+    ...cards.flatMap(card => answered(card, styles)),
+    ...(text ? plain(text).replace(/\n+$/, '').split('\n') : []),
+    ...(attachments.length ? [styles.dim(`attached: ${attachments.map(oneLine).join(', ')}`)] : []),
+  ]
+  return [head, ...body.map(line => (line ? `   ${line}` : ''))]
+}
+
+const toolLines = ({ name, status, target, children = [] }: ToolCard, indent: string, styles: Styles): string[] => {
+  const mark = status === 'completed' ? styles.green('✓') : status === 'failed' ? styles.red('✗') : styles.dim('▸')
+  return [
+    `${indent}${mark} ${short(plain(`${name}${target ? ` ${target}` : ''}`), 100)}`,
+    ...children.flatMap(child => toolLines(child, `${indent}  `, styles)),
+  ]
+}
+
+const answered = ({ card, reply, by }: AnsweredCard, styles: Styles): string[] => [
+  ...cardLines(card, styles),
+  styles.dim(`${reply ? `answered: ${plain(answerWords(reply))}` : 'not answered'}${by ? ` (${oneLine(by)})` : ''}`),
+]
