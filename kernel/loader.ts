@@ -42,7 +42,8 @@ export const loadGroups = async (kernel: KernelServices, options: LoadOptions): 
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
-    const place = { workspace, data, folder: join(data, name), root, hidden, grants, limits, ...(models && { models }) }
+    const own = { folder: join(data, name), logs: join(data, 'logs') }
+    const place = { workspace, data, ...own, root, hidden, grants, limits, ...(models && { models }) }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

@@ -103,8 +103,13 @@ export interface ModelSettings {
 export interface Place {
   /** The workspace's real path. */
   readonly workspace: string
-  /** The daemon's data folder: outside the workspace and hidden from every turn. */
+  /**
+   * Where the daemon's data folder is, which walls hide and in which they keep homes and caches. Plugins read and write
+   * below `folder` and `logs` alone.
+   */
   readonly data: string
+  /** The folder of all log files. */
+  readonly logs: string
   /** This plugin's folder in the data folder, created on activation. */
   readonly folder: string
   /** The folder of the built program, which contains `kernel/`, `plugins/` and `sdk/`. */

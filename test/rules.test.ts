@@ -334,6 +334,14 @@ const ownerBreaches = (groups: readonly Pick<PluginManifest, 'name' | 'routes'>[
   )
 }
 
+/** Paths below the data folder that a plugin names by itself; backups hold all of it. */
+const dataBreaches = (sources: readonly Source[]): string[] =>
+  sources.flatMap(({ file, text }) =>
+    file.startsWith('plugins/') && !file.startsWith('plugins/system/bundles/') && /\bjoin\(([\w.]+\.)?data,/.test(text)
+      ? [`${file} names a path in the data folder`]
+      : [],
+  )
+
 const partBreaches = (groups: readonly string[], files: readonly string[]): string[] =>
   groups.flatMap(group =>
     [
@@ -542,6 +550,7 @@ obeyed(
   contracts.flatMap(({ manifest, schema }) => routeBreaches(manifest, schema)),
 )
 obeyed('a route belongs to one group', ownerBreaches(manifests))
+obeyed('a plugin keeps to its own folder, the logs and what walls keep', dataBreaches(code))
 obeyed(
   'every group has contract, plugin, manifest and test',
   partBreaches(

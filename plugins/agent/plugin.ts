@@ -142,7 +142,7 @@ export const activate = async (host: Host): Promise<void> => {
   }
   const underWay = new ProgramsUnderWay()
   const stored = new StoredValues(host)
-  const commands = new CommandLogs(join(place.data, 'logs', 'runs'), text => stored.masker.mask(text))
+  const commands = new CommandLogs(join(place.logs, 'runs'), text => stored.masker.mask(text))
   const bound = new BoundValues({
     host,
     named: target => networks.named(target),

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { type Contract, type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
@@ -16,7 +15,7 @@ const AT_ONCE = 8
 
 /** Shows the logs that the daemon keeps. */
 export const activate = async (host: Host): Promise<void> => {
-  const catalogue = new Catalogue(join(host.place.data, 'logs'))
+  const catalogue = new Catalogue(host.place.logs)
   const followers = new Map<string, number>()
   const leftOff = new ResumePositions()
   tellOfChanges(host, catalogue)

@@ -250,6 +250,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
   const place = {
     workspace: '',
     data: '',
+    logs: '',
     folder: '',
     root: '',
     hidden: [],

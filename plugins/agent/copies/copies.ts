@@ -1,4 +1,4 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
@@ -245,9 +245,7 @@ export class Copies {
       const made = await this.#work.need(id)
       return { ...this.#store.wall(id, made), shown: await mountable(workspace, this.dir(id), made.shown) }
     }
-    const gitdirs = join(data, 'gitdirs')
-    const names = await readdir(gitdirs).catch(() => [] as string[])
-    return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: names.map(name => join(gitdirs, name)) }
+    return { workspace, data, hide: hidden, ...(grants && { grants }) }
   }
 
   /** Prepares a warm copy for the next conversation, unless one is ready. */

@@ -1,4 +1,3 @@
-import { contains } from '../../../sdk/node/files/paths.js'
 import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
@@ -34,7 +33,7 @@ export class RepoGit {
 
   /** Writes refs, the index or the working tree, behind a wall. */
   write(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.#wall() })
+    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.#base })
   }
 
   /** The variables that tell git where the repository is, whatever the repository itself says. */
@@ -48,14 +47,8 @@ export class RepoGit {
     }
   }
 
-  /** A git dir of the daemon's own is shown where it is; another one lies in the workspace. */
-  #wall(): Omit<WallSpec, 'cwd' | 'env'> {
-    const { common } = this.place
-    return { ...this.#base, ...(contains(this.#base.data, common) && { exposed: [common] }) }
-  }
-
   #sealed(): Omit<WallSpec, 'cwd' | 'env'> {
-    return { ...this.#wall(), sealed: true, readOnly: [this.place.common] }
+    return { ...this.#base, sealed: true, readOnly: [this.place.common] }
   }
 
   async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {

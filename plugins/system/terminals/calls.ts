@@ -70,7 +70,7 @@ const findBackend = async (host: TerminalHost, changed: () => void): Promise<Bac
   const { place, log } = host
   const tmux = await findTmux()
   const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
-  const capture: OpenCapture = (name, size) => Capture.open(join(place.data, 'logs', 'terminals', `${name}.log`), size)
+  const capture: OpenCapture = (name, size) => Capture.open(join(place.logs, 'terminals', `${name}.log`), size)
   const uncaptured = (error: unknown) => log.warn('logging a terminal failed', { error: String(error) })
   if (tmux) return new Tmux({ program: tmux.path, folder: folderOf(host), shell, changed, capture, uncaptured })
   return Ptys.open(shell, changed, capture).catch(() => missingProgram('tmux'))

@@ -1,5 +1,5 @@
-import { access, constants, readdir, realpath } from 'node:fs/promises'
-import { basename, isAbsolute, join } from 'node:path'
+import { access, constants, realpath } from 'node:fs/promises'
+import { basename, isAbsolute } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
 import { listEnv, needProgram, ownProgram } from '../../../sdk/node/programs/run.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
@@ -45,8 +45,6 @@ export const shellCommand = async (
   { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
   { folder }: Pick<Opening, 'folder'>,
 ): Promise<ShellCommand> => {
-  const gitdirs = join(data, 'gitdirs')
-  const names = await readdir(gitdirs).catch(() => [] as string[])
   const shell = await ownShell()
   const { program, args, env } = await walled(
     {
@@ -57,7 +55,6 @@ export const shellCommand = async (
       home: await homeOfPeople(data),
       hide: hidden,
       grants,
-      exposed: names.map(name => join(gitdirs, name)),
       env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
     },
     shell,

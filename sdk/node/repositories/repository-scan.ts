@@ -134,7 +134,7 @@ const repositoryAt = async (
   const [gitdir, common] = await Promise.all([real(own), real(shared)])
   if (!answer || !gitdir || !common) return undefined
   // A `.git` pointer written by a turn must not lead into the daemon's files.
-  if (contains(data, common) && !contains(join(data, 'gitdirs'), common)) return undefined
+  if (contains(data, common)) return undefined
   return { repo, dir, gitdir, common, head }
 }
 

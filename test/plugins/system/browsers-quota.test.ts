@@ -33,6 +33,7 @@ const browsersWith = (t: Test, room: DiskQuota) => {
     place: {
       workspace,
       data,
+      logs: '',
       folder: join(data, 'system'),
       root,
       hidden: [],

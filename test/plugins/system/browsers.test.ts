@@ -26,6 +26,7 @@ const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
     place: {
       workspace,
       data,
+      logs: '',
       folder: join(data, 'system'),
       root,
       hidden: [],
