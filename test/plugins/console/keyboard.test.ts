@@ -148,7 +148,7 @@ t.test('the console by keyboard alone', withChromium(), async t => {
     await dialog.getByText('Previous message of a person').waitFor()
     t.same(await barriersOf(page), [])
     await keyboard.press('Escape')
-    await keyboard.press('Alt+ArrowDown')
+    await keyboard.press('Alt+ArrowUp')
     await page.getByRole('heading', { name: /write one/ }).waitFor()
     await page.evaluate('location.hash = "#/me"')
     await page.getByLabel(/^Keys without/).uncheck()

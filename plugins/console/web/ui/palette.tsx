@@ -119,6 +119,11 @@ export const KeyHelp = ({ close }: { close: () => void }) => {
   )
   return (
     <Dialog title="Keys" close={close}>
+      <div class="card-actions">
+        <button class="button" type="button" onClick={close}>
+          Close
+        </button>
+      </div>
       {!letterKeys.value && (
         <p class="notice">Keys without Ctrl, Alt or ⌘ are off in this browser. The page “You” turns them on.</p>
       )}
@@ -137,11 +142,6 @@ export const KeyHelp = ({ close }: { close: () => void }) => {
           </dl>
         </section>
       ))}
-      <div class="card-actions">
-        <button class="button" type="button" onClick={close}>
-          Close
-        </button>
-      </div>
     </Dialog>
   )
 }

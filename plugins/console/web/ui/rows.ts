@@ -14,6 +14,8 @@ export const focusedRow = (): string | undefined =>
 /** Focuses or presses the part of the page that a key stands for; says whether there is one. */
 export const usePart = (name: 'search' | 'composer' | 'land' | 'new', how: 'focus' | 'click'): boolean => {
   const part = document.querySelector<HTMLElement>(`[data-key=${name}]`)
-  part?.[how]()
+  // Also what is pressed takes the focus: it returns there from a dialog.
+  part?.focus()
+  if (how === 'click') part?.click()
   return part !== null
 }
