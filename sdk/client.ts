@@ -31,11 +31,18 @@ export interface ClientOptions {
 /** The calls that a client can make: all routes except WebSockets. */
 export type Routed = Exclude<Extract<Call<Api>, `${string} /${string}`>, Sockets<Api>>
 
+/** How one call is made. */
+export interface CallOptions {
+  readonly signal?: AbortSignal
+  /** Of a stream: called with the id of each event, before the event is delivered. */
+  readonly onEventId?: (id: string) => void
+}
+
 type ClientArgs<I> = [I] extends [void]
-  ? [input?: undefined, options?: { signal?: AbortSignal }]
+  ? [input?: undefined, options?: CallOptions]
   : {} extends I
-    ? [input?: I, options?: { signal?: AbortSignal }]
-    : [input: I, options?: { signal?: AbortSignal }]
+    ? [input?: I, options?: CallOptions]
+    : [input: I, options?: CallOptions]
 
 /** A typed client of one daemon. */
 export interface Client {
@@ -68,7 +75,7 @@ export const createClient = (options: ClientOptions): Client => {
   const url = options.url.replace(/\/+$/, '')
   let { session } = options
   return {
-    async call(call, ...[input, { signal } = {}]) {
+    async call(call, ...[input, { signal, onEventId } = {}]) {
       const { method, path, rest } = addressed(call, { ...(input as object | undefined) })
       const address = url + path + (method === 'GET' ? queryOf(rest) : '')
       const attempt: Send = (last, signal, body = rest) =>
@@ -97,7 +104,7 @@ export const createClient = (options: ClientOptions): Client => {
       const response = await send('', signal)
       const type = response.headers.get('content-type') ?? ''
       if (type.startsWith('text/event-stream')) {
-        const resume = call === 'POST /agent/attach' ? new AttachResume(rest) : new PlainResume()
+        const resume = call === 'POST /agent/attach' ? new AttachResume(rest) : new PlainResume(onEventId)
         return follow(
           response,
           send,
@@ -216,8 +223,14 @@ interface Resume {
 /** Resumes any stream after its last event id. */
 class PlainResume implements Resume {
   last = ''
+  readonly #onEventId: ((id: string) => void) | undefined
+
+  constructor(onEventId?: (id: string) => void) {
+    this.#onEventId = onEventId
+  }
 
   judge(_: unknown, id: string): Verdict {
+    if (id) this.#onEventId?.(id)
     this.last = id || this.last
     return 'new'
   }

@@ -240,7 +240,7 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
   const state = folderOf(t)
   const env = { XDG_STATE_HOME: state }
   const sample = going(t, ['serve', '--sample', '--port', '0'], { env })
-  await sample.until(/What to type next:.*\/reference/s)
+  await sample.until(/What to do next:.*\/reference/s)
   t.match(
     sample.out(),
     /^the daemon runs at http:\S+\nworkspace \S+sandbox\/sample\/workspace\n\n\$ sandbox run "\/demo"\n/,
@@ -261,7 +261,7 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
   t.equal(await sample.end('SIGINT'), 0)
 
   const next = going(t, ['serve', '--sample', '--port', '0'], { env })
-  await next.until(/What to type next:/)
+  await next.until(/What to do next:/)
   t.match(next.out(), 'landed: nothing was outstanding', 'the same sample is used again')
   t.equal(inGit(workspace, 'rev-list', '--count', 'HEAD'), '4\n')
 })

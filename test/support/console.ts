@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
@@ -46,6 +47,10 @@ export const openTab = async (
 /** The link with which the owner signs in. */
 export const loginLink = async ({ socket }: Pick<Support, 'socket'>): Promise<string> =>
   ((await askSocket(socket!, { do: 'login' })) as { url: string }).url
+
+/** The login socket of a daemon in a process of its own. */
+export const findDaemonSocket = (data: string): string =>
+  (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }).socket
 
 /** A tab in which the owner is signed in, at a place of the console. */
 export const ownerTab = async (

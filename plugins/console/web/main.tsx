@@ -5,6 +5,7 @@ import { watchEvents } from './data/live.js'
 import { watchPlace } from './data/route.js'
 import { watchTheme } from './data/theme.js'
 import { Shell } from './ui/shell.js'
+import { watchKeys } from './ui/watch-keys.js'
 import { SignInPage } from './ui/sign-in.js'
 
 const App = () => {
@@ -23,5 +24,6 @@ watchTheme()
 watchSession()
 watchPlace()
 watchEvents()
+watchKeys()
 render(<App />, document.getElementById('app')!)
 void beginSession()

@@ -39,12 +39,14 @@ export const startSample = async (terminal: Terminal, flags: readonly string[]):
   logs.ready()
   const { bold } = stylesOf(terminal.colour)
   await write(terminal, `${bold(`the daemon runs at ${url}`)}\nworkspace ${workspace}\n\n`)
-  const shown = show(terminal, url, flags).catch(error => {
+  const conversationId = mintConversation()
+  const shown = show(terminal, url, flags, conversationId).catch(error => {
     if (!terminal.signal.aborted)
       say(terminal, `sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
   })
   await Promise.race([shown, over])
-  if (child.exitCode === null && !terminal.signal.aborted) await write(terminal, await nextSteps(terminal, url, flags))
+  if (child.exitCode === null && !terminal.signal.aborted)
+    await write(terminal, await nextSteps(terminal, url, flags, conversationId))
   return over
 }
 
@@ -92,11 +94,15 @@ const own = async (terminal: Terminal, url: string, flags: readonly string[]): P
   )
 }
 
-const show = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<void> => {
+const show = async (
+  terminal: Terminal,
+  url: string,
+  flags: readonly string[],
+  conversationId: string,
+): Promise<void> => {
   const daemon = await own(terminal, url, flags)
   await asOwner(daemon, terminal, async connection => {
     const { bold } = stylesOf(terminal.colour)
-    const conversationId = mintConversation()
     await write(terminal, `${bold(`$ ${SELF} run "/demo"`)}\n`)
     const { end } = await demo(terminal, connection, conversationId)
     if (end !== 'completed') return
@@ -142,7 +148,12 @@ const answered = async (terminal: Terminal, card: Card, signal: AbortSignal): Pr
   }
 }
 
-const nextSteps = async (terminal: Terminal, url: string, flags: readonly string[]): Promise<string> => {
+const nextSteps = async (
+  terminal: Terminal,
+  url: string,
+  flags: readonly string[],
+  conversationId: string,
+): Promise<string> => {
   const { bold } = stylesOf(terminal.colour)
   // A login link is a secret: printed only at a terminal, never into a file.
   const link = terminal.interactive
@@ -151,12 +162,14 @@ const nextSteps = async (terminal: Terminal, url: string, flags: readonly string
         .catch(() => undefined)
     : undefined
   const rows = [
+    link
+      ? [`${link}&conversation=${conversationId}`, 'opens this conversation in the console: once, within 5 minutes']
+      : [`${SELF} login`, 'a link that signs you in to the console'],
     [`${SELF} run "/demo"`, 'runs the demonstration again, from a second terminal'],
     [`${SELF} agents`, 'the conversations'],
-    [link ?? `${SELF} login`, link ? 'signs you in, once, within 5 minutes' : 'a link that signs you in'],
     [`${url}/reference`, 'all calls'],
     ['npm start -- --workspace DIR', 'serves a folder of yours'],
   ]
   const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)
-  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to type next:')}\n${next.join('')}`
+  return `\n${bold('The daemon stays up; Ctrl-C stops it. What to do next:')}\n${next.join('')}`
 }

@@ -49,13 +49,13 @@ export const askDaemon = async <C extends Routed>(
   call: C,
   input: Input<Api, C> | undefined = undefined,
   signal?: AbortSignal,
+  onEventId?: (id: string) => void,
 ): Promise<Reply<Api, C>> => {
   try {
-    const answer = await (made().call as (...args: unknown[]) => Promise<Reply<Api, C>>)(
-      call,
-      input,
-      signal ? { signal } : {},
-    )
+    const answer = await (made().call as (...args: unknown[]) => Promise<Reply<Api, C>>)(call, input, {
+      ...(signal && { signal }),
+      ...(onEventId && { onEventId }),
+    })
     reachable.value = true
     return answer
   } catch (error) {

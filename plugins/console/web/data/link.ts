@@ -1,6 +1,6 @@
 /** What a link to the page carries in its fragment. */
 export type LinkCode =
-  | { readonly kind: 'login'; readonly login: string }
+  | { readonly kind: 'login'; readonly login: string; readonly conversation?: string }
   | { readonly kind: 'invite'; readonly invite: string }
   | { readonly kind: 'claim'; readonly claim: string }
   | { readonly kind: 'provider'; readonly state: string; readonly code?: string; readonly idToken?: string }
@@ -10,8 +10,9 @@ export type LinkCode =
 export const linkCodeOf = (hash: string): LinkCode | undefined => {
   if (!hash.startsWith('#') || hash.startsWith('#/')) return undefined
   const fields = new URLSearchParams(hash.slice(1))
+  const conversation = fields.get('conversation')
   const [login, invite, claim] = [fields.get('login'), fields.get('invite'), fields.get('claim')]
-  if (login) return { kind: 'login', login }
+  if (login) return { kind: 'login', login, ...(conversation && { conversation }) }
   if (invite) return { kind: 'invite', invite }
   if (claim) return { kind: 'claim', claim }
   const state = fields.get('state')

@@ -27,7 +27,7 @@ const RENEW = 6 * 60 * 60_000
 const clientId = crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 type TabMessage =
-  | { readonly kind: 'event'; readonly event: SystemEvent }
+  | { readonly kind: 'event'; readonly event: SystemEvent; readonly cursor: string }
   | { readonly kind: 'state'; readonly state: ConnectionState }
   | { readonly kind: 'joined' }
 
@@ -87,6 +87,9 @@ const stateIs = (state: ConnectionState): void => {
   tell({ kind: 'state', state })
 }
 
+/** The id of the newest event that every tab has: whichever tab reads next goes on there. */
+let cursor = ''
+
 /** Wakes the wait before the next attempt. */
 let wake: (() => void) | undefined
 
@@ -109,17 +112,24 @@ const snapshots = (): SystemEvent[] => [
 
 const lead = async (signal: AbortSignal): Promise<void> => {
   const answer = ({ data }: MessageEvent<TabMessage>) => {
-    if (data.kind === 'joined' && hello.value) for (const event of snapshots()) tell({ kind: 'event', event })
+    if (data.kind === 'joined' && hello.value) for (const event of snapshots()) tell({ kind: 'event', event, cursor })
   }
   tabs?.addEventListener('message', answer)
   let delay = FIRST
   while (!signal.aborted) {
     try {
-      const events = await askDaemon('GET /events', { clientId, roster: 'delta' }, signal)
+      let id = ''
+      const input = { clientId, roster: 'delta', ...(cursor && { after: cursor }) } as const
+      const events = await askDaemon('GET /events', input, signal, next => {
+        id = next
+      })
       for await (const event of events) {
         delay = FIRST
         heard(event)
-        tell({ kind: 'event', event })
+        cursor = id || cursor
+        // Snapshots follow a resync: what comes after an older position would be missing from them.
+        if (event.kind === 'resync') cursor = ''
+        tell({ kind: 'event', event, cursor })
         if (event.kind === 'resync' && event.reason === 'access') break
       }
     } catch (error) {
@@ -139,7 +149,10 @@ const follow = async (signal: AbortSignal): Promise<void> => {
   if (!navigator.locks || !tabs) return lead(signal)
   tell({ kind: 'joined' })
   const listen = ({ data }: MessageEvent<TabMessage>) => {
-    if (data.kind === 'event') heard(data.event)
+    if (data.kind === 'event') {
+      heard(data.event)
+      ;({ cursor } = data)
+    }
     if (data.kind === 'state') connection.value = data.state
   }
   tabs.addEventListener('message', listen)
@@ -165,6 +178,7 @@ export const watchEvents = (): void => {
       following = undefined
       hello.value = undefined
       fleet.value = NO_FLEET
+      cursor = ''
       connection.value = 'connecting'
       dropQueries()
     }

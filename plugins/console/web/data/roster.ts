@@ -49,3 +49,16 @@ export const sectionsOf = (cards: Iterable<AgentCard>): ReadonlyMap<FleetSection
 /** Whether a turn of the conversation is under way or parked. */
 export const turnIsLive = ({ status }: Pick<AgentCard, 'status'>): boolean =>
   WORKING.has(status) || status === 'awaiting'
+
+/** What waits for one person, newest first: requests to land, and conversations of theirs that are stuck. */
+export const waitsForPerson = (
+  cards: Iterable<AgentCard>,
+  { email, lands }: { readonly email: string; readonly lands: boolean },
+): { readonly landings: readonly AgentCard[]; readonly stuck: readonly AgentCard[] } => {
+  const sorted = [...cards].sort((a, b) => b.updatedAt - a.updatedAt)
+  const stuck = new Set<AgentCard['status']>(['error', 'interrupted', 'conflict'])
+  return {
+    landings: lands ? sorted.filter(({ landRequested }) => landRequested !== undefined) : [],
+    stuck: sorted.filter(card => card.lastBy === email && stuck.has(card.status) && !card.landRequested),
+  }
+}

@@ -10,6 +10,12 @@ export const goTo = (...parts: readonly string[]): void => {
   location.hash = fragmentOf(...parts)
 }
 
+/** Goes to a place, which takes that of the present one in the history. */
+export const showPlace = (fragment: string): void => {
+  history.replaceState(null, '', location.pathname + fragment)
+  place.value = pagePlaceOf(fragment)
+}
+
 /** Follows the address of the page. */
 export const watchPlace = (): void => {
   const conversation = new URLSearchParams(location.search).get('conversation')

@@ -4,6 +4,7 @@ import type { SignInOptions, SignInProvider } from '../../../system/contract.js'
 import { Refusal } from '../../../../sdk/refusal.js'
 import { askDaemon, clientWith, sessionEnds, renewWith, faultSentence, useToken } from './api.js'
 import { linkCodeOf } from './link.js'
+import { fragmentOf, showPlace } from './route.js'
 import { authorizeUrl, exchangeCode, takePending, type SignInCodes } from './oidc.js'
 import { dropSession, keepSession, readSession, type KeptSession } from './vault.js'
 
@@ -127,7 +128,11 @@ export const beginSession = async (): Promise<void> => {
   if (!link) return resume()
   history.replaceState(null, '', location.pathname)
   try {
-    if (link.kind === 'login') return await openSession({ login: link.login })
+    if (link.kind === 'login') {
+      await openSession({ login: link.login })
+      if (link.conversation) showPlace(fragmentOf('c', link.conversation))
+      return
+    }
     if (link.kind === 'invite' || link.kind === 'claim') {
       const { kind, ...codes } = link
       return await signedOut(undefined, codes)
@@ -138,7 +143,7 @@ export const beginSession = async (): Promise<void> => {
     remembers.value = pending.remember
     const identity = link.idToken ?? (await exchangeCode(pending, link.code!))
     await openSession({ ...(invite && { invite }), ...(claim && { claim }) }, identity)
-    if (returnTo) history.replaceState(null, '', location.pathname + returnTo)
+    if (returnTo) showPlace(returnTo)
   } catch (error) {
     await signedOut(faultSentence(error))
   }

@@ -23,6 +23,8 @@ export interface ConsolePageEntry {
   readonly wide?: true
   /** Only the bar of a phone names it. */
   readonly narrow?: true
+  /** The key that leads to it, after `g`. */
+  readonly key?: string
   readonly load: () => Promise<FunctionComponent<PageProps>>
 }
 
@@ -41,7 +43,18 @@ export const PAGES: readonly ConsolePageEntry[] = [
     role: 'viewer',
     needs: 'agents.list',
     listed: true,
+    key: 'f',
     load: async () => (await import('./fleet/fleet-page.js')).FleetPage,
+  },
+  {
+    name: 'inbox',
+    label: 'Inbox',
+    icon: 'inbox',
+    role: 'viewer',
+    needs: 'agent.cards',
+    listed: true,
+    key: 'i',
+    load: async () => (await import('./inbox/inbox-page.js')).InboxPage,
   },
   {
     name: 'c',
@@ -62,6 +75,28 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./new/new-page.js')).NewPage,
   },
   {
+    name: 'terminals',
+    label: 'Terminals',
+    icon: 'terminal',
+    role: 'collaborator',
+    needs: 'system.terminals',
+    listed: true,
+    wide: true,
+    key: 't',
+    load: async () => (await import('./terminals/terminals-page.js')).TerminalsPage,
+  },
+  {
+    name: 'browsers',
+    label: 'Browsers',
+    icon: 'browser',
+    role: 'viewer',
+    needs: 'system.browsers',
+    listed: true,
+    wide: true,
+    key: 'b',
+    load: async () => (await import('./browsers/browsers-page.js')).BrowsersPage,
+  },
+  {
     name: 'activity',
     label: 'Activity',
     icon: 'activity',
@@ -69,6 +104,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'activity.list',
     listed: true,
     wide: true,
+    key: 'a',
     load: async () => (await import('./activity/activity-page.js')).ActivityPage,
   },
   {
@@ -79,6 +115,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'logs.list',
     listed: true,
     wide: true,
+    key: 'l',
     load: async () => (await import('./logs/logs-page.js')).LogsPage,
   },
   {
@@ -89,6 +126,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'system.members',
     listed: true,
     wide: true,
+    key: 'p',
     load: async () => (await import('./access/access-page.js')).AccessPage,
   },
   {
@@ -99,6 +137,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'system.usage',
     listed: true,
     wide: true,
+    key: 'm',
     load: async () => (await import('./machine/machine-page.js')).MachinePage,
   },
   {
@@ -129,6 +168,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'usage.rollup',
     listed: true,
     wide: true,
+    key: 'u',
     load: async () => (await import('./usage/usage-page.js')).UsagePage,
   },
   {
@@ -139,6 +179,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'settings.get',
     listed: true,
     wide: true,
+    key: 's',
     load: async () => (await import('./settings/settings-page.js')).SettingsPage,
   },
   {

@@ -11,6 +11,8 @@ const UP_KEYS = new Set(['ArrowUp', 'PageUp', 'Home'])
 export interface ListControl {
   toEnd(): void
   toIndex(index: number): void
+  /** The first item that is in view. */
+  firstShown(): number
 }
 
 export interface VirtualListProps<T> {
@@ -92,6 +94,7 @@ export const VirtualList = <T,>(props: VirtualListProps<T>) => {
         stop()
         list.scrollToIndex(index, { align: 'center' })
       },
+      firstShown: () => list.getVirtualItemForOffset(box.current?.scrollTop ?? 0)?.index ?? 0,
     })
   }, [])
 

@@ -91,19 +91,30 @@ export const Tabs = ({ page, label, current, tabs }: TabsProps) => (
   </nav>
 )
 
+/** A state as a word with its colour. */
+export type ToneWord = readonly [tone: 'good' | 'warn' | 'bad' | 'busy' | '', word: string]
+
 interface ItemProps {
   readonly title: ComponentChildren
+  /** How it stands, beside the title. */
+  readonly state?: ToneWord | undefined
   readonly detail?: ComponentChildren
   readonly facts?: ComponentChildren
   readonly children?: ComponentChildren
 }
 
 /** One entry of a list: what it is, what is known of it, and what can be done with it. */
-export const Item = ({ title, detail, facts, children }: ItemProps) => (
-  <li class="item">
+export const Item = ({ title, state, detail, facts, children }: ItemProps) => (
+  <li class="item" tabIndex={-1} data-row="item">
     <div class="item-main">
       <div class="item-title" dir="auto">
         {title}
+        {state && (
+          <>
+            {' '}
+            <span class={`tag ${state[0]}`}>{state[1]}</span>
+          </>
+        )}
       </div>
       {detail && <div class="quiet small">{detail}</div>}
     </div>

@@ -1,11 +1,15 @@
 import { useSignal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
-import { useEffect } from 'preact/hooks'
-import { attention, connection, served, updated, hello } from '../data/live.js'
+import { useEffect, useRef } from 'preact/hooks'
+import { attention, connection, updated, hello } from '../data/live.js'
 import { fragmentOf, place } from '../data/route.js'
 import { person, reduced } from '../data/session.js'
-import { PAGES, reaches, type ConsolePageEntry, type PageProps } from '../pages/registry.js'
+import { PAGES, type ConsolePageEntry, type PageProps } from '../pages/registry.js'
+import { useCommands } from './commands.js'
 import { Icon } from './icons.js'
+import { lazyView } from './lazy.js'
+import { shellCommands } from './shell-commands.js'
+import { listedPages, pageIsVisible } from './visible.js'
 
 const loaded = new Map<string, FunctionComponent<PageProps>>()
 
@@ -15,18 +19,25 @@ const STATES = {
   starting: 'The sandbox is starting …',
 } as const
 
-const visible = (page: ConsolePageEntry): boolean =>
-  reaches(person.value?.role, page.role) && (served.value.size === 0 || served.value.has(page.needs))
+const Palette = lazyView(async () => (await import('./palette.js')).Palette)
+const KeyHelp = lazyView(async () => (await import('./palette.js')).KeyHelp)
 
-const Nav = ({ current }: { current: string }) => {
-  const waiting = (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+/** What waits for the person who is signed in. */
+const waitingNow = (): number => (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+
+const Nav = ({ current, openPalette }: { current: string; openPalette: () => void }) => {
+  const waiting = waitingNow()
   return (
     <nav aria-label="Pages">
       <div class="brand">
         Sandbox
         <p class="small quiet">{person.value && `${person.value.name ?? person.value.email}`}</p>
       </div>
-      {PAGES.filter(page => page.listed && visible(page)).map(page => (
+      <button class="nav-link nav-find" type="button" onClick={openPalette}>
+        <Icon name="search" />
+        Go to or do …
+      </button>
+      {listedPages().map(page => (
         <a
           key={page.name}
           class={`nav-link${page.wide ? ' wide-only' : ''}${page.narrow ? ' narrow-only' : ''}`}
@@ -42,7 +53,7 @@ const Nav = ({ current }: { current: string }) => {
         >
           <Icon name={page.icon} />
           {page.label}
-          {page.name === 'fleet' && waiting > 0 && (
+          {page.name === 'inbox' && waiting > 0 && (
             <span class="count">
               {waiting}
               <span class="visually-hidden"> waiting for a person</span>
@@ -119,18 +130,36 @@ const PageBody = ({ page, rest }: { page: ConsolePageEntry; rest: readonly strin
 /** The page of a person who signed in: navigation, what is wrong with the connection, and one of the pages. */
 export const Shell = () => {
   const [name = PAGES[0]!.name, ...rest] = place.value
-  const page = PAGES.find(one => one.name === name && visible(one)) ?? PAGES.find(visible) ?? PAGES[0]!
-  const waiting = (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+  const page = PAGES.find(one => one.name === name && pageIsVisible(one)) ?? PAGES.find(pageIsVisible) ?? PAGES[0]!
+  const dialog = useSignal<'palette' | 'help' | undefined>(undefined)
+  const box = useRef<HTMLDivElement>(null)
+  const at = place.value.join('/')
+  const before = useRef(at)
+  const waiting = waitingNow()
+  const open = (what: 'palette' | 'help') => {
+    dialog.value = what
+  }
+  const close = () => {
+    dialog.value = undefined
+  }
+  useCommands(shellCommands(open))
   useEffect(() => {
-    document.title = waiting > 0 ? `(${waiting}) Sandbox` : 'Sandbox'
-  }, [waiting])
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page.label} – Sandbox`
+  }, [waiting, page.label])
+  useEffect(() => {
+    // Where the focus went with the page before, it goes to the new one, so that keys and readers go on there.
+    if (before.current !== at && (document.activeElement ?? document.body) === document.body) box.current?.focus()
+    before.current = at
+  }, [at])
   return (
     <div class={`shell${page.listed ? '' : ' deep'}`} data-ready={hello.value ? 'yes' : undefined}>
-      <Nav current={page.name} />
-      <div class="page">
+      <Nav current={page.name} openPalette={() => open('palette')} />
+      <div class="page" ref={box} tabIndex={-1}>
         <Banners />
         <PageBody page={page} rest={page.name === name ? rest : []} />
       </div>
+      {dialog.value === 'palette' && <Palette close={close} />}
+      {dialog.value === 'help' && <KeyHelp close={close} />}
     </div>
   )
 }

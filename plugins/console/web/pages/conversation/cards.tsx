@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
 import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '../../../../agent/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { person } from '../../data/session.js'
 import type { CardRow } from '../../run/rows.js'
 import { useAction, type ActionState } from '../../ui/action.js'
-import { usdTextOf, visibleText } from '../../ui/format.js'
+import { usdTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
@@ -64,6 +65,7 @@ const OneQuestion = ({
   choose: (labels: readonly string[]) => void
 }) => {
   const { options, multiSelect, header } = question
+  const group = useId()
   const labels = new Set(options.map(({ label }) => label))
   const own = chosen.find(label => !labels.has(label)) ?? ''
   const pick = (label: string, on: boolean) =>
@@ -75,7 +77,7 @@ const OneQuestion = ({
         <label key={label} class="option">
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
-            name={question.question}
+            name={group}
             checked={chosen.includes(label)}
             onChange={event => pick(label, event.currentTarget.checked)}
           />
@@ -318,14 +320,19 @@ const Asked = ({ card }: { card: Card }) => {
   )
 }
 
+const UnknownCard = ({ kind }: { kind: string }) => (
+  <p class="line quiet">A question of a kind that this page does not know: {visibleName(kind)}.</p>
+)
+
 /** A card that waits, with its answers. */
 export const OpenCardView = ({ card }: { card: Card }) => {
   const action = useAction()
   const answer = (reply: CardReply) => void action.run(() => askDaemon('POST /agent/reply', reply))
   const props = { action, answer }
+  if (!Object.hasOwn(NAMES, card.kind)) return <UnknownCard kind={card.kind} />
   return (
-    <section class="card open" aria-label={NAMES[card.kind] ?? card.kind}>
-      <h2>{NAMES[card.kind] ?? card.kind}</h2>
+    <section class="card open" aria-label={NAMES[card.kind]}>
+      <h2>{NAMES[card.kind]}</h2>
       {!reaches(person.value?.role, 'collaborator') ? (
         <Asked card={card} />
       ) : card.kind === 'question' ? (
@@ -341,15 +348,19 @@ export const OpenCardView = ({ card }: { card: Card }) => {
 }
 
 /** A card in the transcript; an open one is answered above the composer. */
-export const CardView = ({ row }: { row: CardRow }) => (
-  <section class="card" aria-label={NAMES[row.card.kind] ?? row.card.kind}>
-    <h2>{NAMES[row.card.kind] ?? row.card.kind}</h2>
-    <Asked card={row.card} />
-    {row.open ? <p class="tag warn">Waits for an answer</p> : <ReplyText reply={row.reply} by={row.by} />}
-    {row.events.map((event, at) => (
-      <p key={at} class="quiet">
-        {visibleText(event)}
-      </p>
-    ))}
-  </section>
-)
+export const CardView = ({ row }: { row: CardRow }) => {
+  const { card, open, reply, by, events } = row
+  if (!Object.hasOwn(NAMES, card.kind)) return <UnknownCard kind={card.kind} />
+  return (
+    <section class="card" aria-label={NAMES[card.kind]}>
+      <h2>{NAMES[card.kind]}</h2>
+      <Asked card={card} />
+      {open ? <p class="tag warn">Waits for an answer</p> : <ReplyText reply={reply} by={by} />}
+      {events.map((event, at) => (
+        <p key={at} class="quiet">
+          {visibleText(event)}
+        </p>
+      ))}
+    </section>
+  )
+}

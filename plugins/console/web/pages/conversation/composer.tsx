@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
+import { UnansweredMessage } from '../../data/unanswered.js'
 import type { RunStanding } from '../../run/rows.js'
 import { useAction } from '../../ui/action.js'
 import { FaultLine } from '../../ui/page.js'
@@ -11,7 +12,6 @@ const LOW = 44
 const HIGH = 240
 /** A finger types Enter for a new line. */
 const hasFinePointer = (): boolean => matchMedia('(pointer: fine)').matches
-const newId = (): string => `m-${[...crypto.getRandomValues(new Uint32Array(4))].map(one => one.toString(36)).join('')}`
 
 interface ComposerProps {
   readonly id: string
@@ -26,8 +26,7 @@ export const Composer = ({ id, live, commands }: ComposerProps) => {
   const sending = useSignal('')
   const action = useAction()
   const box = useRef<HTMLTextAreaElement>(null)
-  /** The id of a message whose answer did not come: sent again it does nothing twice. */
-  const unanswered = useRef<{ readonly text: string; readonly messageId: string }>(undefined)
+  const unanswered = useRef(new UnansweredMessage())
   const write = (words: string) => {
     text.value = words
     keepDraft(id, words)
@@ -41,13 +40,12 @@ export const Composer = ({ id, live, commands }: ComposerProps) => {
   const send = async () => {
     const prompt = text.value.trim()
     if (!prompt || action.busy) return
-    const messageId = unanswered.current?.text === prompt ? unanswered.current.messageId : newId()
-    unanswered.current = { text: prompt, messageId }
+    const messageId = unanswered.current.idFor(prompt)
     sending.value = prompt
     write('')
     const sent = await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt, messageId }))
     sending.value = ''
-    if (sent) unanswered.current = undefined
+    if (sent) unanswered.current.settle()
     else write(text.value ? `${prompt}\n${text.value}` : prompt)
   }
   const steer = async () => {

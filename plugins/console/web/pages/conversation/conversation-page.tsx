@@ -9,6 +9,9 @@ import { RunFeed } from '../../data/run-feed.js'
 import { person } from '../../data/session.js'
 import type { RunRow } from '../../run/rows.js'
 import { useAction, type ActionState } from '../../ui/action.js'
+import { useCommands } from '../../ui/commands.js'
+import { usePart } from '../../ui/rows.js'
+import { archiveAll } from '../fleet/bulk-bar.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
 import { countText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
@@ -72,8 +75,7 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
           disabled={action.busy}
           onClick={() =>
             void action.run(async () => {
-              const { failed } = await askDaemon('POST /agents/archive', { ids: [id] })
-              if (failed?.[0]) throw new Error(failed[0].message)
+              await archiveAll([id])
               goTo('fleet')
             })
           }
@@ -166,6 +168,7 @@ const Conversation = ({ id }: { id: string }) => {
   const action = useAction()
   const finding = useSignal(false)
   const control = useRef<ListControl>(undefined)
+  const reached = useRef<number>(undefined)
   const state = feed.state.value
   const mayWork = reaches(person.value?.role, 'collaborator')
   const { rows, loaded, earlier, skipped } = state
@@ -189,15 +192,60 @@ const Conversation = ({ id }: { id: string }) => {
   )
   useEffect(() => {
     void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
-    const key = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key === 'f') {
-        event.preventDefault()
-        finding.value = true
-      }
-    }
-    addEventListener('keydown', key)
-    return () => removeEventListener('keydown', key)
   }, [id])
+  const toMessage = (by: 1 | -1) => {
+    const from = control.current?.firstShown() ?? 0
+    const said = rows.flatMap((row, at) => (row.type === 'user' ? [at] : []))
+    const at = reached.current ?? from
+    const next = by > 0 ? said.find(one => one > at) : said.findLast(one => one < at)
+    if (next === undefined) return
+    reached.current = next
+    control.current?.toIndex(next)
+  }
+  useCommands([
+    {
+      ...{ id: 'find', label: 'Find in this conversation', group: 'Conversation', keys: 'mod+f' },
+      run: () => {
+        finding.value = true
+      },
+    },
+    ...(mayWork
+      ? [
+          {
+            ...{ id: 'composer', label: 'Write to the agent', group: 'Conversation', keys: 'r' },
+            run: () => void usePart('composer', 'focus'),
+          },
+        ]
+      : []),
+    {
+      ...{ id: 'previous message', label: 'Previous message of a person', group: 'Conversation', keys: '[' },
+      run: () => toMessage(-1),
+    },
+    {
+      ...{ id: 'next message', label: 'Next message of a person', group: 'Conversation', keys: ']' },
+      run: () => toMessage(1),
+    },
+    ...(agent?.branch
+      ? [
+          {
+            ...{ id: 'changes', label: 'Changes', group: 'Conversation', keys: 'd' },
+            run: () => goTo('c', id, 'changes'),
+          },
+        ]
+      : []),
+    ...(mayWork && agent && !turnIsLive(agent) && agent.archivedAt === undefined
+      ? [
+          {
+            ...{ id: 'archive', label: 'Archive this conversation', group: 'Conversation', keys: 'e' },
+            run: () =>
+              void action.run(async () => {
+                await archiveAll([id])
+                goTo('fleet')
+              }),
+          },
+        ]
+      : []),
+  ])
   return (
     <>
       <Head agent={agent} id={id} action={action} />

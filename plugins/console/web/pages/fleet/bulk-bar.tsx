@@ -15,6 +15,10 @@ const failures = (list: readonly { readonly id: string; readonly message: string
   if (list?.length) throw new Error(list.map(({ id, message }) => `${id}: ${message}`).join('; '))
 }
 
+/** Archives conversations, and names those that stay. */
+export const archiveAll = async (ids: string[]): Promise<void> =>
+  failures((await askDaemon('POST /agents/archive', { ids })).failed)
+
 /** Lands several conversations, in the order of their selection, and names those that did not land. */
 const landAll = async (ids: string[]): Promise<void> => {
   const { results } = await askDaemon('POST /agents/land', { ids, mode: 'check' })
@@ -61,12 +65,7 @@ export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
           >
             Mark as read
           </button>
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() => run(async () => failures((await askDaemon('POST /agents/archive', { ids })).failed))}
-          >
+          <button class="button" type="button" disabled={action.busy} onClick={() => run(() => archiveAll(ids))}>
             Archive
           </button>
         </>

@@ -9,7 +9,9 @@ import { useAction } from '../../ui/action.js'
 import { VirtualList } from '../../ui/list.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
-import { BulkBar } from './bulk-bar.js'
+import { useCommands } from '../../ui/commands.js'
+import { focusedRow } from '../../ui/rows.js'
+import { archiveAll, BulkBar } from './bulk-bar.js'
 import { FleetRow } from './fleet-row.js'
 import { FaultLine } from '../../ui/page.js'
 
@@ -87,6 +89,28 @@ export const FleetPage = (_: PageProps) => {
     if (!next.delete(id)) next.add(id)
     selected.value = next
   }
+  useCommands([
+    ...(mayWork
+      ? [
+          {
+            ...{ id: 'archive', label: 'Archive the row that has the focus', group: 'Conversation', keys: 'e' },
+            keysOnly: true as const,
+            run: () => {
+              const id = focusedRow()
+              if (id !== undefined) void action.run(() => archiveAll([id]))
+            },
+          },
+          {
+            ...{ id: 'select', label: 'Select the row that has the focus', group: 'Conversation', keys: 's' },
+            keysOnly: true as const,
+            run: () => {
+              const id = focusedRow()
+              if (id !== undefined) toggle(id)
+            },
+          },
+        ]
+      : []),
+  ])
   return (
     <>
       <header class="page-head">

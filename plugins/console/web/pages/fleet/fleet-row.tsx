@@ -40,7 +40,7 @@ export const FleetRow = ({ card, snippet, selected, toggle }: FleetRowProps) => 
           <span class="visually-hidden">Select {title}</span>
         </label>
       )}
-      <a class="fleet-link" href={fragmentOf('c', card.id)}>
+      <a class="fleet-link" href={fragmentOf('c', card.id)} data-row={card.id}>
         <span class="fleet-title" dir="auto">
           {title}
         </span>

@@ -1,4 +1,5 @@
 import { askDaemon } from '../../data/api.js'
+import { letterKeys, setLetterKeys } from '../../data/keys.js'
 import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
 import { person, signOut } from '../../data/session.js'
 import { useAction } from '../../ui/action.js'
@@ -60,6 +61,16 @@ export const MePage = (_: PageProps) => (
             <option value="light">Light</option>
             <option value="dark">Dark</option>
           </select>
+        </label>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={letterKeys.value}
+            onChange={event => setLetterKeys(event.currentTarget.checked)}
+          />
+          <span>
+            Keys without Ctrl, Alt or ⌘ do something: press <kbd>?</kbd> to see which
+          </span>
         </label>
         <Sessions />
         <div class="row">

@@ -66,16 +66,12 @@ const AgentForm = ({ close }: { close: () => void }) => {
 
 const ConnectionRow = ({ connection }: { connection: CapabilitySummary }) => {
   const { id, label, kind, status, secrets, tools } = connection
-  const [tone, word] = STATES[status.state] ?? ['', status.state]
   const action = useAction()
   const shown = visibleName(label)
   return (
     <Item
-      title={
-        <>
-          {shown} <span class={`tag ${tone}`}>{word}</span>
-        </>
-      }
+      title={shown}
+      state={STATES[status.state] ?? ['', status.state]}
       detail={
         <>
           <span class="mono">{visibleName(id)}</span> · {KINDS[kind] ?? kind}

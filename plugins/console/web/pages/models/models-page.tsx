@@ -3,13 +3,13 @@ import { askDaemon } from '../../data/api.js'
 import { served } from '../../data/live.js'
 import { person } from '../../data/session.js'
 import { momentOf, visibleName } from '../../ui/format.js'
-import { Item, Loaded, PageFrame } from '../../ui/page.js'
+import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { ConnectionSection } from './connection-section.js'
 import { ServerSection } from './server-section.js'
 
-const READY: { readonly [ready in ProviderRow['ready']]: readonly [tone: string, word: string] } = {
+const READY: { readonly [ready in ProviderRow['ready']]: ToneWord } = {
   yes: ['good', 'Ready'],
   'no-account': ['', 'No account'],
   'needs-reauth': ['warn', 'Sign in again'],
@@ -32,30 +32,27 @@ const Providers = () => {
               </p>
             ))}
             <ul class="items">
-              {providers.map(({ id, label, ready, detail, reopensAt, default: model, paid }) => {
-                const [tone, word] = READY[ready] ?? ['', ready]
-                return (
-                  <Item
-                    key={id}
-                    title={visibleName(label)}
-                    detail={
-                      <>
-                        <span class="mono">{visibleName(id)}</span>
-                        {model && (
-                          <>
-                            {' '}
-                            · default model <span class="mono">{visibleName(model)}</span>
-                          </>
-                        )}
-                        {paid && ' · paid for each token'}
-                        {detail && ` · ${visibleName(detail)}`}
-                        {reopensAt !== undefined && ` · again from ${momentOf(reopensAt)}`}
-                      </>
-                    }
-                    facts={<span class={`tag ${tone}`}>{word}</span>}
-                  />
-                )
-              })}
+              {providers.map(({ id, label, ready, detail, reopensAt, default: model, paid }) => (
+                <Item
+                  key={id}
+                  title={visibleName(label)}
+                  state={READY[ready] ?? ['', ready]}
+                  detail={
+                    <>
+                      <span class="mono">{visibleName(id)}</span>
+                      {model && (
+                        <>
+                          {' '}
+                          · default model <span class="mono">{visibleName(model)}</span>
+                        </>
+                      )}
+                      {paid && ' · paid for each token'}
+                      {detail && ` · ${visibleName(detail)}`}
+                      {reopensAt !== undefined && ` · again from ${momentOf(reopensAt)}`}
+                    </>
+                  }
+                />
+              ))}
             </ul>
           </>
         )}

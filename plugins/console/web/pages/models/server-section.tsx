@@ -6,10 +6,10 @@ import { useAction } from '../../ui/action.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { agoOf, countText, visibleName } from '../../ui/format.js'
-import { FaultLine, Item, Loaded } from '../../ui/page.js'
+import { FaultLine, Item, Loaded, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 
-const STATES: { readonly [status in EndpointStatus]: readonly [tone: string, word: string] } = {
+const STATES: { readonly [status in EndpointStatus]: ToneWord } = {
   ready: ['good', 'Ready'],
   empty: ['warn', 'No models'],
   unreachable: ['bad', 'Does not answer'],
@@ -82,7 +82,6 @@ const TestResult = ({ test }: { test: EndpointTest }) => (
 
 const ServerRow = ({ server, maintains }: { server: EndpointRow; maintains: boolean }) => {
   const { id, label, provider, kind, baseUrl, hasKey, status, detail, models, default: model, checkedAt } = server
-  const [tone, word] = STATES[status] ?? ['', status]
   const found = useSignal<EndpointTest | undefined>(undefined)
   const action = useAction()
   const shown = visibleName(label)
@@ -93,11 +92,8 @@ const ServerRow = ({ server, maintains }: { server: EndpointRow; maintains: bool
   }
   return (
     <Item
-      title={
-        <>
-          {shown} <span class={`tag ${tone}`}>{word}</span>
-        </>
-      }
+      title={shown}
+      state={STATES[status] ?? ['', status]}
       detail={
         <>
           <div>

@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { served } from '../../data/live.js'
 import { fragmentOf, goTo } from '../../data/route.js'
+import { UnansweredMessage } from '../../data/unanswered.js'
 import type { PermissionMode } from '../../../../agent/contract.js'
 import { useAction } from '../../ui/action.js'
 import { Icon } from '../../ui/icons.js'
@@ -45,11 +47,15 @@ export const NewPage = ({ rest }: PageProps) => {
   const files = useSignal<'then' | 'now'>('now')
   const action = useAction()
   const { data: providers } = useQuery('choices', ['providers', 'endpoints'], providerChoices)
+  // Both stay while an answer is missing: the same words sent again start nothing twice.
+  const conversation = useRef(newConversation())
+  const unanswered = useRef(new UnansweredMessage())
   const start = async () => {
-    const conversationId = newConversation()
+    const conversationId = conversation.current
     const started = await action.run(() =>
       askDaemon('POST /agent', {
         conversationId,
+        messageId: unanswered.current.idFor(prompt.value),
         prompt: prompt.value,
         isolated: isolated.value,
         ...(title.value.trim() && { title: title.value.trim() }),
@@ -89,6 +95,10 @@ export const NewPage = ({ rest }: PageProps) => {
               onInput={event => {
                 prompt.value = event.currentTarget.value
                 keepDraft(draft, prompt.value)
+              }}
+              onKeyDown={event => {
+                if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing)
+                  event.currentTarget.form?.requestSubmit()
               }}
             />
           </label>

@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { AgentChange } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
+import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
@@ -19,12 +21,14 @@ interface FilePaneProps {
 const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: PickedLines; close: () => void }) => {
   const words = useSignal('')
   const action = useAction()
+  const unanswered = useRef(new UnansweredMessage())
   const { from, to, text } = lines
   const where = from === to ? `line ${from}` : `lines ${from} to ${to}`
   const send = async () => {
     const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
     const prompt = `About ${path}, ${where}:\n\n${fence}\n${text}\n${fence}\n\n${words.value.trim()}`
-    if (await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt }))) close()
+    const messageId = unanswered.current.idFor(prompt)
+    if (await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt, messageId }))) close()
   }
   return (
     <form

@@ -1,9 +1,10 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { AgentChanges, ConflictFile, LandPath, LandResult } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { Dialog } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 
@@ -15,13 +16,19 @@ interface LandDialogProps {
   readonly close: (result?: LandResult) => void
 }
 
-const Conflicts = ({ id, conflicts }: { id: string; conflicts: readonly ConflictFile[] }) => (
+interface ConflictsProps {
+  readonly id: string
+  readonly conflicts: readonly ConflictFile[]
+  readonly close: () => void
+}
+
+const Conflicts = ({ id, conflicts, close }: ConflictsProps) => (
   <div class="notice warn">
     <p>These files do not land as they are. Open one to choose a side, or let the agent resolve them:</p>
     <ul>
       {conflicts.map(({ repo, path, reason }) => (
         <li key={`${repo}\n${path}`}>
-          <a class="mono" href={fragmentOf('c', id, 'changes', repo, path)}>
+          <a class="mono" href={fragmentOf('c', id, 'changes', repo, path)} onClick={close}>
             {visibleName(path)}
           </a>{' '}
           <span class="quiet">({reason})</span>
@@ -33,7 +40,6 @@ const Conflicts = ({ id, conflicts }: { id: string; conflicts: readonly Conflict
 
 /** Asks what would land, which writes nothing, and lands it when the person says so. */
 export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
-  const box = useRef<HTMLDialogElement>(null)
   const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
   const measuring = useAction()
   const action = useAction()
@@ -44,13 +50,7 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
     const places = new Set(only.map(({ repo, path }) => `${repo}\n${path}`))
     found.value = all.filter(({ repo, path }) => places.size === 0 || places.has(`${repo}\n${path}`))
   }
-  useEffect(() => {
-    box.current?.showModal()
-    void measuring.run(measure)
-    const moved = () => close()
-    addEventListener('hashchange', moved)
-    return () => removeEventListener('hashchange', moved)
-  }, [])
+  useEffect(() => void measuring.run(measure), [])
   const conflicts = found.value ?? []
   const land = (mode: 'check' | 'merge') =>
     void action.run(async () => {
@@ -70,40 +70,35 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
       close()
     })
   return (
-    <dialog ref={box} aria-labelledby="land-heading" onClose={() => close()}>
-      <div class="stack">
-        <h2 id="land-heading">
-          Land {countText(files)} {files === 1 ? 'file' : 'files'}
-        </h2>
-        <p>The changes go into the workspace as uncommitted changes. Nothing is committed or pushed.</p>
-        {!found.value && !measuring.fault && <p class="quiet">Checking what would land …</p>}
-        {found.value && conflicts.length === 0 && <p class="plus">Everything fits.</p>}
-        {conflicts.length > 0 && <Conflicts id={id} conflicts={conflicts} />}
-        <FaultLine fault={action.fault || measuring.fault} />
-        <div class="card-actions">
-          <button
-            class="button primary"
-            type="button"
-            disabled={action.busy || !found.value || conflicts.length > 0}
-            onClick={() => land('check')}
-          >
-            Land
-          </button>
-          {conflicts.length > 0 && (
-            <>
-              <button class="button" type="button" disabled={action.busy} onClick={() => land('merge')}>
-                Land with conflict markers
-              </button>
-              <button class="button" type="button" disabled={action.busy} onClick={resolve}>
-                Let the agent resolve
-              </button>
-            </>
-          )}
-          <button class="button apart-button" type="button" onClick={() => close()}>
-            Cancel
-          </button>
-        </div>
+    <Dialog title={`Land ${countText(files)} ${files === 1 ? 'file' : 'files'}`} close={() => close()}>
+      <p>The changes go into the workspace as uncommitted changes. Nothing is committed or pushed.</p>
+      {!found.value && !measuring.fault && <p class="quiet">Checking what would land …</p>}
+      {found.value && conflicts.length === 0 && <p class="plus">Everything fits.</p>}
+      {conflicts.length > 0 && <Conflicts id={id} conflicts={conflicts} close={() => close()} />}
+      <FaultLine fault={action.fault || measuring.fault} />
+      <div class="card-actions">
+        <button
+          class="button primary"
+          type="button"
+          disabled={action.busy || !found.value || conflicts.length > 0}
+          onClick={() => land('check')}
+        >
+          Land
+        </button>
+        {conflicts.length > 0 && (
+          <>
+            <button class="button" type="button" disabled={action.busy} onClick={() => land('merge')}>
+              Land with conflict markers
+            </button>
+            <button class="button" type="button" disabled={action.busy} onClick={resolve}>
+              Let the agent resolve
+            </button>
+          </>
+        )}
+        <button class="button apart-button" type="button" onClick={() => close()}>
+          Cancel
+        </button>
       </div>
-    </dialog>
+    </Dialog>
   )
 }

@@ -1,11 +1,15 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { turnIsLive } from '../../data/roster.js'
-import { fragmentOf, goTo } from '../../data/route.js'
+import { fragmentOf, goTo, showPlace } from '../../data/route.js'
 import { person } from '../../data/session.js'
 import { markViewed, viewedOf } from '../../data/viewed.js'
 import { useAction } from '../../ui/action.js'
+import { useCommands } from '../../ui/commands.js'
+import { usePart } from '../../ui/rows.js'
+import { isWide } from '../../ui/wide.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
 import { useQuery } from '../../ui/query.js'
@@ -73,6 +77,7 @@ const FileRow = ({
       <a
         class="file-link"
         href={fragmentOf('c', id, 'changes', repo, path)}
+        data-row={place}
         aria-current={props.current === place ? 'true' : undefined}
       >
         <span class="mono file-name" dir="ltr">
@@ -131,7 +136,7 @@ interface ReviewProps {
 export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const [shownRepo, shownPath] = rest
   const action = useAction()
-  const landing = useSignal(false)
+  const landing = useSignal<readonly string[] | undefined>(undefined)
   const picked = useSignal<ReadonlySet<string>>(new Set())
   const discarding = useSignal(false)
   const said = useSignal('')
@@ -147,14 +152,61 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const { data: conflicts } = useQuery(`conflicts ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/conflicts', { id }),
   )
+  const files = changes?.repos.flatMap(one =>
+    packagesOf(one).flatMap(([, list]) =>
+      list.map(file => ({ repo: one.repo, file, place: placeOfChange(one.repo, file) })),
+    ),
+  )
+  const first = files?.find(({ file, place }) => !file.landed && !viewedOf(id).has(place)) ?? files?.[0]
+  useEffect(() => {
+    // Where there is room beside the list, a file is open from the beginning.
+    if (shownPath === undefined && first && isWide())
+      showPlace(fragmentOf('c', id, 'changes', first.repo, first.file.path))
+  }, [shownPath, first?.place])
+  const step = (by: 1 | -1) => {
+    const at = files?.findIndex(({ place }) => place === current) ?? -1
+    const next = files?.[at < 0 ? 0 : at + by]
+    if (next) goTo('c', id, 'changes', next.repo, next.file.path)
+  }
+  useCommands([
+    { id: 'next file', label: 'Next file', group: 'Changes', keys: 'n', run: () => step(1) },
+    { id: 'previous file', label: 'Previous file', group: 'Changes', keys: 'p', run: () => step(-1) },
+    ...(current
+      ? [
+          {
+            ...{ id: 'viewed', label: 'Mark this file as viewed', group: 'Changes', keys: 'v' },
+            run: () => markViewed(id, current, !viewedOf(id).has(current)),
+          },
+        ]
+      : []),
+    ...(mayLand && current && !change?.landed
+      ? [
+          {
+            ...{ id: 'land file', label: 'Land this file …', group: 'Changes', keys: 'x' },
+            run: () => {
+              landing.value = [current]
+            },
+          },
+        ]
+      : []),
+    ...(outstanding > 0 && mayWork
+      ? [
+          {
+            ...{ id: 'land', label: mayLand ? 'Land …' : 'Ask to land', group: 'Changes', keys: 'shift+l' },
+            run: () => void usePart('land', 'click'),
+          },
+        ]
+      : []),
+  ])
   const conflict = conflicts?.files.some(one => one.repo === found?.repo && one.path === shownPath)
+  const upToFiles = change !== undefined && !isWide()
   return (
     <>
       <header class="page-head">
         <a
           class="button plainly back"
-          href={change ? fragmentOf('c', id, 'changes') : fragmentOf('c', id)}
-          aria-label={change ? 'Back to the files' : 'Back to the conversation'}
+          href={upToFiles ? fragmentOf('c', id, 'changes') : fragmentOf('c', id)}
+          aria-label={upToFiles ? 'Back to the files' : 'Back to the conversation'}
         >
           <Icon name="back" />
         </a>
@@ -191,7 +243,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
             data-key="land"
             disabled={outstanding === 0}
             onClick={() => {
-              landing.value = true
+              landing.value = [...picked.value]
             }}
           >
             {picked.value.size ? `Land ${picked.value.size} files` : 'Land'}
@@ -201,6 +253,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
             <button
               class="button primary"
               type="button"
+              data-key="land"
               disabled={outstanding === 0 || action.busy || agent?.landRequested !== undefined}
               onClick={() => void action.run(() => askDaemon('POST /agents/{id}/request-land', { id }))}
             >
@@ -298,12 +351,12 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
         <LandDialog
           id={id}
           changes={changes}
-          only={[...picked.value].map(place => {
+          only={landing.value.map(place => {
             const [inRepo = '', path = ''] = place.split('\n')
             return { repo: inRepo, path }
           })}
           close={result => {
-            landing.value = false
+            landing.value = undefined
             if (!result) return
             said.value = sentenceOfLanding(result)
             picked.value = new Set()

@@ -24,12 +24,8 @@ const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => 
   const own = kind === 'env' || kind === 'generated'
   return (
     <Item
-      title={
-        <>
-          <span class="mono">{visibleName(label ?? key)}</span>
-          {status === 'missing' && <span class="tag warn">Missing</span>}
-        </>
-      }
+      title={<span class="mono">{visibleName(label ?? key)}</span>}
+      state={status === 'missing' ? ['warn', 'Missing'] : undefined}
       detail={
         <>
           {own && status !== 'missing' && (

@@ -127,14 +127,10 @@ const BudgetForm = ({ close, budget }: { close: () => void; budget?: BudgetState
 const BudgetRow = ({ budget }: { budget: BudgetState }) => {
   const { id, label, scope, period, limitUsd, at, spentUsd, runningUsd, state, renewsAt } = budget
   const shown = visibleName(label ?? id)
-  const [tone, word] = STATES[state] ?? ['', state]
   return (
     <Item
-      title={
-        <>
-          {shown} <span class={`tag ${tone}`}>{word}</span>
-        </>
-      }
+      title={shown}
+      state={STATES[state] ?? ['', state]}
       detail={
         <>
           <meter

@@ -1,0 +1,141 @@
+import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
+import type { BrowserSession } from '../../../../system/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { refetch } from '../../data/queries.js'
+import { fragmentOf, goTo } from '../../data/route.js'
+import { person } from '../../data/session.js'
+import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
+import { TextField } from '../../ui/fields.js'
+import { agoOf, visibleName } from '../../ui/format.js'
+import { Icon } from '../../ui/icons.js'
+import { Bones, Item, Loaded, PageFrame } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import { reaches, type PageProps } from '../registry.js'
+import { BrowserView } from './browser-view.js'
+
+const changed = (): void => refetch(new Set(['browsers']))
+
+const unusedName = (): string =>
+  `web-${[...crypto.getRandomValues(new Uint32Array(2))].map(one => one.toString(36)).join('')}`
+
+const titleOf = ({ label, name }: BrowserSession): string => visibleName(label || name)
+
+const OpenForm = ({ close }: { close: () => void }) => {
+  const url = useSignal('http://')
+  return (
+    <DialogForm
+      title="Open a browser"
+      verb="Open"
+      close={close}
+      work={async () => {
+        const { session } = await askDaemon('POST /system/browsers/{name}/page', {
+          ...{ name: unusedName(), action: 'open', url: url.value.trim() },
+        })
+        changed()
+        goTo('browsers', session.name)
+        // Another address closes the dialog.
+        return 'stays'
+      }}
+    >
+      <p>A browser on the machine of the sandbox, without sign-ins. It reaches what the machine reaches.</p>
+      <TextField label="Address" required type="url" value={url} />
+    </DialogForm>
+  )
+}
+
+const CloseButton = ({ session }: { session: BrowserSession }) => (
+  <AskButton
+    label="Close"
+    about={titleOf(session)}
+    title={`Close ${titleOf(session)}?`}
+    work={async () => {
+      await askDaemon('DELETE /system/browsers/{name}', { name: session.name })
+      changed()
+    }}
+  >
+    <p>Its pages close, and an agent that uses it loses them.</p>
+  </AskButton>
+)
+
+const Row = ({ session }: { session: BrowserSession }) => {
+  const { name, running, activityAt, conversationId, pages } = session
+  const maintains = reaches(person.value?.role, 'maintainer')
+  return (
+    <Item
+      title={maintains && running ? <a href={fragmentOf('browsers', name)}>{titleOf(session)}</a> : titleOf(session)}
+      state={running ? ['good', 'Runs'] : ['', 'Closed']}
+      detail={
+        <>
+          {pages.map(({ id, title, url }) => (
+            <div key={id}>{visibleName(title ? `${title} – ${url}` : url)}</div>
+          ))}
+          <div>
+            used {agoOf(activityAt)}
+            {conversationId && (
+              <>
+                {' '}
+                by <a href={fragmentOf('c', conversationId)}>{visibleName(conversationId)}</a>
+              </>
+            )}
+          </div>
+        </>
+      }
+    >
+      {maintains && running && <CloseButton session={session} />}
+    </Item>
+  )
+}
+
+const One = ({ name, sessions }: { name: string; sessions: readonly BrowserSession[] }) => {
+  const session = sessions.find(one => one.name === name)
+  const back = useRef<HTMLAnchorElement>(null)
+  return (
+    <>
+      <header class="page-head">
+        <a ref={back} class="button plainly back" href={fragmentOf('browsers')} aria-label="Back to the browsers">
+          <Icon name="back" />
+        </a>
+        <h1 class="grow one-line" dir="auto">
+          {session ? titleOf(session) : visibleName(name)}
+        </h1>
+        {session?.running && <CloseButton session={session} />}
+      </header>
+      <main class="page-fill">
+        {session?.running ? (
+          <BrowserView key={name} session={session} leave={() => back.current?.focus()} />
+        ) : (
+          <p class="empty quiet">This browser is closed.</p>
+        )}
+      </main>
+    </>
+  )
+}
+
+/** Browsers of the sandbox: which there are, and one of them to look at and use. */
+export const BrowsersPage = ({ rest }: PageProps) => {
+  const [name] = rest
+  const list = useQuery('browsers', ['browsers'], () => askDaemon('GET /system/browsers'))
+  const maintains = reaches(person.value?.role, 'maintainer')
+  if (name !== undefined && maintains) return list.data ? <One name={name} sessions={list.data.sessions} /> : <Bones />
+  return (
+    <PageFrame
+      title="Browsers"
+      tools={maintains && <FormButton label="Open a browser" primary form={close => <OpenForm close={close} />} />}
+    >
+      <Loaded query={list}>
+        {({ sessions }) =>
+          sessions.length === 0 ? (
+            <p class="quiet">Browsers that people and agents open on the machine of the sandbox appear here.</p>
+          ) : (
+            <ul class="items">
+              {sessions.map(session => (
+                <Row key={session.name} session={session} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </PageFrame>
+  )
+}

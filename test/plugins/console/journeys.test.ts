@@ -1,0 +1,161 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { withChromium } from '../../support/browser.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  findDaemonSocket,
+  launchBrowser,
+  loginLink,
+  openTab,
+  ownerTab,
+} from '../../support/console.js'
+import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+import { framesOf, runTurn } from '../../support/turns.js'
+
+const CARDS = [
+  ...['plan Build it', 'permit Deploy: ship to production', 'ask* Which ones?', '| A: first', '| B: second'],
+  ...['offer service images 5', 'offer capability github', 'offer payment https://example.org/x 0.25', 'say all done'],
+].join('\n')
+
+t.test('journeys through the console', withChromium(), async t => {
+  const daemon = await daemonWith(t, CONSOLE_GROUPS, { files: { 'README.md': '# work\n', 'b.txt': 'one\n' } })
+  const browser = await launchBrowser(t)
+
+  await t.test('every kind of card is answered', async t => {
+    await daemon.client.call('POST /agent', { conversationId: 'cards', prompt: CARDS })
+    const { page, faults } = await ownerTab(browser, daemon, '#/c/cards')
+    const answers = [
+      ['Plan', 'Approve the plan', 'Approved'],
+      ['Permission', 'Allow once', 'Allowed once'],
+      ['Question', 'Answer', 'Answered'],
+      ['Service', 'Run it once', 'Approved'],
+      ['Connection', 'Connect', 'Connected'],
+      ['Payment', 'Pay once', 'Approved'],
+    ] as const
+    for (const [kind, button, said] of answers) {
+      const card = page.locator('section.card.open').and(page.getByRole('region', { name: kind }))
+      await card.waitFor()
+      t.same(await barriersOf(page), [], kind)
+      for (const label of kind === 'Question' ? ['A first', 'B second'] : []) await card.getByLabel(label).check()
+      await card.getByRole('button', { name: button }).click()
+      await page
+        .locator('section.card:not(.open)')
+        .and(page.getByRole('region', { name: kind }))
+        .getByText(said)
+        .waitFor()
+    }
+    await page.getByText('all done').last().waitFor()
+    t.same(faults, [])
+  })
+
+  await t.test('300 files are reviewed, and some of them landed', async t => {
+    await runTurn(daemon.client, 'many', 'run for i in $(seq 101 400); do echo $i > f$i.txt; done', { isolated: true })
+    const { page, faults } = await ownerTab(browser, daemon, '#/c/many/changes')
+    await page.getByRole('region', { name: 'f101.txt' }).waitFor()
+    t.equal(await page.locator('.file-row').count(), 300)
+    for (const name of ['v', 'n', 'v', 'n', 'v']) await page.keyboard.press(name)
+    await page.locator('.file-row.viewed').nth(2).waitFor()
+    for (const name of ['f101.txt', 'f250.txt']) await page.getByLabel(`Land ${name}`).check()
+    await page.getByRole('button', { name: 'Land 2 files' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Everything fits.').waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Land', exact: true }).click()
+    await page.getByText('The work is in the workspace').waitFor()
+    t.equal(readFileSync(join(daemon.workspace, 'f250.txt'), 'utf8'), '250\n')
+    t.notOk(existsSync(join(daemon.workspace, 'f102.txt')))
+    await page.locator('.file-row', { hasText: 'f250.txt' }).getByText('landed').waitFor()
+    t.same(faults, [])
+  })
+
+  await t.test('of two conversations that conflict one lands, and the other says so', async t => {
+    for (const id of ['left', 'right'])
+      await runTurn(daemon.client, id, `write b.txt\n| ${id}\nsay done`, { isolated: true, title: `The ${id} one` })
+    const { page, faults } = await ownerTab(browser, daemon)
+    for (const id of ['left', 'right']) await page.getByLabel(`Select The ${id} one`).check()
+    await page.getByRole('toolbar').getByRole('button', { name: 'Land' }).click()
+    await page.getByText('it has conflicts; open it to choose').waitFor()
+    const landed = readFileSync(join(daemon.workspace, 'b.txt'), 'utf8').trim()
+    t.match(landed, /^(?:left|right)$/)
+    const other = landed === 'left' ? 'right' : 'left'
+    t.same(await barriersOf(page), [])
+    await page.getByRole('link', { name: new RegExp(`^The ${other} one`) }).click()
+    await page.getByRole('link', { name: /^Changes/ }).click()
+    await page.getByRole('button', { name: "Take the agent's version" }).click()
+    await page.getByText('This file is decided.').waitFor()
+    t.equal(readFileSync(join(daemon.workspace, 'b.txt'), 'utf8').trim(), other)
+    t.same(faults, [])
+  })
+
+  await t.test('a role that somebody else takes away takes its parts of the page away', async t => {
+    const { invitation } = await daemon.client.call('POST /members', { role: 'maintainer' })
+    const { page, faults } = await openTab(browser, daemon)
+    await page.goto(invitation!.url)
+    await page.getByLabel('Your name').fill('Eve')
+    await page.getByRole('button', { name: 'Accept the invitation' }).click()
+    await page.getByRole('link', { name: 'New conversation' }).waitFor()
+    await page.getByRole('link', { name: 'Logs' }).waitFor()
+    const { members } = await daemon.client.call('GET /members')
+    const { email } = members.find(({ role }) => role === 'maintainer')!
+    await daemon.client.call('POST /members', { email, role: 'viewer' })
+    await page.getByRole('link', { name: 'New conversation' }).waitFor({ state: 'hidden' })
+    await page.getByRole('link', { name: 'Logs' }).waitFor({ state: 'hidden' })
+    await page.evaluate('location.hash = "#/c/many"')
+    await page.getByRole('heading', { name: /run for/ }).waitFor()
+    t.equal(await page.getByLabel('Message to the agent').count(), 0)
+    t.same(await barriersOf(page), [])
+    t.same(faults, [])
+  })
+
+  await t.test('without a connection the page says so, and catches up once it is back', async t => {
+    const { page } = await ownerTab(browser, daemon, '#/c/cards')
+    const composer = page.getByLabel('Message to the agent')
+    await composer.fill('say after the tunnel')
+    await page.context().setOffline(true)
+    await page.getByText('The connection to the sandbox was lost').waitFor()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('The sandbox does not answer.').waitFor()
+    t.equal(await composer.inputValue(), 'say after the tunnel')
+    t.same(await barriersOf(page), [])
+    await page.context().setOffline(false)
+    await page.getByText('The connection to the sandbox was lost').waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('after the tunnel', { exact: true }).waitFor()
+    const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id: 'cards', limit: 50 })
+    t.equal(messages.filter(({ role, text }) => role === 'user' && text === 'say after the tunnel').length, 1)
+  })
+})
+
+t.test('the page goes on after the daemon was killed, without a frame lost or twice', withChromium(), async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  mkdirSync(data, { mode: 0o700 })
+  const first = await spawnDaemon(t, { workspace, data })
+  const browser = await launchBrowser(t)
+  const { page } = await openTab(browser, first)
+  await page.goto(await loginLink({ socket: findDaemonSocket(data) }))
+  await page.locator('[data-ready=yes]').waitFor()
+  const { run } = await first.client.call('POST /agent', {
+    ...{ conversationId: 'killed', prompt: 'say one\nask Go on?\n| Yes: do\n| No: stop\nsay two' },
+  })
+  await framesOf(first.client, 'killed', { run }).until(({ kind }) => kind === 'question')
+  await page.evaluate('location.hash = "#/c/killed"')
+  await page.getByRole('button', { name: 'Answer' }).waitFor()
+  await page.getByLabel('Message to the agent').fill('half a thought')
+  await first.kill9()
+  await page.getByText('The connection to the sandbox was lost').waitFor()
+  const port = new URL(first.url).port
+  const second = await spawnDaemon(t, { workspace, data, args: ['--port', port] })
+  t.equal(second.url, first.url)
+  await page.getByText('The connection to the sandbox was lost').waitFor({ state: 'hidden', timeout: 40_000 })
+  t.equal(await page.getByLabel('Message to the agent').inputValue(), 'half a thought')
+  t.equal(await page.locator('.prose', { hasText: /^one$/ }).count(), 1)
+  await runTurn(second.client, 'later', 'say hello', { title: 'After the restart' })
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'Back to the fleet' }).click()
+  await page.getByRole('link', { name: /^After the restart/ }).waitFor()
+  t.same(await barriersOf(page), [])
+})
