@@ -34,7 +34,7 @@ export class RepoGit {
 
   /** Writes refs, the index or the working tree, behind a wall. */
   write(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.#wall() })
+    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.wall })
   }
 
   /** The variables that tell git where the repository is, whatever the repository itself says. */
@@ -48,14 +48,14 @@ export class RepoGit {
     }
   }
 
-  /** A git dir of the daemon's own is shown where it is; another one lies in the workspace. */
-  #wall(): Omit<WallSpec, 'cwd' | 'env'> {
+  /** What a program of the repository sees. A git dir of the daemon's own is shown where it is. */
+  get wall(): Omit<WallSpec, 'cwd' | 'env'> {
     const { common } = this.place
     return { ...this.#base, ...(contains(this.#base.data, common) && { exposed: [common] }) }
   }
 
   #sealed(): Omit<WallSpec, 'cwd' | 'env'> {
-    return { ...this.#wall(), sealed: true, readOnly: [this.place.common] }
+    return { ...this.wall, sealed: true, readOnly: [this.place.common] }
   }
 
   async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
