@@ -2,6 +2,7 @@ import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { BranchCalls } from './branches/contract.js'
 import type { GitChangeCalls } from './changes/contract.js'
+import type { CloneCalls } from './clones/contract.js'
 import type { CommitCalls } from './commits/contract.js'
 import type { GitFileCalls } from './files/contract.js'
 import type { OperationCalls } from './operations/contract.js'
@@ -10,6 +11,7 @@ import type { StashCalls } from './stash/contract.js'
 
 export type * from './branches/contract.js'
 export type * from './changes/contract.js'
+export type * from './clones/contract.js'
 export type * from './commits/contract.js'
 export type * from './files/contract.js'
 export type * from './operations/contract.js'
@@ -31,6 +33,7 @@ export interface GitCalls
   extends
     BranchCalls,
     GitChangeCalls,
+    CloneCalls,
     CommitCalls,
     GitFileCalls,
     GitServices,

@@ -206,4 +206,44 @@ export const examples = (): Examples<GitCalls> => ({
     },
   },
   'POST /git/{repo}/undo': { input: { repo: 'root', previousSha: PARENT }, output: { ok: true, head: PARENT } },
+  'POST /git/{repo}/remotes': {
+    input: { repo: 'root', name: 'origin', url: 'https://github.com/acme/shop.git' },
+    output: { ok: true },
+  },
+  'POST /git/{repo}/fetch': { input: { repo: 'root', remote: 'origin' }, output: { ok: true, head: HEAD } },
+  'POST /git/{repo}/pull': {
+    input: { repo: 'root', expectHead: HEAD },
+    output: { ok: false, code: 'not-fast-forward', reason: 'main has 1 commits that origin/main lacks', head: HEAD },
+  },
+  'POST /git/{repo}/push': { input: { repo: 'root', branch: 'main' }, output: { ok: true, head: HEAD } },
+  'POST /git/{repo}/tag/push': {
+    input: { repo: 'root', name: 'v1', remote: 'origin' },
+    output: { ok: true, head: HEAD },
+  },
+  'POST /git/{repo}/tag/delete': {
+    input: { repo: 'root', name: 'v1', remote: 'origin' },
+    output: { ok: true, remote: { ok: true } },
+  },
+  'PUT /git/{repo}/file': { input: { repo: 'root', path: 'NOTES.md', content: '# Notes\n' }, output: { ok: true } },
+  'POST /git/{repo}/publish-file': {
+    input: { repo: 'root', path: 'NOTES.md', content: '# Notes\n', message: 'Add notes' },
+    output: { ok: true, wrote: true, committed: true, pushed: true, branch: 'main', defaultBranch: 'main' },
+  },
+  'POST /workspace/repos': {
+    input: { name: 'shop', cloneUrl: 'https://github.com/acme/shop.git', branch: 'main' },
+    output: { name: 'shop', path: 'shop' },
+  },
+  'POST /workspace/repos/init': {
+    input: { path: 'tools', branch: 'main' },
+    output: { repo: 'tools', path: 'tools', head: HEAD },
+  },
+  'POST /workspace/sync': {
+    input: { repos: ['shop', 'tools'] },
+    output: {
+      repos: [
+        { repo: 'shop', status: 'updated', ahead: 0, behind: 0, head: HEAD },
+        { repo: 'tools', status: 'no-remote' },
+      ],
+    },
+  },
 })

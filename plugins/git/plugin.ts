@@ -5,6 +5,7 @@ import { branchWrites } from './branches/writes.js'
 import { Committing } from './changes/committing.js'
 import { Scans } from './changes/scans.js'
 import { changeWrites } from './changes/writes.js'
+import { cloneCalls } from './clones/calls.js'
 import { commitCalls } from './commits/calls.js'
 import { gitContract, type GitCalls } from './contract.js'
 import { examples } from './examples.js'
@@ -13,11 +14,14 @@ import { Objects } from './objects/objects.js'
 import { operationCalls } from './operations/calls.js'
 import { recoverWrites } from './operations/recovery.js'
 import { remoteReads } from './remotes/calls.js'
+import { Fetches } from './remotes/fetching.js'
+import { remoteWrites } from './remotes/writes.js'
 import { RepoLocks } from './repositories/repo-locks.js'
 import { lockCalls } from './repositories/lock-calls.js'
 import { Repositories } from './repositories/repositories.js'
 import { stashReads } from './stash/calls.js'
 import { stashWrites } from './stash/writes.js'
+import { Transfers } from './transport/transfers.js'
 import { RunningWrites } from './writes/running-writes.js'
 
 export const contract: Contract<GitCalls> = { ...gitContract, examples }
@@ -31,7 +35,11 @@ export const activate = async (host: Host): Promise<void> => {
   const committing = new Committing()
   const running = new RunningWrites(host.store)
   host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
+  const transfers = new Transfers(host, repositories.wall)
+  await transfers.sweep()
   const writes = { host, repositories, objects, scans, locks, running }
+  const remotes = { ...writes, transfers, folder: host.place.folder }
+  const fetches = new Fetches(remotes)
   await host.serve(gitContract, {
     ...lockCalls(host, locks),
     ...changeCalls({ repositories, objects, scans, locks, committing: () => committing.repos }),
@@ -43,6 +51,8 @@ export const activate = async (host: Host): Promise<void> => {
     ...stashWrites(writes),
     ...stashReads(repositories, objects),
     ...remoteReads(repositories),
+    ...remoteWrites(remotes, fetches),
+    ...(await cloneCalls(remotes, fetches)),
     ...gitFileCalls(host, repositories, objects),
   })
 }

@@ -124,8 +124,8 @@ export interface SkippedSecret {
   reason: 'exists' | 'empty' | 'bad-name' | 'not-chosen'
 }
 
-/** Where a value goes when it leaves: into a command, a program text, or a browser. */
-export type SecretLane = 'shell' | 'code' | 'browser'
+/** Where a value goes when it leaves: into a command, a program text, a browser, or to a git server. */
+export type SecretLane = 'shell' | 'code' | 'browser' | 'git'
 
 /** Who uses a secret, for the record and for what they may use. */
 export interface SecretUser {
@@ -329,6 +329,11 @@ export interface SecretServices {
   'secrets.resolveCommand'(input: SecretText): ResolvedText
   /** Gives a value bound to hosts, to be put into a request to one of them; nothing for any other. */
   'secrets.atHost'(input: SecretAtHost): { value?: string }
+  /**
+   * Gives the value that a git server is told: bound to its host and to no persona. One with `GIT` in its name comes
+   * first, then one that names the host itself, then the first by name.
+   */
+  'secrets.forHost'(input: SecretUser & { host: string }): { name?: string; value?: string }
   /** Gives every value that must be masked. Only for parts of the daemon that mask. */
   'secrets.values'(): MaskedValues
   /** Gives the names that are stored, whether there is a store that is open, and whether a value is bound to hosts. */

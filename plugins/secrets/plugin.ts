@@ -16,6 +16,7 @@ import {
 import { envSource } from './env-source.js'
 import { examples } from './examples.js'
 import { generated } from './generating.js'
+import { gitSecret } from './git-secret.js'
 import { inventory } from './inventory.js'
 import { systemKeyring } from './keyring.js'
 import type { StoreChange } from './open-store.js'
@@ -201,6 +202,13 @@ export const activate = async (host: Host): Promise<void> => {
     'secrets.resolveCommand': (input, context) => resolve(input, 'shell', context),
     'secrets.values': values,
     'secrets.atHost': atHost,
+    'secrets.forHost': async (input, { caller }) => {
+      if (store.locked !== undefined || store.head === undefined) return {}
+      const found = gitSecret((await store.content()).secrets, input.host)
+      if (!found) return {}
+      await noted([found.name], input, caller)
+      return { name: found.name, value: found.value }
+    },
     'secrets.names': async () => {
       const known = await store.known()
       return {

@@ -48,7 +48,9 @@ export const WORKSPACE_POINTS: readonly string[] = [
 ]
 
 export const GIT_POINTS: readonly string[] = [
+  'git.clone.staged',
   'git.discard.saved',
+  'git.start.committed',
   'git.write.begun',
   'history.restore.begun',
   'history.restore.written',

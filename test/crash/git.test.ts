@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { commitAll, put, repoAt } from '../plugins/git/support.js'
@@ -69,3 +69,23 @@ for (const point of ['history.restore.begun', 'history.restore.written'])
     await next.client.call('POST /history/restore', { id: before.id })
     t.equal(readFileSync(join(where.workspace, 'inner/i'), 'utf8'), 'bad\n')
   })
+
+t.test('a clone or a start that is killed leaves nothing at the next start, and works then', async t => {
+  const where = whereIn(t)
+  repoAt(join(where.workspace, 'source'), { f: '1\n' })
+  const clone = { name: 'made', cloneUrl: './source' }
+  await dies(t, where, 'git.clone.staged', ({ once: client }) => client.call('POST /workspace/repos', clone))
+  await dies(t, where, 'git.start.committed', ({ once: client }) =>
+    client.call('POST /workspace/repos/init', { path: 'begun' }),
+  )
+  const { client } = await spawnDaemon(t, where)
+  await client.call('GET /git/repos')
+  t.same(readdirSync(join(where.data, 'gitdirs')), [])
+  t.same(readdirSync(join(where.workspace, '.sandbox/local/clones')), [])
+  t.notOk(existsSync(join(where.workspace, 'made')))
+  t.notOk(existsSync(join(where.workspace, 'begun/.git')))
+  await client.call('POST /workspace/repos', clone)
+  t.equal(readFileSync(join(where.workspace, 'made/f'), 'utf8'), '1\n')
+  t.match(await client.call('POST /workspace/repos/init', { path: 'begun' }), { head: /^[0-9a-f]{40}$/ })
+  t.equal(readdirSync(join(where.data, 'gitdirs')).length, 2)
+})

@@ -1,10 +1,11 @@
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { anyExit } from '../branches/git-words.js'
 import { refuse } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { gitSettings } from '../remotes/settings.js'
-import { verdictOf } from '../repositories/repo-git.js'
+import { verdictOf, type RepoGit } from '../repositories/repo-git.js'
 import { unmergedPaths, type Writing } from '../writes/write.js'
 import { stagePaths } from './index-writes.js'
 import { operationOf } from './operation.js'
@@ -38,7 +39,7 @@ export class Committing {
 }
 
 /** The folder of the repository's hooks; one that its settings put outside the workspace counts for nothing. */
-const hooksOf = async ({ opened: { git } }: Writing, workspace: string): Promise<string> => {
+export const hooksOf = async (git: RepoGit, workspace: string): Promise<string> => {
   const { dir, common } = git.place
   const named = (await gitSettings(git, '^core\\.hookspath$')).at(-1)?.[1]
   const folder = named === undefined ? undefined : isAbsolute(named) ? named : resolve(dir, named)
@@ -46,7 +47,7 @@ const hooksOf = async ({ opened: { git } }: Writing, workspace: string): Promise
 }
 
 /** Runs a step; when it fails the index is as it was before. */
-const keepingIndex = async <T>(write: Writing, folder: string, step: () => Promise<T>): Promise<T> => {
+export const keepingIndex = async <T>(write: Writing, folder: string, step: () => Promise<T>): Promise<T> => {
   const { gitdir } = write.opened.git.place
   const kept = join(folder, `index-${randomUUID()}`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -85,15 +86,37 @@ export const commitIndex = async (
       })
     const staged = (await git.look(['diff', '--cached', '--quiet', '--ignore-submodules=dirty'], { ok: [0, 1] })).code
     if (staged === 0 && !amend && operation === undefined) return undefined
-    const hooks = ['-c', `core.hooksPath=${await hooksOf(write, place.workspace)}`]
+    const hooks = ['-c', `core.hooksPath=${await hooksOf(git, place.workspace)}`]
     const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
     const { code, stderr, text } = await write.run(args, {
       input: message,
       // Hooks may use patterns of their own.
       env: { GIT_LITERAL_PATHSPECS: '0' },
-      ok: Array.from({ length: 256 }, (_, each) => each),
+      ...anyExit,
     })
     if (code !== 0) refuse('conflict', verdictOf(stderr.trim() === '' ? text : stderr))
     return (await git.read(['rev-parse', 'HEAD'])).text.trim()
   })
 }
+
+/** Commits one path as it is on disk, and leaves what else is staged; answers why not, if not. */
+export const commitPathAlone = (
+  write: Writing,
+  { path, message }: { readonly path: string; readonly message: string },
+  place: { readonly workspace: string; readonly folder: string },
+): Promise<string | undefined> => {
+  const { git } = write.opened
+  return keepingIndex(write, join(place.folder, 'kept'), async () => {
+    const hooks = ['-c', `core.hooksPath=${await hooksOf(git, place.workspace)}`]
+    for (const [args, how] of [
+      [['add', '--', path], {}],
+      [[...hooks, 'commit', '-q', '--only', '-F', '-', '--', path], { input: message }],
+    ] as const) {
+      const { code, stderr, text } = await write.run(args, { ...how, ...anyExit })
+      if (code !== 0) throw new NotCommitted(verdictOf(stderr.trim() === '' ? text : stderr))
+    }
+    return undefined
+  }).catch(error => (error instanceof NotCommitted ? error.message : Promise.reject(error)))
+}
+
+class NotCommitted extends Error {}

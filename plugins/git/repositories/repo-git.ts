@@ -33,7 +33,7 @@ export class RepoGit {
 
   /** Writes refs, the index or the working tree, behind a wall. */
   write(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.#base })
+    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.wall })
   }
 
   /** The variables that tell git where the repository is, whatever the repository itself says. */
@@ -47,8 +47,13 @@ export class RepoGit {
     }
   }
 
+  /** What a program of the repository sees. */
+  get wall(): Omit<WallSpec, 'cwd' | 'env'> {
+    return this.#base
+  }
+
   #sealed(): Omit<WallSpec, 'cwd' | 'env'> {
-    return { ...this.#base, sealed: true, readOnly: [this.place.common] }
+    return { ...this.wall, sealed: true, readOnly: [this.place.common] }
   }
 
   async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {

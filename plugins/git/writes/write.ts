@@ -36,6 +36,8 @@ export interface WriteOrder {
   readonly whole?: boolean
   /** The operation is aborted if the daemon ends meanwhile. */
   readonly aborts?: boolean
+  /** What ends the wait for the repository, in place of the caller's leaving: what comes before was done already. */
+  readonly signal?: AbortSignal
 }
 
 /** What came of a write: no code, it was done. */
@@ -81,7 +83,7 @@ export const writing = async <T>(
   const { git } = opened
   const { gitdir, common } = git.place
   const by = `${verb} by ${context.caller.actor}`
-  return locks.with(common, by, context.signal, async () => {
+  return locks.with(common, by, order.signal ?? context.signal, async () => {
     const operation = operationOf(gitdir)
     if (operation && order.whole)
       refuse('conflict', `${repo} is in the middle of a ${operation}: continue or abort it first`, {

@@ -137,6 +137,11 @@ export interface RefsChangedEvent {
   kind: 'refsChanged'
   repos: string[]
 }
+/** A repository came, or went: all that are there now. People limited to areas do not get it. */
+export interface ReposChangedEvent {
+  kind: 'reposChanged'
+  repos: string[]
+}
 /** What a badge counts. */
 export interface AttentionEvent {
   kind: 'attention'
@@ -169,6 +174,7 @@ export type SystemEvent =
   | AttentionEvent
   | WorkspaceChangedEvent
   | RefsChangedEvent
+  | ReposChangedEvent
   | ResyncEvent
 
 /** The events of the sandbox, and the people who have it open. */

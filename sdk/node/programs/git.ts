@@ -18,6 +18,8 @@ export interface GitOptions {
   readonly maxBytes?: number
   /** Takes what git writes as it comes, however much; the answer then holds nothing of it. */
   readonly to?: (piece: Buffer) => void
+  /** Takes what git says of its progress and of errors as it comes; it is in the answer too. */
+  readonly said?: (piece: Buffer) => void
   /** 5 minutes when left out: a pipe in a repository's place for a file would hold git up for ever. */
   readonly timeoutMs?: number
   /** Exit codes that are an answer; 0 when left out. */
@@ -144,6 +146,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
     signal,
     input,
     to,
+    said,
     maxBytes = to ? KEPT_BYTES : MAX_BYTES,
     timeoutMs = TIMEOUT_MS,
     ok = [0],
@@ -158,7 +161,8 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const settings = settingsOf(args)
   const [command = '', ...rest] = args.slice(settings.length)
   const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
-  const onOutput = to && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to(piece) : undefined))
+  const onOutput =
+    (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
   const how = { signal, input, maxBytes, timeoutMs, ...(onOutput && { onOutput }) }
   const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)

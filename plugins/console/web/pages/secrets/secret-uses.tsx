@@ -7,7 +7,12 @@ import { momentOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 
-const LANES = { shell: 'in a command', code: 'in a program text', browser: 'in a browser' } as const
+const LANES = {
+  shell: 'in a command',
+  code: 'in a program text',
+  browser: 'in a browser',
+  git: 'to a git server',
+} as const
 
 /** Who used which value, newest first. */
 export const SecretUses = () => {

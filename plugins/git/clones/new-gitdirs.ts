@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readPlain } from '../../../sdk/node/files/files.js'
+
+/** The name of the note in a git dir whose repository is not in its place yet; it names that place. */
+const NOTE = 'sandbox-unfinished'
+
+/** The place of a git dir of the daemon's own, for a repository that is to come to a place of the workspace. */
+export interface NewGitdir {
+  readonly dir: string
+  /** Its repository is in its place. */
+  finished(): Promise<void>
+  /** Nothing came of it. */
+  drop(): Promise<void>
+}
+
+/** What a `.git` file says that leads to a git dir. */
+export const pointerTo = (gitdir: string): string => `gitdir: ${gitdir}\n`
+
+/** Makes git dirs below the data folder, and removes those that a killed daemon left without a repository. */
+export class NewGitdirs {
+  readonly #folder: string
+  readonly #workspace: string
+
+  constructor({ data, workspace }: { readonly data: string; readonly workspace: string }) {
+    this.#folder = join(data, 'gitdirs')
+    this.#workspace = workspace
+  }
+
+  /** Notes one that is to be made, for the repository at a path. */
+  async make(path: string): Promise<NewGitdir> {
+    const id = randomUUID()
+    const dir = join(this.#folder, id)
+    const note = join(this.#folder, `${id}.${NOTE}`)
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await writeFile(note, path)
+    return {
+      dir,
+      finished: () => rm(note, { force: true }),
+      drop: async () => {
+        await rm(dir, { recursive: true, force: true })
+        await rm(note, { force: true })
+      },
+    }
+  }
+
+  /** Keeps those whose repository is in its place, and removes the others. */
+  async sweep(): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => [] as string[])) {
+      if (!name.endsWith(`.${NOTE}`)) continue
+      const note = join(this.#folder, name)
+      const dir = note.slice(0, -NOTE.length - 1)
+      const path = await readFile(note, 'utf8')
+      const placed = readPlain(join(this.#workspace, path, '.git')) === pointerTo(dir)
+      if (!placed) await rm(dir, { recursive: true, force: true })
+      await rm(note, { force: true })
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import type { Host } from '../../../sdk/index.js'
+import { accessViewWith } from '../../../sdk/node/access/access-view.js'
+import type { Repositories } from '../repositories/repositories.js'
+
+/** Tells watchers which repositories there are now. */
+export const reposChanged = async (
+  host: Pick<Host, 'call' | 'log' | 'place'>,
+  repositories: Repositories,
+): Promise<void> => {
+  const repos = await repositories.ids(accessViewWith(host.place.workspace, undefined))
+  const data = { kind: 'reposChanged', repos }
+  await host
+    .call('kernel.events.show', { frames: [{ data }] })
+    .catch(error => host.log.warn('telling that repositories changed failed', { error: String(error) }))
+}

@@ -1,0 +1,33 @@
+import { refuse } from '../../../sdk/index.js'
+import { currentBranch } from '../branches/current-branch.js'
+import type { OpenRepo } from '../repositories/repositories.js'
+import { remoteAddress, type RemoteAddress } from '../transport/remote-address.js'
+import type { RemoteFailure } from '../transport/remote-words.js'
+import { remoteOfBranch } from './remote-state.js'
+import { remotesOf } from './settings.js'
+
+/** A remote that is to be asked. */
+export interface AskedRemote {
+  readonly name: string
+  readonly address: RemoteAddress
+}
+
+/** What says that a repository has no remote. */
+export const NO_REMOTE: RemoteFailure = { code: 'no-remote', reason: 'no remote is configured' }
+
+/** The named remote, else that of a branch, by default the one checked out; undefined: there is none. */
+export const askedRemote = async (
+  { git, repo }: OpenRepo,
+  { workspace, name, branch, push = false }: { workspace: string; name?: string; branch?: string; push?: boolean },
+): Promise<AskedRemote | undefined> => {
+  const wanted = name ?? (await remoteOfBranch(git, branch ?? (await currentBranch(git))))
+  if (wanted === undefined) return undefined
+  const found = (await remotesOf(git)).find(remote => remote.name === wanted)
+  if (!found) return refuse('not-found', `${repo} has no remote ${wanted.slice(0, 200)}`)
+  const text = (push ? found.pushUrl : undefined) ?? found.url
+  try {
+    return { name: wanted, address: remoteAddress(text, { workspace, from: git.place.dir, field: `remote ${wanted}` }) }
+  } catch (error) {
+    return refuse('unprocessable', `${(error as Error).message}; set it with POST /git/{repo}/remotes`)
+  }
+}

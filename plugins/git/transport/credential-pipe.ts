@@ -1,0 +1,52 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
+import type { ServerAddress } from './remote-address.js'
+
+/** What a server asks for. */
+export interface RemoteCredential {
+  readonly user: string
+  readonly password: string
+}
+
+/** How git gets a credential: settings for its command line, and variables; neither holds the credential. */
+export interface CredentialWay extends AsyncDisposable {
+  readonly settings: readonly string[]
+  readonly env: { readonly [name: string]: string }
+}
+
+const VARIABLE = 'SANDBOX_GIT_CREDENTIAL'
+/** What a pipe holds before a reader comes (pipe(7)). */
+const PIPE_BYTES = 65_536
+const MOST_ANSWERS = 32
+
+/** Reads one answer out of the pipe. The credential is a value of the shell's own commands, never an argument. */
+const HELPER =
+  `!f() { test "$1" = get || return 0; { IFS= read -r u && IFS= read -r p; } < "$${VARIABLE}"`
+  + ` && printf '%s\\n%s\\n' "$u" "$p"; }; f`
+
+/**
+ * Hands a credential to git for one server: through a pipe in a folder that only this git sees, for this host and port
+ * alone. Nothing is written to a disk, and a killed daemon leaves an empty pipe.
+ */
+export const credentialPipe = async (
+  folder: string,
+  { kind, host, port }: ServerAddress,
+  { user, password }: RemoteCredential,
+): Promise<CredentialWay> => {
+  const path = join(folder, 'credential')
+  const made = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
+  if (made.code !== 0) throw new Error(`mkfifo ended with ${made.code}`)
+  // Open for both ways: nobody waits for a reader, and the pipe is over when it is closed here.
+  const pipe = await open(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const answer = Buffer.from(`username=${user}\npassword=${password}\n`)
+  const answers = Math.min(MOST_ANSWERS, Math.floor(PIPE_BYTES / answer.length))
+  await pipe.write(Buffer.concat(Array.from({ length: answers }, () => answer)))
+  const name = host.includes(':') ? `[${host}]` : host
+  return {
+    settings: ['-c', `credential.${kind}://${name}:${port}.helper=${HELPER}`],
+    env: { [VARIABLE]: path },
+    [Symbol.asyncDispose]: () => pipe.close(),
+  }
+}

@@ -1,0 +1,103 @@
+import { realpathSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { refuse } from '../../../sdk/index.js'
+import { isClosedName } from '../../../sdk/node/files/closed-names.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+
+/** A server that keeps repositories. */
+export interface ServerAddress {
+  readonly kind: 'https' | 'http' | 'ssh' | 'git'
+  /** As git is given it: without a password, and for the web without a user name. */
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly user?: string
+  readonly password?: string
+}
+/** A repository of the same workspace. */
+export interface LocalAddress {
+  readonly kind: 'local'
+  /** Its real path. */
+  readonly url: string
+}
+/** Where a remote is. */
+export type RemoteAddress = ServerAddress | LocalAddress
+
+const PORTS = { https: 443, http: 80, ssh: 22, git: 9418 } as const
+const SCP = /^(?:([^@:/\s]+)@)?([A-Za-z0-9][A-Za-z0-9._-]+):(?!\/\/)([^\s].*)$/
+const EXPECTED = 'an https, http, ssh or git address, host:path, or a path of the workspace'
+
+const isSafePart = (text: string): boolean => !text.startsWith('-') && !/[\x00-\x20\x7f]/.test(text)
+
+/** The refusal of an address, which is not repeated: it may hold a password. */
+const unfit = (field: string, found: string): never =>
+  refuse('invalid', `${field}: expected ${EXPECTED}, found ${found}`, {
+    errors: [{ path: field, expected: EXPECTED }],
+  })
+
+const localOf = (workspace: string, from: string, path: string, field: string): LocalAddress => {
+  let real: string | undefined
+  try {
+    real = realpathSync(join(path.startsWith('/') ? '/' : from, path))
+  } catch {
+    real = undefined
+  }
+  const inside = real !== undefined && contains(workspace, real)
+  if (!inside || isClosedName((relative(workspace, real!) || '.').split('/')))
+    refuse('unprocessable', `${field}: expected a repository in the workspace, found a path that is none`)
+  return { kind: 'local', url: real! }
+}
+
+/**
+ * Reads the address of a remote; refuses one that no transport in use has, that names a program, or a path outside the
+ * workspace. `from` is the folder that a relative path counts from.
+ */
+export const remoteAddress = (
+  text: string,
+  { workspace, from, field }: { readonly workspace: string; readonly from: string; readonly field: string },
+): RemoteAddress => {
+  if (!text.isWellFormed() || /[\x00-\x1f\x7f]/.test(text)) return unfit(field, 'one with control characters')
+  if (text.startsWith('-')) return unfit(field, 'one that begins with -')
+  if (/^[\w.+-]*::/.test(text)) return unfit(field, 'one of a helper program')
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(text)?.[1]?.toLowerCase()
+  if (scheme === 'file') {
+    const path = URL.canParse(text) && new URL(text).hostname === '' ? fileURLToPath(text) : undefined
+    return path === undefined
+      ? unfit(field, 'a file address of another machine')
+      : localOf(workspace, from, path, field)
+  }
+  if (scheme === undefined) {
+    const [, user, host = '', path = ''] = SCP.exec(text) ?? []
+    if (host === '') return localOf(workspace, from, text, field)
+    if (!isSafePart(user ?? '') || !isSafePart(host) || path.startsWith('-'))
+      return unfit(field, 'host:path with blanks')
+    return { kind: 'ssh', url: text, host: host.toLowerCase(), port: PORTS.ssh, ...(user !== undefined && { user }) }
+  }
+  if (!(scheme in PORTS)) return unfit(field, `one of ${scheme.slice(0, 40)}`)
+  const kind = scheme as keyof typeof PORTS
+  if (!URL.canParse(text)) return unfit(field, 'one that cannot be read')
+  const url = new URL(text)
+  const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
+  if (host === '' || !isSafePart(host)) return unfit(field, 'one without a host')
+  const [user, password] = [url.username, url.password].map(decoded)
+  if (!isSafePart(user!)) return unfit(field, 'one with an unusual user name')
+  url.password = ''
+  if (kind !== 'ssh') url.username = ''
+  return {
+    kind,
+    url: url.href,
+    host: host.toLowerCase(),
+    port: Number(url.port) || PORTS[kind],
+    ...(user !== '' && { user: user! }),
+    ...(password !== '' && { password: password! }),
+  }
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,51 @@
+import type { GitCode } from '../records.js'
+
+/** Why a remote did not do it, as git's own words tell it. */
+export interface RemoteFailure {
+  readonly code: GitCode
+  readonly reason: string
+}
+
+/** One of these patterns, whatever the case. */
+const oneOf = (...patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'i')
+
+const AUTH = oneOf(
+  'authentication failed|could not read (?:username|password)|terminal prompts disabled',
+  'returned error: 40[13]\\b|permission denied|access denied|host key verification failed',
+)
+const UNREACHABLE = oneOf(
+  "could(?:n't| not) (?:resolve|connect)|failed to connect|unable to (?:look up|connect)",
+  'connection (?:refused|reset|timed out|closed)|timed out|no route to host|network is unreachable',
+  'early eof|hung up|empty reply|ssl|tls|certificate|returned error: 5\\d\\d',
+)
+const REDIRECT = /returned error: 30[12378]\b|redirect/i
+
+const plainLines = (stderr: string): string[] =>
+  stderr
+    .split(/[\r\n]/)
+    .map(line =>
+      line
+        .replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '')
+        .replace(/[\x00-\x1f\x7f]/g, ' ')
+        .trim(),
+    )
+    .filter(line => line !== '' && !line.startsWith('hint:'))
+
+/** What the remote itself said, without progress: the last lines of it. */
+export const remoteLines = (stderr: string): string[] =>
+  plainLines(stderr)
+    .filter(line => line.startsWith('remote:') && !/\d+% \(|, done\.$/.test(line))
+    .map(line => line.slice('remote:'.length).trim())
+    .filter(line => line !== '')
+    .slice(-3)
+
+/** Sorts the words of a git that failed at a remote. */
+export const remoteFailure = (stderr: string, host: string): RemoteFailure => {
+  if (REDIRECT.test(stderr))
+    return { code: 'unreachable', reason: `${host} sends on to another address: set the remote to that address` }
+  const lines = plainLines(stderr)
+  const line = lines.findLast(each => /^(?:fatal|error):/.test(each)) ?? lines.at(-1) ?? 'git said nothing'
+  const reason = line.replace(/^(?:fatal|error): /, '').slice(0, 500)
+  if (AUTH.test(stderr)) return { code: 'auth', reason }
+  return { code: UNREACHABLE.test(stderr) ? 'unreachable' : 'other', reason }
+}

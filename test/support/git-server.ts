@@ -1,0 +1,114 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { ConversationAuthority } from '../../plugins/agent/secrets/conversation-authority.js'
+import { inGit } from './daemon.js'
+
+/** A request as the server got it. */
+export interface GitRequest {
+  readonly path: string
+  readonly authorization?: string
+}
+
+/** How a git server behaves. */
+export interface GitServerOptions {
+  /** User and password, as `user:password`; without them it answers 401. */
+  readonly needs?: string
+  /** Over TLS, with certificates of this authority. */
+  readonly secure?: ConversationAuthority
+  /** Answers in place of git; false: git answers. */
+  readonly instead?: (asked: IncomingMessage, answer: ServerResponse) => boolean
+}
+
+/** A server of bare repositories over HTTP, with git's own `http-backend` behind it. */
+export const gitServer = async (t: Pick<Test, 'teardown'>, folder: string, options: GitServerOptions = {}) => {
+  const { needs, secure, instead } = options
+  const backend = join(execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(), 'git-http-backend')
+  const requests: GitRequest[] = []
+  const serve = (asked: IncomingMessage, answer: ServerResponse): void => {
+    const { pathname, search, searchParams } = new URL(asked.url!, 'http://server')
+    const { authorization } = asked.headers
+    requests.push({ path: pathname, ...(authorization !== undefined && { authorization }) })
+    if (instead?.(asked, answer)) return
+    if (needs !== undefined && authorization !== `Basic ${Buffer.from(needs).toString('base64')}`)
+      return void answer.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end()
+    const child = spawn(backend, [], {
+      env: {
+        PATH: process.env.PATH,
+        GIT_PROJECT_ROOT: folder,
+        GIT_HTTP_EXPORT_ALL: '1',
+        GIT_CONFIG_GLOBAL: '/dev/null',
+        GIT_CONFIG_COUNT: '1',
+        GIT_CONFIG_KEY_0: 'http.receivepack',
+        GIT_CONFIG_VALUE_0: 'true',
+        REQUEST_METHOD: asked.method,
+        PATH_INFO: decodeURIComponent(pathname),
+        QUERY_STRING: search.slice(1),
+        CONTENT_TYPE: asked.headers['content-type'] ?? '',
+        HTTP_CONTENT_ENCODING: asked.headers['content-encoding'] ?? '',
+        HTTP_GIT_PROTOCOL: String(asked.headers['git-protocol'] ?? ''),
+        REMOTE_USER: searchParams.get('user') ?? 'someone',
+      },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    child.stdin.on('error', () => {})
+    asked.pipe(child.stdin)
+    void relayed(child.stdout, answer)
+  }
+  const server = secure ? secureServer(secure, serve) : createServer(serve)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http${secure ? 's' : ''}://localhost:${port}`, port, requests, folder }
+}
+
+const secureServer = (
+  authority: ConversationAuthority,
+  serve: (asked: IncomingMessage, answer: ServerResponse) => void,
+) =>
+  createSecureServer(
+    {
+      SNICallback: (name, done) =>
+        void authority.contextOf(name).then(
+          context => done(null, context),
+          (error: unknown) => done(error as Error),
+        ),
+    },
+    serve,
+  )
+
+/** Sends on what a CGI program answers: headers, an empty line, the body. */
+const relayed = async (output: AsyncIterable<Buffer>, answer: ServerResponse): Promise<void> => {
+  let head = Buffer.alloc(0)
+  for await (const piece of output) {
+    if (answer.headersSent) {
+      answer.write(piece)
+      continue
+    }
+    head = Buffer.concat([head, piece])
+    const end = head.indexOf('\r\n\r\n')
+    if (end < 0) continue
+    const headers = head
+      .subarray(0, end)
+      .toString()
+      .split('\r\n')
+      .map(line => line.split(': ', 2) as [string, string])
+    const status = headers.find(([name]) => name === 'Status')?.[1]
+    answer.writeHead(Number.parseInt(status ?? '200', 10), Object.fromEntries(headers))
+    answer.write(head.subarray(end + 4))
+  }
+  answer.end()
+}
+
+/** Makes a bare repository that has what another one has. */
+export const bareCopy = (from: string, to: string): void => {
+  inGit(join(from, '..'), 'clone', '-q', '--bare', from, to)
+}
