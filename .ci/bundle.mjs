@@ -12,6 +12,9 @@ const ENTRIES = [
   'sdk/node/network/inside-child.js',
   'plugins/agent/providers/script-agent.js',
   'plugins/agent/tool-server/bridge.js',
+  'plugins/workspace/derived/derive-child.js',
+  'plugins/workspace/search/index/index-worker.js',
+  'plugins/workspace/search/shape-child.js',
   'openapi/document.js',
   'openapi/reference.js',
   'openapi/shapes.js',
@@ -51,8 +54,17 @@ export const bundle = async folder => {
     platform: 'node',
     target: 'node24',
     logLevel: 'warning',
-    // Native modules, and two that are large and only used when they are asked for.
-    external: ['sqlite3', '@lydell/node-pty', 'isomorphic-git', 'playwright-core'],
+    // Native modules, WebAssembly and programs, and what is large and only used when it is asked for.
+    external: [
+      'sqlite3',
+      '@lydell/node-pty',
+      '@ast-grep/napi',
+      '@vscode/ripgrep',
+      'web-tree-sitter',
+      'isomorphic-git',
+      'officeparser',
+      'playwright-core',
+    ],
     plugins: [builtin],
     // Libraries in the older format of modules ask by this name.
     banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);" },

@@ -1,17 +1,23 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { ArchiveCalls } from './archives/contract.js'
 import type { ClassifyCalls } from './classify/contract.js'
+import type { DerivedCalls } from './derived/contract.js'
 import type { FileCalls } from './files/contract.js'
 import type { RepositoryCalls } from './repositories/contract.js'
+import type { SearchCalls } from './search/contract.js'
 import type { TransferCalls } from './transfer/contract.js'
 import type { TrashCalls } from './trash/contract.js'
 import type { TreeCalls } from './tree/contract.js'
 import type { UploadCalls } from './upload/contract.js'
 import type { ChangeCalls } from './watch/contract.js'
 
+export type * from './archives/contract.js'
 export type * from './classify/contract.js'
+export type * from './derived/contract.js'
 export type * from './files/contract.js'
 export type * from './repositories/contract.js'
+export type * from './search/contract.js'
 export type * from './transfer/contract.js'
 export type * from './trash/contract.js'
 export type * from './tree/contract.js'
@@ -20,7 +26,18 @@ export type * from './watch/contract.js'
 
 /** The folder all code lives in: its tree, its files, and what changes in it. */
 export interface WorkspaceCalls
-  extends ChangeCalls, ClassifyCalls, FileCalls, RepositoryCalls, TransferCalls, TrashCalls, TreeCalls, UploadCalls {}
+  extends
+    ArchiveCalls,
+    ChangeCalls,
+    ClassifyCalls,
+    DerivedCalls,
+    FileCalls,
+    RepositoryCalls,
+    SearchCalls,
+    TransferCalls,
+    TrashCalls,
+    TreeCalls,
+    UploadCalls {}
 
 export const workspaceContract: Contract<WorkspaceCalls> = {
   schema: () => typia.json.application<WorkspaceCalls>(),

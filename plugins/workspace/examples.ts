@@ -47,6 +47,74 @@ export const examples = (): Examples<WorkspaceCalls> => ({
     output: { ok: true, path: 'src/main.ts', size: 6, hash: HASH, created: true, mtime: 1795384992400 },
   },
   'GET /workspace/raw': { input: { path: 'src/main.ts' }, output: 'hello\n' },
+  'GET /workspace/search': {
+    input: { query: 'openShop', mode: 'def' },
+    output: {
+      mode: 'def',
+      total: 1,
+      files: 1,
+      shown: 1,
+      groups: [
+        {
+          path: 'src/main.ts',
+          score: 1040,
+          hits: [
+            {
+              line: 3,
+              text: 'export const openShop = () => {',
+              spans: [{ start: 13, end: 21 }],
+              tags: [{ kind: 'def', score: 1040 }],
+            },
+          ],
+          capped: false,
+        },
+      ],
+      freshness: { state: 'fresh', ageMs: 0 },
+      truncated: false,
+      partial: false,
+      related: [],
+      candidates: [],
+      features: [],
+    },
+  },
+  'GET /workspace/health': {
+    input: { repo: 'root', since: '90d' },
+    output: {
+      repo: 'root',
+      totals: { files: 12, symbols: 80, complexity: 140, hotspots: 1 },
+      hotspots: [
+        { path: 'src/main.ts', commits: 9, adds: 120, dels: 40, complexity: 20, score: 180, latestMs: GENERATION },
+      ],
+      modules: [{ path: 'src/shop.ts', exports: 4 }],
+      freshness: { state: 'fresh', ageMs: 0 },
+    },
+  },
+  'POST /workspace/unpack': {
+    input: { path: 'photos.zip' },
+    output: { ok: true, to: 'photos', files: 12, bytes: 40_000_000, skipped: [] },
+  },
+  'POST /workspace/upload-archive': {
+    input: { to: 'docs' },
+    output: { ok: true, files: 3, skipped: [{ path: 'docs/pipe', reason: 'it is a device, pipe or socket' }] },
+  },
+  'GET /workspace/derived': {
+    input: { path: 'report.docx' },
+    output: { state: 'idle', path: 'report.docx', derivable: true },
+  },
+  'POST /workspace/derive': {
+    input: { path: 'report.docx' },
+    output: {
+      state: 'idle',
+      path: 'report.docx',
+      content: '# Report\n\nSales grew.',
+      deriver: 'officeparser docx',
+      derivedAt: GENERATION,
+      notes: ['1 image'],
+      tokens: 6,
+      truncated: false,
+      stale: false,
+    },
+  },
   'GET /workspace/classify': {
     output: { classifications: [{ path: 'report.pdf', bucket: 'documents', reason: 'magic:application/pdf' }] },
   },

@@ -1,10 +1,13 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { archiveCalls } from './archives/calls.js'
 import { classifyCalls } from './classify/calls.js'
 import { workspaceContract, type WorkspaceCalls } from './contract.js'
+import { derivedCalls } from './derived/calls.js'
 import { examples } from './examples.js'
 import { fileCalls } from './files/calls.js'
 import { repositoryCalls } from './repositories/calls.js'
+import { searchCalls } from './search/calls.js'
 import { transferCalls } from './transfer/calls.js'
 import { trashCalls } from './trash/calls.js'
 import { TrashStore } from './trash/trash-store.js'
@@ -25,6 +28,9 @@ export const activate = async (host: Host): Promise<void> => {
     ...fileCalls(host, changes, locks),
     ...classifyCalls(host),
     ...repositoryCalls(host),
+    ...searchCalls(host, changes),
+    ...derivedCalls(host),
+    ...archiveCalls(host, changes, locks),
     ...transferCalls(host),
     ...uploadCalls(host, changes, locks),
     ...trashCalls({ host, changes, locks, trash }),

@@ -38,11 +38,13 @@ export const SECRETS_POINTS: readonly string[] = [
 ]
 
 export const WORKSPACE_POINTS: readonly string[] = [
+  'workspace.archive.staged',
   'workspace.copy.staged',
   'workspace.restore.moved',
   'workspace.restore.noted',
   'workspace.trash.noted',
   'workspace.trash.taken',
+  'workspace.unpack.staged',
   'workspace.upload.part',
   'workspace.upload.whole',
 ]

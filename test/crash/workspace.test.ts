@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -42,7 +43,28 @@ for (const point of UPLOAD_POINTS) {
   })
 }
 
-for (const point of WORKSPACE_POINTS.filter(each => !UPLOAD_POINTS.includes(each))) {
+const ARCHIVE_POINTS = ['workspace.archive.staged', 'workspace.unpack.staged']
+
+for (const point of ARCHIVE_POINTS) {
+  void t.test(`killed at ${point}, nothing of the archive is in the workspace`, async t => {
+    const where = whereIn(t, { file: 'old' })
+    execFileSync('tar', ['-czf', 'a.tgz', 'file'], { cwd: where.workspace })
+    await dies(t, where, point, async ({ url, session, once }) => {
+      if (point === 'workspace.unpack.staged') return once.call('POST /workspace/unpack', { path: 'a.tgz', to: 'new' })
+      const headers = { authorization: `Bearer ${session}`, 'content-type': 'application/octet-stream' }
+      const body = readFileSync(join(where.workspace, 'a.tgz'))
+      return fetch(`${url}/workspace/upload-archive?to=new`, { method: 'POST', headers, body })
+    })
+    t.notOk(existsSync(join(where.workspace, 'new')))
+    const { client, terminate } = await spawnDaemon(t, where)
+    await client.call('POST /workspace/unpack', { path: 'a.tgz', to: 'new' })
+    t.equal(readFileSync(join(where.workspace, 'new/file'), 'utf8'), 'old')
+    t.same(readdirSync(join(where.workspace, '.sandbox/local/unpacking')), [])
+    await terminate()
+  })
+}
+
+for (const point of WORKSPACE_POINTS.filter(each => ![...UPLOAD_POINTS, ...ARCHIVE_POINTS].includes(each))) {
   void t.test(`killed at ${point}, every file is in one place and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))

@@ -16,6 +16,8 @@ const PACKAGES: { readonly [program: string]: string } = {
   nsenter: 'util-linux',
   ip: 'iproute2',
   rg: 'ripgrep',
+  xz: 'xz-utils',
+  bsdtar: 'libarchive-tools',
   node: 'nodejs',
   sh: 'dash',
   pdftotext: 'poppler-utils',

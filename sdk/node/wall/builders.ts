@@ -70,7 +70,10 @@ export type Builder = (
   cwd: string,
   env: Env,
   command: readonly string[],
-  how: Pick<WallSpec, 'ordinary' | 'terminal'> & { readonly mark: string; readonly inUserNamespace?: boolean },
+  how: Pick<WallSpec, 'ordinary' | 'terminal' | 'offline'> & {
+    readonly mark: string
+    readonly inUserNamespace?: boolean
+  },
 ) => Omit<Walled, 'enforced'>
 
 /**
@@ -87,11 +90,12 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
 
 const withBwrap =
   (program: string, path: string): Builder =>
-  (mounts, cwd, env, command, { ordinary, terminal, mark, inUserNamespace = false }) => {
+  (mounts, cwd, env, command, { ordinary, terminal, offline, mark, inUserNamespace = false }) => {
     const { outer, loader } = split(env)
     const args = [
       ...BWRAP,
       ...(terminal ? [] : ['--new-session']),
+      ...(offline ? ['--unshare-net'] : []),
       ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
       ...(inUserNamespace ? asOneself() : []),
       ...mounts.flatMap(bwrapMount),
@@ -140,7 +144,7 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [
 
 const withUnshare =
   (setpriv: string, path: string, unset: string): Builder =>
-  (mounts, cwd, env, command, { terminal, mark }) => {
+  (mounts, cwd, env, command, { terminal, offline, mark }) => {
     const { outer, loader } = split(env)
     const uid = process.getuid?.() ?? 0
     const gid = process.getgid?.() ?? 0
@@ -156,6 +160,7 @@ const withUnshare =
       '--mount',
       '--pid',
       '--ipc',
+      ...(offline ? ['--net'] : []),
       '--fork',
       '--kill-child=KILL',
       '--',

@@ -92,6 +92,8 @@ export interface WallSpec {
   readonly ordinary?: boolean
   /** Default: the network of the machine. */
   readonly network?: WallNetwork
+  /** The program has no network, in place of that of the machine. */
+  readonly offline?: boolean
   /** The group whose programs share limits; default: no limits. */
   readonly limits?: ProgramGroup
 }

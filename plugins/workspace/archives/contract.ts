@@ -1,0 +1,60 @@
+import type { tags } from 'typia'
+import type { Count, Size } from '../../../sdk/types.js'
+import type { WsPath } from '../tree/contract.js'
+import type { ReceivedPart } from '../upload/contract.js'
+
+/** Something in an archive that was left out. */
+export interface SkippedEntry {
+  path: string
+  reason: string
+}
+/** What was unpacked. */
+export interface UnpackedArchive {
+  ok: true
+  /** A folder, or a file where the archive is one packed file. */
+  to: string
+  files: Count
+  bytes: Size
+  /** The first 200. */
+  skipped: SkippedEntry[] & tags.MaxItems<200>
+}
+/** What was merged into the workspace. */
+export interface MergedArchive {
+  ok: true
+  files: Count
+  /** The first 200. */
+  skipped: SkippedEntry[] & tags.MaxItems<200>
+}
+
+/** Archives. */
+export interface ArchiveCalls {
+  /**
+   * Unpack an archive of the workspace, in one step: zip, tar, gz, zst, bz2, xz, 7z or rar, by its content.
+   *
+   * `to` is the archive's name beside it by default, numbered if that is taken; `removeArchive` deletes the
+   * archive afterwards. An entry that names a place outside refuses the whole archive. Devices,
+   * names that are closed, and links that lead out are left out; set-uid bits are dropped. bz2 and xz need the programs
+   * of that name, 7z and rar need bsdtar.
+   *
+   * - 400: not a workspace path
+   * - 404: no such archive, or closed
+   * - 409: `to` exists and is not empty
+   * - 413: more than 10 GiB or 500,000 entries, or over 1 GiB and 200 times the size of the archive, or the disk is full
+   * - 422: not an archive, damaged, encrypted, or an entry leads outside
+   * - 501: the program for the format is missing
+   */
+  'POST /workspace/unpack'(input: { path: WsPath; to?: WsPath; removeArchive?: boolean }): UnpackedArchive
+
+  /**
+   * Upload a folder as one tar, plain or gzip, sent as bytes, and merge it into `to` (default: the root).
+   *
+   * Files replace those of the same name and keep their times. What a cut or damaged upload brought is dropped. Devices,
+   * names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is new.
+   *
+   * - 400: no bytes, an entry leads outside, not a tar, or it is cut off
+   * - 404: `to` is closed
+   * - 409: `to` is a file
+   * - 413: more than 10 GiB or 500,000 entries, or the disk is full
+   */
+  'POST /workspace/upload-archive'(input: { to?: WsPath; bytes?: ReceivedPart }): MergedArchive
+}

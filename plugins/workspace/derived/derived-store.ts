@@ -1,0 +1,61 @@
+import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeAtomic } from '../../../sdk/node/files/files.js'
+import type { Derivation } from './derive-child.js'
+
+/** What is kept of a document: its text, or why there is none. */
+export interface KeptDerivation {
+  readonly deriver: string
+  readonly derivedAt: number
+  readonly derivation: Derivation
+}
+
+const MOST_BYTES = 256 * 1024 * 1024
+const ENDING = '.json'
+
+/** Texts of documents by the hash of their bytes: at most 256 MiB, the least recently used go first. */
+export class DerivedStore {
+  readonly #folder: string
+  #bytes: number | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async get(key: string): Promise<KeptDerivation | undefined> {
+    const path = join(this.#folder, key + ENDING)
+    try {
+      const kept = JSON.parse(await readFile(path, 'utf8')) as KeptDerivation
+      const now = new Date()
+      await utimes(path, now, now)
+      return kept
+    } catch {
+      // One that is not there or damaged is derived again.
+      return undefined
+    }
+  }
+
+  async put(key: string, kept: KeptDerivation): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    const text = JSON.stringify(kept)
+    await writeAtomic(join(this.#folder, key + ENDING), text)
+    this.#bytes = (this.#bytes ?? 0) + Buffer.byteLength(text)
+    if (this.#bytes === Buffer.byteLength(text) || this.#bytes > MOST_BYTES) await this.#trim()
+  }
+
+  async #trim(): Promise<void> {
+    const files = await Promise.all(
+      (await readdir(this.#folder)).map(async name => {
+        const path = join(this.#folder, name)
+        const { size, mtimeMs } = await stat(path)
+        return { path, size, mtimeMs }
+      }),
+    )
+    this.#bytes = files.reduce((sum, { size }) => sum + size, 0)
+    for (const { path, size } of files.sort((one, other) => one.mtimeMs - other.mtimeMs)) {
+      if (this.#bytes <= 0.9 * MOST_BYTES) return
+      await rm(path, { force: true })
+      this.#bytes -= size
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import type { tags } from 'typia'
+import type { Count, Millis, Positive } from '../../../sdk/types.js'
+import type { WsPath } from '../tree/contract.js'
+
+/**
+ * What is searched for: anything (`q`), text, file names, definitions, uses, symbols by name, or code of a shape.
+ */
+export type SearchMode = 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
+
+/** Why something was found. */
+export type SearchTagKind =
+  'def' | 'text' | 'sem' | 'bm25' | 'rerank' | 'path' | 'import' | 'call' | 'type' | 'write' | 'fuzzy' | 'heuristic'
+
+/** How current the index is that answered; text and file names are read from the disk. */
+export interface SearchFreshness {
+  state: 'fresh' | 'building' | 'stale'
+  /** Since the index last agreed with the disk. */
+  ageMs?: Millis
+  /** Of the first build, from 0 to 1. */
+  progress?: number & tags.Minimum<0> & tags.Maximum<1>
+  /** Files that changed and are not yet read again. */
+  behind?: Count
+}
+/** A part of a text, in UTF-16 code units. */
+export interface SearchSpan {
+  start: Count
+  end: Count
+}
+/** Why a line was found. */
+export interface SearchTag {
+  kind: SearchTagKind
+  score?: number
+}
+/** A line that was found. */
+export interface SearchHit {
+  /** From 1. */
+  line: Positive
+  /** At most 200 characters around the first match; in mode `files` the path. */
+  text: string
+  /** The matches in `text`; empty: the whole line. */
+  spans: SearchSpan[]
+  tags: SearchTag[]
+  /** The symbol or heading around it. */
+  context?: string
+}
+/** A file with what was found in it. */
+export interface SearchGroup {
+  path: string
+  score: number
+  /** At most 50, by line. */
+  hits: SearchHit[]
+  /** There are more in this file. */
+  capped: boolean
+}
+/** One page of what was found, best file first. */
+export interface SearchResult {
+  /** What ran. */
+  mode: SearchMode
+  /** Lines in all; at least so many where `partial`. */
+  total: Count
+  /** Files in all. */
+  files: Count
+  /** Lines on this page. */
+  shown: Count
+  groups: SearchGroup[]
+  freshness: SearchFreshness
+  /** There are further pages: ask with `after`. */
+  truncated: boolean
+  /** A limit of time or size ended the search, or the index is being built. */
+  partial: boolean
+  /** For `after`. */
+  cursor?: string
+  /** What may find more. */
+  hint?: string
+  /** How the query was understood, where that may surprise. */
+  note?: string
+  /** Definitions next to the best hits. */
+  related: string[] & tags.MaxItems<8>
+  /** The best files that are not on this page. */
+  candidates: string[] & tags.MaxItems<20>
+  /** Parts of the search that did not run. */
+  features: string[]
+}
+
+/** A file that changes often and is complicated. */
+export interface Hotspot {
+  path: string
+  commits: Count
+  adds: Count
+  dels: Count
+  /** Its branch points. */
+  complexity: Count
+  /** Commits times branch points. */
+  score: number
+  latestMs: Millis
+}
+/** A file that others import. */
+export interface CentralModule {
+  path: string
+  /** Exported symbols. */
+  exports: Count
+}
+/** Sums over a repository. */
+export interface HealthTotals {
+  files: Count
+  symbols: Count
+  complexity: Count
+  hotspots: Count
+}
+/** Where a repository changes often, and what most of it depends on. */
+export interface RepositoryHealth {
+  repo: string
+  totals: HealthTotals
+  /** The highest score first. */
+  hotspots: Hotspot[]
+  /** What most others import, first. */
+  modules: CentralModule[]
+  freshness: SearchFreshness
+}
+
+/** Searching the workspace. */
+export interface SearchCalls {
+  /**
+   * Search the workspace, best file first.
+   *
+   * `find` looks for a text or regular expression on the disk; `files` for names (`*`, `?` and `**` make it a pattern);
+   * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`); `ast`
+   * for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in JavaScript,
+   * TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
+   *
+   * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`, `!docs`).
+   * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and
+   * never in the modes of the index. Files over 4 MiB (1 MiB in the index), binary files and private copies are left
+   * out; links are not followed. A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A
+   * search ends after 10 s with what it found by then.
+   *
+   * - 400: `after` is not of this query, or a pattern of `include` is malformed
+   * - 404: no such folder
+   * - 422: `dir` is a file, or the shape is no code of any language in question
+   * - 429: eight searches of the caller are running
+   * - 501: `find` without ripgrep, or `ast` without ast-grep
+   */
+  'GET /workspace/search'(input: {
+    query: string & tags.MinLength<1> & tags.MaxLength<512>
+    mode?: SearchMode
+    includeIgnored?: boolean
+    dir?: WsPath
+    literal?: boolean
+    word?: boolean
+    caseSensitive?: boolean
+    include?: string & tags.MaxLength<512>
+    limit?: Positive
+    after?: string & tags.MaxLength<512>
+  }): SearchResult
+
+  /**
+   * Rank the files of a repository that change often and have many branches, and those that most others import.
+   *
+   * Counts only. `since` is a span such as `90d` (h, d, w, m, y), a day, a time or milliseconds; without it the whole
+   * history of HEAD counts. `limit` is 20, at most 200.
+   *
+   * - 400: malformed `since`
+   * - 404: no such repository
+   */
+  'GET /workspace/health'(input: {
+    repo: string & tags.MinLength<1> & tags.MaxLength<4096>
+    since?: string & tags.MinLength<1> & tags.MaxLength<40>
+    limit?: Positive
+  }): RepositoryHealth
+}

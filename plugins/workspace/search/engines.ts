@@ -1,0 +1,203 @@
+import { Refusal } from '../../../sdk/index.js'
+import type { SearchFreshness, SearchMode } from './contract.js'
+import { byScore, type FoundFile, type FoundFiles } from './found.js'
+import { fuse, type EngineResult } from './fusion.js'
+import { nameParts } from './index/chunks.js'
+import type { IndexQuestions } from './index/index-questions.js'
+import { wordsOf, type FoundChunk } from './index/lookup.js'
+import type { WorkspaceIndex } from './index/workspace-index.js'
+import type { SymbolKind } from './index/languages.js'
+import { nameSearch } from './name-search.js'
+import { formOf } from './query-form.js'
+import { shapeSearch } from './shape-search.js'
+import { linesOf } from './shown-lines.js'
+import { textSearch, type DiskSearch } from './text-search.js'
+
+/** What is asked of the engines. */
+export interface EngineQuestion {
+  readonly mode: SearchMode
+  readonly query: string
+  readonly literal: boolean
+  readonly word: boolean
+  readonly caseSensitive: boolean
+}
+
+/** What the engines found together. */
+export interface EngineAnswer extends FoundFiles {
+  readonly freshness: SearchFreshness
+  readonly features: readonly string[]
+}
+
+const FRESH: SearchFreshness = { state: 'fresh', ageMs: 0 }
+const MOST_NARROWED = 80
+const PREFIXES: { readonly [prefix: string]: SymbolKind } = { fn: 'fn', class: 'class', type: 'type', const: 'const' }
+
+/** Runs searches on the disk and in the index. */
+export class Engines {
+  readonly #index: WorkspaceIndex
+  readonly #disk: DiskSearch
+  #freshness: SearchFreshness = FRESH
+  readonly #missing = new Set<string>()
+
+  constructor(index: WorkspaceIndex, disk: DiskSearch) {
+    this.#index = index
+    this.#disk = disk
+  }
+
+  async run(question: EngineQuestion): Promise<EngineAnswer> {
+    const found = await this.#run(question)
+    const building = this.#freshness.state === 'building'
+    return { ...found, partial: found.partial || building, freshness: this.#freshness, features: [...this.#missing] }
+  }
+
+  async #run({ mode, query, ...text }: EngineQuestion): Promise<FoundFiles> {
+    switch (mode) {
+      case 'q':
+        return this.#anything(query, text)
+      case 'find':
+        return textSearch(this.#disk, { query, ...text })
+      case 'files':
+        return nameSearch(this.#disk, query)
+      case 'ast':
+        return shapeSearch(this.#disk, query)
+      case 'refs':
+        return { files: await this.#uses(query, text.caseSensitive), partial: false }
+      case 'def':
+      case 'sym':
+        return { files: await this.#symbols(query, true), partial: false }
+    }
+  }
+
+  async #anything(
+    query: string,
+    text: Pick<EngineQuestion, 'literal' | 'word' | 'caseSensitive'>,
+  ): Promise<FoundFiles> {
+    this.#missing.add('semantic')
+    const form = text.literal ? ({ kind: 'regex' } as const) : formOf(query)
+    switch (form.kind) {
+      case 'path': {
+        const [names, lines] = await Promise.all([
+          nameSearch(this.#disk, form.path),
+          this.#text({ ...text, query: form.path, literal: true }),
+        ])
+        return this.#fused(
+          [
+            { kind: 'files', ...names },
+            { kind: 'find', ...lines },
+          ],
+          form.path,
+        )
+      }
+      case 'name': {
+        const [symbols, uses, lines] = await Promise.all([
+          this.#symbols(form.name, true),
+          this.#uses(form.name, text.caseSensitive),
+          this.#text({ ...text, query: form.name, literal: true, word: true }),
+        ])
+        return this.#fused(
+          [
+            { kind: 'def', files: symbols, partial: false },
+            { kind: 'refs', files: uses, partial: false },
+            { kind: 'find', ...lines },
+          ],
+          form.name,
+        )
+      }
+      case 'regex':
+        return textSearch(this.#disk, { ...text, query })
+      case 'words':
+        return this.#words(query)
+    }
+  }
+
+  async #words(query: string): Promise<FoundFiles> {
+    const words = wordsOf(query)
+    const joined = words.join('')
+    const [chunks, named, ...each] = await Promise.all([
+      this.#chunks(words),
+      this.#symbols(joined, false),
+      ...words.filter(word => word.length > 3).map(word => this.#symbols(word, false)),
+    ])
+    const symbols = [...named, ...each.flat().filter(({ score }) => score >= 900)].sort(byScore)
+    return this.#fused(
+      [
+        { kind: 'bm25', files: chunks, partial: false },
+        { kind: 'sym', files: symbols, partial: false },
+      ],
+      query,
+      true,
+    )
+  }
+
+  #fused(
+    results: readonly (EngineResult & { partial: boolean; note?: string })[],
+    query: string,
+    asWords = false,
+  ): FoundFiles {
+    const files = fuse(this.#disk.tree.root, results, { words: wordsOf(query), asWords })
+    return { files, partial: results.some(({ partial }) => partial) }
+  }
+
+  /** Text search as a part of another one: without ripgrep it is left out. */
+  async #text(query: Parameters<typeof textSearch>[1]): Promise<FoundFiles> {
+    try {
+      return await textSearch(this.#disk, query)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.reason !== 'missing-program') throw error
+      this.#missing.add('find')
+      return { files: [], partial: false }
+    }
+  }
+
+  async #symbols(query: string, fuzzy: boolean): Promise<FoundFile[]> {
+    const [, prefix = '', name = query] = /^(fn|class|type|const):\s*(.+)$/.exec(query.trim()) ?? []
+    const kind = PREFIXES[prefix]
+    const { scope } = this.#disk
+    const found = await this.#ask('symbols', { name: name.trim(), scope, fuzzy, ...(kind && { kind }) })
+    return found.sort(byScore)
+  }
+
+  async #uses(name: string, caseSensitive: boolean): Promise<FoundFile[]> {
+    return (await this.#ask('uses', { name: name.trim(), scope: this.#disk.scope, caseSensitive })).sort(byScore)
+  }
+
+  async #chunks(words: readonly string[]): Promise<FoundFile[]> {
+    const chunks = await this.#ask('chunks', { words, scope: this.#disk.scope })
+    const files = new Map<string, FoundFile>()
+    let narrowed = 0
+    for (const chunk of chunks) {
+      const file = files.get(chunk.path) ?? { path: chunk.path, score: chunk.score, lines: [], count: 0, capped: false }
+      files.set(chunk.path, file)
+      file.count += 1
+      const line = ++narrowed <= MOST_NARROWED ? await this.#narrow(chunk, words) : chunk.line
+      const tags = [{ kind: 'bm25' as const, score: Math.round(chunk.score * 1000) / 1000 }]
+      file.lines.push({ line, tags, words })
+    }
+    return [...files.values()]
+  }
+
+  /** The line of a part that has most of the words. */
+  async #narrow({ path, line, lines }: FoundChunk, words: readonly string[]): Promise<number> {
+    const all = (await linesOf(this.#disk.tree, path)) ?? []
+    const stems = words.map(word => word.replace(/(?:ies|es|s|ing|ed)$/, '')).filter(stem => stem.length > 1)
+    let [best, most] = [line, 0]
+    for (const [at, text] of all.slice(line - 1, line - 1 + lines).entries()) {
+      const low = nameParts(text.slice(0, 500)).toLowerCase()
+      const score = stems.filter(stem => low.includes(stem)).length
+      if (score > most) [best, most] = [line + at, score]
+    }
+    return best
+  }
+
+  /** Asks the index, and takes note of how current the answer is. */
+  async #ask<Q extends keyof IndexQuestions>(
+    ask: Q,
+    input: IndexQuestions[Q]['input'],
+  ): Promise<IndexQuestions[Q]['output']> {
+    const { value, freshness } = await this.#index.ask(ask, input)
+    if (RANK[freshness.state] >= RANK[this.#freshness.state]) this.#freshness = freshness
+    return value
+  }
+}
+
+const RANK = { fresh: 0, stale: 1, building: 2 } as const

@@ -1,0 +1,87 @@
+import { lstatSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SearchTag } from './contract.js'
+import { byScore, MOST_LINES, type FoundFile, type FoundLine } from './found.js'
+import { classOf, type FileClass } from './search-scope.js'
+
+/** What one engine contributes: its files, best first. */
+export interface EngineResult {
+  readonly kind: 'find' | 'files' | 'def' | 'refs' | 'sym' | 'bm25'
+  readonly files: readonly FoundFile[]
+}
+
+const RANK_OFFSET = 60
+const DEFINITION = 1.5
+const PATH_WORD = 1.25
+const RECENT = 0.2
+const HALF_LIFE_DAYS = 14
+const DAY_MS = 86_400_000
+const MOST_RANKED = 2_000
+const WORD_CLASS: { readonly [each in FileClass]: number } = { source: 1, config: 0.9, test: 0.75, docs: 0.7 }
+
+interface Fused {
+  readonly path: string
+  readonly line: FoundLine
+  score: number
+}
+
+const merged = (one: FoundLine, other: FoundLine): FoundLine => {
+  const tags: SearchTag[] = [...one.tags]
+  for (const tag of other.tags) if (!tags.some(({ kind }) => kind === tag.kind)) tags.push(tag)
+  return { ...other, ...one, tags }
+}
+
+const pathFactor = (path: string, words: readonly string[]): number => {
+  const tokens = path.toLowerCase().split(/[^\p{L}\p{N}]+/u)
+  return words.some(word => word.length > 2 && tokens.some(token => token.startsWith(word))) ? PATH_WORD : 1
+}
+
+/** Files changed lately count up to a fifth more. */
+const recentFactor = (root: string, path: string): number => {
+  const stats = lstatSync(join(root, path), { throwIfNoEntry: false })
+  if (!stats) return 1
+  return 1 + RECENT * 0.5 ** (Math.max(0, Date.now() - stats.mtimeMs) / DAY_MS / HALF_LIFE_DAYS)
+}
+
+/** Joins what several engines found by the ranks that they give (reciprocal rank fusion). */
+export const fuse = (
+  root: string,
+  results: readonly EngineResult[],
+  { words, asWords }: { readonly words: readonly string[]; readonly asWords: boolean },
+): FoundFile[] => {
+  const lines = new Map<string, Fused>()
+  for (const { kind, files } of results) {
+    let rank = 0
+    for (const { path, lines: found } of files) {
+      for (const line of found) {
+        if (++rank > MOST_RANKED) break
+        const key = `${path}:${line.line}`
+        const known = lines.get(key)
+        const defines = line.tags.some(tag => tag.kind === 'def')
+        const share = (1 / (RANK_OFFSET + rank)) * (defines && kind !== 'find' ? DEFINITION : 1)
+        // A name found says where the file is, not which of its lines is meant.
+        const placed = kind === 'files' ? { ...line, spans: undefined, text: undefined } : line
+        if (known) lines.set(key, { path, score: known.score + share, line: merged(known.line, placed as FoundLine) })
+        else lines.set(key, { path, score: share, line: placed as FoundLine })
+      }
+    }
+  }
+  const files = new Map<string, Fused[]>()
+  for (const each of lines.values()) files.set(each.path, [...(files.get(each.path) ?? []), each])
+  const counted = new Map(results.flatMap(({ files: all }) => all).map(file => [file.path, file]))
+  return [...files]
+    .map(([path, all]): FoundFile => {
+      const factor = pathFactor(path, words) * recentFactor(root, path) * (asWords ? WORD_CLASS[classOf(path)] : 1)
+      const ranked = all.sort((one, other) => other.score - one.score || one.line.line - other.line.line)
+      const kept = ranked.slice(0, MOST_LINES)
+      const score = ranked[0]!.score * factor * (1 + 0.05 * Math.log(ranked.length))
+      return {
+        path,
+        score: Math.round(score * 1e6) / 1e6,
+        lines: kept.map(({ line }) => line),
+        count: Math.max(ranked.length, counted.get(path)?.count ?? 0),
+        capped: ranked.length > MOST_LINES || (counted.get(path)?.capped ?? false),
+      }
+    })
+    .sort(byScore)
+}

@@ -1,0 +1,48 @@
+import type { FoundFile } from '../found.js'
+import type { SearchScope } from '../search-scope.js'
+import type { FoundChunk, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
+
+/** What the index is asked, and what it answers. */
+export interface IndexQuestions {
+  compare: { readonly input: object; readonly output: void }
+  changed: { readonly input: { readonly paths: readonly string[] }; readonly output: void }
+  symbols: { readonly input: SymbolQuestion; readonly output: FoundFile[] }
+  uses: { readonly input: UsesQuestion; readonly output: FoundFile[] }
+  chunks: { readonly input: WordsQuestion; readonly output: FoundChunk[] }
+  rows: { readonly input: { readonly scope: SearchScope }; readonly output: IndexedRow[] }
+  defined: { readonly input: { readonly paths: readonly string[] }; readonly output: string[] }
+}
+
+/** How far the index is. */
+export interface IndexState {
+  readonly built: boolean
+  readonly behind: number
+  readonly progress: number
+  readonly agreedAt: number
+  readonly full: boolean
+}
+
+/** A question to the index. */
+export interface IndexRequest {
+  readonly id: number
+  readonly ask: keyof IndexQuestions
+  readonly input: object
+  /** Wait so long for changes, unless there are more. */
+  readonly wait?: { readonly most: number; readonly ms: number }
+}
+
+/** The answer to a question. */
+export interface IndexAnswer {
+  readonly id: number
+  readonly state: IndexState
+  readonly value?: unknown
+  readonly failed?: string
+}
+
+/** What the index starts with. */
+export interface IndexWorkerData {
+  readonly root: string
+  readonly path: string
+  /** Files whose reading ended an earlier one. */
+  readonly passOver: readonly string[]
+}

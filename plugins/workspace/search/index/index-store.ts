@@ -1,0 +1,212 @@
+import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { FileClass } from '../search-scope.js'
+import type { ParsedSource } from './parsed-source.js'
+
+/** A part of a file that is found as a whole. */
+export interface TextChunk {
+  /** Its first line, from 1. */
+  readonly line: number
+  readonly lines: number
+  readonly head: string
+  readonly body: string
+}
+
+/** What the index keeps of a file. */
+export interface IndexedFile {
+  readonly path: string
+  readonly size: number
+  readonly mtimeMs: number
+  readonly class: FileClass
+  /** Absent: it is binary or too large. */
+  readonly source?: ParsedSource
+  readonly chunks: readonly TextChunk[]
+}
+
+const VERSION = 3
+/** An index does not grow beyond this; what does not fit is reported as not read. */
+const MOST_BYTES = 2 * 1024 ** 3
+
+const SCHEMA = `
+  CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime REAL NOT NULL, class TEXT NOT NULL,
+    branches INTEGER NOT NULL, guessed INTEGER NOT NULL
+  );
+  CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, low TEXT NOT NULL);
+  CREATE INDEX names_low ON names (low);
+  CREATE TABLE symbols (
+    file INTEGER NOT NULL, name INTEGER NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, exported INTEGER NOT NULL,
+    around TEXT
+  );
+  CREATE INDEX symbols_name ON symbols (name);
+  CREATE INDEX symbols_file ON symbols (file);
+  CREATE TABLE uses (name INTEGER NOT NULL, file INTEGER NOT NULL, spots TEXT NOT NULL, PRIMARY KEY (name, file))
+    WITHOUT ROWID;
+  CREATE INDEX uses_file ON uses (file);
+  CREATE TABLE imports (file INTEGER NOT NULL, target TEXT NOT NULL);
+  CREATE INDEX imports_file ON imports (file);
+  CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, lines INTEGER NOT NULL);
+  CREATE INDEX chunks_file ON chunks (file);
+  CREATE VIRTUAL TABLE words USING fts5(
+    path, head, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
+  );
+  CREATE VIRTUAL TABLE trigrams USING fts5(name, content='', tokenize='trigram');
+  PRAGMA user_version = ${VERSION};
+`
+
+/** The index on the disk. It can be rebuilt, so a crash may cost it, and a damaged one is dropped. */
+export class IndexStore {
+  readonly #path: string
+  #db!: DatabaseSync
+  #inode = 0
+  #statements = new Map<string, StatementSync>()
+  #names = new Map<string, number>()
+
+  constructor(path: string) {
+    this.#path = path
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    this.#open()
+  }
+
+  #open(): void {
+    try {
+      this.#db = new DatabaseSync(this.#path)
+      this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384')
+      const { user_version: version } = this.#db.prepare('PRAGMA user_version').get() as { user_version: number }
+      if (version === 0) this.#db.exec(SCHEMA)
+      else if (version !== VERSION) throw new Error('the index has another form')
+    } catch {
+      this.#remove()
+      this.#db = new DatabaseSync(this.#path)
+      this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384')
+      this.#db.exec(SCHEMA)
+    }
+    this.#inode = statSync(this.#path).ino
+    this.#statements = new Map()
+    this.#names = new Map()
+  }
+
+  #remove(): void {
+    try {
+      this.#db?.close()
+    } catch {
+      // It was never open, or is closed already.
+    }
+    for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true })
+  }
+
+  /** Begins anew, empty. */
+  rebuild(): void {
+    this.#remove()
+    this.#open()
+  }
+
+  /** Whether the file is still the one that was opened. */
+  isThere(): boolean {
+    return statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode
+  }
+
+  /** Whether it may take no more. */
+  isFull(): boolean {
+    const { page_count: pages } = this.get<{ page_count: number }>('PRAGMA page_count')!
+    const { page_size: size } = this.get<{ page_size: number }>('PRAGMA page_size')!
+    return pages * size > MOST_BYTES
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const made = this.#db.prepare(sql)
+    if (this.#statements.size > 200) this.#statements.clear()
+    this.#statements.set(sql, made)
+    return made
+  }
+
+  all<T>(sql: string, ...values: SQLInputValue[]): T[] {
+    return this.#statement(sql).all(...values) as T[]
+  }
+
+  get<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
+    return this.#statement(sql).get(...values) as T | undefined
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).lastInsertRowid)
+  }
+
+  /** Changes several files in one step. */
+  transaction(work: () => void): void {
+    this.#db.exec('BEGIN')
+    try {
+      work()
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      this.#db.exec('ROLLBACK')
+      this.#names.clear()
+      throw error
+    }
+  }
+
+  /** Every file, with what says whether it changed. */
+  files(): Map<string, { size: number; mtime: number }> {
+    const rows = this.all<{ path: string; size: number; mtime: number }>('SELECT path, size, mtime FROM files')
+    return new Map(rows.map(({ path, ...row }) => [path, row]))
+  }
+
+  delete(path: string): void {
+    const file = this.get<{ id: number }>('SELECT id FROM files WHERE path = ?', path)
+    if (!file) return
+    this.#run('DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)', file.id)
+    for (const table of ['chunks', 'symbols', 'uses', 'imports'])
+      this.#run(`DELETE FROM ${table} WHERE file = ?`, file.id)
+    this.#run('DELETE FROM files WHERE id = ?', file.id)
+  }
+
+  /** Adds a file, in place of what was known of it. */
+  put({ path, size, mtimeMs, class: kind, source, chunks }: IndexedFile): void {
+    this.delete(path)
+    const id = this.#run(
+      'INSERT INTO files (path, size, mtime, class, branches, guessed) VALUES (?, ?, ?, ?, ?, ?)',
+      path,
+      size,
+      mtimeMs,
+      kind,
+      source?.branches ?? 0,
+      Number(source?.guessed ?? false),
+    )
+    for (const { name, kind: of, line, exported, within } of source?.symbols ?? [])
+      this.#run(
+        'INSERT INTO symbols (file, name, kind, line, exported, around) VALUES (?, ?, ?, ?, ?, ?)',
+        id,
+        this.#name(name),
+        of,
+        line,
+        Number(exported),
+        within ?? null,
+      )
+    for (const [name, spots] of source?.uses ?? [])
+      this.#run('INSERT OR REPLACE INTO uses (name, file, spots) VALUES (?, ?, ?)', this.#name(name), id, spots)
+    for (const target of source?.imports ?? [])
+      this.#run('INSERT INTO imports (file, target) VALUES (?, ?)', id, target)
+    const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    for (const { line, lines, head, body } of chunks) {
+      const chunk = this.#run('INSERT INTO chunks (file, line, lines) VALUES (?, ?, ?)', id, line, lines)
+      this.#run('INSERT INTO words (rowid, path, head, body) VALUES (?, ?, ?, ?)', chunk, words, head, body)
+    }
+  }
+
+  #name(name: string): number {
+    const known = this.#names.get(name) ?? this.get<{ id: number }>('SELECT id FROM names WHERE name = ?', name)?.id
+    if (known !== undefined) return known
+    const id = this.#run('INSERT INTO names (name, low) VALUES (?, ?)', name, name.toLowerCase())
+    this.#run('INSERT INTO trigrams (rowid, name) VALUES (?, ?)', id, name)
+    if (this.#names.size > 50_000) this.#names.clear()
+    this.#names.set(name, id)
+    return id
+  }
+}

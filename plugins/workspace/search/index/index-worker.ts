@@ -1,0 +1,47 @@
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { TURN_NICENESS } from '../../../../sdk/node/programs/priority.js'
+import { Indexer } from './indexer.js'
+import { IndexStore } from './index-store.js'
+import type { IndexAnswer, IndexQuestions, IndexRequest, IndexWorkerData } from './index-questions.js'
+import { definedIn, findChunks, findSymbols, findUses, rowsBelow } from './lookup.js'
+
+const { root, path, passOver } = workerData as IndexWorkerData
+
+try {
+  // On Linux a thread has a priority of its own.
+  setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), TURN_NICENESS)
+} catch {
+  // It keeps the priority of the daemon.
+}
+
+const store = new IndexStore(path)
+const indexer = new Indexer(root, store, passOver)
+
+const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']) => IndexQuestions[Q]['output'] } = {
+  compare: () => indexer.compare(),
+  changed: ({ paths }) => indexer.changed(paths),
+  symbols: question => findSymbols(store, question),
+  uses: question => findUses(store, question),
+  chunks: question => findChunks(store, question),
+  rows: ({ scope }) => rowsBelow(store, scope),
+  defined: ({ paths }) => definedIn(store, paths),
+}
+
+const answer = async ({ id, ask, input, wait }: IndexRequest): Promise<void> => {
+  const send = (message: Omit<IndexAnswer, 'id' | 'state'>) =>
+    parentPort!.postMessage({ id, state: indexer.state, ...message } satisfies IndexAnswer)
+  if (!store.isThere()) indexer.rebuild()
+  if (wait !== undefined && indexer.state.behind <= wait.most) await indexer.settled(wait.ms)
+  try {
+    send({ value: answers[ask](input as never) })
+  } catch (error) {
+    if (!/malformed|not a database|corrupt|disk I\/O/i.test(String(error))) return send({ failed: String(error) })
+    indexer.rebuild()
+    send({ value: answers[ask](input as never) })
+  }
+}
+
+parentPort!.on('message', (request: IndexRequest) => void answer(request))
+indexer.onReading = reading => parentPort!.postMessage({ reading })

@@ -1,0 +1,91 @@
+import { refuse, type Host, type Reach } from '../../../sdk/index.js'
+import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
+import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
+import { runWalled } from '../../../sdk/node/wall/wall.js'
+import { MatchReader, type TextMatch } from './match-reader.js'
+
+/** What is looked for in the text of files. */
+export interface TextQuery {
+  readonly query: string
+  readonly literal: boolean
+  readonly word: boolean
+  readonly caseSensitive: boolean
+}
+
+/** A search in some files. */
+export interface RipgrepSearch extends TextQuery {
+  readonly reach: Reach
+  /** Paths from the workspace root. */
+  readonly files: readonly string[]
+  readonly signal: AbortSignal
+  readonly found: (match: TextMatch) => void
+}
+
+/** How a search in some files ended. */
+export interface RipgrepEnd {
+  /** Lines that were too long to be read. */
+  readonly dropped: number
+}
+
+/** The pattern is no regular expression; the message is that of ripgrep. */
+export class NoRegex extends Error {}
+
+const FLAGS = ['--json', '--no-config', '--no-messages', '--no-ignore', '--hidden', '--no-follow', '--threads=2']
+const MOST_OUTPUT = 64 * 1024
+const NO_MATCH = 1
+
+/** The program that comes with the daemon, unless a turn could have written it; else that of the machine. */
+export const ripgrepProgram = async (): Promise<string> => {
+  const own = await import('@vscode/ripgrep').then(
+    ({ rgPath }) => rgPath,
+    () => undefined,
+  )
+  return own !== undefined && !isTurnWritable(own) ? own : needProgram('rg')
+}
+
+/**
+ * Searches some files, behind the wall without network: a file that a link replaced meanwhile leads nowhere else.
+ *
+ * @throws NoRegex, or the reason of the signal.
+ */
+export const ripgrep = async (
+  { workspace, data, hidden }: Host['place'],
+  program: string,
+  { query, literal, word, caseSensitive, reach, files, signal, found }: RipgrepSearch,
+): Promise<RipgrepEnd> => {
+  const reader = new MatchReader(found)
+  const args = [
+    ...FLAGS,
+    caseSensitive ? '--case-sensitive' : '--ignore-case',
+    ...(literal ? ['--fixed-strings'] : []),
+    ...(word ? ['--word-regexp'] : []),
+    `--regexp=${query}`,
+    '--',
+    ...files.map(path => `./${path}`),
+  ]
+  const { code, stderr } = await runWalled(
+    {
+      workspace,
+      data,
+      hide: hidden,
+      cwd: workspace,
+      env: listEnv(),
+      sealed: true,
+      offline: true,
+      ...(reach && { only: reach }),
+    },
+    program,
+    args,
+    {
+      signal,
+      maxBytes: MOST_OUTPUT,
+      onOutput: (piece, from) => {
+        if (from === 'stdout') reader.add(piece)
+      },
+    },
+  )
+  if (/^rg: regex parse error|^regex parse error|error: /m.test(stderr)) throw new NoRegex(stderr.trim())
+  if (code > NO_MATCH && stderr !== '')
+    refuse('dependency', `ripgrep ended with ${code}: ${stderr.trim().slice(0, 300)}`)
+  return { dropped: reader.dropped }
+}

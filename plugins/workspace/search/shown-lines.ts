@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { openFile, openPath } from '../../../sdk/node/files/open-path.js'
+import { Refusal } from '../../../sdk/index.js'
+import type { CallerTree } from '../trees.js'
+import type { SearchGroup, SearchHit } from './contract.js'
+import { excerpt, type FoundFile, type FoundLine } from './found.js'
+
+const MOST_FILE = 4 * 1024 * 1024
+
+/** The lines of a plain file that the caller reads; undefined: there is none. */
+export const linesOf = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
+  try {
+    await using found = await openPath(tree, path)
+    if (found?.path !== path || !found.stats.isFile() || found.stats.size > MOST_FILE) return undefined
+    await using handle = await openFile(found, path)
+    return (await handle.readFile('utf8')).split('\n')
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+const WORD = /[\p{L}\p{N}_$]/u
+
+const spansIn = (text: string, { name, words = [] }: FoundLine): { start: number; end: number }[] => {
+  const spans: { start: number; end: number }[] = []
+  const line = text.slice(0, 20_000)
+  const low = line.toLowerCase()
+  for (const word of name === undefined ? words : [name.toLowerCase()])
+    for (let at = low.indexOf(word); at >= 0 && spans.length < 20; at = low.indexOf(word, at + word.length)) {
+      const whole = !WORD.test(line[at - 1] ?? ' ') && !WORD.test(line[at + word.length] ?? ' ')
+      if (name === undefined || (whole && line.slice(at, at + name.length) === name))
+        spans.push({ start: at, end: at + word.length })
+    }
+  return spans.sort((one, other) => one.start - other.start)
+}
+
+/** A file as it is shown: its lines as they are now; what is not there any more is left out. */
+export const shownGroup = async (
+  tree: CallerTree,
+  { path, score, lines, capped }: FoundFile,
+): Promise<{ group: SearchGroup; stale: boolean }> => {
+  let text: string[] | undefined
+  let stale = false
+  const hits: SearchHit[] = []
+  for (const found of [...lines].sort((one, other) => one.line - other.line)) {
+    const { line, tags, context } = found
+    const more = { tags: [...tags], ...(context !== undefined && { context }) }
+    if (found.text !== undefined) {
+      hits.push({ line, text: found.text, spans: [...(found.spans ?? [])], ...more })
+      continue
+    }
+    text ??= (await linesOf(tree, path)) ?? []
+    const now = text[line - 1]
+    const spans = now === undefined ? [] : spansIn(now, found)
+    if (now === undefined || (found.name !== undefined && spans.length === 0)) stale = true
+    else hits.push({ line, ...excerpt(now, spans), ...more })
+  }
+  return { group: { path, score, hits, capped }, stale }
+}
+
+/** What identifies the question that a cursor belongs to. */
+export const fingerprint = (question: object): string =>
+  createHash('sha256').update(JSON.stringify(question)).digest('base64url').slice(0, 16)

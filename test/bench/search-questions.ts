@@ -1,0 +1,78 @@
+/** A question to one mode of the search, and a file of this repository that answers it. */
+export interface SearchQuestion {
+  readonly mode: 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
+  readonly query: string
+  readonly answer: string
+}
+
+const asked = (mode: SearchQuestion['mode'], ...pairs: readonly (readonly [string, string])[]): SearchQuestion[] =>
+  pairs.map(([query, answer]) => ({ mode, query, answer }))
+
+/** The fixed questions by which the search is measured. */
+export const QUESTIONS: readonly SearchQuestion[] = [
+  ...asked(
+    'def',
+    ['sweepTree', 'plugins/workspace/tree/sweep.ts'],
+    ['KeyedMutex', 'sdk/node/concurrency/keyed-mutex.ts'],
+    ['openPath', 'sdk/node/files/open-path.ts'],
+    ['refuse', 'sdk/refusal.ts'],
+    ['WorkspaceEntry', 'plugins/workspace/tree/contract.ts'],
+    ['runWalled', 'sdk/node/wall/wall.ts'],
+    ['keyedmutex', 'sdk/node/concurrency/keyed-mutex.ts'],
+    ['BatchReder', 'plugins/git/objects/batch-reader.ts'],
+  ),
+  ...asked(
+    'sym',
+    ['class: Semaphore', 'sdk/node/concurrency/semaphore.ts'],
+    ['fn: closedAs', 'sdk/node/files/closed-names.ts'],
+    ['type: Mount', 'sdk/node/wall/spec.ts'],
+    ['IgnoreRul', 'plugins/workspace/tree/ignore-rules.ts'],
+    ['folderWatches', 'plugins/workspace/watch/folder-watches.ts'],
+  ),
+  ...asked(
+    'refs',
+    ['planZip', 'plugins/workspace/transfer/calls.ts'],
+    ['pollFolders', 'plugins/workspace/watch/changes.ts'],
+    ['wayOf', 'plugins/workspace/archives/unpacking.ts'],
+    ['lowerPriority', 'sdk/node/programs/run-here.ts'],
+    ['distrust', 'sdk/node/programs/own-programs.ts'],
+  ),
+  ...asked(
+    'files',
+    ['open-path', 'sdk/node/files/open-path.ts'],
+    ['repolocks', 'plugins/git/repositories/repo-locks.ts'],
+    ['trash-store.ts', 'plugins/workspace/trash/trash-store.ts'],
+    ['wall/bld', 'sdk/node/wall/builders.ts'],
+    ['**/watch/gen*.ts', 'plugins/workspace/watch/generations.ts'],
+  ),
+  ...asked(
+    'find',
+    ['nothing in the workspace is named', 'sdk/node/files/open-path.ts'],
+    ['O_PATH', 'sdk/node/files/open-path.ts'],
+    ['MOST_KEPT_PATHS', 'plugins/workspace/watch/generations.ts'],
+    ['--unshare-(pid|ipc)', 'sdk/node/wall/builders.ts'],
+    ['interface TreeEntryAt', 'plugins/git/objects/objects.ts'],
+  ),
+  ...asked(
+    'ast',
+    ['class KeyedMutex { $$$ }', 'sdk/node/concurrency/keyed-mutex.ts'],
+    ['symlink($A, $B)', 'plugins/workspace/archives/unpacking.ts'],
+    ['setPriority($$$)', 'sdk/node/programs/priority.ts'],
+    ['readlinkSync(`/proc/self/fd/${$A}`)', 'plugins/workspace/tree/sweep.ts'],
+  ),
+  ...asked(
+    'q',
+    ['Generations', 'plugins/workspace/watch/generations.ts'],
+    ['sdk/node/files/moves.ts', 'sdk/node/files/moves.ts'],
+    ['where are private copies created', 'plugins/agent/copies/copies.ts'],
+    ['lower the priority of a started program', 'sdk/node/programs/priority.ts'],
+    ['which names belong to the sandbox and are closed', 'sdk/node/files/closed-names.ts'],
+    ['count changes of a tree in batches', 'plugins/workspace/watch/generations.ts'],
+    ['mask stored secret values in text', 'sdk/node/access/masker.ts'],
+    ['write a file atomically with a temporary name', 'sdk/node/files/files.ts'],
+    ['how is a range of bytes of a file served', 'plugins/workspace/files/bytes.ts'],
+    ['poll folders when the system gives no more watches', 'plugins/workspace/watch/polling.ts'],
+    ['tickets for downloads without headers', 'plugins/workspace/transfer/tickets.ts'],
+    ['limit memory of the programs of a turn', 'sdk/node/limits/limiter.ts'],
+  ),
+]

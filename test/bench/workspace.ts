@@ -1,0 +1,92 @@
+// Search, tree and ZIP of a workspace against programs that do the same, in the same run, and how often the search finds
+// the answers of fixed questions among its first five files: `node dist/test/bench/workspace.js`.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { spawnDaemon } from '../support/daemon.js'
+import { inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
+import { QUESTIONS, type SearchQuestion } from './search-questions.js'
+
+const ROUNDS = quick ? 1 : 9
+const FIRST = 5
+const MOST_BUFFER = 1 << 28
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bench-workspace-')))
+const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+const teardowns: (() => unknown)[] = []
+mkdirSync(data, { recursive: true })
+execFileSync('git', ['clone', '-q', '--no-hardlinks', process.cwd(), workspace])
+rmSync(join(workspace, 'test/bench/search-questions.ts'), { force: true })
+// What is not committed yet is measured too.
+execFileSync('sh', [
+  '-c',
+  'git -C "$1" ls-files -co --exclude-standard -z plugins sdk | (cd "$1" && tar --null -T - -cf -) | tar -xf - -C "$2"',
+  'copy',
+  process.cwd(),
+  workspace,
+])
+
+const daemon = await spawnDaemon({ teardown: (work: () => unknown) => void teardowns.push(work) } as never, {
+  workspace,
+  data,
+})
+const { client } = daemon
+
+const started = performance.now()
+let state = await client.call('GET /workspace/search', { query: 'refuse', mode: 'def' })
+while (state.freshness.state === 'building')
+  state = await client.call('GET /workspace/search', { query: 'refuse', mode: 'def' })
+print('workspace: the first index of this repository', ms(performance.now() - started))
+
+const found = new Map<SearchQuestion['mode'], boolean[]>()
+for (const { mode, query, answer } of QUESTIONS) {
+  const { groups } = await client.call('GET /workspace/search', { query, mode, limit: FIRST })
+  const hit = groups.some(({ path }) => path === answer)
+  found.set(mode, [...(found.get(mode) ?? []), hit])
+  if (!hit) console.log(`    not among the first ${FIRST}: ${mode} ${query} (${answer})`)
+}
+for (const [mode, hits] of found) {
+  const part = hits.filter(Boolean).length / hits.length
+  verdict(`workspace: recall@${FIRST} of ${hits.length} questions in mode ${mode}`, part, {
+    least: 0.8,
+    as: figure => figure.toFixed(2),
+  })
+}
+
+const bare =
+  (program: string, ...args: string[]) =>
+  () =>
+    timed(() => spawnSync(program, args, { cwd: workspace, maxBuffer: MOST_BUFFER }))
+const search = (query: string, mode: SearchQuestion['mode']) => () =>
+  timed(() => client.call('GET /workspace/search', { query, mode }))
+const zipped = async (): Promise<number> =>
+  timed(async () => {
+    const { ticket } = await client.call('POST /workspace/download-ticket', { paths: ['plugins'] })
+    await (await fetch(`${daemon.url}/workspace/download?ticket=${ticket}`)).arrayBuffer()
+  })
+const times = await inTurns(
+  {
+    rare: search('MOST_KEPT_PATHS', 'find'),
+    'bare rare': bare('rg', '--hidden', '-g', '!.git', '-n', 'MOST_KEPT_PATHS'),
+    common: search('const', 'find'),
+    'bare common': bare('rg', '--hidden', '-g', '!.git', '-n', 'const'),
+    def: search('openPath', 'def'),
+    words: search('count changes of a tree in batches', 'q'),
+    tree: () => timed(() => client.call('GET /workspace/tree', {})),
+    'git ls-files': bare('git', 'ls-files', '-co', '--exclude-standard'),
+    find: bare('find', '.', '-not', '-path', './.git/*'),
+    zip: zipped,
+    'bare zip': bare('zip', '-q', '-r', '-', 'plugins'),
+  },
+  ROUNDS,
+)
+for (const [name, values] of Object.entries(times)) print(`workspace: ${name}`, ms(median(values)))
+verdict('workspace: search of a rare text to rg alone', ratio(times.rare, times['bare rare']), { most: 3, as: x })
+verdict('workspace: search of a common text to rg alone', ratio(times.common, times['bare common']), { most: 5, as: x })
+verdict('workspace: a definition, from the index', median(times.def), { most: 20, as: ms })
+verdict('workspace: tree to git ls-files', ratio(times.tree, times['git ls-files']), { most: 5, as: x })
+verdict('workspace: tree to find', ratio(times.tree, times.find), { most: 10, as: x })
+verdict('workspace: a ZIP to zip', ratio(times.zip, times['bare zip']), { most: 2, as: x })
+await Promise.all(teardowns.map(work => work()))
+rmSync(folder, { recursive: true, force: true })

@@ -1,0 +1,175 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { convert } from 'officeparser'
+import t from 'tap'
+import { ZipFile } from 'yazl'
+import { createClient } from '../../../sdk/client.js'
+import { daemonWith } from '../../support/daemon.js'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { exactly } from '../../support/lists.js'
+import { workspaceWorld } from './support.js'
+
+const zipOf = async (files: { readonly [name: string]: string }): Promise<Buffer> => {
+  const zip = new ZipFile()
+  for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text), name)
+  zip.end()
+  const pieces: Buffer[] = []
+  for await (const piece of zip.outputStream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
+const TYPES = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
+
+/** A workbook as spreadsheet programs write one, as far as it is read. */
+const workbook = (rows: string): Promise<Buffer> =>
+  zipOf({
+    '[Content_Types].xml': TYPES,
+    'xl/workbook.xml': '<workbook><sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    'xl/_rels/workbook.xml.rels':
+      '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
+    'xl/sharedStrings.xml': '<sst><si><t>Fish &amp; chips</t></si></sst>',
+    'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>`,
+  })
+
+/** A page with one line of text. */
+const pdfOf = (text: string): string => {
+  const content = `BT /F1 24 Tf 72 700 Td (${text}) Tj ET`
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
+    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+  ]
+  let file = '%PDF-1.4\n'
+  const places = objects.map((object, at) => {
+    const place = file.length
+    file += `${at + 1} 0 obj\n${object}\nendobj\n`
+    return `${String(place).padStart(10, '0')} 00000 n \n`
+  })
+  const table = `xref\n0 6\n0000000000 65535 f \n${places.join('')}`
+  return `${file}${table}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${file.length}\n%%EOF\n`
+}
+
+const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+void t.test('derived text', async t => {
+  const { daemon, as, ask } = await workspaceWorld(t, { files: { 'docs/a.csv': 'x,y\n1,"a|b"\n', 'main.ts': 'x' } })
+  const { client, workspace } = daemon
+  await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
+  const derive = (path: string) => client.call('POST /workspace/derive', { path })
+  const derived = (path: string) => client.call('GET /workspace/derived', { path })
+  const put = (path: string, bytes: Buffer | string) => writeFileSync(join(workspace, path), bytes)
+
+  await t.test('readers read, collaborators derive, each in their areas', async t => {
+    t.equal((await fetch(`${daemon.url}/workspace/derived?path=docs/a.csv`)).status, 401)
+    t.equal((await ask('vic', '/workspace/derive', 'POST', { path: 'docs/a.csv' })).status, 403)
+    const read = await daemon.token('read')
+    t.match(await refusalOf(() => read.client.call('POST /workspace/derive', { path: 'docs/a.csv' })), { status: 403 })
+    t.match(await read.client.call('GET /workspace/derived', { path: 'docs/a.csv' }), {
+      state: 'idle',
+      derivable: true,
+    })
+    for (const [status, path] of [
+      [400, '../x'],
+      [404, 'gone.pdf'],
+      [404, '.git/config'],
+      [422, 'docs'],
+    ] as const) {
+      t.equal((await ask('mai', '/workspace/derive', 'POST', { path })).status, status, path)
+      t.equal((await ask('mai', `/workspace/derived?path=${encodeURIComponent(path)}`)).status, status, path)
+    }
+    t.equal((await ask('ann', '/workspace/derive', 'POST', { path: 'main.ts' })).status, 404)
+    t.match(await as('ann').call('POST /workspace/derive', { path: 'docs/a.csv' }), {
+      state: 'idle',
+      content: '| x | y |\n| --- | --- |\n| 1 | a\\|b |',
+      deriver: 'csv',
+      stale: false,
+    })
+    t.match(await derive('main.ts'), { state: 'idle', derivable: false, reason: /format/ })
+  })
+
+  await t.test('documents become markdown', async t => {
+    const markdown = `# Title\n\nHello *world*.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![pic](data:image/png;base64,${PICTURE})\n`
+    for (const format of ['docx', 'odt', 'rtf'] as const) {
+      const { value } = await convert(Buffer.from(markdown), format, {
+        parseConfig: { fileType: 'md', extractAttachments: true },
+      })
+      put(`text.${format}`, Buffer.from(value as unknown as Uint8Array))
+      const text = await derive(`text.${format}`)
+      t.match(text, { state: 'idle', deriver: `officeparser ${format}`, notes: exactly('1 image') }, format)
+      t.match(
+        'content' in text && text.content,
+        /^# Title\n\nHello \*world\*\.\n\n\| a \| b \|\n[\s\S]*\(image [0-9a-f]{12}\)$/,
+      )
+    }
+    put('report.pdf', pdfOf('Quarterly sales grew'))
+    t.match(await derive('report.pdf'), { state: 'idle', content: /Quarterly sales grew/ })
+    put('report.txt.bin', readFileSync(join(workspace, 'report.pdf')))
+    t.match(await derive('report.txt.bin'), { deriver: 'officeparser pdf' }, 'content decides before the name')
+  })
+
+  await t.test('a workbook shows addresses, values and formulas, and where it was cut', async t => {
+    const rows = Array.from({ length: 2_500 }, (_, at) => `<row r="${at + 2}"><c r="A${at + 2}"><v>${at}</v></c></row>`)
+    put(
+      'book.xlsx',
+      await workbook(
+        `<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1"><f>SUM(A2:A3)</f><v>1</v></c></row>${rows.join('')}`,
+      ),
+    )
+    const book = await derive('book.xlsx')
+    t.match(book, { deriver: 'xlsx', notes: exactly('sheet Data cut at row 2000') })
+    t.match('content' in book && book.content, /^## Data\n\n- A1: Fish & chips \| B1: 1 =SUM\(A2:A3\)\n- A2: 0\n/)
+  })
+
+  await t.test('a notebook shows its cells and outputs without counts', async t => {
+    const cells = (count: number) => ({
+      metadata: { language_info: { name: 'python' } },
+      cells: [
+        { cell_type: 'markdown', source: ['# Study\n'] },
+        {
+          cell_type: 'code',
+          execution_count: count,
+          source: 'print(1)',
+          outputs: [{ text: ['1\n'], execution_count: count }],
+        },
+      ],
+    })
+    put('n.ipynb', JSON.stringify(cells(1)))
+    const first = await derive('n.ipynb')
+    t.match(first, { content: '# Study\n\n\n```python\nprint(1)\n```\n\n```output\n1\n```' })
+    put('n.ipynb', JSON.stringify(cells(9)))
+    t.match(await derived('n.ipynb'), { stale: true, content: 'content' in first && first.content })
+    t.match(await derive('n.ipynb'), { stale: false, content: 'content' in first && first.content })
+  })
+
+  await t.test('what cannot be read says why, and other calls answer meanwhile', async t => {
+    put('cut.xlsx', (await workbook('<row/>')).subarray(0, 300))
+    put('secret.docx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600)]))
+    put('bad.ipynb', '{')
+    for (const [path, reason] of [
+      ['cut.xlsx', /./],
+      ['secret.docx', /encrypted/],
+      ['bad.ipynb', /JSON/],
+    ] as const) {
+      t.match(await derive(path), { state: 'broken', path, derivable: true, reason })
+      t.match(await derived(path), { state: 'broken', reason })
+    }
+    put('bomb.xlsx', await workbook(`<row r="1"><c r="A1"><v>${' '.repeat(200_000_000)}</v></c></row>`))
+    const before = process.memoryUsage().rss
+    const [bomb, tree] = await Promise.all([derive('bomb.xlsx'), client.call('GET /workspace/tree', {})])
+    t.match(bomb, { state: 'broken' })
+    t.ok(tree.tree.length > 0)
+    t.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024)
+    rmSync(join(workspace, 'bomb.xlsx'))
+  })
+
+  await t.test('a text is kept over a restart', async t => {
+    const again = await daemonWith(t, ['workspace'], { workspace, data: daemon.data + '-2' })
+    const owner = createClient({ url: again.url, session: again.session })
+    const first = await owner.call('POST /workspace/derive', { path: 'docs/a.csv' })
+    await again.stop()
+    const third = await daemonWith(t, ['workspace'], { workspace, data: daemon.data + '-2' })
+    t.same(await third.client.call('GET /workspace/derived', { path: 'docs/a.csv' }), first)
+  })
+})
