@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { refuse, type Log } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary } from '../../../sdk/node/files/files.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, CopyStart } from '../contract.js'
 import { dependenciesOf, mountable, share } from './dependencies.js'
@@ -245,7 +246,7 @@ export class Copies {
       const made = await this.#work.need(id)
       return { ...this.#store.wall(id, made), shown: await mountable(workspace, this.dir(id), made.shown) }
     }
-    return { workspace, data, hide: hidden, ...(grants && { grants }) }
+    return { workspace, data, hide: hidden, ...(grants && { grants }), exposed: await everyGitdir(data) }
   }
 
   /** Prepares a warm copy for the next conversation, unless one is ready. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 
 /** The name of the note in a git dir whose repository is not in its place yet; it names that place. */
@@ -24,7 +25,7 @@ export class NewGitdirs {
   readonly #workspace: string
 
   constructor({ data, workspace }: { readonly data: string; readonly workspace: string }) {
-    this.#folder = join(data, 'gitdirs')
+    this.#folder = gitdirsIn(data)
     this.#workspace = workspace
   }
 

@@ -1,3 +1,4 @@
+import { contains } from '../../../sdk/node/files/paths.js'
 import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
@@ -47,9 +48,10 @@ export class RepoGit {
     }
   }
 
-  /** What a program of the repository sees. */
+  /** What a program of the repository sees. A git dir of the daemon's own is shown where it is. */
   get wall(): Omit<WallSpec, 'cwd' | 'env'> {
-    return this.#base
+    const { common } = this.place
+    return { ...this.#base, ...(contains(this.#base.data, common) && { exposed: [common] }) }
   }
 
   #sealed(): Omit<WallSpec, 'cwd' | 'env'> {

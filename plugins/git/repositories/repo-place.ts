@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
+import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 
 /** Where the workspace and the daemon's own files are. */
@@ -47,7 +48,7 @@ const statusOrUndefined = (path: string): Stats | undefined => {
 /**
  * Finds where git keeps a checkout, from the disk alone; undefined: it is none.
  *
- * A pointer, a common folder or borrowed objects may only lead into the workspace; the
+ * A pointer, a common folder or borrowed objects may only lead into the workspace or to what the daemon made; the
  * workspace's own repository may lie elsewhere.
  */
 export const repoPlaceAt = (where: DaemonFolders, repo: string): RepoPlace | UnreadableRepo | undefined => {
@@ -63,7 +64,9 @@ export const repoPlaceAt = (where: DaemonFolders, repo: string): RepoPlace | Unr
   const common = shared ? realOrUndefined(isAbsolute(shared) ? shared : resolve(gitdir, shared)) : gitdir
   if (common === undefined) return { error: 'the folder that its worktrees share is not there' }
   const allowed = (path: string): boolean =>
-    contains(where.workspace, path) || (repo === 'root' && !contains(where.data, path))
+    contains(where.workspace, path)
+    || contains(gitdirsIn(where.data), path)
+    || (repo === 'root' && !contains(where.data, path))
   if (!allowed(gitdir) || !allowed(common)) return { error: 'its .git leads out of the workspace' }
   const lenders = (readPlain(join(common, 'objects/info/alternates')) ?? '').split('\n').filter(Boolean)
   const borrowed = lenders.map(path => realOrUndefined(resolve(common, 'objects', path)))

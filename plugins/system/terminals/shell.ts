@@ -3,6 +3,7 @@ import { basename, isAbsolute } from 'node:path'
 import type { Place } from '../../../sdk/index.js'
 import { listEnv, needProgram, ownProgram } from '../../../sdk/node/programs/run.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { walled } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand } from './backend.js'
@@ -55,6 +56,7 @@ export const shellCommand = async (
       home: await homeOfPeople(data),
       hide: hidden,
       grants,
+      exposed: await everyGitdir(data),
       env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
     },
     shell,

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { git, GitFailure } from '../programs/git.js'
 import { readPlain } from '../files/files.js'
 import { contains } from '../files/paths.js'
+import { gitdirsIn } from '../wall/gitdir.js'
 import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
 import { below, pathOf, type MainRepository } from './main-repository.js'
 
@@ -134,7 +135,7 @@ const repositoryAt = async (
   const [gitdir, common] = await Promise.all([real(own), real(shared)])
   if (!answer || !gitdir || !common) return undefined
   // A `.git` pointer written by a turn must not lead into the daemon's files.
-  if (contains(data, common)) return undefined
+  if (contains(data, common) && !contains(gitdirsIn(data), common)) return undefined
   return { repo, dir, gitdir, common, head }
 }
 

@@ -1,9 +1,18 @@
-import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readPlain } from '../files/files.js'
 import { codeOf, contains } from '../files/paths.js'
 import { kindOf, note, real, shownAsIs } from './sources.js'
 import type { Mount, WallGitdir, WallSpec } from './spec.js'
+
+/** The folder, in the data folder, of the git folders of repositories that the daemon cloned or began. */
+export const gitdirsIn = (data: string): string => join(data, 'gitdirs')
+
+/** These git folders. */
+export const everyGitdir = async (data: string): Promise<string[]> => {
+  const names = await readdir(gitdirsIn(data)).catch(() => [] as string[])
+  return names.map(name => join(gitdirsIn(data), name))
+}
 
 const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
