@@ -47,7 +47,7 @@ export class Clones {
     const { workspace } = host.place
     const expected = `a name other than ${RESERVED.join(', ')}, without .lock or a dot at its end`
     if (RESERVED.includes(name.toLowerCase()) || /\.$|\.lock$/i.test(name))
-      refuse('invalid', `name: expected ${expected}, found ${name}`, {
+      refuse('invalid', `name: expected ${expected}, found ${shownPath(name)}`, {
         errors: [{ path: 'name', expected, value: name }],
       })
     if (branch !== undefined) checkedRef(branch, 'branch')

@@ -16,7 +16,11 @@ const WORD = 'ghp_correcthorse%battery/staple'
 
 /** A server that takes connections and says nothing, or what it is told to. */
 const silentServer = async (t: Pick<Test, 'teardown'>, words?: string) => {
-  const server = createServer(socket => void (words && socket.end(words)))
+  const server = createServer(socket => {
+    // A git that is given up closes its connection at once.
+    socket.on('error', () => {})
+    if (words) socket.end(words)
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
