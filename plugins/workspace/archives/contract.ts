@@ -49,7 +49,8 @@ export interface ArchiveCalls {
    * Upload a folder as one tar, plain or gzip, sent as bytes, and merge it into `to` (default: the root).
    *
    * Files replace those of the same name and keep their times. What a cut or damaged upload brought is dropped.
-   * Devices, names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is new.
+   * Devices, names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is
+   * new.
    *
    * - 400: no bytes, an entry leads outside, not a tar, or it is cut off
    * - 404: `to` is closed
