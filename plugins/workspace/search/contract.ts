@@ -124,9 +124,9 @@ export interface SearchCalls {
    * Search the workspace, best file first.
    *
    * `find` looks for a text or regular expression on the disk; `files` for names (`*`, `?`, `**` make it a pattern);
-   * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows
-   * `sym`); `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in JavaScript,
-   * TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
+   * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`);
+   * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
+   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
    *
    * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
    * `!docs`).
