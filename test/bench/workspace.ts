@@ -1,5 +1,5 @@
-// Search, tree and ZIP of a workspace against programs that do the same, in the same run, and how often the search finds
-// the answers of fixed questions among its first five files: `node dist/test/bench/workspace.js`.
+// Search, tree and ZIP of a workspace against programs that do the same, in the same run, and how often the search
+// finds the answers of fixed questions among its first five files: `node dist/test/bench/workspace.js`.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

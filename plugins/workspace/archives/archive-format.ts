@@ -23,7 +23,7 @@ const MAGIC: readonly (readonly [ArchiveFormat, string])[] = [
 ]
 
 /** The format of an archive; undefined: it is none. */
-export const formatOf = (head: Buffer): ArchiveFormat | undefined => {
+export const archiveFormat = (head: Buffer): ArchiveFormat | undefined => {
   const hex = head.subarray(0, 8).toString('hex')
   return (
     MAGIC.find(([, magic]) => hex.startsWith(magic))?.[0]

@@ -21,10 +21,10 @@ import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import { sharedTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
-import { formatOf, peeked, unpacked } from './archive-format.js'
+import { archiveFormat, peeked, unpacked } from './archive-format.js'
 import type { ArchiveCalls, SkippedEntry } from './contract.js'
 import { isTarHeader, TAR_BLOCK, unpackTar } from './tar-entries.js'
-import { BadArchive, headOf, Unpacking } from './unpacking.js'
+import { BadArchive, firstBytesOf, Unpacking } from './unpacking.js'
 import { unpackZip } from './zip-entries.js'
 
 const STAGED = 'unpacking'
@@ -96,7 +96,7 @@ export const archiveCalls = (host: Host, changes: WorkspaceChanges, locks: Keyed
 
   /** Unpacks a file into a folder; answers whether it was one packed file, and what was left out. */
   const unpackInto = async (at: string, folder: string, to: string, size: number) => {
-    const format = formatOf(await headOf(at, TAR_BLOCK))
+    const format = archiveFormat(await firstBytesOf(at, TAR_BLOCK))
     if (!format) throw new BadArchive('damaged', 'it is no archive (expected zip, tar, gz, zst, bz2, xz, 7z or rar)')
     const unpacking = new Unpacking({ folder, to, size })
     let single = false
@@ -164,8 +164,8 @@ export const archiveCalls = (host: Host, changes: WorkspaceChanges, locks: Keyed
           return found !== undefined
         }
         const unpacking = new Unpacking({ folder, to: target, size: bytes.bytes, isThere })
-        const head = await headOf(bytes.path, TAR_BLOCK)
-        const format = formatOf(head)
+        const head = await firstBytesOf(bytes.path, TAR_BLOCK)
+        const format = archiveFormat(head)
         try {
           if (format !== 'tar' && format !== 'gzip')
             throw new BadArchive('damaged', 'it is no tar (expected one, plain or packed with gzip)')

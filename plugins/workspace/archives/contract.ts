@@ -39,7 +39,7 @@ export interface ArchiveCalls {
    * - 400: not a workspace path
    * - 404: no such archive, or closed
    * - 409: `to` exists and is not empty
-   * - 413: more than 10 GiB or 500,000 entries, or over 1 GiB and 200 times the size of the archive, or the disk is full
+   * - 413: more than 10 GiB or 500,000 entries, or over 1 GiB and 200 times its own size, or the disk is full
    * - 422: not an archive, damaged, encrypted, or an entry leads outside
    * - 501: the program for the format is missing
    */
@@ -48,8 +48,9 @@ export interface ArchiveCalls {
   /**
    * Upload a folder as one tar, plain or gzip, sent as bytes, and merge it into `to` (default: the root).
    *
-   * Files replace those of the same name and keep their times. What a cut or damaged upload brought is dropped. Devices,
-   * names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is new.
+   * Files replace those of the same name and keep their times. What a cut or damaged upload brought is dropped.
+   * Devices, names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is
+   * new.
    *
    * - 400: no bytes, an entry leads outside, not a tar, or it is cut off
    * - 404: `to` is closed

@@ -199,7 +199,7 @@ const drain = async (content: Readable | undefined): Promise<void> => {
 }
 
 /** The first bytes of a file. */
-export const headOf = async (path: string, bytes: number): Promise<Buffer> => {
+export const firstBytesOf = async (path: string, bytes: number): Promise<Buffer> => {
   await using handle = await open(path)
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0)
   return buffer.subarray(0, bytesRead)

@@ -1,5 +1,5 @@
 /** How much of a sheet or table is shown. */
-export const MOST_ROWS = 2_000
+export const MOST_TABLE_ROWS = 2_000
 export const MOST_COLUMNS = 50
 
 /** A text as a cell of a markdown table. */
@@ -19,7 +19,7 @@ export const separatedRows = (text: string, separator: string): string[][] => {
     if (row.length > 1 || value !== '') rows.push(row)
     ;[row, value] = [[], '']
   }
-  for (let at = 0; at < text.length && rows.length <= MOST_ROWS; at++) {
+  for (let at = 0; at < text.length && rows.length <= MOST_TABLE_ROWS; at++) {
     const char = text[at]!
     if (quoted) {
       if (char !== '"') value += char
@@ -42,11 +42,11 @@ export const markdownTable = (rows: readonly (readonly string[])[]): { markdown:
   const columns = Math.min(width, MOST_COLUMNS)
   const line = (row: readonly string[]) =>
     `| ${Array.from({ length: columns }, (_, at) => cellText(row[at] ?? '')).join(' | ')} |`
-  const [head = [], ...body] = rows.slice(0, MOST_ROWS)
+  const [head = [], ...body] = rows.slice(0, MOST_TABLE_ROWS)
   return {
     markdown: [line(head), `|${' --- |'.repeat(columns)}`, ...body.map(line)].join('\n'),
     notes: [
-      ...(rows.length > MOST_ROWS ? [`cut at row ${MOST_ROWS}`] : []),
+      ...(rows.length > MOST_TABLE_ROWS ? [`cut at row ${MOST_TABLE_ROWS}`] : []),
       ...(width > MOST_COLUMNS ? [`cut at column ${MOST_COLUMNS}`] : []),
     ],
   }

@@ -1,5 +1,5 @@
 import { fromBufferPromise, type Entry } from 'yauzl'
-import { cellText, MOST_COLUMNS, MOST_ROWS } from './tables.js'
+import { cellText, MOST_COLUMNS, MOST_TABLE_ROWS } from './tables.js'
 
 const MOST_BYTES = 256 * 1024 * 1024
 const MOST_PART = 128 * 1024 * 1024
@@ -86,7 +86,7 @@ const sheetLines = ({ xml }: Sheet, shared: readonly string[]): { lines: string[
   let wide = false
   for (const [, head = '', row = ''] of xml.matchAll(ROW)) {
     const number = Number(attribute(head, 'r') ?? lines.length + 1)
-    if (number > MOST_ROWS) return { lines, cut: MOST_ROWS, wide }
+    if (number > MOST_TABLE_ROWS) return { lines, cut: MOST_TABLE_ROWS, wide }
     const cells: string[] = []
     for (const [, tag = '', inner = ''] of row.matchAll(CELL)) {
       const address = attribute(tag, 'r') ?? ''

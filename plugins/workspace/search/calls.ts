@@ -4,7 +4,7 @@ import { sharedTree, type CallerTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { SearchCalls, SearchGroup, SearchMode, SearchResult } from './contract.js'
 import { Engines } from './engines.js'
-import type { FoundFile } from './found.js'
+import type { SearchedFile } from './found.js'
 import { includePatterns } from './globs.js'
 import { healthOf } from './health.js'
 import { WorkspaceIndex } from './index/workspace-index.js'
@@ -53,12 +53,12 @@ const readCursor = (text: string | undefined, of: string): Cursor => {
   })
 }
 
-const pathsBefore = (files: readonly FoundFile[], offset: number): string =>
+const pathsBefore = (files: readonly SearchedFile[], offset: number): string =>
   fingerprint(files.slice(0, offset).map(({ path }) => path))
 
 /** Files from an offset on, as many as a page has. */
-const pageOf = (files: readonly FoundFile[], offset: number, limit: number): FoundFile[] => {
-  const page: FoundFile[] = []
+const pageOf = (files: readonly SearchedFile[], offset: number, limit: number): SearchedFile[] => {
+  const page: SearchedFile[] = []
   let lines = 0
   for (const file of files.slice(offset, offset + limit)) {
     if (page.length > 0 && lines + file.lines.length > MOST_PAGE_LINES) break
@@ -162,7 +162,7 @@ const cursorAt = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor))
 
 const shownPage = async (
   tree: CallerTree,
-  files: readonly FoundFile[],
+  files: readonly SearchedFile[],
 ): Promise<{ groups: SearchGroup[]; stale: string[]; read: number }> => {
   const groups: SearchGroup[] = []
   const stale: string[] = []

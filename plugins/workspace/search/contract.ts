@@ -123,12 +123,13 @@ export interface SearchCalls {
   /**
    * Search the workspace, best file first.
    *
-   * `find` looks for a text or regular expression on the disk; `files` for names (`*`, `?` and `**` make it a pattern);
-   * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`); `ast`
-   * for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in JavaScript,
-   * TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
+   * `find` looks for a text or regular expression on the disk; `files` for names (`*`, `?`, `**` make it a pattern);
+   * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`);
+   * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
+   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
    *
-   * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`, `!docs`).
+   * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
+   * `!docs`).
    * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and
    * never in the modes of the index. Files over 4 MiB (1 MiB in the index), binary files and private copies are left
    * out; links are not followed. A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A

@@ -1,16 +1,16 @@
 import { Refusal } from '../../../sdk/index.js'
 import type { SearchFreshness, SearchMode } from './contract.js'
-import { byScore, type FoundFile, type FoundFiles } from './found.js'
+import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
 import { fuse, type EngineResult } from './fusion.js'
 import { nameParts } from './index/chunks.js'
 import type { IndexQuestions } from './index/index-questions.js'
-import { wordsOf, type FoundChunk } from './index/lookup.js'
+import { tellingWords, type FoundChunk } from './index/lookup.js'
 import type { WorkspaceIndex } from './index/workspace-index.js'
 import type { SymbolKind } from './index/languages.js'
 import { nameSearch } from './name-search.js'
 import { formOf } from './query-form.js'
 import { shapeSearch } from './shape-search.js'
-import { linesOf } from './shown-lines.js'
+import { readLines } from './shown-lines.js'
 import { textSearch, type DiskSearch } from './text-search.js'
 
 /** What is asked of the engines. */
@@ -23,7 +23,7 @@ export interface EngineQuestion {
 }
 
 /** What the engines found together. */
-export interface EngineAnswer extends FoundFiles {
+export interface EngineAnswer extends SearchedFiles {
   readonly freshness: SearchFreshness
   readonly features: readonly string[]
 }
@@ -50,7 +50,7 @@ export class Engines {
     return { ...found, partial: found.partial || building, freshness: this.#freshness, features: [...this.#missing] }
   }
 
-  async #run({ mode, query, ...text }: EngineQuestion): Promise<FoundFiles> {
+  async #run({ mode, query, ...text }: EngineQuestion): Promise<SearchedFiles> {
     switch (mode) {
       case 'q':
         return this.#anything(query, text)
@@ -71,7 +71,7 @@ export class Engines {
   async #anything(
     query: string,
     text: Pick<EngineQuestion, 'literal' | 'word' | 'caseSensitive'>,
-  ): Promise<FoundFiles> {
+  ): Promise<SearchedFiles> {
     this.#missing.add('semantic')
     const form = text.literal ? ({ kind: 'regex' } as const) : formOf(query)
     switch (form.kind) {
@@ -110,8 +110,8 @@ export class Engines {
     }
   }
 
-  async #words(query: string): Promise<FoundFiles> {
-    const words = wordsOf(query)
+  async #words(query: string): Promise<SearchedFiles> {
+    const words = tellingWords(query)
     const joined = words.join('')
     const [chunks, named, ...each] = await Promise.all([
       this.#chunks(words),
@@ -133,13 +133,13 @@ export class Engines {
     results: readonly (EngineResult & { partial: boolean; note?: string })[],
     query: string,
     asWords = false,
-  ): FoundFiles {
-    const files = fuse(this.#disk.tree.root, results, { words: wordsOf(query), asWords })
+  ): SearchedFiles {
+    const files = fuse(this.#disk.tree.root, results, { words: tellingWords(query), asWords })
     return { files, partial: results.some(({ partial }) => partial) }
   }
 
   /** Text search as a part of another one: without ripgrep it is left out. */
-  async #text(query: Parameters<typeof textSearch>[1]): Promise<FoundFiles> {
+  async #text(query: Parameters<typeof textSearch>[1]): Promise<SearchedFiles> {
     try {
       return await textSearch(this.#disk, query)
     } catch (error) {
@@ -149,7 +149,7 @@ export class Engines {
     }
   }
 
-  async #symbols(query: string, fuzzy: boolean): Promise<FoundFile[]> {
+  async #symbols(query: string, fuzzy: boolean): Promise<SearchedFile[]> {
     const [, prefix = '', name = query] = /^(fn|class|type|const):\s*(.+)$/.exec(query.trim()) ?? []
     const kind = PREFIXES[prefix]
     const { scope } = this.#disk
@@ -157,13 +157,13 @@ export class Engines {
     return found.sort(byScore)
   }
 
-  async #uses(name: string, caseSensitive: boolean): Promise<FoundFile[]> {
+  async #uses(name: string, caseSensitive: boolean): Promise<SearchedFile[]> {
     return (await this.#ask('uses', { name: name.trim(), scope: this.#disk.scope, caseSensitive })).sort(byScore)
   }
 
-  async #chunks(words: readonly string[]): Promise<FoundFile[]> {
+  async #chunks(words: readonly string[]): Promise<SearchedFile[]> {
     const chunks = await this.#ask('chunks', { words, scope: this.#disk.scope })
-    const files = new Map<string, FoundFile>()
+    const files = new Map<string, SearchedFile>()
     let narrowed = 0
     for (const chunk of chunks) {
       const file = files.get(chunk.path) ?? { path: chunk.path, score: chunk.score, lines: [], count: 0, capped: false }
@@ -178,7 +178,7 @@ export class Engines {
 
   /** The line of a part that has most of the words. */
   async #narrow({ path, line, lines }: FoundChunk, words: readonly string[]): Promise<number> {
-    const all = (await linesOf(this.#disk.tree, path)) ?? []
+    const all = (await readLines(this.#disk.tree, path)) ?? []
     const stems = words.map(word => word.replace(/(?:ies|es|s|ing|ed)$/, '')).filter(stem => stem.length > 1)
     let [best, most] = [line, 0]
     for (const [at, text] of all.slice(line - 1, line - 1 + lines).entries()) {

@@ -14,7 +14,7 @@ export interface FoundLine {
 }
 
 /** A file that an engine found, with its lines. */
-export interface FoundFile {
+export interface SearchedFile {
   readonly path: string
   score: number
   readonly lines: FoundLine[]
@@ -24,18 +24,20 @@ export interface FoundFile {
 }
 
 /** What an engine found, best file first. */
-export interface FoundFiles {
-  readonly files: FoundFile[]
+export interface SearchedFiles {
+  readonly files: SearchedFile[]
   readonly partial: boolean
   readonly note?: string
 }
 
 /** The most lines of one file. */
-export const MOST_LINES = 50
+export const MOST_FILE_LINES = 50
 
 /** Orders by score, then by the bytes of the path. */
-export const byScore = (one: Pick<FoundFile, 'score' | 'path'>, other: Pick<FoundFile, 'score' | 'path'>): number =>
-  other.score - one.score || (one.path < other.path ? -1 : one.path > other.path ? 1 : 0)
+export const byScore = (
+  one: Pick<SearchedFile, 'score' | 'path'>,
+  other: Pick<SearchedFile, 'score' | 'path'>,
+): number => other.score - one.score || (one.path < other.path ? -1 : one.path > other.path ? 1 : 0)
 
 const MOST_TEXT = 200
 const BEFORE = 60

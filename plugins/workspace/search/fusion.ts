@@ -1,13 +1,13 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SearchTag } from './contract.js'
-import { byScore, MOST_LINES, type FoundFile, type FoundLine } from './found.js'
+import { byScore, MOST_FILE_LINES, type SearchedFile, type FoundLine } from './found.js'
 import { classOf, type FileClass } from './search-scope.js'
 
 /** What one engine contributes: its files, best first. */
 export interface EngineResult {
   readonly kind: 'find' | 'files' | 'def' | 'refs' | 'sym' | 'bm25'
-  readonly files: readonly FoundFile[]
+  readonly files: readonly SearchedFile[]
 }
 
 const RANK_OFFSET = 60
@@ -48,7 +48,7 @@ export const fuse = (
   root: string,
   results: readonly EngineResult[],
   { words, asWords }: { readonly words: readonly string[]; readonly asWords: boolean },
-): FoundFile[] => {
+): SearchedFile[] => {
   const lines = new Map<string, Fused>()
   for (const { kind, files } of results) {
     let rank = 0
@@ -70,17 +70,17 @@ export const fuse = (
   for (const each of lines.values()) files.set(each.path, [...(files.get(each.path) ?? []), each])
   const counted = new Map(results.flatMap(({ files: all }) => all).map(file => [file.path, file]))
   return [...files]
-    .map(([path, all]): FoundFile => {
+    .map(([path, all]): SearchedFile => {
       const factor = pathFactor(path, words) * recentFactor(root, path) * (asWords ? WORD_CLASS[classOf(path)] : 1)
       const ranked = all.sort((one, other) => other.score - one.score || one.line.line - other.line.line)
-      const kept = ranked.slice(0, MOST_LINES)
+      const kept = ranked.slice(0, MOST_FILE_LINES)
       const score = ranked[0]!.score * factor * (1 + 0.05 * Math.log(ranked.length))
       return {
         path,
         score: Math.round(score * 1e6) / 1e6,
         lines: kept.map(({ line }) => line),
         count: Math.max(ranked.length, counted.get(path)?.count ?? 0),
-        capped: ranked.length > MOST_LINES || (counted.get(path)?.capped ?? false),
+        capped: ranked.length > MOST_FILE_LINES || (counted.get(path)?.capped ?? false),
       }
     })
     .sort(byScore)

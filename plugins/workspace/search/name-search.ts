@@ -1,5 +1,5 @@
 import { sweepTree } from '../tree/sweep.js'
-import { byScore, type FoundFile, type FoundFiles } from './found.js'
+import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
 import { globFits, globsOf } from './globs.js'
 import { admits } from './search-scope.js'
 import { isTimeout, type DiskSearch } from './text-search.js'
@@ -54,12 +54,12 @@ const fitOf = (path: string, query: string): NameFit | undefined => {
 }
 
 /** Finds files by their names. */
-export const nameSearch = async (search: DiskSearch, query: string): Promise<FoundFiles> => {
+export const nameSearch = async (search: DiskSearch, query: string): Promise<SearchedFiles> => {
   const { tree, scope, includeIgnored, signal } = search
   const isGlob = /[*?]/.test(query)
   const globs = isGlob ? globsOf(query) : []
   const low = query.toLowerCase().replace(/\s+/g, '')
-  let files: FoundFile[] = []
+  let files: SearchedFile[] = []
   let [admitted, count, partial] = [0, 0, false]
   const keep = () => {
     files = files.sort(byScore).slice(0, MOST_KEPT)

@@ -31,8 +31,9 @@ export const formOf = (query: string): QueryForm => {
   return { kind: 'words' }
 }
 
-const EXTENSIONS =
-  /\.(?:[cm]?[jt]sx?|json|md|ya?ml|toml|py|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|css|html?|xml|sql|txt|lock|vue|svelte|swift|pdf|docx|xlsx)$/i
+const PROGRAMS = '[cm]?[jt]sx?|py|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|css|html?|sql|vue|svelte|swift'
+const TEXTS = 'json|md|ya?ml|toml|xml|txt|lock|pdf|docx|xlsx'
+const EXTENSIONS = new RegExp(`\\.(?:${PROGRAMS}|${TEXTS})$`, 'i')
 
 /** `a.ts` is a file, `map.get` is not. */
 const isFileName = (text: string): boolean => EXTENSIONS.test(text)

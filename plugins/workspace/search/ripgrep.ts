@@ -1,4 +1,4 @@
-import { refuse, type Host, type Reach } from '../../../sdk/index.js'
+import type { Host, Reach } from '../../../sdk/index.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
 import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
@@ -85,7 +85,6 @@ export const ripgrep = async (
     },
   )
   if (/^rg: regex parse error|^regex parse error|error: /m.test(stderr)) throw new NoRegex(stderr.trim())
-  if (code > NO_MATCH && stderr !== '')
-    refuse('dependency', `ripgrep ended with ${code}: ${stderr.trim().slice(0, 300)}`)
+  if (code > NO_MATCH && stderr !== '') throw new Error(`ripgrep ended with ${code}: ${stderr.trim().slice(0, 300)}`)
   return { dropped: reader.dropped }
 }

@@ -5,9 +5,9 @@ import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { packageFolder } from '../../../sdk/node/programs/package.js'
 import { sweepTree } from '../tree/sweep.js'
 import { runConfined } from '../confined.js'
-import { byScore, excerpt, MOST_LINES, type FoundFile, type FoundFiles } from './found.js'
+import { byScore, excerpt, MOST_FILE_LINES, type SearchedFile, type SearchedFiles } from './found.js'
 import { admits, classOf, type FileClass } from './search-scope.js'
-import { linesOf } from './shown-lines.js'
+import { readLines } from './shown-lines.js'
 import type { ShapeAnswer, ShapeInput } from './shape-child.js'
 import { isTimeout, type DiskSearch } from './text-search.js'
 
@@ -31,10 +31,10 @@ const MOST_OUTPUT = 8 * 1024 * 1024
 const CLASS_SCORE: { readonly [each in FileClass]: number } = { source: 4, config: 3, test: 2, docs: 1 }
 
 /** Finds code of a shape, in programs behind a wall that see nothing but the texts they are given. */
-export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<FoundFiles> => {
+export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<SearchedFiles> => {
   const { place, tree, scope, includeIgnored, signal } = search
   const children = new Semaphore(Math.min(MOST_CHILDREN, availableParallelism()))
-  const files: FoundFile[] = []
+  const files: SearchedFile[] = []
   const running: Promise<void>[] = []
   const seen = new Set<string>()
   const parsed = new Set<string>()
@@ -57,12 +57,12 @@ export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<
     for (const language of answer.parsed) parsed.add(language)
     for (const { path, matches } of answer.files) {
       const text = batch.find(file => file.path === path)!.text.split('\n')
-      const lines = matches.slice(0, MOST_LINES).map(({ line, start, end }) => ({
+      const lines = matches.slice(0, MOST_FILE_LINES).map(({ line, start, end }) => ({
         line,
         tags: [{ kind: 'text' as const }],
         ...excerpt(text[line - 1] ?? '', [{ start, end }]),
       }))
-      const capped = matches.length > MOST_LINES
+      const capped = matches.length > MOST_FILE_LINES
       files.push({ path, score: CLASS_SCORE[classOf(path)], lines, count: matches.length, capped })
     }
   }
@@ -79,7 +79,7 @@ export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<
       const language = LANGUAGES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
       if (kind !== 'file' || language === undefined || !admits(scope, path)) continue
       signal.throwIfAborted()
-      const text = (await linesOf(tree, path))?.join('\n')
+      const text = (await readLines(tree, path))?.join('\n')
       if (text === undefined || text.length > MOST_BATCH / 4) continue
       seen.add(language)
       waiting.push({ path, language, text })

@@ -3,12 +3,12 @@ import { openFile, openPath } from '../../../sdk/node/files/open-path.js'
 import { Refusal } from '../../../sdk/index.js'
 import type { CallerTree } from '../trees.js'
 import type { SearchGroup, SearchHit } from './contract.js'
-import { excerpt, type FoundFile, type FoundLine } from './found.js'
+import { excerpt, type SearchedFile, type FoundLine } from './found.js'
 
 const MOST_FILE = 4 * 1024 * 1024
 
 /** The lines of a plain file that the caller reads; undefined: there is none. */
-export const linesOf = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
+export const readLines = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
   try {
     await using found = await openPath(tree, path)
     if (found?.path !== path || !found.stats.isFile() || found.stats.size > MOST_FILE) return undefined
@@ -38,7 +38,7 @@ const spansIn = (text: string, { name, words = [] }: FoundLine): { start: number
 /** A file as it is shown: its lines as they are now; what is not there any more is left out. */
 export const shownGroup = async (
   tree: CallerTree,
-  { path, score, lines, capped }: FoundFile,
+  { path, score, lines, capped }: SearchedFile,
 ): Promise<{ group: SearchGroup; stale: boolean }> => {
   let text: string[] | undefined
   let stale = false
@@ -50,7 +50,7 @@ export const shownGroup = async (
       hits.push({ line, text: found.text, spans: [...(found.spans ?? [])], ...more })
       continue
     }
-    text ??= (await linesOf(tree, path)) ?? []
+    text ??= (await readLines(tree, path)) ?? []
     const now = text[line - 1]
     const spans = now === undefined ? [] : spansIn(now, found)
     if (now === undefined || (found.name !== undefined && spans.length === 0)) stale = true

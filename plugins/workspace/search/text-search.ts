@@ -4,7 +4,7 @@ import type { Host } from '../../../sdk/index.js'
 import { sweepTree } from '../tree/sweep.js'
 import type { CallerTree } from '../trees.js'
 import type { SearchTag } from './contract.js'
-import { byScore, excerpt, MOST_LINES, type FoundFile, type FoundFiles } from './found.js'
+import { byScore, excerpt, MOST_FILE_LINES, type SearchedFile, type SearchedFiles } from './found.js'
 import type { TextMatch } from './match-reader.js'
 import { NoRegex, ripgrep, ripgrepProgram, type TextQuery } from './ripgrep.js'
 import { admits, classOf, type FileClass, type SearchScope } from './search-scope.js'
@@ -26,8 +26,9 @@ const MOST_KEPT_LINES = 20_000
 const DAY_MS = 86_400_000
 
 const CLASS_SCORE: { readonly [each in FileClass]: number } = { source: 3, config: 2, test: 1, docs: 0.5 }
-const DEFINES =
-  /(?:^|\s)(?:function\*?|class|interface|type|enum|namespace|module|const|let|var|def|fn|func|struct|trait|impl|mod|macro_rules!|sub|record|object)\s+$/
+const DEFINERS =
+  'function\\*?|class|interface|type|enum|namespace|module|const|let|var|def|fn|func|struct|trait|impl|mod|sub|record'
+const DEFINES = new RegExp(`(?:^|\\s)(?:${DEFINERS})\\s+$`)
 const WORD = /[\p{L}\p{N}_$]/u
 
 /** Whether a match is a whole word of its line, and whether the line defines it. */
@@ -38,7 +39,7 @@ const standing = ({ text, spans }: TextMatch): { whole: boolean; defines: boolea
   return { whole, defines: whole && spans.some(({ start }) => DEFINES.test(text.slice(0, start))) }
 }
 
-interface Kept extends FoundFile {
+interface Kept extends SearchedFile {
   whole: boolean
   defines: boolean
 }
@@ -57,7 +58,7 @@ class Matches {
     file.count += 1
     file.whole ||= whole
     file.defines ||= defines
-    if (file.lines.length >= MOST_LINES || this.#kept >= MOST_KEPT_LINES) {
+    if (file.lines.length >= MOST_FILE_LINES || this.#kept >= MOST_KEPT_LINES) {
       file.capped = true
       this.partial = true
       return
@@ -69,7 +70,7 @@ class Matches {
 }
 
 /** Whole words first, then definitions, then source before tests and docs, then what changed lately. */
-const scored = (root: string, { path, whole, defines, ...file }: Kept): FoundFile | undefined => {
+const scored = (root: string, { path, whole, defines, ...file }: Kept): SearchedFile | undefined => {
   const stats = lstatSync(join(root, path), { throwIfNoEntry: false })
   if (!stats?.isFile() || stats.size > MOST_FILE) return undefined
   const days = Math.max(0, Date.now() - stats.mtimeMs) / DAY_MS
@@ -78,7 +79,7 @@ const scored = (root: string, { path, whole, defines, ...file }: Kept): FoundFil
 }
 
 /** Finds text or a regular expression on the disk. */
-export const textSearch = async (search: DiskSearch, query: TextQuery): Promise<FoundFiles> => {
+export const textSearch = async (search: DiskSearch, query: TextQuery): Promise<SearchedFiles> => {
   const program = await ripgrepProgram()
   try {
     return await searched(search, program, query)
@@ -89,7 +90,7 @@ export const textSearch = async (search: DiskSearch, query: TextQuery): Promise<
   }
 }
 
-const searched = async (search: DiskSearch, program: string, query: TextQuery): Promise<FoundFiles> => {
+const searched = async (search: DiskSearch, program: string, query: TextQuery): Promise<SearchedFiles> => {
   const { place, tree, scope, includeIgnored, signal } = search
   const matches = new Matches()
   let [waiting, bytes, admitted]: [string[], number, number] = [[], 0, 0]

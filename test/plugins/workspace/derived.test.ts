@@ -90,7 +90,8 @@ void t.test('derived text', async t => {
   })
 
   await t.test('documents become markdown', async t => {
-    const markdown = `# Title\n\nHello *world*.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![pic](data:image/png;base64,${PICTURE})\n`
+    const picture = `![pic](data:image/png;base64,${PICTURE})`
+    const markdown = `# Title\n\nHello *world*.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${picture}\n`
     for (const format of ['docx', 'odt', 'rtf'] as const) {
       const { value } = await convert(Buffer.from(markdown), format, {
         parseConfig: { fileType: 'md', extractAttachments: true },

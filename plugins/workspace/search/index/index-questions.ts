@@ -1,4 +1,4 @@
-import type { FoundFile } from '../found.js'
+import type { SearchedFile } from '../found.js'
 import type { SearchScope } from '../search-scope.js'
 import type { FoundChunk, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
 
@@ -6,8 +6,8 @@ import type { FoundChunk, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestio
 export interface IndexQuestions {
   compare: { readonly input: object; readonly output: void }
   changed: { readonly input: { readonly paths: readonly string[] }; readonly output: void }
-  symbols: { readonly input: SymbolQuestion; readonly output: FoundFile[] }
-  uses: { readonly input: UsesQuestion; readonly output: FoundFile[] }
+  symbols: { readonly input: SymbolQuestion; readonly output: SearchedFile[] }
+  uses: { readonly input: UsesQuestion; readonly output: SearchedFile[] }
   chunks: { readonly input: WordsQuestion; readonly output: FoundChunk[] }
   rows: { readonly input: { readonly scope: SearchScope }; readonly output: IndexedRow[] }
   defined: { readonly input: { readonly paths: readonly string[] }; readonly output: string[] }

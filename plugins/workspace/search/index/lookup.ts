@@ -1,5 +1,5 @@
 import { admits, type SearchScope } from '../search-scope.js'
-import { MOST_LINES, type FoundFile, type FoundLine } from '../found.js'
+import { MOST_FILE_LINES, type SearchedFile, type FoundLine } from '../found.js'
 import type { SearchTag } from '../contract.js'
 import { nameParts } from './chunks.js'
 import type { IndexStore } from './index-store.js'
@@ -40,15 +40,15 @@ const likeness = (one: string, other: string): number => {
 }
 
 /** Groups lines by file; of each the best 50. */
-const grouped = (rows: readonly { path: string; score: number; line: FoundLine }[]): FoundFile[] => {
-  const files = new Map<string, FoundFile>()
+const grouped = (rows: readonly { path: string; score: number; line: FoundLine }[]): SearchedFile[] => {
+  const files = new Map<string, SearchedFile>()
   for (const { path, score, line } of rows) {
     const file = files.get(path) ?? { path, score: 0, lines: [], count: 0, capped: false }
     files.set(path, file)
     if (file.lines.some(each => each.line === line.line)) continue
     file.count += 1
     file.score = Math.max(file.score, score)
-    if (file.lines.length < MOST_LINES) file.lines.push(line)
+    if (file.lines.length < MOST_FILE_LINES) file.lines.push(line)
     else file.capped = true
   }
   return [...files.values()]
@@ -92,7 +92,7 @@ const namesLike = (store: IndexStore, name: string, fuzzy: boolean): Map<number,
 }
 
 /** Where symbols are defined: exact names first, exported ones before others. */
-export const findSymbols = (store: IndexStore, { name, kind, scope, fuzzy }: SymbolQuestion): FoundFile[] => {
+export const findSymbols = (store: IndexStore, { name, kind, scope, fuzzy }: SymbolQuestion): SearchedFile[] => {
   const rows = [...namesLike(store, name, fuzzy)]
     .filter(([, { score }]) => score > 0)
     .sort(([, one], [, other]) => other.score - one.score)
@@ -101,7 +101,8 @@ export const findSymbols = (store: IndexStore, { name, kind, scope, fuzzy }: Sym
       store
         .all<SymbolRow>(
           'SELECT files.path, files.guessed, names.name, kind, line, exported, around FROM symbols '
-            + 'JOIN files ON files.id = symbols.file JOIN names ON names.id = symbols.name WHERE symbols.name = ? LIMIT ?',
+            + 'JOIN files ON files.id = symbols.file JOIN names ON names.id = symbols.name '
+            + 'WHERE symbols.name = ? LIMIT ?',
           id,
           MOST_ROWS,
         )
@@ -140,7 +141,7 @@ export interface UsesQuestion {
 }
 
 /** Where a name is used: files that import it first, then those that use it most. */
-export const findUses = (store: IndexStore, { name, scope, caseSensitive }: UsesQuestion): FoundFile[] => {
+export const findUses = (store: IndexStore, { name, scope, caseSensitive }: UsesQuestion): SearchedFile[] => {
   const rows = store
     .all<{ path: string; name: string; spots: string; guessed: number }>(
       'SELECT files.path, files.guessed, names.name, spots FROM names JOIN uses ON uses.name = names.id '
@@ -171,13 +172,14 @@ export const findUses = (store: IndexStore, { name, scope, caseSensitive }: Uses
 
 const STOP = new Set(
   (
-    'a an and are as at be by can do does for from has have how i if in into is it its me my of on or our so that the their '
+    'a an and are as at be by can do does for from has have how i if in into is it its me my of on or our so that '
+    + 'the their '
     + 'then there these this to us was we what when where which who why will with you your'
   ).split(' '),
 )
 
 /** The words of a question that say something. */
-export const wordsOf = (question: string): string[] => {
+export const tellingWords = (question: string): string[] => {
   const all = (question.match(/[\p{L}\p{N}_$]+/gu) ?? []).slice(0, 32)
   const words = [...new Set([...all, ...all.flatMap(word => nameParts(word).split(' '))].map(low))].filter(Boolean)
   const telling = words.filter(word => !STOP.has(word) && word.length > 1)

@@ -32,13 +32,15 @@ const MOST_SPOTS = 400
 const MOST_NAME = 100
 const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu
 const BRANCH = /\b(?:if|for|while|case|catch|elif|except|elsif|unless|foreach|when)\b|&&|\|\||\?\?|\?(?=[^.:?)\],;])/g
-const GUESSED =
-  /^[ \t]*(?:(?:export|pub|public|private|static|local|final|abstract|async|default)[ \t]+)*(function|func|fn|def|class|struct|interface|trait|enum|type|module|object|sub|record)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)/u
+const MODIFIER = 'export|pub|public|private|static|local|final|abstract|async|default'
+const DEFINER = 'function|func|fn|def|class|struct|interface|trait|enum|type|module|object|sub|record'
+const GUESSED = new RegExp(`^[ \\t]*(?:(?:${MODIFIER})[ \\t]+)*(${DEFINER})[ \\t]+([\\p{L}_$][\\p{L}\\p{N}_$]*)`, 'u')
 const KEYWORDS = new Set(
   (
     'if else for while do return const let var function class interface type enum import export from as new this super '
     + 'try catch finally throw switch case break continue default async await yield static public private protected '
-    + 'readonly extends implements in of typeof instanceof void null undefined true false def self pass None True False '
+    + 'readonly extends implements in of typeof instanceof void null undefined true false def self pass None '
+    + 'True False '
     + 'lambda with not and or is fn pub mut impl struct trait use mod match where func package go defer chan map range '
     + 'int float double bool boolean string number any never unknown object char long short byte unsigned signed'
   ).split(' '),
