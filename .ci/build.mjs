@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { bundle } from './bundle.mjs'
+import { bundleTap } from './tap.mjs'
 import { buildWeb } from './web.mjs'
 
 const STAMP = 'dist/.built'
@@ -19,7 +20,7 @@ const hashOf = (files, beginning = '') => {
 }
 /** With another compiler, library or setting everything is compiled anew. */
 const tools = hashOf(
-  ['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs', '.ci/web.mjs'],
+  ['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs', '.ci/tap.mjs', '.ci/web.mjs'],
   process.version,
 )
 const wanted = `${tools} ${hashOf(sources)}`
@@ -80,6 +81,7 @@ if (before !== wanted) {
   // ever.
   for (const folder of ['dist/bundle', 'dist/compiled']) rmSync(folder, { recursive: true, force: true })
   await bundle('dist')
+  if (anew) await bundleTap('dist')
   await buildWeb('dist/bundle/console')
   writeFileSync(STAMP, wanted)
 }

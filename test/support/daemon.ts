@@ -15,6 +15,7 @@ import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import { checkAnswers } from './answers.js'
+import { copyRepository } from './prepared-repository.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -168,14 +169,25 @@ export const makeWorkspace = (
   git = true,
 ): void => {
   mkdirSync(workspace, { recursive: true })
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(workspace, path, '..'), { recursive: true })
-    writeFileSync(join(workspace, path), text)
+  const made = (folder: string) => {
+    writeFiles(folder, files)
+    if (git) commitAll(folder)
   }
-  if (!git) return
-  inGit(workspace, 'init', '-q', '-b', 'main')
-  inGit(workspace, 'add', '-A')
-  inGit(workspace, 'commit', '-q', '--allow-empty', '-m', 'first')
+  if (git && readdirSync(workspace).length === 0) copyRepository(workspace, files, made)
+  else made(workspace)
+}
+
+const writeFiles = (folder: string, files: { readonly [path: string]: string }): void => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+}
+
+const commitAll = (folder: string): void => {
+  inGit(folder, 'init', '-q', '-b', 'main')
+  inGit(folder, 'add', '-A')
+  inGit(folder, 'commit', '-q', '--allow-empty', '-m', 'first')
 }
 
 /** Runs git as a person would, and answers its output. */
