@@ -32,17 +32,17 @@ export interface ClientOptions {
 export type Routed = Exclude<Extract<Call<Api>, `${string} /${string}`>, Sockets<Api>>
 
 /** How one call is made. */
-export interface CallOptions {
+export interface ClientCallOptions {
   readonly signal?: AbortSignal
   /** Of a stream: called with the id of each event, before the event is delivered. */
   readonly onEventId?: (id: string) => void
 }
 
 type ClientArgs<I> = [I] extends [void]
-  ? [input?: undefined, options?: CallOptions]
+  ? [input?: undefined, options?: ClientCallOptions]
   : {} extends I
-    ? [input?: I, options?: CallOptions]
-    : [input: I, options?: CallOptions]
+    ? [input?: I, options?: ClientCallOptions]
+    : [input: I, options?: ClientCallOptions]
 
 /** A typed client of one daemon. */
 export interface Client {

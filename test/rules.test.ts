@@ -116,7 +116,7 @@ const importsOf = once((source): Import[] =>
 /** What runs in the browser, and the libraries that it is bundled with. */
 const WEB = /^plugins\/console\/web\//
 const WEB_LIBRARIES =
-  /^(?:preact(?:\/hooks)?|@preact\/signals(?:-core)?|marked|@tanstack\/virtual-core|@xterm\/(?:xterm|addon-fit)|@(?:lezer|codemirror)\/[\w-]+)$/
+  /^(?:preact(?:\/hooks)?|@preact\/signals(?:-core)?|marked|@(?:lezer|codemirror|xterm|tanstack)\/[\w-]+)$/
 /** Its data and rows work without a page, so that they are tested without a browser. */
 const WEB_PAGELESS = /^plugins\/console\/web\/(?:data|run)\//
 

@@ -44,6 +44,7 @@ t.test('journeys through the console', withChromium(), async t => {
         .locator('section.card:not(.open)')
         .and(page.getByRole('region', { name: kind }))
         .getByText(said)
+        .first()
         .waitFor()
     }
     await page.getByText('all done').last().waitFor()
@@ -144,6 +145,7 @@ t.test('the page goes on after the daemon was killed, without a frame lost or tw
   await framesOf(first.client, 'killed', { run }).until(({ kind }) => kind === 'question')
   await page.evaluate('location.hash = "#/c/killed"')
   await page.getByRole('button', { name: 'Answer' }).waitFor()
+  await page.locator('.prose', { hasText: /^one$/ }).waitFor()
   await page.getByLabel('Message to the agent').fill('half a thought')
   await first.kill9()
   await page.getByText('The connection to the sandbox was lost').waitFor()
@@ -152,6 +154,7 @@ t.test('the page goes on after the daemon was killed, without a frame lost or tw
   t.equal(second.url, first.url)
   await page.getByText('The connection to the sandbox was lost').waitFor({ state: 'hidden', timeout: 40_000 })
   t.equal(await page.getByLabel('Message to the agent').inputValue(), 'half a thought')
+  await page.locator('.prose', { hasText: /^one$/ }).waitFor()
   t.equal(await page.locator('.prose', { hasText: /^one$/ }).count(), 1)
   await runTurn(second.client, 'later', 'say hello', { title: 'After the restart' })
   await page.keyboard.press('Escape')

@@ -39,8 +39,10 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
     await page.keyboard.type("printf '\\033[38;2;200;10;10m%s-%s\\033[0m\\n' one two; ls\r")
     await screen.getByText('one-two').waitFor()
     await screen.getByText('a.txt').waitFor()
-    const [plain, red] = (await page.evaluate(`['a.txt', 'one-two'].map(text => getComputedStyle(
-      [...document.querySelectorAll('.xterm-rows span')].find(one => one.textContent.startsWith(text))).color)`)) as string[]
+    const colourOf = (text: string) =>
+      page.evaluate(`getComputedStyle([...document.querySelectorAll('.xterm-rows span')]
+        .find(one => one.textContent.startsWith(${JSON.stringify(text)}))).color`)
+    const [plain, red] = [await colourOf('a.txt'), await colourOf('one-two')]
     t.not(red, plain, 'the colours of programs are shown')
     t.same(await barriersOf(page), [])
     await page.locator('.xterm-helper-textarea').focus()

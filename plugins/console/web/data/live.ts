@@ -44,7 +44,8 @@ const greet = (event: HelloEvent): void => {
   }
   if (event.resumed) return
   if (before.epoch !== event.epoch) {
-    fleet.value = NO_FLEET
+    // Revisions begin anew; the board itself follows.
+    fleet.value = { ...fleet.value, rev: NO_FLEET.rev }
     return refetch('all')
   }
   const changed = Object.entries(event.versions).filter(([domain, version]) => before.versions[domain] !== version)

@@ -55,6 +55,10 @@ export class RunFeed {
    * @param recorded The newest run, where it has ended: its rows are in the record.
    */
   async open(recorded?: string): Promise<void> {
+    // A stream that goes on would add to rows that are shown no more: it is attached again once the record is there.
+    this.pause()
+    this.#attached = undefined
+    if (this.state.value.loaded) this.#publish({ loaded: false })
     try {
       const { messages, total } = await askDaemon('GET /agents/{id}/transcript', { id: this.#id, limit: PAGE })
       this.#record = messages.flatMap(rowsOfMessage)

@@ -191,7 +191,7 @@ const Conversation = ({ id }: { id: string }) => {
     [id, agent?.run],
   )
   useEffect(() => {
-    void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
+    if (mayWork) void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
   }, [id])
   const toMessage = (by: 1 | -1) => {
     const from = control.current?.firstShown() ?? 0

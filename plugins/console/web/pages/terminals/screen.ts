@@ -76,8 +76,8 @@ const styledSpan = (element: HTMLElement): HTMLElement => {
 }
 
 /**
- * Opens a terminal in an element. The library makes its elements with the page's `document`: until the answer is called,
- * spans have no `style` attribute, and while it opens its style elements are replaced.
+ * Opens a terminal in an element. The library makes its elements with the page's `document`: until the answer is
+ * called, spans have no `style` attribute, and while it opens its style elements are replaced.
  */
 const openWithin = (terminal: Terminal, host: HTMLElement, sheets: CSSStyleSheet[]): (() => void) => {
   const create = document.createElement.bind(document)
