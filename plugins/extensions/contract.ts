@@ -1,20 +1,12 @@
-import typia, { type tags } from 'typia'
+import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { ListingCalls } from './listing/contract.js'
 
-/** One of the entries. */
-export interface ExtensionsEntry {
-  id: string
-}
-/** The entries of a list. */
-export interface ExtensionsList {
-  entries: ExtensionsEntry[]
-}
+export type * from './listing/contract.js'
+export type * from './manifest/manifest.js'
 
 /** The extensions of the sandbox: what is loaded, what waits for approval, what each may do. */
-export interface ExtensionsCalls {
-  /** List the entries by id; `query` is looked for in their ids. */
-  'GET /extensions'(input: { query?: string & tags.MaxLength<100> }): ExtensionsList
-}
+export interface ExtensionsCalls extends ListingCalls {}
 
 export const extensionsContract: Contract<ExtensionsCalls> = {
   schema: () => typia.json.application<ExtensionsCalls>(),

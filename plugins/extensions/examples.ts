@@ -1,7 +1,70 @@
 import type { Examples } from '../../sdk/contract.js'
-import type { ExtensionsCalls } from './contract.js'
+import type { ExtensionManifest, ExtensionsCalls } from './contract.js'
+
+const ID = 'ada.notes'
+const MANIFEST: ExtensionManifest = { publisher: 'ada', name: 'notes', version: '1.2.0', server: 'server.js' }
+const DIGEST = '4f'.repeat(32)
 
 /** One use of each call. */
 export const examples = (): Examples<ExtensionsCalls> => ({
-  'GET /extensions': { input: { query: 'a' }, output: { entries: [{ id: 'a-1' }] } },
+  'GET /extensions': {
+    output: {
+      extensions: [
+        {
+          id: ID,
+          manifest: MANIFEST,
+          commit: '8b1a9953c461',
+          source: 'workspace',
+          enabled: true,
+          essential: false,
+          usage: { 'GET /agents': { calls: 3, last: '2026-01-05T09:00:00.000Z' } },
+          backend: { state: 'running' },
+          problems: [],
+        },
+      ],
+      invalid: [],
+      pending: [],
+    },
+  },
+  'POST /extensions/workspace': {
+    input: { publisher: 'ada', name: 'notes' },
+    output: { id: ID, dir: '.sandbox/config/workspace-extensions/notes' },
+  },
+  'GET /extensions/{id}/removal': {
+    input: { id: ID },
+    output: {
+      id: ID,
+      name: 'notes',
+      version: '1.2.0',
+      source: 'workspace',
+      files: [{ path: '.sandbox/config/workspace-extensions/notes', detail: '4 files of the workspace' }],
+      connections: [],
+      settings: [],
+      processes: [],
+      automations: [],
+      rebuildNeeded: false,
+      keeps: ['files that it wrote into the workspace stay'],
+    },
+  },
+  'POST /extensions/{id}/remove': {
+    input: { id: ID },
+    output: { ok: true, connections: [], rebuildNeeded: false },
+  },
+  'GET /extensions/{id}/settings': {
+    input: { id: ID },
+    output: { settings: { greeting: 'Hello' }, secretsSet: ['token'] },
+  },
+  'POST /extensions/{id}/settings': {
+    input: { id: ID, settings: { greeting: 'Good morning' } },
+    output: { ok: true },
+  },
+  'POST /extensions/{id}/approve': { input: { id: ID, digest: DIGEST }, output: { ok: true } },
+  'POST /extensions/{id}/enabled': { input: { id: ID, enabled: false }, output: { ok: true } },
+  'POST /extensions/usage': { input: { reports: { [ID]: { 'GET /agents': 2 } } }, output: { ok: true } },
+  'GET /extensions/{id}/readiness': {
+    input: { id: ID },
+    output: {
+      checks: [{ id: 'files', label: 'Every promised file is there', status: 'pass', detail: '4 files' }],
+    },
+  },
 })

@@ -1,16 +1,9 @@
 import type { Contract, Host } from '../../sdk/index.js'
-import { extensionsContract, type ExtensionsCalls, type ExtensionsEntry } from './contract.js'
+import { extensionsContract, type ExtensionsCalls } from './contract.js'
 import { examples } from './examples.js'
+import { serveExtensions } from './serving.js'
 
 export const contract: Contract<ExtensionsCalls> = { ...extensionsContract, examples }
 
-/** Lists what the group keeps. */
-export const activate = async (host: Host): Promise<void> => {
-  await host.serve(extensionsContract, {
-    'GET /extensions': async ({ query = '' }) => {
-      const kept = await host.store.all<ExtensionsEntry>()
-      const entries = kept.map(([id]) => ({ id })).filter(({ id }) => id.includes(query))
-      return { entries: entries.sort((a, b) => (a.id < b.id ? -1 : 1)) }
-    },
-  })
-}
+/** Manages extensions: what is loaded, what each may do, and what of it runs. */
+export const activate = (host: Host): Promise<void> => serveExtensions(host)
