@@ -3,16 +3,15 @@ import { record } from '../../../sdk/node/record/record.js'
 import { approve, setEnabled } from '../approval/approval.js'
 import { removalPlan, removeExtension } from '../removal/removal.js'
 import { createExtension } from '../scaffold/scaffold.js'
-import type { ExtensionRecord, ListingCalls } from './contract.js'
+import type { ListingCalls } from './contract.js'
 import { declaredEntries, listExtensions } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
 import { readinessOf } from './readiness.js'
 
-/** What the list and removals ask of updates and checkouts. */
+/** What the list and removals ask of updates. */
 export interface ListingNeeds {
   /** Whether an update of it is being applied. */
   readonly updating: (id: string) => boolean
-  readonly devOf: (id: string) => Promise<ExtensionRecord['dev']>
   readonly checkedAt: () => string | undefined
 }
 
@@ -20,11 +19,8 @@ const MOST_REPORTS = 200
 const MOST_ENTRIES = 100
 
 /** Serves the list, approvals, switches and settings. */
-export const listingCalls = (
-  all: LoadedExtensions,
-  { updating, devOf, checkedAt }: ListingNeeds,
-): Handlers<ListingCalls> => ({
-  'GET /extensions': () => listExtensions({ all, devOf, checkedAt }),
+export const listingCalls = (all: LoadedExtensions, { updating, checkedAt }: ListingNeeds): Handlers<ListingCalls> => ({
+  'GET /extensions': () => listExtensions({ all, checkedAt }),
   'POST /extensions/workspace': (given, context) => createExtension(all, given, context),
   'GET /extensions/{id}/removal': ({ id }) => removalPlan(all, id, updating),
   'POST /extensions/{id}/remove': ({ id }, context) => removeExtension(all, id, updating, context),

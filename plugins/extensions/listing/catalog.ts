@@ -32,8 +32,6 @@ export interface CatalogDeps {
   readonly workspace: string
   /** The folder of the code of installed extensions. */
   readonly code: string
-  /** The folder of copies of checkouts. */
-  readonly copies: string
   readonly kept: KeptExtensions
 }
 
@@ -84,16 +82,16 @@ export class ExtensionCatalog {
 
   /** Reads one installed extension again, after its record changed. */
   async reload(id: string): Promise<void> {
-    const { kept, code, copies } = this.#deps
+    const { kept, code } = this.#deps
     const record = kept.get(id)
     this.#installed.delete(id)
     if (record?.installed && !record.removing) {
       const { path = '', url, current } = record.installed
-      const dir = record.dev ? join(copies, id, record.dev.revision) : join(code, id, current.ref, path)
+      const dir = join(code, id, current.ref, path)
       const found = await readFolder(dir, {
         ...{ named: nameOfSource(url, path), source: 'installed', shown: `${id} at ${current.ref.slice(0, 12)}` },
         commit: current.ref,
-        revision: record.dev?.revision ?? current.ref,
+        revision: current.ref,
       })
       this.#installed.set(id, found.loaded && found.loaded.id !== id ? { ...found, ...otherId(id) } : found)
     }

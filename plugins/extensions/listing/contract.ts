@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Ok } from '../../../sdk/types.js'
+import type { Ok } from '../../../sdk/types.js'
 import type { ExtensionManifest, ExtensionSlug } from '../manifest/manifest.js'
 import type {
   EntryUses,
@@ -21,17 +21,6 @@ export type ExtensionSource = 'builtin' | 'installed' | 'workspace'
 export interface PreviousVersion {
   ref: string
   version?: string
-}
-/** The checkout that an extension runs from. */
-export interface DevState {
-  path: string
-  conversation?: string
-  /** Files that are not committed. */
-  uncommitted: Count
-  /** The hash of the copy that runs. */
-  revision: string
-  /** Why the newest build is not running. */
-  held?: string
 }
 /** An extension that is loaded, or could be. */
 export interface ExtensionRecord {
@@ -58,7 +47,6 @@ export interface ExtensionRecord {
   previous?: PreviousVersion
   /** Installed ones only. */
   updatePolicy?: UpdatePolicy
-  dev?: DevState
 }
 /** An extension of the workspace that waits for approval. */
 export interface PendingExtension {

@@ -8,15 +8,14 @@ import { problemsOf } from './problems.js'
 export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>): ReadonlySet<string> =>
   new Set([...(manifest.permissions?.sandbox ?? []), ...(manifest.permissions?.daemon ?? [])])
 
-/** What a list has besides: how dev checkouts stand. */
+/** What a list is made from. */
 export interface ListingDeps {
   readonly all: LoadedExtensions
-  readonly devOf: (id: string) => Promise<ExtensionRecord['dev']>
   readonly checkedAt: () => string | undefined
 }
 
 /** Everything that is loaded or could be. */
-export const listExtensions = async ({ all, devOf, checkedAt }: ListingDeps): Promise<ExtensionList> => {
+export const listExtensions = async ({ all, checkedAt }: ListingDeps): Promise<ExtensionList> => {
   await all.refresh()
   const extensions: ExtensionRecord[] = builtins(all)
   const pending: PendingExtension[] = []
@@ -25,7 +24,7 @@ export const listExtensions = async ({ all, devOf, checkedAt }: ListingDeps): Pr
   for (const source of ['installed', 'workspace'] as const) {
     for (const each of loaded.filter(found => found.source === source).sort(byId)) {
       if (source === 'workspace' && each.compatible && all.isPending(each)) pending.push(pendingOf(all, each))
-      else extensions.push(await recordOf(all, each, earlier, await devOf(each.id)))
+      else extensions.push(await recordOf(all, each, earlier))
       if (all.runnable(each.id)) earlier.push(each)
     }
   }
@@ -52,7 +51,6 @@ const recordOf = async (
   all: LoadedExtensions,
   loaded: LoadedExtension,
   earlier: readonly LoadedExtension[],
-  dev: ExtensionRecord['dev'],
 ): Promise<ExtensionRecord> => {
   const { id, manifest, commit, source } = loaded
   const { installed } = all.kept.get(id) ?? {}
@@ -75,7 +73,6 @@ const recordOf = async (
       previous: { ref: previous.ref, ...(previous.version !== undefined && { version: previous.version }) },
     }),
     ...(policy && { updatePolicy: { ...policy } }),
-    ...(dev && { dev }),
   }
 }
 

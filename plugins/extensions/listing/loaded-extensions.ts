@@ -17,12 +17,6 @@ import { ExtensionWatcher } from './folder-watcher.js'
 /** Makes the runtime of backends, given what they may ask. */
 export type RuntimeOf = (records: ExtensionRecords) => ExtensionRuntime
 
-/** What else starts and stops with an extension. */
-export interface ExtensionParts {
-  /** Makes what runs agree with what is used now; `wanted` undefined: nothing of it may run. */
-  converge(id: string, wanted: LoadedExtension | undefined): Promise<void>
-}
-
 const NO_RUNTIME = 'this sandbox has no runtime for backends'
 const GONE_MS = 30 * 24 * 60 * 60_000
 
@@ -35,7 +29,6 @@ export class LoadedExtensions implements ExtensionRecords {
   readonly values: ExtensionSettings
   /** One change of an extension at a time. */
   readonly turns = new KeyedMutex()
-  readonly parts: ExtensionParts[] = []
   readonly #runtime: ExtensionRuntime | undefined
   readonly #watcher: ExtensionWatcher
   /** The revision that each backend was started from. */
@@ -47,7 +40,7 @@ export class LoadedExtensions implements ExtensionRecords {
   #open = false
 
   constructor(host: Host, runtimeOf: RuntimeOf | undefined) {
-    const { workspace, folder } = host.place
+    const { workspace } = host.place
     this.host = host
     this.kept = new KeptExtensions(host.journal)
     this.usage = new ExtensionUsage(host.store)
@@ -55,7 +48,6 @@ export class LoadedExtensions implements ExtensionRecords {
     this.catalog = new ExtensionCatalog({
       workspace,
       code: this.codeFolder,
-      copies: join(folder, 'dev'),
       kept: this.kept,
     })
     this.#runtime = runtimeOf?.(this)
@@ -124,7 +116,7 @@ export class LoadedExtensions implements ExtensionRecords {
   /** The powers that were approved: by a person, or with what was installed. */
   approvalOf(id: string): ExtensionApproval | undefined {
     const record = this.kept.get(id)
-    return record?.dev?.approval ?? record?.installed?.current.approval ?? record?.approval
+    return record?.installed?.current.approval ?? record?.approval
   }
 
   /** Whether it asks for a power that nobody approved. */
@@ -144,7 +136,6 @@ export class LoadedExtensions implements ExtensionRecords {
   async converge(id: string, { anew = false } = {}): Promise<void> {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
-    for (const part of this.parts) await part.converge(id, wanted)
   }
 
   async #convergeBackend(id: string, wanted: LoadedExtension | undefined, anew: boolean): Promise<void> {

@@ -32,7 +32,7 @@ const CLOSED: readonly RegExp[] = [
 /** Whether a route belongs to the trust surface, which no extension reaches whatever its manifest says. */
 export const isTrustSurface = (call: string): boolean => CLOSED.some(rule => rule.test(call))
 
-/** Whether an extension could be given a route: not one of the trust surface, an open one, or one for the owner alone. */
+/** Whether an extension could be given a route: not of the trust surface, open, or the owner's. */
 export const isReachable = ({ call, role }: GroupRoute): boolean =>
   role !== undefined && role !== 'owner' && !isTrustSurface(call)
 

@@ -25,14 +25,6 @@ export interface OfferedUpdate {
   at: string
   /** Why it was not applied by itself. */
   needsReview?: string
-  /** The conversation that reads the difference. */
-  review?: UpdateReview
-}
-
-/** A conversation that reads what an update changes. */
-export interface UpdateReview {
-  conversationId: string
-  at: string
 }
 
 /** A registry warns of what is installed. */
@@ -75,16 +67,6 @@ export interface InstalledCode {
   readonly health?: UpdateHealth
 }
 
-/** A checkout that an extension runs from in place of its pinned version. */
-export interface DevSource {
-  /** The extension's folder, from the workspace. */
-  readonly path: string
-  readonly conversation?: string
-  /** The hash of the copy that runs, which names its folder. */
-  readonly revision: string
-  readonly approval: ExtensionApproval
-}
-
 /** What the sandbox remembers of an extension. */
 export interface KeptExtension {
   readonly id: string
@@ -93,7 +75,6 @@ export interface KeptExtension {
   /** What a person approved of a workspace extension. */
   readonly approval?: ExtensionApproval
   readonly installed?: InstalledCode
-  readonly dev?: DevSource
   /** When the folder of a workspace extension was gone. */
   readonly goneAt?: number
   /** Its folder is being made under this name. */

@@ -7,10 +7,9 @@ import { flushFolder } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { inRealFolder } from '../../../sdk/node/files/real-folders.js'
 import { record } from '../../../sdk/node/record/record.js'
-import { programHome } from '../../../sdk/node/wall/home.js'
 import type { LoadedExtension } from '../listing/catalog.js'
 import type { RemovalPlan } from '../listing/contract.js'
-import { noExtension, type LoadedExtensions } from '../listing/loaded-extensions.js'
+import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import { WORKSPACE_EXTENSIONS, WORKSPACE_FOLDER } from '../listing/workspace-folder.js'
 import { SETTINGS_FILE } from '../settings/extension-settings.js'
 import type { KeptExtension } from '../records/kept-extension.js'
@@ -61,13 +60,8 @@ const builtinPlan = (all: LoadedExtensions, id: string): RemovalPlan => {
 /** The folders that a removal deletes, in the daemon's data folder or the workspace. */
 const foldersToRemove = (all: LoadedExtensions, id: string): { at: string; shown: string; detail: string }[] => [
   { at: join(all.codeFolder, id), shown: `code/${id}`, detail: 'the commits that are kept of it' },
-  { at: join(all.host.place.folder, 'dev', id), shown: `dev/${id}`, detail: 'the copy of a checkout' },
   { at: all.dataFolder(id), shown: `data/${id}`, detail: 'its data' },
-  { at: programHome(all.host.place.data, homeName(id)), shown: `homes/${id}`, detail: 'the home of its processes' },
 ]
-
-/** The name of the home folder of an extension's processes. */
-export const homeName = (id: string): string => `extension-${id}`
 
 const filesOf = async (all: LoadedExtensions, { id, source, shown, folder }: LoadedExtension) => {
   const files = source === 'workspace' ? [{ path: shown, detail: `${folder.files.size} files of the workspace` }] : []
@@ -148,8 +142,3 @@ const removeWorkspaceFolder = (all: LoadedExtensions, name: string): Promise<voi
     await flushFolder(at)
     await rm(parked, { recursive: true, force: true })
   })
-
-/** Refuses an id that is neither loaded nor built in. */
-export const assertKnown = (all: LoadedExtensions, id: string): void => {
-  if (!all.isBuiltin(id) && !all.catalog.loaded.has(id)) noExtension(id)
-}
