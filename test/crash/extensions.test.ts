@@ -28,7 +28,8 @@ const whereFor = (t: Test): Where & { commits: readonly [string, string] } => {
 const install = async (client: Client, ref: string): Promise<void> => {
   const source = { url: 'far', ref }
   const { digest } = await client.call('POST /extensions/install/preview', source)
-  await Array.fromAsync(await client.call('POST /extensions/install', { ...source, digest }))
+  for await (const line of await client.call('POST /extensions/install', { ...source, digest }))
+    if (line.kind === 'result') return
 }
 
 /** Everything that is done to extensions, one after the other. */

@@ -3,7 +3,7 @@ import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Ok, Size } from '../../../sdk/types.js'
 import type { ExtensionId, PowersDigest } from '../listing/contract.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
-import type { PowersDiff } from '../powers/compared.js'
+import type { PowersDiff } from '../records/kept-extension.js'
 import type { BackendStatus } from '../seam.js'
 
 /** A commit, in full. */

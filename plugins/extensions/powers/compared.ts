@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { PowersDiff } from '../records/kept-extension.js'
 import type { ExtensionPower } from './powers.js'
-
-/** How the powers of one version of an extension differ from those of another, as sentences. */
-export interface PowersDiff {
-  added: string[]
-  removed: string[]
-  unchanged: string[]
-}
 
 /** The digest that binds an approval to the powers that were shown. */
 export const powersDigest = (id: string, powers: readonly ExtensionPower[]): string => {

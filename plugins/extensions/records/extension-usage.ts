@@ -11,6 +11,7 @@ export class ExtensionUsage {
   readonly #store: Pick<Host['store'], 'get' | 'set'>
   readonly #turns = new KeyedMutex()
   #uses: { [id: string]: EntryUses } = {}
+  #isDirty = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(store: Pick<Host['store'], 'get' | 'set'>) {
@@ -51,6 +52,8 @@ export class ExtensionUsage {
 
   /** An extension is gone. */
   async drop(id: string): Promise<void> {
+    if (!this.#uses[id]) return
+    this.#isDirty = true
     delete this.#uses[id]
     await this.flush()
   }
@@ -59,10 +62,15 @@ export class ExtensionUsage {
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    return this.#turns.with(KEY, () => this.#store.set(KEY, this.#uses))
+    return this.#turns.with(KEY, async () => {
+      if (!this.#isDirty) return
+      this.#isDirty = false
+      await this.#store.set(KEY, this.#uses)
+    })
   }
 
   #add(id: string, entry: string, calls: number): void {
+    this.#isDirty = true
     const uses = (this.#uses[id] ??= {})
     const before = Object.hasOwn(uses, entry) ? uses[entry]!.calls : 0
     uses[entry] = { calls: Math.min(before + calls, MOST_CALLS), last: new Date().toISOString() }

@@ -98,3 +98,10 @@ export interface EntryUse {
 export interface EntryUses {
   [entry: string]: EntryUse
 }
+
+/** How the powers of one version of an extension differ from those of another, as sentences. */
+export interface PowersDiff {
+  added: string[]
+  removed: string[]
+  unchanged: string[]
+}

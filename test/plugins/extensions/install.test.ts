@@ -52,8 +52,10 @@ const code = join(data, 'extensions/code')
 const preview = (given: object = {}) => client.call('POST /extensions/install/preview', { url, ref: first, ...given })
 const install = async (given: object = {}) => {
   const { digest } = await preview(given)
-  const lines = await client.call('POST /extensions/install', { url, ref: first, digest, ...given })
-  return Array.fromAsync(lines)
+  const lines: object[] = []
+  for await (const line of await client.call('POST /extensions/install', { url, ref: first, digest, ...given }))
+    lines.push(line)
+  return lines
 }
 const running = (version: string) =>
   listedUntil(daemon, ({ extensions }) =>
