@@ -5,6 +5,7 @@ import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
+import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
@@ -47,6 +48,7 @@ export interface Api
     WorkspaceCalls,
     PersonasCalls,
     SkillsCalls,
+    ExtensionsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -135,6 +135,23 @@ export interface KernelInfo {
   boot: BootProgress
 }
 
+/** A route of a group, and who may use it; without a role it needs no general credential. */
+export interface GroupRoute {
+  /** Its method and path. */
+  call: string
+  id: string
+  role?: Role
+  tokens?: Scope[]
+}
+
+/** A loaded group: the calls it makes, and the routes it serves. */
+export interface LoadedGroup {
+  name: string
+  version: string
+  calls: string[]
+  routes: GroupRoute[]
+}
+
 /** One form of a value, for callers who reach all of these paths. */
 export interface PlacedForm {
   within: string[]
@@ -176,6 +193,8 @@ export interface Kernel {
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
   /** Whether the caller may use a route, by the access in its manifest; `message` says what is needed. */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
+  /** The loaded groups with their routes. */
+  'kernel.groups'(): { groups: LoadedGroup[] }
   /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
   /** Whether the sandbox has an owner, and how people sign in. */

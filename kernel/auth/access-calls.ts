@@ -4,9 +4,9 @@ import { Refusal } from '../../sdk/refusal.js'
 import type { Group } from '../group.js'
 import { admit } from './admit.js'
 
-type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits'>
+type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits' | 'kernel.groups'>
 
-/** Serves `kernel.access.admits`: whether the caller may use a route of these groups. */
+/** Serves `kernel.access.admits`, whether the caller may use a route of these groups, and `kernel.groups`. */
 export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls => ({
   'kernel.access.admits': ({ call }, { caller }) => {
     const access = groups()
@@ -21,4 +21,13 @@ export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls =
       return { admits: false, message: Refusal.from(error).message }
     }
   },
+  'kernel.groups': () => ({
+    groups: groups().map(({ manifest: { name, version, permissions, routes } }) => ({
+      ...{ name, version, calls: [...permissions.daemon, ...permissions.late] },
+      routes: Object.entries(routes).map(([call, access]) => ({
+        ...{ call, id: access.id },
+        ...(!('open' in access) && { role: access.role, tokens: access.tokens }),
+      })),
+    })),
+  }),
 })

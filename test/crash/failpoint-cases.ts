@@ -10,6 +10,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
 import {
   ACCESS_POINTS,
+  EXTENSIONS_POINTS,
   LATE_MS,
   PERSONAS_POINTS,
   SECRETS_POINTS,
@@ -29,6 +30,7 @@ export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as 
 /** Every point that a case ends a daemon at. */
 export const reached = new Set<string>([
   ...ACCESS_POINTS,
+  ...EXTENSIONS_POINTS,
   ...GIT_POINTS,
   ...PERSONAS_POINTS,
   ...SECRETS_POINTS,

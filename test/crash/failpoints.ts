@@ -59,6 +59,21 @@ export const GIT_POINTS: readonly string[] = [
   'history.trees.kept',
 ]
 
+export const EXTENSIONS_POINTS: readonly string[] = [
+  'extensions.approved',
+  'extensions.code.placed',
+  'extensions.create.moved',
+  'extensions.create.noted',
+  'extensions.install.recorded',
+  'extensions.remove.code',
+  'extensions.remove.folder',
+  'extensions.remove.marked',
+  'extensions.remove.settings',
+  'extensions.settings.secrets',
+  'extensions.switched',
+  'extensions.update.swapped',
+]
+
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 
 /** How long is waited for what is to happen by itself. */

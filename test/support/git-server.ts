@@ -112,3 +112,10 @@ const relayed = async (output: AsyncIterable<Buffer>, answer: ServerResponse): P
 export const bareCopy = (from: string, to: string): void => {
   inGit(join(from, '..'), 'clone', '-q', '--bare', from, to)
 }
+
+/** Commits everything in a repository, and answers the commit. */
+export const committed = (repository: string, message = 'change'): string => {
+  inGit(repository, 'add', '-A')
+  inGit(repository, 'commit', '-q', '--allow-empty', '-m', message)
+  return inGit(repository, 'rev-parse', 'HEAD').trim()
+}

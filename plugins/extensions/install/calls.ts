@@ -1,0 +1,61 @@
+import { refuse, type Handlers } from '../../../sdk/index.js'
+import type { LoadedExtensions } from '../listing/loaded-extensions.js'
+import { UpdateChecks } from '../update/checking.js'
+import { HealthWatch } from '../update/health.js'
+import { Registries } from '../update/registry.js'
+import { ExtensionUpdates } from '../update/updates.js'
+import type { InstallCalls } from './contract.js'
+import { installExtension, installPreview } from './installing.js'
+import { CodeStaging } from './staging.js'
+
+/** What is installed, with what starts and is asked besides its calls. */
+export interface InstallParts {
+  readonly calls: Handlers<InstallCalls>
+  readonly updates: ExtensionUpdates
+  readonly checks: UpdateChecks
+  /** Ends what the end of the daemon cut off. */
+  recover(): Promise<void>
+  /** From here on updates are watched and asked for. */
+  start(): void
+}
+
+/** Serves installing and updating. */
+export const installParts = (all: LoadedExtensions): InstallParts => {
+  const staging = new CodeStaging(all.host)
+  const registries = new Registries(all.host)
+  const deps = { all, staging, registries }
+  const health: HealthWatch = new HealthWatch(all, (id, said) => updates.exchange(id, said))
+  const updates: ExtensionUpdates = new ExtensionUpdates(deps, health)
+  const checks = new UpdateChecks(all, registries, updates)
+  return {
+    updates,
+    checks,
+    recover: async () => {
+      await Promise.all([staging.sweep(true), updates.sweep(), checks.load()])
+    },
+    start: () => {
+      health.resume()
+      checks.start()
+    },
+    calls: {
+      'POST /extensions/install/preview': source => installPreview(deps, source),
+      'POST /extensions/install': (source, context) => installExtension(deps, source, context),
+      'POST /extensions/updates/check': async () => ({ ok: true, checkedAt: await checks.check() }),
+      'POST /extensions/{id}/update/preview': ({ id, ref }) => updates.preview(id, ref),
+      'POST /extensions/{id}/update': ({ id, ...given }, context) => updates.apply(id, given, context),
+      'POST /extensions/{id}/revert': ({ id }, context) => updates.revert(id, context),
+      'POST /extensions/{id}/update-policy': async ({ id, updates: when, advisories }) => {
+        if (when === undefined && advisories === undefined) refuse('invalid', 'expected updates or advisories')
+        const { installed: known } = updates.installed(id)
+        if (when === 'agent')
+          refuse('unprocessable', 'updates: reviews by agents are not served here; take notify or auto')
+        await all.turns.with(id, async () => {
+          const kept = updates.installed(id)
+          const policy = { ...known.policy, ...(when && { updates: when }), ...(advisories && { advisories }) }
+          await all.keep({ ...kept, installed: { ...kept.installed, policy } })
+        })
+        return { ok: true }
+      },
+    },
+  }
+}

@@ -1,0 +1,164 @@
+import type { tags } from 'typia'
+import type { Stream } from '../../../sdk/contract.js'
+import type { Count, Ok, Size } from '../../../sdk/types.js'
+import type { ExtensionId, PowersDigest } from '../listing/contract.js'
+import type { ExtensionManifest } from '../manifest/manifest.js'
+import type { PowersDiff } from '../records/kept-extension.js'
+import type { BackendStatus } from '../seam.js'
+
+/** A commit, in full. */
+export type CommitSha = string & tags.MinLength<40> & tags.MaxLength<40> & tags.Pattern<'^[0-9a-f]*$'>
+
+/** Where an extension is installed from. */
+export interface InstallSource {
+  /** A repository: https, ssh, http on this machine, or the path of one in the workspace. */
+  url: string & tags.MinLength<1> & tags.MaxLength<2000>
+  ref: CommitSha
+  /** Its folder in the repository. */
+  path?: string & tags.MinLength<1> & tags.MaxLength<400>
+  /** The stored secret that is sent as access token; https only. */
+  secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
+  /** The index that lists it, which is asked for updates. */
+  registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
+}
+/** How much code it is. */
+export interface ExtensionSize {
+  files: Count
+  bytes: Size
+}
+/** What installing a commit would approve. */
+export interface InstallPreview {
+  id: string
+  manifest: ExtensionManifest
+  ref: string
+  trust: 'verified' | 'listed' | 'blocked' | 'unlisted'
+  trustReason?: string
+  compatible: boolean
+  powers: string[]
+  digest: string
+  problems: string[]
+  size: ExtensionSize
+  /** The extension that has the id already. */
+  conflicts?: string
+}
+/** What is being done. */
+export interface InstallLog {
+  kind: 'log'
+  message: string
+}
+/** It is installed. */
+export interface InstallResult {
+  kind: 'result'
+  id: string
+  commit: string
+  rebuildNeeded: boolean
+  backend?: BackendStatus
+}
+/** How much an update changes. */
+export interface ChangedAmount {
+  files: Count
+  insertions: Count
+  deletions: Count
+}
+/** What an update would change. */
+export interface UpdatePreview {
+  ref: string
+  version: string
+  installedVersion: string
+  engines: string
+  compatible: boolean
+  powers: PowersDiff
+  digest: string
+  problems: string[]
+  changed: ChangedAmount
+}
+
+/** Extensions from repositories, at full commits. */
+export interface InstallCalls {
+  /**
+   * Fetch a commit and say what installing it would approve; nothing of it runs.
+   *
+   * - 400: an address of a scheme that is not allowed, or a bad path
+   * - 404: the path names nothing in the workspace
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 424: the source refused, or a registry cannot be read; the message says why
+   */
+  'POST /extensions/install/preview'(input: InstallSource): InstallPreview
+
+  /**
+   * Install exactly that commit with exactly the approved powers, and start it.
+   *
+   * Closing the stream does not stop it. A failure before the record leaves nothing behind.
+   *
+   * - 400: an address of a scheme that is not allowed, or a bad path
+   * - 404: the path names nothing in the workspace
+   * - 409: another digest than that of its powers, the id is taken, or its registry blocks it
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 424: the source refused, or a registry cannot be read; the message says why
+   */
+  'POST /extensions/install'(input: InstallSource & { digest: PowersDigest }): Stream<InstallLog | InstallResult>
+
+  /**
+   * Ask the registries of all installed extensions for updates and advisories, and let the policies act.
+   *
+   * A second call while one runs joins it. It also runs 60 s after the start and every 24 hours.
+   *
+   * - 424: every registry was unreachable; all records are kept
+   */
+  'POST /extensions/updates/check'(): { ok: true; checkedAt: string }
+
+  /**
+   * Fetch a newer commit beside the running one, and say what would change; without `ref` that of the offered update.
+   *
+   * - 404: no such extension
+   * - 409: it is not installed from a repository, or no update is recorded and no `ref` given
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: the commit is not this extension, or its manifest cannot be used
+   * - 424: the source refused; the message says why
+   */
+  'POST /extensions/{id}/update/preview'(input: { id: ExtensionId; ref?: CommitSha }): UpdatePreview
+
+  /**
+   * Apply an update: fetch, verify, swap in one step, start, and watch for a minute.
+   *
+   * The switch, settings and data are kept; the outgoing commit can be reverted to.
+   *
+   * - 404: no such extension
+   * - 409: another update runs, no update is recorded, or it adds a power and `digest` is missing or not that of its
+   *   powers
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: the commit is not this extension, its manifest cannot be used, or it is for another host
+   * - 424: the source refused; the old version keeps running
+   */
+  'POST /extensions/{id}/update'(input: { id: ExtensionId; ref?: CommitSha; digest?: PowersDigest }): {
+    ok: true
+    ref: string
+    rebuildNeeded?: boolean
+  }
+
+  /**
+   * Exchange the current and the previous commit, and start again; the same call again goes back.
+   *
+   * - 404: no such extension
+   * - 409: no previous version, or an update runs
+   */
+  'POST /extensions/{id}/revert'(input: { id: ExtensionId }): { ok: true; ref: string; rebuildNeeded?: boolean }
+
+  /**
+   * Say what may happen to an extension unattended: by default nothing but switching it off for an advisory.
+   *
+   * `auto` applies updates that a registry verified, that run on this host and that add no power.
+   *
+   * - 400: neither field
+   * - 404: no such extension
+   * - 409: it is not installed from a repository
+   * - 422: `agent`, which this sandbox does not serve
+   */
+  'POST /extensions/{id}/update-policy'(input: {
+    id: ExtensionId
+    updates?: 'notify' | 'agent' | 'auto'
+    advisories?: 'auto-disable' | 'notify'
+  }): Ok
+}

@@ -1,0 +1,258 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { refuse, type Host } from '../../../sdk/index.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import type { GroupRoute, LoadedGroup } from '../../../sdk/kernel.js'
+import { HOST_API_VERSION } from '../manifest/engines.js'
+import { comparedPowers } from '../powers/compared.js'
+import type { ExtensionPower } from '../powers/powers.js'
+import { ExtensionUsage } from '../records/extension-usage.js'
+import { KeptExtensions } from '../records/extension-records.js'
+import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
+import type { BackendStatus, ExtensionRecords, ExtensionRuntime } from '../seam.js'
+import { ExtensionSettings } from '../settings/extension-settings.js'
+import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
+import { ExtensionWatcher } from './folder-watcher.js'
+
+/** Makes the runtime of backends, given what they may ask. */
+export type RuntimeOf = (records: ExtensionRecords) => ExtensionRuntime
+
+const NO_RUNTIME = 'this sandbox has no runtime for backends'
+const GONE_MS = 30 * 24 * 60 * 60_000
+
+/** Everything that is loaded, what is remembered of it, and what runs of it. */
+export class LoadedExtensions implements ExtensionRecords {
+  readonly host: Host
+  readonly kept: KeptExtensions
+  readonly usage: ExtensionUsage
+  readonly catalog: ExtensionCatalog
+  readonly values: ExtensionSettings
+  /** One change of an extension at a time. */
+  readonly turns = new KeyedMutex()
+  readonly #runtime: ExtensionRuntime | undefined
+  readonly #watcher: ExtensionWatcher
+  /** The revision that each backend was started from. */
+  readonly #started = new Map<string, string>()
+  /** What was there when what runs was last made to agree with it. */
+  #settled: ReadonlyMap<string, string> = new Map()
+  #groups: readonly LoadedGroup[] = []
+  #build = ''
+  #open = false
+
+  constructor(host: Host, runtimeOf: RuntimeOf | undefined) {
+    const { workspace } = host.place
+    this.host = host
+    this.kept = new KeptExtensions(host.journal)
+    this.usage = new ExtensionUsage(host.store)
+    this.values = new ExtensionSettings(host)
+    this.catalog = new ExtensionCatalog({
+      workspace,
+      code: this.codeFolder,
+      kept: this.kept,
+    })
+    this.#runtime = runtimeOf?.(this)
+    this.#watcher = new ExtensionWatcher(workspace, names => void this.#rescanned(names))
+    host.signal.addEventListener('abort', () => this.#watcher.stop())
+  }
+
+  /** Where the code of installed extensions lies: `<id>/<commit>/`. */
+  get codeFolder(): string {
+    return join(this.host.place.folder, 'code')
+  }
+
+  dataFolder(id: string): string {
+    return join(this.host.place.folder, 'data', id)
+  }
+
+  /** Reads what is remembered and what is there; nothing of it is started yet. */
+  async load(): Promise<void> {
+    const [{ groups }, { build }] = await Promise.all([this.host.call('kernel.groups'), this.host.call('kernel.info')])
+    this.#groups = groups
+    this.#build = build
+    await Promise.all([this.kept.load(), this.usage.load(), this.#watcher.start()])
+    for (const { id, installed } of this.kept.all()) if (installed) await this.catalog.reload(id)
+    await this.catalog.rescan()
+    await this.#forgetGone()
+  }
+
+  /** From here on what is approved runs. */
+  async open(): Promise<void> {
+    this.#open = true
+    await Promise.all([...this.catalog.loaded.keys()].map(id => this.converge(id)))
+  }
+
+  async close(): Promise<void> {
+    this.#open = false
+    this.#watcher.stop()
+    await this.usage.flush()
+    await this.#runtime?.close(Date.now() + 5_000)
+  }
+
+  get groups(): readonly LoadedGroup[] {
+    return this.#groups
+  }
+
+  get build(): string {
+    return this.#build
+  }
+
+  get routes(): readonly GroupRoute[] {
+    return this.#groups.flatMap(({ routes }) => routes)
+  }
+
+  isBuiltin(id: string): boolean {
+    return this.#groups.some(({ name }) => id === `sandbox.${name}`)
+  }
+
+  /** An extension that is not built in. 404: there is none. */
+  get(id: string): LoadedExtension {
+    return this.catalog.loaded.get(id) ?? noExtension(id)
+  }
+
+  isEnabled(id: string): boolean {
+    return this.kept.get(id)?.enabled ?? true
+  }
+
+  /** The powers that were approved: by a person, or with what was installed. */
+  approvalOf(id: string): ExtensionApproval | undefined {
+    const record = this.kept.get(id)
+    return record?.installed?.current.approval ?? record?.approval
+  }
+
+  /** Whether it asks for a power that nobody approved. */
+  isPending({ id, powers }: { readonly id: string; readonly powers: readonly ExtensionPower[] }): boolean {
+    const approval = this.approvalOf(id)
+    return !approval || comparedPowers(powers, approval.powers).added.length > 0
+  }
+
+  /** The extension where it may run now. */
+  runnable(id: string): LoadedExtension | undefined {
+    const found = this.catalog.loaded.get(id)
+    if (!found?.compatible || !this.#open || !this.isEnabled(id) || this.isPending(found)) return undefined
+    return this.kept.get(id)?.removing ? undefined : found
+  }
+
+  /** Starts and stops what has to, after something changed; `anew` starts it again. */
+  async converge(id: string, { anew = false } = {}): Promise<void> {
+    const wanted = this.runnable(id)
+    await this.#convergeBackend(id, wanted, anew)
+  }
+
+  async #convergeBackend(id: string, wanted: LoadedExtension | undefined, anew: boolean): Promise<void> {
+    const runtime = this.#runtime
+    if (!runtime) return
+    const server = wanted?.manifest.server
+    if (!wanted || server === undefined || !wanted.folder.files.has(server)) {
+      if (!this.#started.delete(id)) return
+      return runtime.stop(id, this.isEnabled(id) ? 'it may not run as it is now' : 'it is switched off')
+    }
+    if (!anew && this.#started.get(id) === wanted.revision) return
+    const { version, source, dir, revision, manifest } = wanted
+    const dataDir = this.dataFolder(id)
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    this.#started.set(id, revision)
+    await runtime.start({ ...{ id, version, source, dir, dataDir, revision, manifest } })
+  }
+
+  /** How a backend stands; undefined: it has none. */
+  backendOf({ id, manifest, compatible, engines, folder }: LoadedExtension): BackendStatus | undefined {
+    const { server } = manifest
+    if (server === undefined) return undefined
+    if (!compatible)
+      return { state: 'incompatible', detail: `it is for host versions ${engines}; this one is ${HOST_API_VERSION}` }
+    if (!this.runnable(id)) return { state: 'stopped' }
+    if (!folder.files.has(server)) return { state: 'absent', detail: `${server} is not there` }
+    if (!this.#runtime) return { state: 'absent', detail: NO_RUNTIME }
+    return this.#runtime.status(id) ?? { state: 'stopped' }
+  }
+
+  refused(id: string): 'absent' | 'off' | 'pending' | undefined {
+    const found = this.catalog.loaded.get(id)
+    if (!found?.compatible || this.kept.get(id)?.removing) return 'absent'
+    if (!this.isEnabled(id)) return 'off'
+    return this.isPending(found) ? 'pending' : undefined
+  }
+
+  async settings(id: string): Promise<{ [key: string]: string | number | boolean }> {
+    const found = this.get(id)
+    const { settings, secretsSet } = await this.values.of(id, found.manifest)
+    return { ...settings, ...Object.fromEntries(secretsSet.map(key => [key, `{{secret:ext/${id}/${key}}}`])) }
+  }
+
+  used(id: string, entry: string): void {
+    this.usage.count(id, entry)
+  }
+
+  /** Its settings have other values. */
+  settingsChanged(id: string, keys: string[]): void {
+    this.#runtime?.settingsChanged(id, keys)
+  }
+
+  changed(id: string): void {
+    this.host
+      .call('kernel.events.publish', { domain: 'extensions', key: id })
+      .catch(error => this.host.log.warn('publishing a change of extensions failed', { error: String(error) }))
+  }
+
+  /** Keeps another record of it, starts and stops what has to, and reports it. */
+  async keep(record: KeptExtension, how?: { anew?: boolean }): Promise<void> {
+    await this.kept.put(record)
+    await this.converge(record.id, how)
+    this.changed(record.id)
+  }
+
+  /** Reads again what changed on the disk; what runs follows soon. */
+  async refresh(): Promise<void> {
+    await this.catalog.refresh()
+    void this.#settle().catch(error => this.#failed(error))
+  }
+
+  /** Reads folders of the workspace again that changed, and starts and stops what has to. */
+  async #rescanned(names: ReadonlySet<string>): Promise<void> {
+    try {
+      await this.catalog.rescan(names)
+      await this.#forgetGone()
+      await this.#settle()
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** Makes what runs agree with what is there, and reports what is different from before. */
+  async #settle(): Promise<void> {
+    const { loaded, invalid } = this.catalog
+    const now = new Map([
+      ...[...loaded.values()].map(found => [found.id, `${found.revision} ${this.isPending(found)}`] as const),
+      ...invalid.map(({ dir, error }) => [dir, error] as const),
+    ])
+    const changed = [...new Set([...now.keys(), ...this.#settled.keys()])].filter(
+      key => now.get(key) !== this.#settled.get(key),
+    )
+    this.#settled = now
+    for (const key of changed) {
+      await this.turns.with(key, () => this.converge(key))
+      this.changed(key)
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (!this.host.signal.aborted)
+      this.host.log.warn('reading the extensions of the workspace failed', { error: String(error) })
+  }
+
+  /** Notes which folders are gone, and forgets those that were gone for 30 days. */
+  async #forgetGone(): Promise<void> {
+    for (const record of this.kept.all()) {
+      if (record.source !== 'workspace' || record.removing) continue
+      const there = this.catalog.loaded.has(record.id)
+      const { goneAt, ...rest } = record
+      if (there && goneAt !== undefined) await this.kept.put(rest)
+      if (!there && goneAt === undefined) await this.kept.put({ ...rest, goneAt: Date.now() })
+      if (!there && goneAt !== undefined && Date.now() - goneAt > GONE_MS) await this.kept.delete(record.id)
+    }
+  }
+}
+
+/** There is no extension of that id. */
+export const noExtension = (id: string): never =>
+  refuse('not-found', `there is no extension ${JSON.stringify(id.slice(0, 121))}: GET /extensions lists them`)

@@ -1,0 +1,117 @@
+import type { GroupRoute } from '../../../sdk/kernel.js'
+import { programNamed } from '../../../sdk/node/programs/installed-at.js'
+import { splitWords } from '../../../sdk/node/programs/split-words.js'
+import { isCondition } from '../manifest/condition.js'
+import { HOST_API_VERSION } from '../manifest/engines.js'
+import type { ExtensionContributions, ExtensionTemplate } from '../manifest/manifest.js'
+import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
+import { isReachable, isTrustSurface, isWildReachable } from '../manifest/trust-surface.js'
+import { powerOfEntry } from '../powers/powers.js'
+import type { LoadedExtension } from './catalog.js'
+
+/** What a daemon can do for extensions, as far as problems depend on it. */
+export interface HonouringHost {
+  readonly routes: readonly GroupRoute[]
+  /** The extensions that are listed before this one and are used. */
+  readonly earlier: readonly LoadedExtension[]
+}
+
+type Judged = Pick<LoadedExtension, 'manifest' | 'compatible' | 'engines' | 'folder'>
+
+/** What a manifest declares and the sandbox cannot honour, as sentences. */
+export const problemsOf = async (extension: Judged, host: HonouringHost): Promise<string[]> => {
+  const { manifest, compatible, engines } = extension
+  if (!compatible)
+    return [`it is for host versions ${engines}; this one is ${HOST_API_VERSION}, so nothing of it is used`]
+  const { permissions = {}, contributes = {} } = manifest
+  return [
+    ...(permissions.sandbox ?? []).flatMap(entry =>
+      routeEntryOf(entry)
+        ? routeProblems(entry, host.routes)
+        : powerOfEntry(entry)
+          ? []
+          : [`${JSON.stringify(entry)} of permissions.sandbox is unknown`],
+    ),
+    ...(permissions.daemon ?? []).flatMap(entry => routeProblems(entry, host.routes)),
+    ...conditionProblems(contributes),
+    ...(contributes.automationTemplates ?? []).flatMap(templateProblem),
+    ...takenProblems(contributes, host.earlier),
+    ...(await processProblems(contributes)),
+    ...(contributes.environment ? ['its lines for the image are not built in yet'] : []),
+  ]
+}
+
+const routeProblems = (entry: string, routes: readonly GroupRoute[]): string[] => {
+  const parsed = routeEntryOf(entry)!
+  const covered = routes.filter(({ call }) => entryCovers(parsed, call))
+  if (covered.length === 0) return [`${entry} matches no route of this daemon`]
+  const reached = covered.filter(parsed.wild ? isWildReachable : isReachable)
+  if (reached.length === 0) return [`${entry} matches only routes that no extension reaches this way`]
+  const cut = covered.filter(({ call }) => isTrustSurface(call)).map(({ call }) => call)
+  return cut.length > 0 ? [`${entry} does not reach ${cut.slice(0, 3).join(', ')}: no extension does`] : []
+}
+
+const conditionProblems = ({ sideViews = [], commands = [], capabilities = [] }: ExtensionContributions): string[] =>
+  [
+    ...sideViews.map(({ id, when }) => ({ name: `the panel ${id}`, when })),
+    ...commands.map(({ command, when }) => ({ name: `the command ${command}`, when })),
+    ...capabilities.flatMap(({ id, fields }) =>
+      fields.map(({ key, when }) => ({ name: `the field ${key} of ${id}`, when })),
+    ),
+  ].flatMap(({ name, when }) =>
+    when === undefined || isCondition(when) ? [] : [`the condition of ${name} cannot be read: ${when}`],
+  )
+
+const NEEDED = { schedule: 'cron', listener: 'provider', event: 'event', workspace: 'event' } as const
+
+const templateProblem = ({ id, trigger }: ExtensionTemplate): string[] => {
+  const needed = NEEDED[trigger.kind]
+  return trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
+}
+
+/** Names that an extension before this one took. */
+const takenProblems = (
+  { tools = [], commands = [], viewers = [] }: ExtensionContributions,
+  earlier: readonly LoadedExtension[],
+): string[] => {
+  const takenBy = (owns: (contributes: ExtensionContributions) => boolean) =>
+    earlier.find(({ manifest }) => owns(manifest.contributes ?? {}))?.id
+  const shown = (what: string, owner: string | undefined) =>
+    owner === undefined ? [] : [`${what} belongs to ${owner}`]
+  return [
+    ...tools.flatMap(({ name }) =>
+      shown(
+        `the tool ${name}`,
+        takenBy(each => (each.tools ?? []).some(tool => tool.name === name)),
+      ),
+    ),
+    ...commands.flatMap(({ keybinding }) =>
+      keybinding === undefined
+        ? []
+        : shown(
+            `the keys ${keybinding}`,
+            takenBy(each => (each.commands ?? []).some(command => command.keybinding === keybinding)),
+          ),
+    ),
+    ...viewers.flatMap(({ extensions }) =>
+      extensions.flatMap(type =>
+        shown(
+          `the file type ${type}`,
+          takenBy(each => (each.viewers ?? []).some(viewer => viewer.extensions.includes(type))),
+        ),
+      ),
+    ),
+  ]
+}
+
+const processProblems = async ({ processes = [] }: ExtensionContributions): Promise<string[]> => {
+  const found: string[] = []
+  for (const { name, command, preview } of processes) {
+    const [program = ''] = splitWords(command) ?? []
+    if (program === '') found.push(`the command of ${name} cannot be read: a quote is not closed`)
+    else if (!program.includes('/') && (await programNamed(program)) === undefined)
+      found.push(`the program ${program} of ${name} is not installed`)
+    if (preview) found.push(`${name} gets no preview: this sandbox has no outside address for one`)
+  }
+  return found
+}

@@ -1,0 +1,9 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { extensionsContract, type ExtensionsCalls } from './contract.js'
+import { examples } from './examples.js'
+import { serveExtensions } from './serving.js'
+
+export const contract: Contract<ExtensionsCalls> = { ...extensionsContract, examples }
+
+/** Manages extensions: what is loaded, what each may do, and what of it runs. */
+export const activate = (host: Host): Promise<void> => serveExtensions(host)

@@ -1,0 +1,123 @@
+import type { ExtensionContributions, ExtensionManifest } from '../manifest/manifest.js'
+import { routeEntryOf } from '../manifest/route-entries.js'
+
+/** Something that an extension may do once it is approved: a key that is compared, and a sentence that people read. */
+export interface ExtensionPower {
+  key: string
+  text: string
+}
+
+/** What an entry of `permissions.sandbox` stands for. */
+const REACHES: readonly (readonly [pattern: RegExp, key: string, text: (what: string) => string])[] = [
+  [/^fs:read:(.+)$/, 'fs.read', glob => `reads the workspace files ${glob}`],
+  [/^fs:write:(.+)$/, 'fs.write', glob => `writes, moves and deletes the workspace files ${glob}`],
+  [
+    /^net:((?:\*|(?:\*\.)?[A-Za-z0-9.:[\]-]+)(?::\d{1,5})?)$/,
+    'net',
+    host => (host === '*' ? 'connects to any public host' : `connects to ${host}`),
+  ],
+  [/^run:([A-Za-z0-9][\w.+-]{0,99})$/, 'run', program => `runs the program ${program}`],
+  [/^secret:([A-Za-z_][A-Za-z0-9_]*\*?)$/, 'secret', key => `uses the stored secret ${key}`],
+  [/^connection:([a-z0-9][a-z0-9-]*)$/, 'connection', card => `uses the connections made from the card ${card}`],
+  [/^event:([A-Za-z][\w.-]*\*?|\*)$/, 'event', kind => `receives events of the kind ${kind}`],
+  [/^conversation:(read)$/, 'conversation', () => 'reads the transcripts of conversations'],
+]
+const SERVE = /^serve:(viewer|collaborator|maintainer|owner):(.+)$/
+
+/** The powers of an entry of `permissions.sandbox`; undefined: it is unknown. */
+export const powerOfEntry = (entry: string): ExtensionPower | undefined => {
+  if (routeEntryOf(entry)) return { key: `route-ui:${entry}`, text: `its pages call ${entry} as the person who looks` }
+  const [, role, route] = SERVE.exec(entry) ?? []
+  if (role !== undefined && route !== undefined)
+    return routeEntryOf(route)
+      ? { key: entry, text: `answers ${route} of its own to everybody from role ${role} on` }
+      : undefined
+  for (const [pattern, key, text] of REACHES) {
+    const [, what] = pattern.exec(entry) ?? []
+    if (what !== undefined) return { key: `${key}:${what}`, text: text(what) }
+  }
+  return undefined
+}
+
+/** Everything a manifest asks for, each once, sorted by key. `hooks`: its agent folder holds hooks or a tool server. */
+export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = {}): ExtensionPower[] => {
+  const { entry, server, permissions, contributes = {} } = manifest
+  const powers: ExtensionPower[] = [
+    ...(entry === undefined ? [] : [{ key: 'entry', text: 'shows pages of its own in the console' }]),
+    ...(server === undefined ? [] : [{ key: 'server', text: 'runs a backend process, contained behind a wall' }]),
+    ...(permissions?.sandbox ?? []).flatMap(each => powerOfEntry(each) ?? []),
+    ...(permissions?.daemon ?? []).map(each => ({ key: `route:${each}`, text: `calls ${each} of the sandbox` })),
+    ...shownPowers(contributes),
+    ...ranPowers(contributes, hooks),
+  ]
+  return [...new Map(powers.map(power => [power.key, power])).values()].sort((one, other) =>
+    one.key < other.key ? -1 : 1,
+  )
+}
+
+const powersFor = <T>(items: readonly T[] | undefined, power: (item: T) => ExtensionPower[]): ExtensionPower[] =>
+  (items ?? []).flatMap(power)
+
+const shownPowers = (contributes: ExtensionContributions): ExtensionPower[] => [
+  ...powersFor(contributes.views, ({ id, label, badge }) => [
+    { key: `view:${id}`, text: `adds the view ${label}` },
+    ...(badge ? [{ key: `view-badge:${id}`, text: `shows a count at the view ${label}` }] : []),
+  ]),
+  ...powersFor(contributes.sideViews, ({ id, label, beside, badge }) => [
+    { key: `side-view:${id}`, text: `adds the panel ${label} beside a ${beside}` },
+    ...(badge ? [{ key: `view-badge:${id}`, text: `shows a count at the panel ${label}` }] : []),
+  ]),
+  ...powersFor(contributes.viewers, ({ id, extensions }) => [
+    { key: `viewer:${id}:${extensions.join(',')}`, text: `draws files of the types ${extensions.join(', ')}` },
+  ]),
+  ...powersFor(contributes.documents, ({ id, label }) => [
+    { key: `document:${id}`, text: `marks folders as ${label}` },
+  ]),
+  ...powersFor(contributes.commands, ({ command, title, keybinding }) => [
+    { key: `command:${command}`, text: `adds the command ${title}` },
+    ...(keybinding === undefined
+      ? []
+      : [{ key: `keybinding:${command}:${keybinding}`, text: `binds the keys ${keybinding} to ${title}` }]),
+  ]),
+  ...powersFor(contributes.files, ({ path }) => [{ key: `files:${path}`, text: `is told when ${path} changes` }]),
+]
+
+const ranPowers = (contributes: ExtensionContributions, hooks: boolean): ExtensionPower[] => {
+  const { settings, processes, agent, environment, capabilities, listener, automationTemplates, bin, tools } =
+    contributes
+  return [
+    ...powersFor(settings, ({ key, env }) =>
+      env === undefined
+        ? []
+        : [{ key: `setting-env:${key}:${env}`, text: `puts its setting ${key} into the agent's shell as ${env}` }],
+    ),
+    ...powersFor(processes, ({ name, command, autoStart, preview, secrets = [] }) => [
+      { key: `process:${name}`, text: `runs the background program ${name}: ${command}` },
+      ...(autoStart ? [{ key: `process-auto:${name}`, text: `starts ${name} with the sandbox` }] : []),
+      ...(preview
+        ? [{ key: `process-preview:${name}`, text: `makes the port of ${name} reachable as a preview` }]
+        : []),
+      ...secrets.map(key => ({
+        key: `process-secret:${name}:${key}`,
+        text: `gives ${name} the value of secret ${key}`,
+      })),
+    ]),
+    ...(agent ? [{ key: 'agent', text: 'adds skills, commands and agents to every turn' }] : []),
+    ...(agent && hooks ? [{ key: 'agent-hooks', text: 'runs hooks or a tool server in every turn' }] : []),
+    ...(environment ? [{ key: 'environment', text: 'adds lines to the image of the sandbox' }] : []),
+    ...powersFor(capabilities, ({ id, kind, catalog }) => [
+      { key: `capability:${kind}:${id}`, text: `offers the connection ${catalog.name} of kind ${kind}` },
+    ]),
+    ...(listener
+      ? [{ key: `listener:${listener.provider}`, text: `starts automations by messages of ${listener.provider}` }]
+      : []),
+    ...powersFor(automationTemplates, ({ id, title }) => [
+      { key: `template:${id}`, text: `offers the automation ${title}` },
+    ]),
+    ...(bin === undefined ? [] : [{ key: 'bin', text: `adds the programs in ${bin} to the agent's PATH` }]),
+    ...powersFor(tools, ({ name, title, readOnly }) => [
+      { key: `tool:${name}`, text: `gives agents the tool ${title}` },
+      ...(readOnly ? [] : [{ key: `tool-write:${name}`, text: `the tool ${title} may change things` }]),
+    ]),
+  ]
+}

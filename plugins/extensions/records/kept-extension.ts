@@ -1,0 +1,107 @@
+import type { ExtensionPower } from '../powers/powers.js'
+
+/** What somebody approved: the powers with their sentences, who and when. */
+export interface ExtensionApproval {
+  readonly powers: readonly ExtensionPower[]
+  readonly by: string
+  readonly at: string
+}
+
+/** What may happen to an extension unattended. */
+export interface UpdatePolicy {
+  updates: 'notify' | 'agent' | 'auto'
+  advisories: 'auto-disable' | 'notify'
+}
+
+/** A newer version that a registry lists. */
+export interface OfferedUpdate {
+  ref: string
+  version?: string
+  url: string
+  path?: string
+  trust: 'verified' | 'listed'
+  securityFix?: boolean
+  registry: string
+  at: string
+  /** Why it was not applied by itself. */
+  needsReview?: string
+}
+
+/** A registry warns of what is installed. */
+export interface ExtensionAdvisory {
+  reason: string
+  registry: string
+  at: string
+  /** It was switched off for it. */
+  autoDisabled: boolean
+}
+
+/** How an update went. */
+export interface UpdateHealth {
+  state: 'watching' | 'healthy' | 'unhealthy'
+  detail?: string
+  /** The version before. */
+  fromRef?: string
+  at: string
+  autoReverted?: boolean
+}
+
+/** One version of an installed extension: its commit and the powers that were approved with it. */
+export interface InstalledVersion {
+  readonly ref: string
+  readonly version?: string
+  readonly approval: ExtensionApproval
+}
+
+/** Where an installed extension comes from, and which versions are kept. */
+export interface InstalledCode {
+  readonly url: string
+  readonly path?: string
+  readonly secret?: string
+  readonly registry?: string
+  readonly current: InstalledVersion
+  readonly previous?: InstalledVersion
+  readonly policy: UpdatePolicy
+  readonly update?: OfferedUpdate
+  readonly advisory?: ExtensionAdvisory
+  readonly health?: UpdateHealth
+}
+
+/** What the sandbox remembers of an extension. */
+export interface KeptExtension {
+  readonly id: string
+  readonly source: 'installed' | 'workspace'
+  readonly enabled: boolean
+  /** What a person approved of a workspace extension. */
+  readonly approval?: ExtensionApproval
+  readonly installed?: InstalledCode
+  /** When the folder of a workspace extension was gone. */
+  readonly goneAt?: number
+  /** Its folder is being made under this name. */
+  readonly creating?: string
+  /** It is being removed; the next start goes on with it. */
+  readonly removing?: RemovalLeft
+}
+
+/** What a removal that was begun still has to do. */
+export interface RemovalLeft {
+  /** The folder of a workspace extension, below that of all of them. */
+  readonly folder?: string
+}
+
+/** How often a declared entry was used, and when last. */
+export interface EntryUse {
+  calls: number
+  last: string
+}
+/** Uses by declared entry. */
+export interface EntryUses {
+  [entry: string]: EntryUse
+}
+
+/** How the powers of one version of an extension differ from those of another, as sentences. */
+export interface PowersDiff {
+  added: string[]
+  removed: string[]
+  unchanged: string[]
+}

@@ -1,0 +1,50 @@
+import type { ExtensionManifest } from './manifest/manifest.js'
+
+export type BackendState = 'running' | 'error' | 'absent' | 'incompatible' | 'starting' | 'stopped'
+
+/** How a backend stands, with a sentence that says why. */
+export interface BackendStatus {
+  state: BackendState
+  detail?: string
+}
+
+/** One approved extension, as its backend is started from it. */
+export interface RunnableExtension {
+  /** `<publisher>.<name>` */
+  id: string
+  version: string
+  source: 'builtin' | 'installed' | 'workspace'
+  /** Its code, which the backend reads. */
+  dir: string
+  /** Its data, which the backend writes. */
+  dataDir: string
+  /** Changes with the code: a commit or a hash of the files. */
+  revision: string
+  manifest: ExtensionManifest
+}
+
+/** What runs backends, as those that manage extensions use it. */
+export interface ExtensionRuntime {
+  /** Start its backend, or start it anew from this code; ends a quarantine. Does not wait for `activate`. */
+  start(extension: RunnableExtension): Promise<void>
+  /** Stop its backend; resolves when no process of it is left. */
+  stop(id: string, why: string): Promise<void>
+  /** Nothing for an extension that was never started. */
+  status(id: string): BackendStatus | undefined
+  /** Its settings have changed. */
+  settingsChanged(id: string, keys: string[]): void
+  /** Stop all of them. */
+  close(deadline: number): Promise<void>
+}
+
+/** Who runs the backends asks this of those that manage the extensions. */
+export interface ExtensionRecords {
+  /** Why `/x/<id>/…` is refused: not there, switched off, waiting for approval; nothing while it may run. */
+  refused(id: string): 'absent' | 'off' | 'pending' | undefined
+  /** Values of its settings with defaults; secret ones as references `{{secret:ext/<id>/<key>}}`. */
+  settings(id: string): Promise<Record<string, string | number | boolean>>
+  /** It used a declared entry once. */
+  used(id: string, entry: string): void
+  /** A backend or process of it changed its state. */
+  changed(id: string): void
+}

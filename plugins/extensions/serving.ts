@@ -1,0 +1,30 @@
+import type { Host } from '../../sdk/index.js'
+import { extensionsContract } from './contract.js'
+import { installParts } from './install/calls.js'
+import { listingCalls } from './listing/calls.js'
+import { LoadedExtensions, type RuntimeOf } from './listing/loaded-extensions.js'
+import { recoverRemovals } from './removal/removal.js'
+import { recoverCreations } from './scaffold/scaffold.js'
+
+/** Serves the calls of the group; without a runtime no backend runs. */
+export const serveExtensions = async (host: Host, runtimeOf?: RuntimeOf): Promise<void> => {
+  const all = new LoadedExtensions(host, runtimeOf)
+  const install = installParts(all)
+  const failed = (error: unknown) =>
+    host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
+  host.boot('Extensions', async () => {
+    await all.load()
+    await Promise.all([recoverCreations(all), install.recover()])
+    await recoverRemovals(all)
+  })
+  // Programs of extensions start when everything that they may call is up.
+  host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.stopping(() => all.close())
+  await host.serve(extensionsContract, {
+    ...install.calls,
+    ...listingCalls(all, {
+      updating: id => install.updates.isRunning(id),
+      checkedAt: () => install.checks.checkedAt(),
+    }),
+  })
+}

@@ -1,0 +1,168 @@
+import { refuse, type Context } from '../../../sdk/index.js'
+import { record } from '../../../sdk/node/record/record.js'
+import type { LoadedExtensions } from '../listing/loaded-extensions.js'
+import { admitsHost } from '../manifest/engines.js'
+import type { InstalledCode, OfferedUpdate } from '../records/kept-extension.js'
+import { advisoryIn, listingIn, type Registries } from './registry.js'
+import type { ExtensionRegistry } from './registry-file.js'
+import type { ExtensionUpdates, InstalledExtension } from './updates.js'
+
+const FIRST_MS = 60_000
+const EVERY_MS = 24 * 60 * 60_000
+const OLD_MS = 6 * 60 * 60_000
+const CHECKED = 'updates-checked'
+const SHA = /^[0-9a-f]{40}$/
+
+/** Asks the registries of installed extensions for updates and advisories. */
+export class UpdateChecks {
+  readonly #all: LoadedExtensions
+  readonly #registries: Registries
+  readonly #updates: ExtensionUpdates
+  #running: Promise<string> | undefined
+  #checkedAt: string | undefined
+
+  constructor(all: LoadedExtensions, registries: Registries, updates: ExtensionUpdates) {
+    this.#all = all
+    this.#registries = registries
+    this.#updates = updates
+  }
+
+  async load(): Promise<void> {
+    this.#checkedAt = await this.#all.host.store.get<string>(CHECKED)
+  }
+
+  /** Checks soon after the start, and then once a day. */
+  start(): void {
+    const { host } = this.#all
+    const first = setTimeout(() => this.#byItself(), FIRST_MS).unref()
+    const every = setInterval(() => this.#byItself(), EVERY_MS).unref()
+    host.signal.addEventListener('abort', () => {
+      clearTimeout(first)
+      clearInterval(every)
+    })
+  }
+
+  /** When the registries were last asked; asks them again where that is long ago. */
+  checkedAt(): string | undefined {
+    if (this.#asked().length > 0 && Date.now() - Date.parse(this.#checkedAt ?? '1970-01-01') > OLD_MS) this.#byItself()
+    return this.#checkedAt
+  }
+
+  /** Asks every registry once, now; joins a check that runs. 424: none could be reached. */
+  check(): Promise<string> {
+    this.#running ??= this.#check().finally(() => (this.#running = undefined))
+    return this.#running
+  }
+
+  #asked(): InstalledExtension[] {
+    return this.#all.kept
+      .all()
+      .filter(kept => kept.installed?.registry !== undefined && !kept.removing) as InstalledExtension[]
+  }
+
+  #byItself(): void {
+    if (this.#asked().length === 0) return
+    this.check().catch(error => {
+      if (!this.#all.host.signal.aborted)
+        this.#all.host.log.info('checking for updates of extensions failed', { error: String(error) })
+    })
+  }
+
+  async #check(): Promise<string> {
+    const addresses = [...new Set(this.#asked().map(({ installed }) => installed.registry!))]
+    const found = new Map<string, ExtensionRegistry>()
+    let failure: unknown
+    for (const address of addresses) {
+      try {
+        found.set(address, await this.#registries.read(address))
+      } catch (error) {
+        failure = error
+        this.#all.host.log.info('a registry of extensions cannot be read', { address, error: String(error) })
+      }
+    }
+    if (addresses.length > 0 && found.size === 0)
+      refuse('dependency', `no registry could be read: ${(failure as Error).message}`, { cause: failure })
+    for (const { id, installed } of this.#asked()) {
+      const registry = found.get(installed.registry!)
+      if (registry) await this.#judge(id, registry)
+    }
+    this.#checkedAt = new Date().toISOString()
+    await this.#all.host.store.set(CHECKED, this.#checkedAt)
+    return this.#checkedAt
+  }
+
+  /** Writes what a registry says of an extension, and lets its policy act. */
+  async #judge(id: string, registry: ExtensionRegistry): Promise<void> {
+    const all = this.#all
+    const auto = await all.turns.with(id, async () => {
+      const kept = all.kept.get(id)
+      if (!kept?.installed || kept.removing) return undefined
+      const { update: before, advisory: warned, ...rest } = kept.installed
+      const update = offered(registry, id, kept.installed)
+      const advisory = this.#advisory(registry, id, kept.installed)
+      const isNew = advisory !== undefined && warned?.reason !== advisory.reason
+      const off = isNew && advisory.autoDisabled
+      const installed = { ...rest, ...(update && { update }), ...(advisory && { advisory }) }
+      const next = { ...kept, installed, enabled: kept.enabled && !off }
+      if (JSON.stringify(next) !== JSON.stringify(kept)) await all.keep(next)
+      if (isNew) await record(all.host, { type: 'extension.advisory', outcome: 'ok', extra: { id, ...advisory } })
+      const isOffered = update !== undefined && before?.ref !== update.ref
+      if (isOffered)
+        await record(all.host, { type: 'extension.update-offered', outcome: 'ok', extra: { id, ref: update.ref } })
+      return update && next.enabled && kept.installed.policy.updates === 'auto' ? update : undefined
+    })
+    if (auto) await this.#applyByItself(id, auto)
+  }
+
+  #advisory(registry: ExtensionRegistry, id: string, installed: InstalledCode): InstalledCode['advisory'] {
+    const found = advisoryIn(registry, id, installed)
+    if (!found) return undefined
+    const { advisory } = installed
+    if (advisory?.reason === found.reason) return advisory
+    const autoDisabled = installed.policy.advisories === 'auto-disable'
+    const at = found.at === '' ? new Date().toISOString() : found.at
+    return { reason: found.reason, registry: installed.registry!, at, autoDisabled }
+  }
+
+  /** Applies what is verified, runs here and adds no power; otherwise a person has to look. */
+  async #applyByItself(id: string, update: OfferedUpdate): Promise<void> {
+    try {
+      if (update.trust !== 'verified') refuse('conflict', 'its registry did not verify it')
+      await this.#updates.apply(id, {}, BY_ITSELF)
+    } catch (error) {
+      const needsReview = (error as Error).message.slice(0, 500)
+      await this.#all.turns.with(id, async () => {
+        const kept = this.#all.kept.get(id)
+        if (kept?.installed?.update?.ref !== update.ref || kept.installed.update.needsReview === needsReview) return
+        await this.#all.keep({ ...kept, installed: { ...kept.installed, update: { ...update, needsReview } } })
+      })
+    }
+  }
+}
+
+const BY_ITSELF: Context = {
+  caller: { kind: 'plugin', actor: 'sandbox:extensions', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: true,
+}
+
+/** The update that a registry offers; the record of one that is known stays as it is. */
+const offered = (registry: ExtensionRegistry, id: string, installed: InstalledCode): OfferedUpdate | undefined => {
+  const listed = listingIn(registry, id)
+  if (!listed || listed.trust === 'blocked' || !SHA.test(listed.source.ref)) return undefined
+  const { source, version, trust = 'listed', securityFix, engines } = listed
+  if (source.ref === installed.current.ref) return undefined
+  const { update } = installed
+  if (update?.ref === source.ref && update.trust === trust) return update
+  return {
+    ref: source.ref,
+    ...(version !== undefined && { version }),
+    url: source.url,
+    ...(source.path !== undefined && { path: source.path }),
+    trust,
+    ...(securityFix !== undefined && { securityFix }),
+    registry: installed.registry!,
+    at: new Date().toISOString(),
+    ...(!admitsHost(engines) && { needsReview: `it is for host versions ${engines}` }),
+  }
+}

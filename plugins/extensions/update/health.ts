@@ -1,0 +1,71 @@
+import { setTimeout as later } from 'node:timers/promises'
+import { record } from '../../../sdk/node/record/record.js'
+import type { LoadedExtensions } from '../listing/loaded-extensions.js'
+import type { UpdateHealth } from '../records/kept-extension.js'
+
+const PROBES_MS = [15_000, 60_000]
+
+/** Looks twice after an update whether what it declares is up. */
+export class HealthWatch {
+  readonly #all: LoadedExtensions
+  readonly #revert: (id: string, health: UpdateHealth) => Promise<{ from: string; ref: string }>
+
+  constructor(
+    all: LoadedExtensions,
+    revert: (id: string, health: UpdateHealth) => Promise<{ from: string; ref: string }>,
+  ) {
+    this.#all = all
+    this.#revert = revert
+  }
+
+  /** Begins where an earlier daemon was ended. */
+  resume(): void {
+    for (const { id, installed } of this.#all.kept.all()) if (installed?.health?.state === 'watching') this.watch(id)
+  }
+
+  watch(id: string): void {
+    const { host } = this.#all
+    const ref = this.#all.kept.get(id)?.installed?.current.ref
+    void this.#probes(id, ref).catch(error => {
+      if (!host.signal.aborted) host.log.warn('watching an update failed', { id, error: String(error) })
+    })
+  }
+
+  async #probes(id: string, ref: string | undefined): Promise<void> {
+    const began = Date.parse(this.#all.kept.get(id)?.installed?.health?.at ?? '') || Date.now()
+    for (const [nth, ms] of PROBES_MS.entries()) {
+      await later(Math.max(0, Math.min(ms, began + ms - Date.now())), undefined, {
+        signal: this.#all.host.signal,
+        ref: false,
+      })
+      const over = await this.#all.turns.with(id, () => this.#probe(id, ref, nth === PROBES_MS.length - 1))
+      if (over) return
+    }
+  }
+
+  /** True: the watch has ended. */
+  async #probe(id: string, ref: string | undefined, last: boolean): Promise<boolean> {
+    const all = this.#all
+    const kept = all.kept.get(id)
+    const { installed } = kept ?? {}
+    if (!kept || !installed || installed.current.ref !== ref || installed.health?.state !== 'watching') return true
+    const { health, ...rest } = installed
+    if (!kept.enabled || kept.removing) {
+      await all.kept.put({ ...kept, installed: rest })
+      return true
+    }
+    const backend = all.backendOf(all.get(id))
+    const at = new Date().toISOString()
+    if (!backend || backend.state === 'running') {
+      if (last) await all.keep({ ...kept, installed: { ...rest, health: { ...health, state: 'healthy', at } } })
+      return last
+    }
+    const detail = `its backend is ${backend.state}${backend.detail === undefined ? '' : `: ${backend.detail}`}`
+    const unhealthy: UpdateHealth = { ...health, state: 'unhealthy', detail: detail.slice(0, 500), at }
+    if (installed.policy.updates === 'auto' && installed.previous) {
+      const { from } = await this.#revert(id, { ...unhealthy, fromRef: ref!, autoReverted: true })
+      await record(all.host, { type: 'extension.auto-reverted', outcome: 'ok', extra: { id, from } })
+    } else await all.keep({ ...kept, installed: { ...rest, health: unhealthy } })
+    return true
+  }
+}

@@ -1,0 +1,78 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Client } from '../../sdk/client.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { committed } from '../support/git-server.js'
+import { dies, EXTENSIONS_POINTS, type Where } from './failpoints.js'
+
+const WORKSPACE = '.sandbox/config/workspace-extensions'
+const ID = 'ada.notes'
+const INSTALLED = 'ada.far'
+
+const whereFor = (t: Test): Where & { commits: readonly [string, string] } => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const origin = join(where.workspace, 'far')
+  mkdirSync(origin)
+  inGit(origin, 'init', '-q')
+  const commits = ['1.0.0', '2.0.0'].map(version => {
+    const manifest = { publisher: 'ada', name: 'far', version }
+    writeFileSync(join(origin, 'intentic-extension.json'), JSON.stringify(manifest))
+    return committed(origin)
+  })
+  return { ...where, commits: commits as [string, string] }
+}
+
+const install = async (client: Client, ref: string): Promise<void> => {
+  const source = { url: 'far', ref }
+  const { digest } = await client.call('POST /extensions/install/preview', source)
+  for await (const line of await client.call('POST /extensions/install', { ...source, digest }))
+    if (line.kind === 'result') return
+}
+
+/** Everything that is done to extensions, one after the other. */
+const drive = async (client: Client, { workspace, commits: [first, second] }: ReturnType<typeof whereFor>) => {
+  await client.call('POST /extensions/workspace', { publisher: 'ada', name: 'notes' })
+  const file = join(workspace, WORKSPACE, 'notes/intentic-extension.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
+  const settings = [{ key: 'tone', type: 'string', title: 'Tone' }]
+  const contributes = { settings, commands: [{ command: 'notes.add', title: 'Add' }] }
+  writeFileSync(file, JSON.stringify({ ...manifest, contributes }))
+  const { pending } = await client.call('GET /extensions')
+  await client.call('POST /extensions/{id}/approve', { id: ID, digest: pending[0]!.digest })
+  await client.call('POST /extensions/{id}/settings', { id: ID, settings: { tone: 'kind' } })
+  await client.call('POST /extensions/{id}/enabled', { id: ID, enabled: false })
+  await install(client, first)
+  await client.call('POST /extensions/{id}/update', { id: INSTALLED, ref: second })
+  await client.call('POST /extensions/{id}/remove', { id: ID })
+}
+
+for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
+  t.test(`killed at ${point}, each extension is as it was before a step or after it`, async t => {
+    const where = whereFor(t)
+    await dies(t, where, point, ({ once }) => drive(once, where))
+    const next = await spawnDaemon(t, where)
+    const { extensions, pending, invalid } = await next.client.call('GET /extensions')
+    t.same(invalid, [])
+    const folder = join(where.workspace, WORKSPACE, 'notes')
+    const known = [...extensions, ...pending].filter(({ id }) => id === ID)
+    t.equal(known.length, Number(existsSync(folder)), 'its folder and its record are there, or neither')
+    t.same(
+      existsSync(join(folder, '..')) ? readdirSync(join(folder, '..')) : [],
+      known.length > 0 ? ['notes'] : [],
+      'nothing half-done is beside it',
+    )
+    const begun = Number(point.includes('create')) && known.length > 0
+    if (begun) t.equal(pending.length, 0, 'a new extension is approved from its first moment')
+    if (point.includes('remove')) t.equal(known.length, 0, 'a removal that was begun is finished')
+    const far = extensions.find(({ id }) => id === INSTALLED)
+    const code = join(where.data, 'extensions/code', INSTALLED)
+    const kept = [far?.commit, far?.previous?.ref].filter(each => each !== undefined)
+    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'the code of its versions and no other')
+    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'it is whole')
+    const staging = join(where.data, 'extensions/staging')
+    t.same(existsSync(staging) ? readdirSync(staging) : [], [])
+    await next.terminate()
+  })

@@ -1,0 +1,227 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { folderOf, inGit } from '../../support/daemon.js'
+import { committed, gitServer } from '../../support/git-server.js'
+import { exactly } from '../../support/lists.js'
+import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
+
+const SECRET = 'git-token-0815'
+const repositories = folderOf(t)
+const origin = join(repositories, 'notes')
+mkdirSync(origin)
+inGit(origin, 'init', '-q', '-b', 'main')
+const write = (manifest: object, files: { readonly [path: string]: string } = {}): void => {
+  const base = { publisher: 'ada', name: 'notes', version: '1.0.0', server: 'server.js' }
+  writeFileSync(join(origin, 'intentic-extension.json'), JSON.stringify({ ...base, ...manifest }))
+  for (const [path, text] of Object.entries({ 'server.js': 'export const activate = () => {}\n', ...files }))
+    writeFileSync(join(origin, path), text)
+}
+write({})
+const first = committed(origin)
+const { url: server, requests } = await gitServer(t, repositories)
+const url = `${server}/notes/.git`
+
+/** A registry whose content the test sets. */
+const registry = { etag: 0, asked: 0, unchanged: 0, text: '{"name":"test","extensions":[]}' }
+const index = createServer((request, response) => {
+  registry.asked++
+  const etag = `"${registry.etag}"`
+  if (request.headers['if-none-match'] === etag) registry.unchanged++
+  if (request.headers['if-none-match'] === etag) return void response.writeHead(304).end()
+  response.setHeader('etag', etag).end(registry.text)
+})
+index.listen(0, '127.0.0.1')
+await once(index, 'listening')
+t.teardown(() => void index.close())
+const indexAddress = `http://127.0.0.1:${(index.address() as AddressInfo).port}/registry.json`
+const lists = (entry: object, advisories: object[] = []): void => {
+  registry.etag++
+  const listed = { id: 'ada.notes', ...entry }
+  registry.text = JSON.stringify({ name: 'test', extensions: 'source' in listed ? [listed] : [], advisories })
+}
+
+const daemon = await daemonWithBackends(t, ['secrets', 'activity'])
+const { client, data } = daemon
+const id = 'ada.notes'
+const code = join(data, 'extensions/code')
+const preview = (given: object = {}) => client.call('POST /extensions/install/preview', { url, ref: first, ...given })
+const install = async (given: object = {}) => {
+  const { digest } = await preview(given)
+  const lines: object[] = []
+  for await (const line of await client.call('POST /extensions/install', { url, ref: first, digest, ...given }))
+    lines.push(line)
+  return lines
+}
+const running = (version: string) =>
+  listedUntil(daemon, ({ extensions }) =>
+    extensions.find(each => each.id === id && each.manifest.version === version && each.backend?.state === 'running'),
+  )
+const status = async (call: Promise<unknown>) => (await refusalOf(() => call)).status
+const staged = () => readdirSync(join(data, 'extensions/staging'))
+
+t.test('only owners install, and tokens do not', async t => {
+  const { client: land } = await daemon.token('land')
+  t.equal(await status(land.call('POST /extensions/install/preview', { url, ref: first })), 403)
+  t.equal((await fetch(`${daemon.url}/extensions/install`, { method: 'POST' })).status, 401)
+  t.equal((await fetch(`${daemon.url}/extensions/updates/check`, { method: 'POST' })).status, 401)
+})
+
+t.test('a source that is not allowed, and code that cannot be used, are refused and leave nothing', async t => {
+  for (const wrong of [
+    'git://127.0.0.1/x',
+    'file:///etc',
+    '/etc',
+    'http://10.0.0.1/x',
+    'ext::sh -c x',
+    '--upload-pack=x',
+  ])
+    t.equal(await status(preview({ url: wrong })), 400, wrong)
+  t.equal(await status(preview({ ref: 'main' })), 400, 'a branch')
+  t.equal(await status(preview({ path: '../x' })), 400)
+  t.equal(await status(preview({ ref: '0'.repeat(40) })), 424)
+  t.equal(await status(preview({ url: `${server}/none/.git` })), 424)
+  t.equal(await status(preview({ path: 'none' })), 422)
+  for (const manifest of [
+    { contributes: { capabilities: [{ id: 'x', kind: 'docker' }] } },
+    { internal: {} },
+    { permissions: { daemon: ['POST /secrets/reveal'] } },
+  ]) {
+    write(manifest)
+    t.equal(await status(preview({ ref: committed(origin) })), 422, JSON.stringify(manifest))
+  }
+  write({})
+  symlinkSync('/etc/passwd', join(origin, 'leaves'))
+  t.equal(await status(preview({ ref: committed(origin) })), 422, 'a link that leaves')
+  inGit(origin, 'rm', '-q', '-f', 'leaves')
+  const digest = '0'.repeat(64)
+  t.equal(await status(client.call('POST /extensions/install', { url, ref: first, digest })), 409)
+  t.same(staged(), [])
+  t.notOk(existsSync(join(code, id)))
+})
+
+t.test('a commit is installed with the approved powers, and moving the branch changes nothing', async t => {
+  const shown = await preview()
+  t.match(shown, { id, trust: 'unlisted', compatible: true, powers: exactly(/backend/), size: { files: 2 } })
+  const lines = await install()
+  t.match(lines.at(-1), { kind: 'result', id, commit: first, rebuildNeeded: false })
+  t.match(await running('1.0.0'), { source: 'installed', commit: first, updatePolicy: { updates: 'notify' } })
+  t.same(staged(), [])
+  t.notOk(existsSync(join(code, id, first, '.git')))
+  t.match((await preview()).conflicts, id)
+  t.equal(await status(install()), 409, 'the id is taken')
+  write({ version: '1.1.0' })
+  committed(origin)
+  t.match(await recordNamed(daemon, id), { commit: first, manifest: { version: '1.0.0' } })
+})
+
+t.test('an update is previewed, applied and taken back, twice', async t => {
+  write({ version: '2.0.0', permissions: { daemon: ['GET /activity'] } })
+  const ref = committed(origin)
+  const shown = await client.call('POST /extensions/{id}/update/preview', { id, ref })
+  t.match(shown, {
+    version: '2.0.0',
+    installedVersion: '1.0.0',
+    powers: { added: exactly('calls GET /activity of the sandbox'), removed: exactly() },
+    changed: { files: 1 },
+  })
+  const pid = pidOf(await running('1.0.0'))
+  t.equal(await status(client.call('POST /extensions/{id}/update', { id })), 409, 'none is recorded')
+  t.equal(await status(client.call('POST /extensions/{id}/update', { id, ref })), 409, 'it adds a power')
+  t.equal(await status(client.call('POST /extensions/{id}/update', { id, ref: '0'.repeat(40) })), 424)
+  t.ok(isRunning(pid), 'the old one keeps running')
+  t.same(await client.call('POST /extensions/{id}/update', { id, ref, digest: shown.digest }), { ok: true, ref })
+  t.match(await running('2.0.0'), { previous: { ref: first, version: '1.0.0' }, health: { state: 'watching' } })
+  t.notOk(isRunning(pid))
+  t.same(await client.call('POST /extensions/{id}/revert', { id }), { ok: true, ref: first })
+  t.match(await running('1.0.0'), { previous: { ref } })
+  t.same(await client.call('POST /extensions/{id}/revert', { id }), { ok: true, ref })
+  await running('2.0.0')
+  await client.call('POST /extensions/{id}/revert', { id })
+  t.same(readdirSync(join(code, id)).sort(), [first, ref].sort(), 'one previous version is kept')
+  write({ name: 'other' })
+  const other = committed(origin)
+  t.equal(await status(client.call('POST /extensions/{id}/update/preview', { id, ref: other })), 422)
+})
+
+t.test('calls about updates refuse what is not installed from a repository', async t => {
+  const built = 'sandbox.activity'
+  t.equal(await status(client.call('POST /extensions/{id}/update/preview', { id: built })), 409)
+  t.equal(await status(client.call('POST /extensions/{id}/revert', { id: 'no.such' })), 404)
+  t.equal(await status(client.call('POST /extensions/{id}/update-policy', { id })), 400)
+  t.equal(await status(client.call('POST /extensions/{id}/update-policy', { id, updates: 'agent' })), 422)
+  await client.call('POST /extensions/{id}/remove', { id })
+  t.notOk(existsSync(join(code, id)), 'a removal removes the code')
+})
+
+t.test('an update that a registry verified is applied by itself where it adds no power', async t => {
+  lists({ version: '1.0.0', trust: 'verified', source: { url, ref: first } })
+  t.match(await preview({ registry: indexAddress }), { trust: 'verified' })
+  await install({ registry: indexAddress })
+  await running('1.0.0')
+  write({ version: '1.2.0' })
+  const ref = committed(origin)
+  lists({ version: '1.2.0', source: { url, ref } })
+  await client.call('POST /extensions/updates/check')
+  t.match(await recordNamed(daemon, id), { commit: first, update: { ref, trust: 'listed', registry: indexAddress } })
+  const asked = registry.unchanged
+  await client.call('POST /extensions/updates/check')
+  t.equal(registry.unchanged, asked + 1, 'an unchanged registry is not sent again')
+  await client.call('POST /extensions/{id}/update-policy', { id, updates: 'auto' })
+  await client.call('POST /extensions/updates/check')
+  t.match(await recordNamed(daemon, id), { commit: first, update: { needsReview: /did not verify/ } })
+  lists({ version: '1.2.0', trust: 'verified', source: { url, ref } })
+  await client.call('POST /extensions/updates/check')
+  const updated = await running('1.2.0')
+  t.match(updated, { commit: ref, previous: { ref: first } })
+  t.notOk(updated.update)
+  registry.text = 'broken'
+  registry.etag++
+  t.equal(await status(client.call('POST /extensions/updates/check')), 424)
+  t.match(await recordNamed(daemon, id), { commit: ref }, 'records are kept')
+})
+
+t.test('an advisory switches an extension off, and a blocked listing cannot be installed', async t => {
+  const { commit } = await recordNamed(daemon, id)
+  const pid = pidOf(await running('1.2.0'))
+  const advisory = { id, refs: [commit], reason: 'it leaks', at: '2026-01-05T09:00:00.000Z' }
+  lists({ source: { url, ref: commit } }, [advisory])
+  await client.call('POST /extensions/updates/check')
+  t.notOk(isRunning(pid))
+  t.match(await recordNamed(daemon, id), { enabled: false, advisory: { reason: 'it leaks', autoDisabled: true } })
+  lists({ source: { url, ref: commit } })
+  await client.call('POST /extensions/updates/check')
+  const after = await recordNamed(daemon, id)
+  t.notOk(after.advisory)
+  t.equal(after.enabled, false, 'a person switches it on again')
+  await client.call('POST /extensions/{id}/remove', { id })
+  lists({ trust: 'blocked', trustReason: 'bad', source: { url, ref: first } })
+  const { digest, trust, trustReason } = await preview({ registry: indexAddress })
+  t.same({ trust, trustReason }, { trust: 'blocked', trustReason: 'bad' })
+  const blocked = client.call('POST /extensions/install', { url, ref: first, digest, registry: indexAddress })
+  t.match(await refusalOf(() => blocked), { status: 409, message: /bad/ })
+})
+
+t.test('a stored secret is sent as access token, and is shown nowhere', async t => {
+  t.equal(await status(preview({ secret: 'GIT' })), 424, 'it is not stored')
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /secrets', { key: 'GIT', value: SECRET })
+  credentials.length = 0
+  t.match(await preview({ secret: 'GIT' }), { id })
+  const basic = Buffer.from(`x-access-token:${SECRET}`).toString('base64')
+  t.ok(credentials.length > 0 && credentials.every(each => each === `Basic ${basic}`))
+  t.notMatch(daemon.logged.join('\n'), basic)
+})
+
+t.test('a repository of the workspace is a source too, and its folder may be named', async t => {
+  const own = join(daemon.workspace, 'mine')
+  mkdirSync(join(own, 'packages/tool'), { recursive: true })
+  inGit(own, 'init', '-q')
+  writeFileSync(join(own, 'packages/tool/intentic-extension.json'), JSON.stringify({ version: '0.1.0' }))
+  const found = await preview({ url: 'mine', ref: committed(own), path: 'packages/tool' })
+  t.match(found, { id: 'local.tool', powers: exactly() })
+})
