@@ -7,6 +7,8 @@ import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import type { Config } from './config.js'
 import { kernelAccessCalls } from './auth/access-calls.js'
+import { RequestBodies } from './extensions/bodies.js'
+import { calledFor } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
@@ -135,7 +137,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups), ...redactCalls(data) }
+  const bodies = new RequestBodies()
+  const forOthers = { ...kernelAccessCalls(() => groups), ...calledFor(kernel, () => groups, bodies) }
+  const own = { ...auth.handlers, ...liveCalls(live), ...forOthers, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -157,7 +161,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
 
   const uploads = join(data, 'uploads')
   rmSync(uploads, { recursive: true, force: true })
-  const app = new App({ kernel, auth, streams, connections, log, uploads, http: deployment.http ?? {} })
+  const app = new App({ kernel, auth, streams, bodies, connections, log, uploads, http: deployment.http ?? {} })
   for (const group of groups) app.add(group)
   serveOwn(app, root, identity, boot, groups)
   const server = createHttpServer(app, connections)

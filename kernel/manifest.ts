@@ -57,6 +57,13 @@ export interface RouteAccess extends BodyAccess {
 
 export type CallAccess = OpenAccess | RouteAccess
 
+/** All paths below a first segment, which one call of a group answers, whatever their method. */
+export interface Subtree {
+  segment: Slug
+  /** A call without a route. It gets the request and answers with its head and its pieces. */
+  call: string
+}
+
 /** The calls a plugin makes: `daemon` must be served at start, `late` may be absent when used. */
 export interface Permissions {
   daemon: string[]
@@ -89,6 +96,8 @@ export interface PluginManifest {
   /** Programs of the machine that it needs or can use. */
   programs: string[]
   permissions: Permissions
+  /** The paths that it answers besides its routes. */
+  subtree?: Subtree
   routes: { [call: string]: CallAccess }
 }
 

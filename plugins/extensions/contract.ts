@@ -1,5 +1,8 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { BackendServices } from './backend/contract.js'
+
+export type * from './backend/contract.js'
 
 /** One of the entries. */
 export interface ExtensionsEntry {
@@ -11,7 +14,7 @@ export interface ExtensionsList {
 }
 
 /** The extensions of the sandbox: what is loaded, what waits for approval, what each may do. */
-export interface ExtensionsCalls {
+export interface ExtensionsCalls extends BackendServices {
   /** List the entries by id; `query` is looked for in their ids. */
   'GET /extensions'(input: { query?: string & tags.MaxLength<100> }): ExtensionsList
 }

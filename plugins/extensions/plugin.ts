@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { openBackends } from './backend/open.js'
 import { extensionsContract, type ExtensionsCalls, type ExtensionsEntry } from './contract.js'
 import { examples } from './examples.js'
 
@@ -6,7 +7,14 @@ export const contract: Contract<ExtensionsCalls> = { ...extensionsContract, exam
 
 /** Lists what the group keeps. */
 export const activate = async (host: Host): Promise<void> => {
+  const backends = openBackends(host, {
+    refused: () => 'absent',
+    settings: async () => ({}),
+    used: () => {},
+    changed: () => {},
+  })
   await host.serve(extensionsContract, {
+    ...backends.calls,
     'GET /extensions': async ({ query = '' }) => {
       const kept = await host.store.all<ExtensionsEntry>()
       const entries = kept.map(([id]) => ({ id })).filter(({ id }) => id.includes(query))
