@@ -59,8 +59,8 @@ export const bundle = async folder => {
   })
   // One file, because nothing else of the program is visible where it runs.
   await build({
-    entryPoints: [join(folder, 'sdk/extension/runner.js')],
-    outfile: join(folder, 'bundle/sdk/extension/runner.js'),
+    entryPoints: [join(folder, 'sdk/node/extension/runner.js')],
+    outfile: join(folder, 'bundle/sdk/node/extension/runner.js'),
     bundle: true,
     format: 'esm',
     platform: 'node',

@@ -6,9 +6,8 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import type { Config } from './config.js'
-import { kernelAccessCalls } from './auth/access-calls.js'
 import { RequestBodies } from './extensions/bodies.js'
-import { calledFor } from './extensions/called-for.js'
+import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
@@ -138,7 +137,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
   const bodies = new RequestBodies()
-  const forOthers = { ...kernelAccessCalls(() => groups), ...calledFor(kernel, () => groups, bodies) }
+  const forOthers = callsForOthers(kernel, () => groups, bodies)
   const own = { ...auth.handlers, ...liveCalls(live), ...forOthers, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))

@@ -1,5 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Role, Scope } from '../sdk/types.js'
+import type { Subtree } from './extensions/subtree-access.js'
 
 type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
@@ -56,13 +57,6 @@ export interface RouteAccess extends BodyAccess {
 }
 
 export type CallAccess = OpenAccess | RouteAccess
-
-/** All paths below a first segment, which one call of a group answers, whatever their method. */
-export interface Subtree {
-  segment: Slug
-  /** A call without a route. It gets the request and answers with its head and its pieces. */
-  call: string
-}
 
 /** The calls a plugin makes: `daemon` must be served at start, `late` may be absent when used. */
 export interface Permissions {

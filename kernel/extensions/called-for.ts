@@ -11,6 +11,7 @@ import { readEvents } from '../../sdk/events.js'
 import type { ExtensionCall, Kernel } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
 import { isStream } from '../../sdk/wire.js'
+import { kernelAccessCalls } from '../auth/access-calls.js'
 import { admit } from '../auth/admit.js'
 import type { Group } from '../group.js'
 import { isBytes } from '../http/answer.js'
@@ -26,8 +27,13 @@ type Calls = Pick<
   'kernel.events.watch' | 'kernel.route' | `kernel.extension.${'call' | 'stream'}` | 'kernel.subtree.body'
 >
 
-/** The kernel calls with which a group lets others call routes, and answers requests of its own subtree. */
-export const calledFor = (kernel: KernelServices, groups: () => readonly Group[], bodies: RequestBodies): Calls => {
+/** The kernel calls that are about calls of others: who may make them, making them, and requests of a subtree. */
+export const callsForOthers = (kernel: KernelServices, groups: () => readonly Group[], bodies: RequestBodies) => ({
+  ...kernelAccessCalls(groups),
+  ...calledFor(kernel, groups, bodies),
+})
+
+const calledFor = (kernel: KernelServices, groups: () => readonly Group[], bodies: RequestBodies): Calls => {
   const accessOf = (call: string): CallAccess | undefined =>
     isRoute(call)
       ? groups().find(({ manifest }) => Object.hasOwn(manifest.routes, call))?.manifest.routes[call]

@@ -9,7 +9,7 @@ import { PresenceBook } from '../http/presence.js'
 import type { RequestContext, RequestStep } from '../http/request.js'
 import type { KernelServices } from '../services.js'
 import type { OpenStreams } from '../streams/open-streams.js'
-import type { Subtree } from '../manifest.js'
+import type { Subtree } from './subtree-access.js'
 import type { RequestBodies } from './bodies.js'
 
 /** What a subtree is served with. */

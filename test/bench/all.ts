@@ -19,6 +19,7 @@ const BENCHES = [
   'usage',
   'native',
   'git',
+  'extensions',
 ] as const
 
 const unknown = asked.filter(name => !(BENCHES as readonly string[]).includes(name))

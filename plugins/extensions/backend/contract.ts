@@ -6,8 +6,9 @@ import type {
   LinkMessage,
   OperationInputs,
   OperationOutputs,
-} from '../../../sdk/extension/protocol.js'
+} from '../../../sdk/node/extension/protocol.js'
 import type { Count, Role } from '../../../sdk/types.js'
+import type { ConnectedTools, ToolAnswered, ToolProgress } from '../../capabilities/contract.js'
 
 /** A request below `/x/{id}/`, as the kernel received it; the credential is already checked and taken away. */
 export interface SubtreeRequest {
@@ -35,10 +36,26 @@ export interface SubtreePiece {
   bytes: unknown
 }
 
+/** One call of a tool that an extension serves. */
+export interface ExtensionToolAsked {
+  conversationId: string
+  run: string
+  /** `extension:<id>` */
+  server: string
+  name: string
+  input: { [field: string]: unknown }
+}
+/** How far a call has come, or its result. */
+export type ExtensionToolEvent = ToolProgress | ToolAnswered
+
 /** What the kernel and other groups ask of the running backends. */
 export interface BackendServices {
   /** Answers one request below `/x/`. */
   'extensions.serve'(input: SubtreeRequest): Stream<SubtreeHead | SubtreePiece>
+  /** Lists the tools that running extensions serve, for a turn. */
+  'extensions.tools'(): ConnectedTools
+  /** Calls such a tool; the last event is its result. */
+  'extensions.tool'(input: ExtensionToolAsked): Stream<ExtensionToolEvent>
 }
 
 /** Checks a message that came through the pipe of an extension. */

@@ -13,8 +13,8 @@ import {
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { ExtensionRecords } from '../seam.js'
-import { deny } from './denied.js'
-import type { Entries } from './entries.js'
+import { deny } from '../../../sdk/node/extension/denied.js'
+import type { Entries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
 /** What files of the workspace are reached with. */

@@ -30,8 +30,6 @@ export interface BackendLimits {
   /** The most crashes within `crashesMs`. */
   readonly crashes: number
   readonly crashesMs: number
-  /** A backend that nothing uses is stopped after so long. */
-  readonly idleMs: number
   /** Requests wait so long for a start. */
   readonly queueMs: number
 }
@@ -58,6 +56,5 @@ export const BACKEND_LIMITS: BackendLimits = {
   healthyMs: 300_000,
   crashes: 5,
   crashesMs: 600_000,
-  idleMs: 600_000,
   queueMs: 10_000,
 }

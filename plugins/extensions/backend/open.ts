@@ -13,12 +13,15 @@ import { BACKEND_LIMITS, type BackendLimits } from './limits.js'
 import { ExtensionLogs, logOperations } from './log.js'
 import { operateWith } from './operations.js'
 import { PublishedEvents } from './published-events.js'
-import { publishOperations, routeOperations, settingsOperations } from './registrations.js'
+import { programOperations } from './programs.js'
+import { publishOperations, routeOperations, settingsOperations, toolOperations } from './registrations.js'
 import { Backends } from './runtime.js'
 import { eventOperations, SandboxEvents } from './sandbox-events.js'
+import { Schedule, scheduleOperations } from './schedule.js'
 import { secretOperations } from './secrets.js'
 import { serveRequest } from './serve.js'
 import { ExtensionStorage, storageOperations } from './storage.js'
+import { callTool, offeredTools, ToolCalls } from './tools.js'
 import type { ProcessPlace } from './start-process.js'
 
 /** What runs backends, and the calls with which others use them. */
@@ -39,6 +42,7 @@ export const openBackends = (
   const events = new SandboxEvents(host, published)
   const names = new Names()
   const listeners = async () => (await host.call('kernel.listeners')).listeners
+  const toolCalls = new ToolCalls()
   const parts = (backend: Backend): BackendParts => {
     const { extension, entries } = backend
     const { id } = extension
@@ -46,6 +50,9 @@ export const openBackends = (
     const subscribed = eventOperations(events, backend, records)
     const secrets = { host, extension, entries }
     const reach = { net: entries.net, listeners, names, used: (entry: string) => records.used(id, entry) }
+    const schedule = new Schedule(host.store, id, key => {
+      void backend.process?.link.request('due', { key }).catch(() => {})
+    })
     const connected = connectOperations({ reach, secrets, link })
     return {
       operate: operateWith({
@@ -55,6 +62,9 @@ export const openBackends = (
         ...secretOperations(secrets),
         ...fetchOperations({ reach, secrets, link }),
         ...connected.handlers,
+        ...programOperations({ place, extension, entries, records, wall }),
+        ...scheduleOperations(schedule),
+        ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
         ...fileOperations({ workspace: place.workspace, id, entries, records }),
         ...callOperations({ host, records, id, entries, link }),
         ...routeOperations(backend.routes),
@@ -64,6 +74,7 @@ export const openBackends = (
       end: () => {
         subscribed.end()
         connected.end()
+        schedule.end()
       },
     }
   }
@@ -80,6 +91,7 @@ export const openBackends = (
       void record(host, { type, actor: `extension:${id}`, outcome: 'error', error: why.slice(0, 500) })
     },
   })
+  const tools = { backends: runtime, records, calls: toolCalls }
   host.stopping(async () => {
     events.close()
     await runtime.close(Date.now() + 7_500)
@@ -88,6 +100,8 @@ export const openBackends = (
   return {
     runtime,
     calls: {
+      'extensions.tools': () => offeredTools(tools),
+      'extensions.tool': (asked, context) => callTool(tools, asked, context),
       'extensions.serve': (request, context) =>
         serveRequest({ host, records, backends: runtime, published }, request, context),
     },

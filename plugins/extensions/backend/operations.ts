@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import type { HostOperations, OperationInput, OperationOutput } from '../../../sdk/extension/protocol.js'
+import type { HostOperations, OperationInput, OperationOutput } from '../../../sdk/node/extension/protocol.js'
 import type { Operate } from './process.js'
 
 /** The operations of backends, each with its checked input. */

@@ -1,15 +1,15 @@
 import { refuse, Refusal } from '../../../sdk/index.js'
-import { BadMessage, encodeMessage, MessageDecoder } from '../../../sdk/extension/codec.js'
-import { ExtensionLink, LinkError } from '../../../sdk/extension/link.js'
+import { BadMessage, encodeMessage, MessageDecoder } from '../../../sdk/node/extension/codec.js'
+import { ExtensionLink, LinkError } from '../../../sdk/node/extension/link.js'
 import {
   MOST_MESSAGE,
   type BackendOperations,
   type LinkFailure,
   type LinkMessage,
-} from '../../../sdk/extension/protocol.js'
+} from '../../../sdk/node/extension/protocol.js'
 import { killWalled } from '../../../sdk/node/programs/run.js'
 import { readMessage, readOperation, readOutput } from './contract.js'
-import { Denied } from './denied.js'
+import { Denied } from '../../../sdk/node/extension/denied.js'
 import type { BackendLimits } from './limits.js'
 import { Pace } from './pace.js'
 import { innerProcesses, ProcessWatch } from './process-watch.js'

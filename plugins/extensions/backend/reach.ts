@@ -5,8 +5,8 @@ import { addressKind, plainAddress, type Listener } from '../../../sdk/node/netw
 import { Names } from '../../../sdk/node/network/names.js'
 import { connectChecked, written, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
 import { SENTENCES } from '../../../sdk/node/network/outbound.js'
-import { deny } from './denied.js'
-import type { NetEntry } from './entries.js'
+import { deny } from '../../../sdk/node/extension/denied.js'
+import type { NetEntry } from '../../../sdk/node/extension/entries.js'
 
 /** What a backend connects outside with. */
 export interface ReachDeps {

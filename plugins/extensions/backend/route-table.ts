@@ -1,6 +1,12 @@
 import type { Caller, Role } from '../../../sdk/types.js'
 import { refuse } from '../../../sdk/index.js'
-import { parametersOf, patternHolds, routePattern, type Entries, type RoutePattern } from './entries.js'
+import {
+  parametersOf,
+  patternHolds,
+  routePattern,
+  type Entries,
+  type RoutePattern,
+} from '../../../sdk/node/extension/entries.js'
 
 /** A route that a running backend serves. */
 interface OwnRoute {

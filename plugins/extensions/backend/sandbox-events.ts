@@ -2,7 +2,8 @@ import type { Host } from '../../../sdk/index.js'
 import { refuse } from '../../../sdk/index.js'
 import type { ExtensionRecords } from '../seam.js'
 import type { Backend } from './backend.js'
-import { deny } from './denied.js'
+import { deny } from '../../../sdk/node/extension/denied.js'
+import { globHolds } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 import type { PublishedEvents } from './published-events.js'
 
@@ -65,7 +66,11 @@ export const eventOperations = (
   events: SandboxEvents,
   backend: Backend,
   records: Pick<ExtensionRecords, 'used'>,
-): { readonly handlers: Pick<HostHandlers, `events.${'on' | 'off'}`>; readonly end: () => void } => {
+): {
+  readonly handlers: Pick<HostHandlers, `events.${'on' | 'off'}` | `files.${'watch' | 'unwatch'}`>
+  readonly end: () => void
+} => {
+  const watches = new Map<number, () => void>()
   const subscriptions = new Map<number, () => void>()
   let untaken = 0
   const send = (subscription: number) => (event: object) => {
@@ -76,6 +81,12 @@ export const eventOperations = (
       .request('event', { subscription, event })
       .catch(() => {})
       .finally(() => untaken--)
+  }
+  const changed = (watch: number, glob: string) => (event: object) => {
+    const { paths = [], conversationId } = event as { paths?: string[]; conversationId?: string }
+    const seen = paths.filter(path => globHolds(glob, path) && backend.entries.file('read', path) !== undefined)
+    if (conversationId === undefined && seen.length > 0)
+      void backend.process?.link.request('files', { watch, paths: seen }).catch(() => {})
   }
   return {
     handlers: {
@@ -92,8 +103,21 @@ export const eventOperations = (
         subscriptions.delete(subscription)
         return {}
       },
+      'files.watch': ({ watch, glob }) => {
+        if (!backend.entries.mayWatch(glob)) deny(`fs:read:${glob}`)
+        if (watches.has(watch) || watches.size >= MOST_SUBSCRIPTIONS)
+          refuse('too-many', `expected at most ${MOST_SUBSCRIPTIONS} watches`)
+        watches.set(watch, events.on('workspaceChanged', changed(watch, glob)))
+        return {}
+      },
+      'files.unwatch': ({ watch }) => {
+        watches.get(watch)?.()
+        watches.delete(watch)
+        return {}
+      },
     },
     end: () => {
+      for (const off of watches.values()) off()
       for (const off of subscriptions.values()) off()
       subscriptions.clear()
     },

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { refuse, type Host } from '../../../sdk/index.js'
 import type { RunnableExtension } from '../seam.js'
-import { deny } from './denied.js'
-import type { Entries } from './entries.js'
+import { deny } from '../../../sdk/node/extension/denied.js'
+import type { Entries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
 /** What the secrets of one backend are read with. */

@@ -1,6 +1,6 @@
 import { refuse, type Context, type Host } from '../../../sdk/index.js'
-import { LinkError } from '../../../sdk/extension/link.js'
-import type { BackendOperations, OperationOutput } from '../../../sdk/extension/protocol.js'
+import { LinkError } from '../../../sdk/node/extension/link.js'
+import type { BackendOperations, OperationOutput } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionRecords } from '../seam.js'
 import { answerHeaders } from './answer-head.js'
 import type { SubtreeHead, SubtreePiece, SubtreeRequest } from './contract.js'

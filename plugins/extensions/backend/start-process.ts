@@ -31,7 +31,7 @@ export interface StartedProcess {
 /** Why no backend runs on this machine. */
 export const UNCONTAINED = 'its backend cannot be contained on this machine: install bubblewrap'
 
-const runner = (): string => join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/extension/runner.js')
+const runner = (): string => join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/extension/runner.js')
 
 /** Node itself lets the process read its code and write its data, and nothing else. */
 const flags = ({ heapMiB }: BackendLimits): string[] => [

@@ -1,3 +1,6 @@
+import { statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { contains } from '../files/paths.js'
 import { ownProgram, type Env } from '../programs/run.js'
 import { builder, wallKind } from './builders.js'
 import { markOf } from './mark.js'
@@ -12,6 +15,8 @@ export interface TightSpec {
   readonly write: readonly { readonly from: string; readonly to: string }[]
   /** Mounts before these, such as those of the program. */
   readonly program: readonly Mount[]
+  /** Folders and files inside of what is shown that are covered. */
+  readonly hide?: readonly string[]
   readonly cwd: string
   /** The whole environment. */
   readonly env: Env
@@ -58,7 +63,12 @@ export const tightlyWalled = async (
     Promise.all(spec.write.map(at('bind'))),
     markOf(spec.data),
   ])
-  const mounts: Mount[] = [...spec.program, ...read, ...write, ['seal', '', '/']]
+  const covered = (spec.hide ?? []).map((to): Mount => {
+    const found = [...read, ...write].findLast(([, , at]) => contains(at, to))
+    const kind = found && statSync(join(found[1], relative(found[2], to)), { throwIfNoEntry: false })
+    return kind?.isDirectory() ? ['empty', '', to] : ['hide', '', to]
+  })
+  const mounts: Mount[] = [...spec.program, ...read, ...write, ...covered, ['seal', '', '/']]
   const command = build(mounts, spec.cwd, spec.env, [program, ...args], { mark, tight: true })
   const { data, openFiles, fileSize } = spec.limits
   return {

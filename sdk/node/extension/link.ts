@@ -160,9 +160,13 @@ export class ExtensionLink<Theirs> {
       case 'request':
         return this.#requested(message)
       case 'reply':
-        return this.#answered(message.id, waiting =>
-          waiting.resolve(this.#options.checked ? this.#options.checked(waiting.op, message.value) : message.value),
-        )
+        return this.#answered(message.id, waiting => {
+          try {
+            waiting.resolve(this.#options.checked ? this.#options.checked(waiting.op, message.value) : message.value)
+          } catch (error) {
+            waiting.reject(error as Error)
+          }
+        })
       case 'refuse':
         return this.#answered(message.id, ({ reject }) => reject(new LinkError(message.failure)))
       case 'pull':

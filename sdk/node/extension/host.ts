@@ -1,6 +1,6 @@
-import type { Api } from '../api.js'
-import type { Args, Call, Input, Reply } from '../contract.js'
-import type { Role } from '../types.js'
+import type { Api } from '../../api.js'
+import type { Args, Call, Input, Reply } from '../../contract.js'
+import type { Role } from '../../types.js'
 
 /** Undoes a registration. */
 export type Off = () => void

@@ -1,7 +1,12 @@
 import { matchesGlob } from 'node:path'
-import { isClosedName } from '../../../sdk/node/files/closed-names.js'
-import type { ExtensionPermissions } from '../manifest/manifest.js'
-import type { Role } from '../../../sdk/types.js'
+import { isClosedName } from '../files/closed-names.js'
+import type { Role } from '../../types.js'
+
+/** The entries of a manifest's `permissions`. */
+export interface DeclaredEntries {
+  readonly sandbox?: readonly string[]
+  readonly daemon?: readonly string[]
+}
 
 /** A route entry: a method, and the segments of a pattern. */
 export interface RoutePattern {
@@ -103,7 +108,7 @@ export class Entries {
   readonly #secrets: readonly string[]
   readonly #events: readonly string[]
 
-  constructor(id: string, { daemon = [], sandbox = [] }: ExtensionPermissions = {}) {
+  constructor(id: string, { daemon = [], sandbox = [] }: DeclaredEntries = {}) {
     this.#own = `.sandbox/x/${id}`
     this.routes = daemon.flatMap(entry => routePattern(entry) ?? [])
     this.serve = sandbox.flatMap(entry => {
@@ -146,6 +151,18 @@ export class Entries {
     return [UNLIKELY, `${UNLIKELY}/${UNLIKELY}`].every(below => this.file(mode, `${folder}/${below}`) !== undefined)
   }
 
+  /** Whether changes of what a glob names may be told: an entry names it, or all of the folder that it begins with. */
+  mayWatch(glob: string): boolean {
+    const folder = glob
+      .split('/')
+      .slice(
+        0,
+        glob.split('/').findIndex(part => part.includes('*')),
+      )
+      .join('/')
+    return this.globs('read').includes(glob) || this.file('read', glob) !== undefined || this.leads(folder || '.')
+  }
+
   /** Whether a path below this folder may be readable. */
   leads(folder: string): boolean {
     const path = folder === '.' ? [] : folder.split('/')
@@ -178,7 +195,7 @@ const byStar = (prefix: string, all: readonly string[], name: string): string | 
 }
 
 /** `*` within a segment, `**` for any depth; nothing else of a glob has a meaning. */
-const globHolds = (glob: string, path: string): boolean => matchesGlob(path, escaped(glob))
+export const globHolds = (glob: string, path: string): boolean => matchesGlob(path, escaped(glob))
 
 const escaped = (glob: string): string => glob.replaceAll(/[[\]{}()?!+@\\]/g, '\\$&')
 

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Role } from '../types.js'
+import type { Count, Role } from '../../types.js'
 
 /** The version of the host API, which the `engines` of a manifest are compared with. */
 export const HOST_API = '1.0.0'
