@@ -6,7 +6,6 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import type { Config } from './config.js'
-import { RequestBodies } from './extensions/bodies.js'
 import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
@@ -136,9 +135,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  const bodies = new RequestBodies()
-  const forOthers = callsForOthers(kernel, () => groups, bodies)
-  const own = { ...auth.handlers, ...liveCalls(live), ...forOthers, ...redactCalls(data) }
+  const [bodies, others] = callsForOthers(kernel, () => groups)
+  const own = { ...auth.handlers, ...liveCalls(live), ...others, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }

@@ -1,6 +1,5 @@
 import typia, { type tags } from 'typia'
 import type { Role, Scope } from '../sdk/types.js'
-import type { Subtree } from './extensions/subtree-access.js'
 
 type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
@@ -91,7 +90,7 @@ export interface PluginManifest {
   programs: string[]
   permissions: Permissions
   /** The paths that it answers besides its routes. */
-  subtree?: Subtree
+  subtree?: import('./extensions/subtree-access.js').Subtree
   routes: { [call: string]: CallAccess }
 }
 

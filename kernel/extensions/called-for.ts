@@ -17,7 +17,7 @@ import type { Group } from '../group.js'
 import { isBytes } from '../http/answer.js'
 import type { CallAccess } from '../manifest.js'
 import type { KernelServices } from '../services.js'
-import type { RequestBodies } from './bodies.js'
+import { RequestBodies } from './bodies.js'
 
 /** The most bytes of an answer that are read whole. */
 const MOST_BYTES = 7 * 1024 * 1024
@@ -27,11 +27,14 @@ type Calls = Pick<
   'kernel.events.watch' | 'kernel.route' | `kernel.extension.${'call' | 'stream'}` | 'kernel.subtree.body'
 >
 
-/** The kernel calls that are about calls of others: who may make them, making them, and requests of a subtree. */
-export const callsForOthers = (kernel: KernelServices, groups: () => readonly Group[], bodies: RequestBodies) => ({
-  ...kernelAccessCalls(groups),
-  ...calledFor(kernel, groups, bodies),
-})
+/**
+ * The kernel calls that are about calls of others (who may make them, making them, requests of a subtree), with the
+ * bodies of these requests.
+ */
+export const callsForOthers = (kernel: KernelServices, groups: () => readonly Group[]) => {
+  const bodies = new RequestBodies()
+  return [bodies, { ...kernelAccessCalls(groups), ...calledFor(kernel, groups, bodies) }] as const
+}
 
 const calledFor = (kernel: KernelServices, groups: () => readonly Group[], bodies: RequestBodies): Calls => {
   const accessOf = (call: string): CallAccess | undefined =>

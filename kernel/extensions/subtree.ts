@@ -31,8 +31,10 @@ const ROLES: { readonly [scope in Scope]: Role } = {
   land: 'collaborator',
 }
 /** Headers that are for this daemon alone, or that claim something about the way here. */
-const OURS =
-  /^(?:x-sandbox-.*|authorization|proxy-authorization|cookie|x-forwarded-.*|forwarded|x-real-ip|host|connection|upgrade|keep-alive|te|trailer|transfer-encoding|expect)$/
+const OURS = new RegExp(
+  '^(?:x-sandbox-.*|authorization|proxy-authorization|cookie|x-forwarded-.*|forwarded|x-real-ip|host|connection|upgrade'
+    + '|keep-alive|te|trailer|transfer-encoding|expect)$',
+)
 const FIRST_BYTE = 60_000
 
 /** Serves all paths below a segment. */

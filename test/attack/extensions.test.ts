@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { extensionDaemon, type ExtensionDaemon } from '../support/extensions/world.js'
+import { exactly } from '../support/lists.js'
 import { walled } from './support.js'
 
 const MIB = 1024 * 1024
@@ -107,12 +108,14 @@ t.test('an extension', walled(), async t => {
           machineKey: ${JSON.stringify(join(daemon.data, 'machine.key'))},
         }
         for (const [name, path] of Object.entries(paths)) {
-          attempts['read ' + name] = () => fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path).length
+          attempts['read ' + name] = () =>
+            fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path).length
         }
         attempts['write code'] = () => fs.writeFileSync('/extension/server.js', '')
         attempts['write outside'] = () => fs.writeFileSync('/tmp/x', '')
         attempts['write runtime'] = () => fs.writeFileSync('/runtime/runner.js', '')
-        attempts['link out'] = () => { fs.symlinkSync('/etc', '/data/etc'); return fs.readdirSync('/data/etc').length }
+        attempts['link out'] = () => { fs.symlinkSync('/etc', '/data/etc');
+          return fs.readdirSync('/data/etc').length }
         attempts['planted link'] = () => fs.readFileSync('/data/link', 'utf8')
         attempts['spawn'] = () => require('node:child_process').execFileSync('/bin/sh', ['-c', 'id'])
         attempts['fork'] = () => require('node:child_process').fork('/extension/server.js').pid
@@ -120,7 +123,8 @@ t.test('an extension', walled(), async t => {
         attempts['addon'] = () => process.dlopen({ exports: {} }, '/extension/x.node')
         attempts['sqlite'] = () => require('node:sqlite')
         attempts['inspector'] = () => { require('node:inspector').open(0); return 'open' }
-        attempts['wasi'] = () => new (require('node:wasi').WASI)({ version: 'preview1', preopens: { '/': '/' } }) && 'wasi'
+        attempts['wasi'] = () => new (require('node:wasi').WASI)({ version: 'preview1',
+          preopens: { '/': '/' } }) && 'wasi'
         attempts['binding'] = () => Object.keys(process.binding('spawn_sync'))
         attempts['report'] = () => process.report.writeReport('/tmp/report.json')
         attempts['snapshot'] = () => require('node:v8').writeHeapSnapshot('/runtime/heap')
@@ -143,8 +147,10 @@ t.test('an extension', walled(), async t => {
           host.routes.handle('GET /own', {}, () => {
             process.kill(process.ppid, 'SIGKILL')
             fs.writeFileSync('/data/mine', 'kept')
-            return { body: { env: Object.keys(process.env).sort(), argv: process.argv, read: fs.readFileSync('/data/mine', 'utf8'),
-              interfaces: Object.keys(require('node:os').networkInterfaces()), nice: require('node:os').getPriority() } }
+            return { body: { env: Object.keys(process.env).sort(), argv: process.argv,
+              read: fs.readFileSync('/data/mine', 'utf8'),
+              interfaces: Object.keys(require('node:os').networkInterfaces()),
+                nice: require('node:os').getPriority() } }
           })
         }`,
       })
@@ -189,20 +195,27 @@ t.test('an extension', walled(), async t => {
             areas: ['POST /areas', {}], bundles: ['GET /bundles', {}], open: ['GET /health', {}],
             proto: ['__proto__', {}], traversal: ['GET /agents/{id}', { id: '../secrets' }],
           }
-          for (const [name, [entry, input]] of Object.entries(calls)) attempts['call ' + name] = () => host.call(entry, input)
-          for (const path of ['README.md', '../x', '/etc/passwd', '.git/config', 'docs/../README.md', 'docs/.git/config',
+          for (const [name, [entry, input]] of Object.entries(calls)) attempts['call ' + name] = () =>
+            host.call(entry, input)
+          for (const path of ['README.md', '../x', '/etc/passwd', '.git/config', 'docs/../README.md',
+            'docs/.git/config',
             '.sandbox/config/settings.json', '.sandbox/x/good.quiet/a', 'docs/out'])
             attempts['read ' + path] = () => host.files.read(path)
-          for (const path of ['README.md', 'docs/a.txt', 'docs/sub/a.md', '.sandbox/x/evil', '.git/hooks/post-commit.md'])
+          for (const path of ['README.md', 'docs/a.txt', 'docs/sub/a.md', '.sandbox/x/evil',
+            '.git/hooks/post-commit.md'])
             attempts['write ' + path] = () => host.files.write(path, 'evil').then(() => 'written')
           attempts['remove docs'] = () => host.files.remove('docs').then(() => 'removed')
           attempts['move'] = () => host.files.move('docs/a.md', 'README.md').then(() => 'moved')
-          for (const url of ['http://127.0.0.1:${new URL(daemon.url).port}/', 'http://localhost:${new URL(daemon.url).port}/',
-            'http://[::1]:80/', 'http://[::ffff:127.0.0.1]:80/', 'http://0.0.0.0:80/', 'http://2130706433/', 'http://10.0.0.1/',
-            'http://169.254.169.254/latest', 'http://192.168.0.1/', 'file:///etc/passwd', 'http://user:pw@192.0.2.1/'])
+          for (const url of ['http://127.0.0.1:${new URL(daemon.url).port}/',
+            'http://localhost:${new URL(daemon.url).port}/',
+            'http://[::1]:80/', 'http://[::ffff:127.0.0.1]:80/', 'http://0.0.0.0:80/', 'http://2130706433/',
+              'http://10.0.0.1/',
+            'http://169.254.169.254/latest', 'http://192.168.0.1/', 'file:///etc/passwd',
+              'http://user:pw@192.0.2.1/'])
             attempts['fetch ' + url] = () => host.fetch(url)
           attempts['connect'] = () => host.connect({ host: '127.0.0.1', port: ${new URL(daemon.url).port} })
-          attempts['websocket'] = () => host.connect({ url: 'ws://127.0.0.1:${new URL(daemon.url).port}/system/terminal' })
+          attempts['websocket'] = () =>
+            host.connect({ url: 'ws://127.0.0.1:${new URL(daemon.url).port}/system/terminal' })
           attempts['secret'] = () => host.secrets.ref('X')
           attempts['secret of another'] = () => host.secrets.ref('ext/good.quiet/key')
           attempts['setting'] = () => host.secrets.value('../good.quiet/key')
@@ -215,10 +228,12 @@ t.test('an extension', walled(), async t => {
           attempts['tool'] = () => new Promise((done, failed) => {
             host.tools.handle('undeclared', done); setTimeout(() => failed(new Error('no call')), 100)
           })
-          attempts['key'] = async () => { await host.storage.set('../../x', 1); return (await host.storage.list()).keys.join() === '../../x' ? Promise.reject('data alone') : 'path' }
+          attempts['key'] = async () => { await host.storage.set('../../x', 1);
+            return (await host.storage.list()).keys.join() === '../../x' ? Promise.reject('data alone') : 'path' }
           host.routes.handle('GET /tried', {}, async () => ({ body: await tried() }))
           host.routes.handle('GET /allowed', {}, async () => ({ body: {
-            tree: typeof (await host.call('GET /workspace/tree', {})), doc: Buffer.from(await host.files.read('docs/a.md')).toString(),
+            tree: typeof (await host.call('GET /workspace/tree', {})),
+              doc: Buffer.from(await host.files.read('docs/a.md')).toString(),
             denied: await host.call('GET /agents/{id}', { id: 'none' }).catch(error => error.code),
             entry: await host.files.read('README.md').catch(error => ({ code: error.code, entry: error.entry })),
           } }))
@@ -236,7 +251,8 @@ t.test('an extension', walled(), async t => {
 
   const hostile: { [name: string]: { readonly body: string; readonly why: RegExp } } = {
     'allocates without end': {
-      body: `const all = []; setInterval(() => { for (let n = 0; n < 20; n++) all.push(Buffer.alloc(${8 * MIB}, 1)) }, 10)`,
+      body: `const all = []
+        setInterval(() => { for (let n = 0; n < 20; n++) all.push(Buffer.alloc(${8 * MIB}, 1)) }, 10)`,
       why: /MiB of memory|ended/,
     },
     'fills its heap': {
@@ -267,15 +283,20 @@ t.test('an extension', walled(), async t => {
       why: /number 1000000 of a request twice/,
     },
     'has too much in flight': {
-      body: `for (let n = 0; n < 400; n++) write({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })`,
+      body: `for (let n = 0; n < 400; n++)
+        write({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })`,
       why: /more than 256 requests in flight/,
     },
     'nests deeper than any stack': {
-      body: `raw('{"kind":"request","id":5,"op":"storage.set","input":{"key":"deep","value":' + '['.repeat(2e5) + ']'.repeat(2e5) + '}}\\n'); setTimeout(() => process.exit(9), 300)`,
+      body: `const deep = '['.repeat(2e5) + ']'.repeat(2e5)
+        raw('{"kind":"request","id":5,"op":"storage.set","input":{"key":"deep","value":' + deep + '}}\\n')
+        setTimeout(() => process.exit(9), 300)`,
       why: /./,
     },
     'does not read its pipe': {
-      body: `pipe.pause(); const ask = n => write({ kind: 'request', id: 3e6 + n, op: 'log', input: { level: 'info', message: 'x' } }); for (let n = 0; n < 100; n++) ask(n)`,
+      body: `pipe.pause()
+        const ask = n => write({ kind: 'request', id: 3e6 + n, op: 'log', input: { level: 'info', message: 'x' } })
+        for (let n = 0; n < 100; n++) ask(n)`,
       why: /did not answer for/,
     },
   }
@@ -305,7 +326,8 @@ t.test('an extension', walled(), async t => {
     await daemon.run('evil.flood', {
       server: `export const activate = host => {
         let n = 0
-        const flood = () => { for (let i = 0; i < 100; i++) { n++; host.log.info('x'.repeat(1000)) } setImmediate(flood) }
+        const flood = () => { for (let i = 0; i < 100; i++) { n++;
+          host.log.info('x'.repeat(1000)) } setImmediate(flood) }
         setTimeout(flood, 50)
       }`,
     })
@@ -321,18 +343,24 @@ t.test('an extension', walled(), async t => {
   await t.test('answers HTTP only as far as that harms no client', async t => {
     await daemon.run('evil.answers', {
       server: `export const activate = host => {
-        host.routes.handle('GET /html', {}, () => ({ headers: { 'content-type': 'text/html', 'set-cookie': 'a=b', 'content-length': '1',
-          'content-security-policy': "default-src *", 'access-control-allow-origin': '*', location: '/secrets', 'x-evil-own': 'yes',
-          'x-sandbox-role': 'owner', 'transfer-encoding': 'identity', connection: 'close', 'strict-transport-security': 'x' },
+        host.routes.handle('GET /html', {}, () => ({ headers: { 'content-type': 'text/html', 'set-cookie': 'a=b',
+          'content-length': '1',
+          'content-security-policy': "default-src *", 'access-control-allow-origin': '*', location: '/secrets',
+            'x-evil-own': 'yes',
+          'x-sandbox-role': 'owner', 'transfer-encoding': 'identity', connection: 'close',
+            'strict-transport-security': 'x' },
           body: Buffer.from('<script>alert(1)</script>') }))
-        host.routes.handle('GET /split', {}, () => ({ headers: { 'x-evil-a': 'a\\r\\nset-cookie: b=c', etag: 'ok' }, body: {} }))
+        host.routes.handle('GET /split', {}, () => ({ headers: { 'x-evil-a': 'a\\r\\nset-cookie: b=c',
+          etag: 'ok' }, body: {} }))
         host.routes.handle('GET /status', {}, () => ({ status: 101 }))
         host.routes.handle('GET /shape', {}, () => ({ status: 'fine', headers: 7 }))
         host.routes.handle('GET /throws', {}, () => { throw new Error('wild') })
-        host.routes.handle('GET /head', {}, request => ({ body: { headers: request.headers, query: request.query, caller: request.caller } }))
+        host.routes.handle('GET /head', {}, request => ({ body: { headers: request.headers, query: request.query,
+          caller: request.caller } }))
         host.routes.handle('POST /write', { floor: 'viewer' }, () => ({ body: {} }))
         host.routes.handle('GET /_events', {}, () => ({ body: 'mine' }))
-        host.routes.handle('GET /pollute', {}, () => ({ body: JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}') }))
+        host.routes.handle('GET /pollute', {}, () =>
+          ({ body: JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}') }))
       }`,
     })
     const html = await daemon.ask('evil.answers', '/html')
@@ -358,7 +386,7 @@ t.test('an extension', walled(), async t => {
       headers: { cookie: 'session=1', 'x-forwarded-for': '1.2.3.4', 'x-sandbox-role': 'owner', 'x-mine': 'yes' },
     })
     t.match(head.body, {
-      query: { a: ['1', '2'] },
+      query: { a: exactly('1', '2') },
       headers: { 'x-mine': 'yes' },
       caller: { kind: 'person', role: 'owner' },
     })
@@ -395,8 +423,8 @@ t.test('an extension', walled(), async t => {
   })
 
   await t.test('is on the record when it is ended', async t => {
-    const { entries } = (await (await daemon.fetch('/activity?limit=500')).json()) as {
-      entries: { type: string; actor: string }[]
+    const { events: entries } = (await (await daemon.fetch('/activity?limit=500')).json()) as {
+      events: { type: string; actor: string }[]
     }
     const ended = entries.filter(({ type }) => type === 'extension.failed')
     t.ok(ended.length >= Object.keys(hostile).length, `${ended.length} entries`)

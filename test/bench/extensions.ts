@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Backend } from '../../plugins/extensions/backend/backend.js'
+import { ExtensionBackend } from '../../plugins/extensions/backend/backend.js'
 import { BACKEND_LIMITS } from '../../plugins/extensions/backend/limits.js'
 import { operateWith } from '../../plugins/extensions/backend/operations.js'
 import { median, mib, ms, print, quick, timed, verdict } from './measure.js'
@@ -24,12 +24,12 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-extensions-'))
 const data = join(folder, 'data')
 mkdirSync(data)
 
-const begun = async (id: string): Promise<Backend> => {
+const begun = async (id: string): Promise<ExtensionBackend> => {
   const [dir, dataDir] = [join(folder, 'code', id), join(folder, 'own', id)]
   mkdirSync(dir, { recursive: true })
   mkdirSync(dataDir, { recursive: true })
   writeFileSync(join(dir, 'server.js'), SERVER)
-  const backend = new Backend(
+  const backend = new ExtensionBackend(
     { id, version: '1.0.0', source: 'workspace', dir, dataDir, revision: '1', manifest: { server: 'server.js' } },
     {
       place: { data },
@@ -55,7 +55,7 @@ const begun = async (id: string): Promise<Backend> => {
   return backend
 }
 
-const asked = async (backend: Backend, path: string): Promise<unknown> => {
+const asked = async (backend: ExtensionBackend, path: string): Promise<unknown> => {
   const { number } = backend.routes.find('GET', [path])!
   const process = await backend.running()
   const answer = await process.link.request('route', {
@@ -74,9 +74,9 @@ const rest = (time: number) => new Promise(resolve => setTimeout(resolve, time))
 
 try {
   const starts: number[] = []
-  const held: Backend[] = []
+  const held: ExtensionBackend[] = []
   for (let round = 0; round < (quick ? 2 : 10); round++) {
-    let backend: Backend | undefined
+    let backend: ExtensionBackend | undefined
     starts.push(await timed(async () => (backend = await begun(`bench.start-${round}`))))
     await backend!.stop('over')
   }

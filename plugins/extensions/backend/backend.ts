@@ -4,7 +4,7 @@ import { refuse } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { BackendStatus, RunnableExtension } from '../seam.js'
 import { Backoff } from './backoff.js'
-import { Entries } from '../../../sdk/node/extension/entries.js'
+import { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { BackendLimits } from './limits.js'
 import { BackendProcess, type Operate } from './process.js'
 import { RouteTable } from './route-table.js'
@@ -22,7 +22,7 @@ export interface BackendDeps {
   readonly place: ProcessPlace
   readonly limits: BackendLimits
   /** Makes the operations of a new process. */
-  readonly parts: (backend: Backend) => BackendParts
+  readonly parts: (backend: ExtensionBackend) => BackendParts
   readonly printed: (id: string, line: string) => void
   readonly failed: (id: string, error: unknown) => void
   readonly changed: (id: string) => void
@@ -31,9 +31,9 @@ export interface BackendDeps {
 }
 
 /** The backend of one extension: starts its process, starts it again after a crash, and stops it. */
-export class Backend {
+export class ExtensionBackend {
   readonly extension: RunnableExtension
-  readonly entries: Entries
+  readonly entries: ManifestEntries
   readonly routes: RouteTable
   /** The tools that it serves now. */
   readonly tools = new Set<string>()
@@ -47,7 +47,7 @@ export class Backend {
 
   constructor(extension: RunnableExtension, deps: BackendDeps) {
     this.extension = extension
-    this.entries = new Entries(extension.id, extension.manifest.permissions)
+    this.entries = new ManifestEntries(extension.id, extension.manifest.permissions)
     this.routes = new RouteTable(this.entries)
     this.#deps = deps
     this.#backoff = new Backoff(deps.limits)

@@ -4,16 +4,16 @@ import type { BackendOperations } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionCall } from '../../../sdk/kernel.js'
 import type { ExtensionRecords } from '../seam.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import { patternHolds, type Entries } from '../../../sdk/node/extension/entries.js'
+import { patternHolds, type ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 import { isTrustSurface, showsTranscripts } from './trust-surface.js'
 
 /** What calls of one backend are made with. */
-export interface CallDeps {
+export interface BackendCallDeps {
   readonly host: Pick<Host, 'call'>
   readonly records: Pick<ExtensionRecords, 'used'>
   readonly id: string
-  readonly entries: Entries
+  readonly entries: ManifestEntries
   readonly link: () => ExtensionLink<BackendOperations>
 }
 
@@ -35,7 +35,7 @@ const segmentsWith = (path: string, input: { readonly [name: string]: unknown })
 
 /** Checks a call of a backend against its entries; what may be made for it. */
 const checkedCall = async (
-  { host, records, id, entries }: CallDeps,
+  { host, records, id, entries }: BackendCallDeps,
   { entry, input }: { entry: string; input?: unknown },
 ): Promise<ExtensionCall> => {
   const fields = input ?? {}
@@ -62,7 +62,7 @@ const checkedCall = async (
 }
 
 /** The operations that call routes of the daemon. */
-export const callOperations = (deps: CallDeps): Pick<HostHandlers, 'call' | 'stream'> => ({
+export const callOperations = (deps: BackendCallDeps): Pick<HostHandlers, 'call' | 'stream'> => ({
   call: async (asked, signal) => deps.host.call('kernel.extension.call', await checkedCall(deps, asked), { signal }),
   stream: async asked => {
     const checked = await checkedCall(deps, asked)

@@ -3,7 +3,8 @@ import { connect as secured, type TLSSocket } from 'node:tls'
 import { isIP } from 'node:net'
 import { WebSocket } from 'ws'
 import { refuse } from '../../../sdk/index.js'
-import { PIECE } from '../../../sdk/node/extension/protocol.js'
+import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
+import { textOrBytes } from './bytes.js'
 import type { FetchDeps } from './fetch.js'
 import type { HostHandlers } from './operations.js'
 import { reachTarget } from './reach.js'
@@ -43,7 +44,7 @@ export const connectOperations = (
         return { socket, frames: deps.link().offer(closing(connection, () => open.delete(socket))) }
       },
       'socket.send': async ({ socket, data }) => {
-        await of(socket).send(data)
+        await of(socket).send(textOrBytes('data', data))
         return {}
       },
       'socket.close': ({ socket }) => {
@@ -94,7 +95,7 @@ const refusalOf = (error: Error): Error => {
 
 async function* piecesOfSocket(socket: Socket): AsyncGenerator<Uint8Array, void> {
   for await (const piece of socket as AsyncIterable<Buffer>)
-    for (let at = 0; at < piece.length; at += PIECE) yield piece.subarray(at, at + PIECE)
+    for (let at = 0; at < piece.length; at += LINK_PIECE) yield piece.subarray(at, at + LINK_PIECE)
 }
 
 const securedSocket = (plain: Socket, host: string, signal: AbortSignal): Promise<TLSSocket> =>

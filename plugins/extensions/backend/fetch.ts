@@ -5,10 +5,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { connect as secured } from 'node:tls'
 import { refuse } from '../../../sdk/index.js'
-import type { FetchInput, TextFields } from '../../../sdk/node/extension/protocol.js'
-import { PIECE } from '../../../sdk/node/extension/protocol.js'
+import type { HostFetchInput, TextFields } from '../../../sdk/node/extension/protocol.js'
+import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { SENTENCES, webAddress } from '../../../sdk/node/network/outbound.js'
+import { bytesGiven } from './bytes.js'
 import type { HostHandlers } from './operations.js'
 import type { BackendProcess } from './process.js'
 import { reachTarget, type ReachDeps } from './reach.js'
@@ -45,7 +46,7 @@ export const fetchOperations = (deps: FetchDeps): Pick<HostHandlers, 'fetch'> =>
     const ended = new AbortController()
     const late = AbortSignal.timeout(input.timeoutMs ?? DEFAULT_MS)
     const all = AbortSignal.any([signal, late, ended.signal])
-    const { link } = { link: deps.link() }
+    const link = deps.link()
     try {
       const { sent, masker, secret } = await filledRequest(deps, input)
       const { answer, url } = await followed(deps.reach, sent, input.redirect ?? 'follow', secret, all)
@@ -73,7 +74,7 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? 'the server'
 /** The request with the values of the secrets that it refers to. */
 const filledRequest = async (
   { secrets, link }: FetchDeps,
-  { url: text, method = 'GET', headers = {}, query = {}, body }: FetchInput,
+  { url: text, method = 'GET', headers = {}, query = {}, body, pieces }: HostFetchInput,
 ): Promise<{ sent: Sent; masker: Masker | undefined; secret: boolean }> => {
   const names = Object.keys(headers)
   const queryNames = Object.keys(query)
@@ -98,9 +99,11 @@ const filledRequest = async (
       headers: Object.fromEntries(kept),
       body: isText
         ? texts.at(-1)!
-        : body === undefined || body instanceof Uint8Array
-          ? body
-          : piecesWithin(link().read(body)),
+        : pieces
+          ? piecesWithin(link().read(pieces))
+          : body === undefined
+            ? undefined
+            : bytesGiven('body', body),
     },
   }
 }
@@ -202,7 +205,7 @@ async function* bodyOf(
       size += piece.length
       if (size > MOST_BODY) refuse('too-large', `the answer is larger than ${MOST_BODY} bytes`)
       const shown = masked ? Buffer.from(masked.push(piece.toString('latin1')), 'latin1') : piece
-      for (let at = 0; at < shown.length; at += PIECE) yield shown.subarray(at, at + PIECE)
+      for (let at = 0; at < shown.length; at += LINK_PIECE) yield shown.subarray(at, at + LINK_PIECE)
     }
     if (masked) yield Buffer.from(masked.end(), 'latin1')
   } finally {

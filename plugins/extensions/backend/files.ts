@@ -12,16 +12,17 @@ import {
 } from '../../../sdk/node/files/open-path.js'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
+import { textOrBytes } from './bytes.js'
 import type { ExtensionRecords } from '../seam.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import type { Entries } from '../../../sdk/node/extension/entries.js'
+import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
 /** What files of the workspace are reached with. */
 export interface FileDeps {
   readonly workspace: string
   readonly id: string
-  readonly entries: Entries
+  readonly entries: ManifestEntries
   readonly records: Pick<ExtensionRecords, 'used'>
 }
 
@@ -106,7 +107,7 @@ export const fileOperations = (
       const place = await opened('write', path)
       await using parent = await openParent(place.tree, place.path, { make: true })
       allow('write', place.before + join(parent.path, parent.name))
-      await writeAtomic(parent.target, data as string, { mode: 0o644 })
+      await writeAtomic(parent.target, textOrBytes('data', data) as string, { mode: 0o644 })
       return {}
     },
     'files.remove': async ({ path }) => {

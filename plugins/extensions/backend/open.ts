@@ -3,7 +3,7 @@ import type { Handlers, Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { Names } from '../../../sdk/node/network/names.js'
 import type { ExtensionRecords } from '../seam.js'
-import type { Backend, BackendParts } from './backend.js'
+import type { ExtensionBackend, BackendParts } from './backend.js'
 import { callOperations } from './calls.js'
 import type { BackendServices } from './contract.js'
 import { connectOperations } from './connections.js'
@@ -21,7 +21,7 @@ import { Schedule, scheduleOperations } from './schedule.js'
 import { secretOperations } from './secrets.js'
 import { serveRequest } from './serve.js'
 import { ExtensionStorage, storageOperations } from './storage.js'
-import { callTool, offeredTools, ToolCalls } from './tools.js'
+import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
 import type { ProcessPlace } from './start-process.js'
 
 /** What runs backends, and the calls with which others use them. */
@@ -42,8 +42,8 @@ export const openBackends = (
   const events = new SandboxEvents(host, published)
   const names = new Names()
   const listeners = async () => (await host.call('kernel.listeners')).listeners
-  const toolCalls = new ToolCalls()
-  const parts = (backend: Backend): BackendParts => {
+  const toolCalls = new RunningToolCalls()
+  const parts = (backend: ExtensionBackend): BackendParts => {
     const { extension, entries } = backend
     const { id } = extension
     const link = () => backend.link()
@@ -101,7 +101,7 @@ export const openBackends = (
     runtime,
     calls: {
       'extensions.tools': () => offeredTools(tools),
-      'extensions.tool': (asked, context) => callTool(tools, asked, context),
+      'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),
       'extensions.serve': (request, context) =>
         serveRequest({ host, records, backends: runtime, published }, request, context),
     },

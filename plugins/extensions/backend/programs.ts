@@ -6,9 +6,10 @@ import { missingProgram, ownProgram, run } from '../../../sdk/node/programs/run.
 import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
 import { systemMounts } from '../../../sdk/node/wall/system.js'
 import { tightlyWalled } from '../../../sdk/node/wall/tight.js'
+import { textOrBytes } from './bytes.js'
 import type { ExtensionRecords, RunnableExtension } from '../seam.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import type { Entries } from '../../../sdk/node/extension/entries.js'
+import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 import { INSIDE, UNCONTAINED, type ProcessPlace } from './start-process.js'
 
@@ -16,7 +17,7 @@ import { INSIDE, UNCONTAINED, type ProcessPlace } from './start-process.js'
 export interface ProgramDeps {
   readonly place: Pick<Place, 'workspace' | 'data'>
   readonly extension: RunnableExtension
-  readonly entries: Entries
+  readonly entries: ManifestEntries
   readonly records: Pick<ExtensionRecords, 'used'>
   readonly wall: ProcessPlace['wall']
 }
@@ -76,7 +77,7 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
     } = await run(command.program, command.args, {
       cwd: '/',
       env: command.env,
-      ...(input !== undefined && { input }),
+      ...(input !== undefined && { input: textOrBytes('input', input) }),
       signal,
       timeoutMs,
       walled: true,
@@ -92,8 +93,8 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
   },
 })
 
-/** The folders that entries of the form `<folder>/**` name, as the program sees them; a wall shows no single patterns. */
-const folders = async (workspace: string, entries: Entries, mode: 'read' | 'write'): Promise<Shown[]> => {
+/** The folders that entries of the form `<folder>/**` name, as the program sees them. */
+const folders = async (workspace: string, entries: ManifestEntries, mode: 'read' | 'write'): Promise<Shown[]> => {
   const named = entries.globs(mode).flatMap(glob => /^([^*]+)\/\*\*$/.exec(glob)?.[1] ?? [])
   const found = await Promise.all(
     [...new Set(named)].map(async path => {

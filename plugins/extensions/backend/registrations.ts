@@ -1,6 +1,6 @@
 import type { RouteTable } from './route-table.js'
 import { refuse } from '../../../sdk/index.js'
-import type { Backend } from './backend.js'
+import type { ExtensionBackend } from './backend.js'
 import type { HostHandlers } from './operations.js'
 import type { PublishedEvents } from './published-events.js'
 import type { ExtensionRecords } from '../seam.js'
@@ -19,7 +19,7 @@ export const routeOperations = (routes: RouteTable): Pick<HostHandlers, `routes.
 
 /** The operations that serve contributed tools. */
 export const toolOperations = (
-  backend: Backend,
+  backend: ExtensionBackend,
   progress: (call: number, text: string) => void,
 ): Pick<HostHandlers, `tools.${'handle' | 'off' | 'progress'}`> => ({
   'tools.handle': ({ name }) => {

@@ -4,7 +4,7 @@ import {
   parametersOf,
   patternHolds,
   routePattern,
-  type Entries,
+  type ManifestEntries,
   type RoutePattern,
 } from '../../../sdk/node/extension/entries.js'
 
@@ -30,10 +30,10 @@ const MOST_ROUTES = 500
 
 /** The routes of one backend. */
 export class RouteTable {
-  readonly #entries: Entries
+  readonly #entries: ManifestEntries
   readonly #routes: OwnRoute[] = []
 
-  constructor(entries: Entries) {
+  constructor(entries: ManifestEntries) {
     this.#entries = entries
   }
 

@@ -1,11 +1,11 @@
 import { refuse } from '../../../sdk/index.js'
 import type { BackendStatus, ExtensionRuntime, RunnableExtension } from '../seam.js'
-import { Backend, type BackendDeps } from './backend.js'
+import { ExtensionBackend, type BackendDeps } from './backend.js'
 
 /** Runs the backends of all extensions. */
 export class Backends implements ExtensionRuntime {
   readonly #deps: BackendDeps
-  readonly #backends = new Map<string, Backend>()
+  readonly #backends = new Map<string, ExtensionBackend>()
 
   constructor(deps: BackendDeps) {
     this.#deps = deps
@@ -13,7 +13,7 @@ export class Backends implements ExtensionRuntime {
 
   async start(extension: RunnableExtension): Promise<void> {
     await this.#backends.get(extension.id)?.stop('it is started anew')
-    const backend = new Backend(extension, this.#deps)
+    const backend = new ExtensionBackend(extension, this.#deps)
     this.#backends.set(extension.id, backend)
     backend.start()
   }
@@ -42,11 +42,11 @@ export class Backends implements ExtensionRuntime {
   }
 
   /** The backend of an extension; refuses one that was never started. */
-  of(id: string): Backend {
+  of(id: string): ExtensionBackend {
     return this.#backends.get(id) ?? refuse('unavailable', 'the extension is not running', { retryAfter: 1 })
   }
 
-  get all(): readonly Backend[] {
+  get all(): readonly ExtensionBackend[] {
     return [...this.#backends.values()]
   }
 }

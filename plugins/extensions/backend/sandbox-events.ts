@@ -1,7 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
 import { refuse } from '../../../sdk/index.js'
 import type { ExtensionRecords } from '../seam.js'
-import type { Backend } from './backend.js'
+import type { ExtensionBackend } from './backend.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import { globHolds } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
@@ -64,7 +64,7 @@ export class SandboxEvents {
 /** The operations that subscribe one backend, and what ends all its subscriptions. */
 export const eventOperations = (
   events: SandboxEvents,
-  backend: Backend,
+  backend: ExtensionBackend,
   records: Pick<ExtensionRecords, 'used'>,
 ): {
   readonly handlers: Pick<HostHandlers, `events.${'on' | 'off'}` | `files.${'watch' | 'unwatch'}`>

@@ -1,15 +1,16 @@
 import { createHmac } from 'node:crypto'
 import { refuse, type Host } from '../../../sdk/index.js'
 import type { RunnableExtension } from '../seam.js'
+import { bytesGiven } from './bytes.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import type { Entries } from '../../../sdk/node/extension/entries.js'
+import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
 /** What the secrets of one backend are read with. */
 export interface SecretDeps {
   readonly host: Pick<Host, 'call' | 'serves'>
   readonly extension: RunnableExtension
-  readonly entries: Entries
+  readonly entries: ManifestEntries
 }
 
 const OWN = /^ext\/([^/]+)\/([^/]+)$/
@@ -57,7 +58,7 @@ export const secretOperations = (
     assertSecret(deps, name)
     return {
       bytes: createHmac(algorithm, await valueOf(deps, name))
-        .update(data)
+        .update(bytesGiven('data', data))
         .digest(),
     }
   },

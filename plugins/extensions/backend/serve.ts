@@ -3,6 +3,7 @@ import { LinkError } from '../../../sdk/node/extension/link.js'
 import type { BackendOperations, OperationOutput } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionRecords } from '../seam.js'
 import { answerHeaders } from './answer-head.js'
+import { bytesGiven } from './bytes.js'
 import type { SubtreeHead, SubtreePiece, SubtreeRequest } from './contract.js'
 import type { BackendProcess } from './process.js'
 import type { PublishedEvents } from './published-events.js'
@@ -66,21 +67,21 @@ export async function* serveRequest(deps: ServeDeps, request: SubtreeRequest, co
 }
 
 async function* answered({ link }: BackendProcess, id: string, answer: RouteOutput): Items {
-  const { status = 200, headers: given, json, bytes, events } = answer
+  const { status = 200, headers: given, json, bytes, pieces, events } = answer
   if (events) return yield* streamed(eventPieces(link.read(events)))
   const headers = answerHeaders(id.split('.', 1)[0]!, given)
   const isEmpty = status === 204 || status === 205 || status === 304
   if (isEmpty) return yield { kind: 'head', status, headers }
-  if (bytes !== undefined && !(bytes instanceof Uint8Array)) {
+  if (pieces) {
     yield { kind: 'head', status, headers: { 'content-type': 'application/octet-stream', ...headers } }
-    for await (const piece of link.read(bytes)) {
+    for await (const piece of link.read(pieces)) {
       if (!(piece instanceof Uint8Array)) refuse('failed', 'the extension sent a piece that is not bytes')
       yield { kind: 'piece', bytes: piece as Uint8Array }
     }
     return
   }
   const isJsonValue = bytes === undefined && json !== undefined
-  const whole = bytes ?? Buffer.from(isJsonValue ? JSON.stringify(json) : '')
+  const whole = bytes !== undefined ? bytesGiven('bytes', bytes) : Buffer.from(isJsonValue ? JSON.stringify(json) : '')
   const type = isJsonValue ? 'application/json; charset=utf-8' : 'application/octet-stream'
   yield {
     kind: 'head',

@@ -25,7 +25,7 @@ interface Stored {
 /** A key is data, never a part of a path. */
 const fileOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** The stored values of one extension: a file for each key, whose first line is the key and whose second is the value. */
+/** The stored values of one extension: a file for each key, with the key on its first line and then the value. */
 export class ExtensionStorage {
   readonly #folder: string
   readonly #turns = new KeyedMutex()

@@ -3,25 +3,25 @@ import { LinkError } from '../../../sdk/node/extension/link.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import type { ExtensionTool } from '../manifest/manifest.js'
 import type { ExtensionRecords } from '../seam.js'
-import type { Backend } from './backend.js'
+import type { ExtensionBackend } from './backend.js'
 import type { ExtensionToolAsked, ExtensionToolEvent } from './contract.js'
 import type { Backends } from './runtime.js'
 
 const SERVER = 'extension:'
 const DEFAULT_MS = 60_000
 const WAITING = 100
-/** Entries with which a tool could change something, whatever it says of itself. */
+/** ManifestEntries with which a tool could change something, whatever it says of itself. */
 const WRITES = /^(?:run|net|fs:write|secret|connection):/
 
 /** What tools of extensions are called with. */
 export interface ToolDeps {
   readonly backends: Backends
   readonly records: Pick<ExtensionRecords, 'refused'>
-  readonly calls: ToolCalls
+  readonly calls: RunningToolCalls
 }
 
 /** The tool calls that run, by number, for their progress. */
-export class ToolCalls {
+export class RunningToolCalls {
   readonly #running = new Map<number, { readonly id: string; readonly progress: (text: string) => void }>()
   #next = 0
 
@@ -55,10 +55,10 @@ export const offeredTools = ({ backends, records }: ToolDeps): { tools: Connecte
   return { tools: tools.filter(tool => first.get(tool.agentName) === tool), problems }
 }
 
-const declaredTools = ({ extension, tools }: Backend): ExtensionTool[] =>
+const declaredTools = ({ extension, tools }: ExtensionBackend): ExtensionTool[] =>
   (extension.manifest.contributes?.tools ?? []).filter(({ name }) => tools.has(name))
 
-const offered = ({ extension: { id, manifest } }: Backend, tool: ExtensionTool): ConnectedTool => {
+const offered = ({ extension: { id, manifest } }: ExtensionBackend, tool: ExtensionTool): ConnectedTool => {
   const { sandbox = [], daemon = [] } = manifest.permissions ?? {}
   const harmless = !sandbox.some(entry => WRITES.test(entry)) && daemon.every(entry => entry.startsWith('GET '))
   const readOnly = tool.readOnly === true && harmless
@@ -76,7 +76,7 @@ const offered = ({ extension: { id, manifest } }: Backend, tool: ExtensionTool):
 }
 
 /** Calls a tool of an extension; its failure is a result for the agent. */
-export async function* callTool(
+export async function* callExtensionTool(
   { backends, records, calls }: ToolDeps,
   { server, name, input, conversationId, run }: ExtensionToolAsked,
   { signal }: Pick<Context, 'signal'>,

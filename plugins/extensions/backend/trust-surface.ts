@@ -5,8 +5,13 @@ const CLOSED_GROUPS = new Set(['accounts', 'routed', 'secrets', 'capabilities', 
 /** Groups of which only reads are reached. */
 const READ_ONLY_GROUPS = new Set(['shield', 'safety', 'settings', 'areas', 'capabilities'])
 /** Calls about who may do what, by operation id. */
-const CLOSED_CALLS =
-  /^system\.(?:session|sessions|revokeSessions|mintToken|tokens|revokeToken|members|grant|removeMember|leave|invite|revokeInvite|ticket|presence|terminals|openTerminal|killTerminal|terminalScrollback|browserPage|closeBrowser|bundles|export|removeBundle|restore)$|^workspace\.(?:mediaTicket|downloadTicket)$|^activity\.export$|^automations\.(?:create|save)$|^extensions\.(?!list$|readiness$|processStatus$|settings$|removal$)/
+const CLOSED_CALLS = new RegExp(
+  '^system[.](?:session|sessions|revokeSessions|mintToken|tokens|revokeToken|members|grant|removeMember|leave|invite'
+    + '|revokeInvite|ticket|presence|terminals|openTerminal|killTerminal|terminalScrollback|browserPage|closeBrowser'
+    + '|bundles|export|removeBundle|restore)$'
+    + '|^workspace[.](?:mediaTicket|downloadTicket)$|^activity[.]export$|^automations[.](?:create|save)$'
+    + '|^extensions[.](?!list$|readiness$|processStatus$|settings$|removal$)',
+)
 
 /** Calls that show what people and agents wrote. */
 const TRANSCRIPTS = new Set([

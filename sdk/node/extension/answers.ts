@@ -1,7 +1,7 @@
-import type { ExtensionHost, ExtEvent, ExtResponse, Off, ToolContext, ToolResult } from './host.js'
+import type { ExtensionHost, ExtEvent, ExtResponse, Off, ExtensionToolContext, ExtensionToolResult } from './host.js'
 import type { ExtensionLink } from './link.js'
 import {
-  PIECE,
+  LINK_PIECE,
   type BackendOperations,
   type HostOperations,
   type OperationInput,
@@ -10,7 +10,7 @@ import {
 } from './protocol.js'
 
 type Serve = Parameters<ExtensionHost['routes']['handle']>[2]
-type UseTool = (input: unknown, context: ToolContext) => Promise<ToolResult> | ToolResult
+type UseTool = (input: unknown, context: ExtensionToolContext) => Promise<ExtensionToolResult> | ExtensionToolResult
 
 /** What a backend registered, and how it answers the daemon. */
 export class BackendAnswers {
@@ -86,14 +86,14 @@ export class BackendAnswers {
     const { status, headers, body: sent } = answer
     const head = { ...(status !== undefined && { status }), ...(headers && { headers }) }
     if (!(sent instanceof Uint8Array)) return sent === undefined ? head : { ...head, json: sent }
-    return { ...head, bytes: sent.length <= PIECE ? sent : link.offer(piecesOf(sent)) }
+    return { ...head, ...(sent.length <= LINK_PIECE ? { bytes: sent } : { pieces: link.offer(piecesOf(sent)) }) }
   }
 
   async #tool(
     link: ExtensionLink<HostOperations>,
     { name, call, input, ...context }: OperationInput<BackendOperations, 'tool'>,
     signal: AbortSignal,
-  ): Promise<ToolResult> {
+  ): Promise<ExtensionToolResult> {
     const use = this.tools.get(name)
     if (!use) return { text: `the extension does not serve the tool ${name}`, error: true }
     const progress = (text: string) => void link.request('tools.progress', { call, text }).catch(() => {})
@@ -103,7 +103,7 @@ export class BackendAnswers {
 
 /** Bytes in pieces that fit into messages. */
 export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+  for (let at = 0; at < bytes.length; at += LINK_PIECE) yield bytes.subarray(at, at + LINK_PIECE)
 }
 
 /** All bytes of a stream. */

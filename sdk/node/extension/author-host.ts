@@ -3,11 +3,11 @@ import type { ExtensionHost, HostRequestInit, HostResponse, Off } from './host.j
 import type { ExtensionLink } from './link.js'
 import {
   HOST_API,
-  PIECE,
+  LINK_PIECE,
   type BackendOperations,
+  type HostFetchInput,
   type HostOperations,
   type OperationInput,
-  type StreamRef,
 } from './protocol.js'
 
 /** Who a backend is. */
@@ -152,7 +152,7 @@ async function* streamed(link: Asks, input: OperationInput<HostOperations, 'stre
 const fetched = async (link: Asks, url: string, { body, signal, ...init }: HostRequestInit): Promise<HostResponse> => {
   const { body: stream, ...answer } = await link.request(
     'fetch',
-    { url, ...init, ...(body !== undefined && { body: sentBody(link, body) }) },
+    { url, ...init, ...(body !== undefined && sentBody(link, body)) },
     signal,
   )
   const pieces = () => link.read(stream) as AsyncIterable<Uint8Array>
@@ -166,8 +166,8 @@ const fetched = async (link: Asks, url: string, { body, signal, ...init }: HostR
   }
 }
 
-const sentBody = (link: Asks, body: NonNullable<HostRequestInit['body']>): string | Uint8Array | StreamRef => {
-  if (typeof body === 'string') return body.length <= PIECE ? body : link.offer(piecesOf(Buffer.from(body)))
-  if (body instanceof Uint8Array) return body.length <= PIECE ? body : link.offer(piecesOf(body))
-  return link.offer(body)
+const sentBody = (link: Asks, body: NonNullable<HostRequestInit['body']>): Pick<HostFetchInput, 'body' | 'pieces'> => {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : undefined
+  if (!bytes) return { pieces: link.offer(body as AsyncIterable<Uint8Array>) }
+  return bytes.length <= LINK_PIECE ? { body: body as string } : { pieces: link.offer(piecesOf(bytes)) }
 }

@@ -68,7 +68,7 @@ const segmentHolds = (pattern: string, segment: string): boolean => {
   return starHolds(pattern.split('*'), segment)
 }
 
-/** Whether a text has these pieces in order with at least one character between each two; linear, without backtracking. */
+/** Whether a text has these pieces in order with a character or more between each two; linear. */
 const starHolds = (pieces: readonly string[], text: string): boolean => {
   const [first = '', ...rest] = pieces
   const last = rest.pop() ?? ''
@@ -96,7 +96,7 @@ const startingWith = (all: readonly string[], prefix: string): string[] =>
   all.flatMap(entry => (entry.startsWith(prefix) ? [entry.slice(prefix.length)] : []))
 
 /** What a manifest lets a backend do. */
-export class Entries {
+export class ManifestEntries {
   readonly routes: readonly RoutePattern[]
   readonly serve: readonly ServeEntry[]
   readonly net: readonly NetEntry[]

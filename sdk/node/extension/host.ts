@@ -8,7 +8,7 @@ export type Off = () => void
 /** The routes of the daemon that a backend may be allowed to call, such as `GET /workspace/tree`. */
 export type RouteEntryOf<Calls = Api> = Extract<Call<Calls>, `${string} /${string}`>
 
-/** A request to a server outside. References to secrets in the address, headers and body are filled in by the daemon. */
+/** A request to a server outside. The daemon fills in references to secrets in query, headers and a text body. */
 export interface HostRequestInit {
   method?: string
   headers?: { [name: string]: string }
@@ -67,7 +67,7 @@ export type ExtResponse =
   { status?: number; headers?: { [name: string]: string }; body?: unknown } | { stream: AsyncIterable<ExtEvent> }
 
 /** What a tool is called with. */
-export interface ToolContext {
+export interface ExtensionToolContext {
   conversationId: string
   run: string
   persona?: string
@@ -78,7 +78,7 @@ export interface ToolContext {
 }
 
 /** What a tool answers. */
-export interface ToolResult {
+export interface ExtensionToolResult {
   text: string
   data?: unknown
   /** The agent sees the text as a failure. */
@@ -191,7 +191,10 @@ export interface ExtensionHost {
   }
   tools: {
     /** Serves a tool that the manifest contributes. */
-    handle(name: string, answer: (input: unknown, context: ToolContext) => Promise<ToolResult> | ToolResult): Off
+    handle(
+      name: string,
+      answer: (input: unknown, context: ExtensionToolContext) => Promise<ExtensionToolResult> | ExtensionToolResult,
+    ): Off
   }
   schedule: {
     /** At least every 1,000 ms, while the backend runs. */

@@ -11,7 +11,7 @@ export const MOST_MESSAGE = 8 * 1024 * 1024
 export const MOST_IN_FLIGHT = 256
 
 /** The size of one piece of a stream of bytes. */
-export const PIECE = 256 * 1024
+export const LINK_PIECE = 256 * 1024
 
 /** Why something was not done. */
 export interface LinkFailure {
@@ -86,6 +86,9 @@ export interface StreamRef {
 /** Bytes that go through the pipe beside the JSON. */
 export type LinkBytes = Uint8Array
 
+/** Bytes from a backend: whoever uses them checks that they are, because the validators know no such type. */
+export type UncheckedBytes = unknown
+
 type Key = string & tags.MinLength<1> & tags.MaxLength<500>
 type Name = string & tags.MinLength<1> & tags.MaxLength<200>
 type WorkspaceName = string & tags.MinLength<1> & tags.MaxLength<1000>
@@ -97,12 +100,15 @@ export interface TextFields {
 }
 
 /** A request to a server outside. */
-export interface FetchInput {
+export interface HostFetchInput {
   url: string & tags.MinLength<1> & tags.MaxLength<8192>
   method?: string & tags.Pattern<'^[A-Za-z]{1,20}$'>
   headers?: TextFields
   query?: TextFields
-  body?: string | LinkBytes | StreamRef
+  /** Text or bytes. */
+  body?: UncheckedBytes
+  /** The body in pieces. */
+  pieces?: StreamRef
   redirect?: 'follow' | 'manual'
   timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<600000>
 }
@@ -122,9 +128,9 @@ export interface HostOperations {
   'settings.get'(input: {}): { settings: { [key: string]: string | number | boolean } }
   'secrets.ref'(input: { name: Name }): { reference: string }
   'secrets.has'(input: { name: Name }): { has: boolean }
-  'secrets.hmac'(input: { name: Name; algorithm: 'sha256' | 'sha512'; data: LinkBytes }): { bytes: LinkBytes }
+  'secrets.hmac'(input: { name: Name; algorithm: 'sha256' | 'sha512'; data: UncheckedBytes }): { bytes: LinkBytes }
   'secrets.value'(input: { key: Name }): { value: string }
-  fetch(input: FetchInput): { status: Count; headers: TextFields; url: string; body: StreamRef }
+  fetch(input: HostFetchInput): { status: Count; headers: TextFields; url: string; body: StreamRef }
   connect(input: {
     host?: string & tags.MaxLength<255>
     port?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<65535>
@@ -132,7 +138,7 @@ export interface HostOperations {
     url?: string & tags.MaxLength<8192>
     headers?: TextFields
   }): { socket: Count; frames: StreamRef }
-  'socket.send'(input: { socket: Count; data: string | LinkBytes }): {}
+  'socket.send'(input: { socket: Count; data: UncheckedBytes }): {}
   'socket.close'(input: { socket: Count }): {}
   call(input: { entry: Entry; input?: unknown }): { value: unknown }
   stream(input: { entry: Entry; input?: unknown }): StreamRef
@@ -148,7 +154,7 @@ export interface HostOperations {
     conversation?: Name
   }): { bytes: LinkBytes }
   'files.stat'(input: { path: WorkspaceName }): { found?: { type: 'file' | 'dir'; size: number; mtimeMs: number } }
-  'files.write'(input: { path: WorkspaceName; data: string | LinkBytes; conversation?: Name }): {}
+  'files.write'(input: { path: WorkspaceName; data: UncheckedBytes; conversation?: Name }): {}
   'files.list'(input: { path: WorkspaceName }): { entries: { name: string; type: 'file' | 'dir' }[] }
   'files.remove'(input: { path: WorkspaceName }): {}
   'files.move'(input: { from: WorkspaceName; to: WorkspaceName }): {}
@@ -159,7 +165,7 @@ export interface HostOperations {
     args: string[] & tags.MaxItems<1000>
     cwd?: WorkspaceName
     env?: TextFields
-    input?: string | LinkBytes
+    input?: UncheckedBytes
     timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<600000>
   }): { code?: number; signal?: string; stdout: LinkBytes; stderr: LinkBytes; truncated: boolean }
   'tools.handle'(input: { name: Name }): {}
@@ -197,7 +203,9 @@ export interface BackendOperations {
     status?: number & tags.Type<'uint32'> & tags.Minimum<200> & tags.Maximum<599>
     headers?: TextFields
     json?: unknown
-    bytes?: StreamRef | LinkBytes
+    bytes?: UncheckedBytes
+    /** Bytes in pieces. */
+    pieces?: StreamRef
     events?: StreamRef
   }
   tool(input: {

@@ -2,18 +2,18 @@ import { BackendAnswers } from './answers.js'
 import { authorHost } from './author-host.js'
 import { Denied, deny } from './denied.js'
 import {
-  Entries,
+  ManifestEntries,
   parametersOf,
   patternHolds,
   routePattern,
   type DeclaredEntries,
   type RoutePattern,
 } from './entries.js'
-import type { ExtensionHost, ExtensionModule, ExtRequest, ToolResult } from './host.js'
+import type { ExtensionHost, ExtensionModule, ExtRequest, ExtensionToolResult } from './host.js'
 import { ExtensionLink, LinkError } from './link.js'
 import type {
   BackendOperations,
-  FetchInput,
+  HostFetchInput,
   HostOperations,
   LinkFailure,
   OperationInput,
@@ -34,7 +34,7 @@ export interface HostFakes {
   /** Routes by their entry, such as `GET /workspace/tree`. */
   readonly calls?: { readonly [entry: string]: (input: unknown) => unknown }
   /** Answers every request to a server that a `net:` entry names. */
-  readonly fetch?: (request: FetchInput) => { status?: number; headers?: { [name: string]: string }; body?: string }
+  readonly fetch?: (request: HostFetchInput) => { status?: number; headers?: { [name: string]: string }; body?: string }
   readonly settings?: { readonly [key: string]: string | number | boolean }
   /** The values of secrets. */
   readonly secrets?: { readonly [name: string]: string }
@@ -55,7 +55,7 @@ export interface TestedHost {
   /** Asks a route of the extension; `undefined`: it has none. */
   request(entry: string, request?: Partial<ExtRequest>): Promise<{ status: number; body: unknown } | undefined>
   /** Calls a tool of the extension. */
-  tool(name: string, input: unknown): Promise<ToolResult>
+  tool(name: string, input: unknown): Promise<ExtensionToolResult>
   /** Sends an event of the sandbox to its listeners. */
   send(kind: string, event: object): Promise<void>
   stop(): Promise<void>
@@ -79,7 +79,7 @@ export const hostFor = (
 ): TestedHost => {
   const { publisher = 'local', name = 'extension', version = '0.0.0', permissions = {} } = manifest
   const id = `${publisher}.${name}`
-  const entries = new Entries(id, permissions)
+  const entries = new ManifestEntries(id, permissions)
   const answers = new BackendAnswers()
   const stored = new Map<string, unknown>()
   const logged: TestedHost['logged'] = []
@@ -117,7 +117,7 @@ export const hostFor = (
     'settings.get': () => ({ settings: { ...fakes.settings } }),
     'secrets.ref': (input: { name: string }) => ({ reference: `{{secret:${secret(input.name)}}}` }),
     'secrets.has': (input: { name: string }) => ({ has: secret(input.name) in (fakes.secrets ?? {}) }),
-    fetch: (request: FetchInput) => {
+    fetch: (request: HostFetchInput) => {
       const { hostname, port, protocol } = new URL(request.url)
       const at = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
       const named = entries.net.some(

@@ -21,7 +21,10 @@ const recording = async (t: Test): Promise<{ url: string; port: number; seen: st
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => void server.close())
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   const { port } = server.address() as { port: number }
   return { url: `http://127.0.0.1:${port}`, port, seen }
 }
@@ -45,6 +48,7 @@ t.test('the host of a backend', walled(), async t => {
     ],
     files: { 'README.md': '# work\n', 'docs/a.md': 'a\n' },
   })
+  await daemon.client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
   await daemon.client.call('POST /secrets', { key: 'API_KEY', value: 'value-of-the-key-1234' })
   daemon.world.settings.set('acme.all', { color: 'blue' })
   const status = await daemon.run('acme.all', {
@@ -84,9 +88,11 @@ t.test('the host of a backend', walled(), async t => {
       route('GET /storage', async () => {
         await host.storage.set('../a', { n: 1 })
         await host.storage.set('b', 'text')
-        return [await host.storage.get('../a'), await host.storage.get('none') === undefined, (await host.storage.list()).keys,
+        return [await host.storage.get('../a'), await host.storage.get('none') === undefined,
+          (await host.storage.list()).keys,
           await host.storage.compareAndSet('b', 'other', 1), await host.storage.compareAndSet('b', 'text', 2),
-          await host.storage.compareAndSet('new', undefined, 3), await host.storage.delete('../a'), await host.storage.delete('../a'),
+          await host.storage.compareAndSet('new', undefined, 3), await host.storage.delete('../a'),
+            await host.storage.delete('../a'),
           (await host.storage.list('', { limit: 1 }))]
       })
       route('GET /kept', () => host.storage.get('b'))
@@ -95,11 +101,13 @@ t.test('the host of a backend', walled(), async t => {
       const changes = []
       host.settings.onChange(keys => changes.push(keys))
       route('GET /changes', () => changes)
-      route('GET /secret', async () => [await host.secrets.ref('API_KEY'), await host.secrets.has('API_KEY'), await host.secrets.has('API_NONE'),
+      route('GET /secret', async () => [await host.secrets.ref('API_KEY'), await host.secrets.has('API_KEY'),
+        await host.secrets.has('API_NONE'),
         Buffer.from(await host.secrets.hmac('API_KEY', 'sha256', Buffer.from('data'))).toString('hex')])
       route('GET /fetch', async () => {
         const response = await host.fetch('${outside.url}/path', { method: 'POST', query: { q: 'a b' },
-          headers: { 'x-key': await host.secrets.ref('API_KEY') }, body: (async function* () { yield Buffer.from('one '); yield Buffer.from('two') })() })
+          headers: { 'x-key': await host.secrets.ref('API_KEY') },
+            body: (async function* () { yield Buffer.from('one '); yield Buffer.from('two') })() })
         return [response.status, await response.json()]
       })
       route('GET /away', () => host.fetch('${outside.url}/away'))
@@ -110,12 +118,14 @@ t.test('the host of a backend', walled(), async t => {
         for await (const piece of socket.frames) text += Buffer.from(piece)
         return text.split('\\r\\n')[0]
       })
-      route('GET /call', async () => Object.keys(await host.call('GET /workspace/file', { path: 'docs/a.md' })).sort())
+      route('GET /call', async () => Object.keys(await host.call('GET /workspace/file',
+        { path: 'docs/a.md' })).sort())
       route('GET /files', async () => {
         await host.files.write('out/deep/b.txt', 'written')
         await host.files.move('out/deep/b.txt', 'out/c.txt')
         await host.files.write('.sandbox/x/acme.all/own.txt', 'own')
-        return [Buffer.from(await host.files.read('out/c.txt')).toString(), (await host.files.list('.')).map(entry => entry.name),
+        return [Buffer.from(await host.files.read('out/c.txt')).toString(),
+          (await host.files.list('.')).map(entry => entry.name),
           (await host.files.stat('docs/a.md')).size, await host.files.stat('docs/none') === undefined,
           Buffer.from(await host.files.read('.sandbox/x/acme.all/own.txt')).toString()]
       })
@@ -125,7 +135,8 @@ t.test('the host of a backend', walled(), async t => {
         return [code, Buffer.from(stdout).toString(), none.code]
       })
       host.routes.handle('POST /echo', {}, request => ({ status: 201, headers: { etag: '"1"' }, body: request.body }))
-      host.routes.handle('GET /stream', {}, () => ({ stream: (async function* () { yield { data: { n: 1 } }; yield { event: 'done', data: {} } })() }))
+      host.routes.handle('GET /stream', {}, () => ({ stream: (async function* () { yield { data: { n: 1 } };
+        yield { event: 'done', data: {} } })() }))
       const notes = []
       host.events.on('ext.acme.all.note', event => notes.push(event))
       route('GET /publish', async () => {
@@ -199,7 +210,7 @@ t.test('the host of a backend', walled(), async t => {
   })
 
   await t.test('reads and writes files within the entries', async t => {
-    t.same(await value('/files'), ['written', ['docs', 'out'], 2, true, 'own'])
+    t.same(await value('/files'), ['written', ['.sandbox', 'docs', 'out'], 2, true, 'own'])
     t.equal(readFileSync(join(daemon.workspace, 'out/c.txt'), 'utf8'), 'written')
   })
 
