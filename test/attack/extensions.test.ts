@@ -162,7 +162,8 @@ t.test('an extension', walled(), async t => {
       t.same(did, [], 'every attempt is refused')
       t.equal(connections, 0, 'nothing was connected')
       const { body: own } = await daemon.ask('evil.reads', '/own')
-      t.match(own, { read: 'kept', nice: 10 })
+      t.match(own, { read: 'kept' })
+      t.ok((own as { nice: number }).nice >= 10)
       t.same(
         (own as { env: string[] }).env.filter(
           name => !['LANG', 'NODE_ENV', 'PWD', 'TZ', 'PATH', 'SHLVL', '_'].includes(name),

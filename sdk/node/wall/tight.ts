@@ -31,7 +31,10 @@ export interface TightCommand {
   readonly env: Env
 }
 
-/** Each call of `ulimit` must succeed: a process without a limit is not started. */
+/**
+ * Each call of `ulimit` must succeed: a process without a limit is not started. The priority is lowered here, because
+ * from outside that would miss what was forked before.
+ */
 const LIMITED = `
 set -e
 ulimit -c 0
@@ -40,7 +43,7 @@ ulimit -n "$2"
 ulimit -f "$3"
 echo 700 > /proc/self/oom_score_adj || :
 shift 3
-exec "$@"
+exec nice -n 10 "$@"
 `
 
 /**

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { walled } from '../../attack/support.js'
 import { modelServer, type ScriptedReply } from '../../support/model-server.js'
 import { framesOf } from '../../support/turns.js'
+import { exactly } from '../../support/lists.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 
 /** A server on a port of this machine that answers with what it got. */
@@ -194,7 +195,7 @@ t.test('the host of a backend', walled(), async t => {
   })
 
   await t.test('gives secrets by reference alone', async t => {
-    t.match(await value('/secret'), ['{{secret:API_KEY}}', true, false, /^[0-9a-f]{64}$/])
+    t.match(await value('/secret'), exactly('{{secret:API_KEY}}', true, false, /^[0-9a-f]{64}$/))
   })
 
   await t.test('asks servers that an entry names, with values put in and masked in the answer', async t => {
@@ -228,7 +229,7 @@ t.test('the host of a backend', walled(), async t => {
 
   await t.test('answers bodies, streams and refusals over HTTP', async t => {
     const echo = await daemon.ask('acme.all', '/echo', { method: 'POST', body: '{"a":[1]}' })
-    t.match(echo, { status: 201, body: { a: [1] } })
+    t.match(echo, { status: 201, body: { a: exactly(1) } })
     t.equal(echo.headers.get('etag'), '"1"')
     t.equal((await daemon.ask('acme.all', '/echo', { method: 'POST', body: '{' })).status, 400)
     const large = 'x'.repeat(3 * 1024 * 1024)

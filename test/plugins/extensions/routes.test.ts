@@ -5,10 +5,10 @@ t.test('a backend answers its routes', async t => {
   const daemon = await extensionDaemon(t)
   const status = await daemon.run('acme.notes', {
     server: `export const activate = host => {
-      host.routes.handle('GET /hello/{name}', {}, request => ({ body: { hello: request.params.name, env: Object.keys(process.env), caller: request.caller, headers: request.headers } }))
+      host.routes.handle('GET /hello/{name}', {}, request => ({ body: { hello: request.params.name } }))
     }`,
   })
   t.match(status, { state: 'running' })
   const answer = await daemon.ask('acme.notes', '/hello/world')
-  t.equal(answer.status, 200)
+  t.match(answer, { status: 200, body: { hello: 'world' } })
 })
