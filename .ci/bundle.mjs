@@ -69,5 +69,15 @@ export const bundle = async folder => {
     // Libraries in the older format of modules ask by this name.
     banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   })
+  // One file, because nothing else of the program is visible where it runs.
+  await build({
+    entryPoints: [join(folder, 'sdk/node/extension/runner.js')],
+    outfile: join(folder, 'bundle/sdk/node/extension/runner.js'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    logLevel: 'warning',
+  })
   chmodSync(join(folder, 'bundle/sdk/cli.js'), 0o755)
 }

@@ -6,7 +6,7 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import type { Config } from './config.js'
-import { kernelAccessCalls } from './auth/access-calls.js'
+import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
@@ -135,7 +135,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   kernel.calls.add('kernel.listeners', 'kernel', async () => ({
     listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
   }))
-  const own = { ...auth.handlers, ...liveCalls(live), ...kernelAccessCalls(() => groups), ...redactCalls(data) }
+  const [bodies, others] = callsForOthers(kernel, () => groups)
+  const own = { ...auth.handlers, ...liveCalls(live), ...others, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -157,7 +158,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
 
   const uploads = join(data, 'uploads')
   rmSync(uploads, { recursive: true, force: true })
-  const app = new App({ kernel, auth, streams, connections, log, uploads, http: deployment.http ?? {} })
+  const app = new App({ kernel, auth, streams, bodies, connections, log, uploads, http: deployment.http ?? {} })
   for (const group of groups) app.add(group)
   serveOwn(app, root, identity, boot, groups)
   const server = createHttpServer(app, connections)

@@ -89,6 +89,8 @@ export interface PluginManifest {
   /** Programs of the machine that it needs or can use. */
   programs: string[]
   permissions: Permissions
+  /** The paths that it answers besides its routes. */
+  subtree?: import('./extensions/subtree-access.js').Subtree
   routes: { [call: string]: CallAccess }
 }
 

@@ -1,4 +1,5 @@
 import type { tags } from 'typia'
+import type { Stream } from './contract.js'
 import type { Caller, Millis, Ok, Role, Scope } from './types.js'
 
 /** A program of the machine: whether it is installed, and how to install it. */
@@ -182,6 +183,26 @@ export interface LiveFrame {
   mode?: string
 }
 
+/** A served route as its manifest declares it. */
+export interface ServedRoute {
+  /** The operation id. */
+  id: string
+  /** Left out: an open route. */
+  role?: Role
+  tokens?: Scope[]
+}
+
+/** A call of a route for an extension. */
+export interface ExtensionCall {
+  /** `<publisher>.<name>` */
+  extension: string
+  /** The most that it may do: owner routes are never reached. */
+  role: Exclude<Role, 'owner'>
+  /** The route as it is declared, such as `GET /areas/{id}`. */
+  call: string
+  input: object
+}
+
 /** The calls of the kernel, for plugins that declare them. */
 export interface Kernel {
   /** Identity, version and routes of this daemon, and its boot progress. */
@@ -279,6 +300,16 @@ export interface Kernel {
   'kernel.redact.values'(input: { values: { name: string; value: string }[] }): Ok
   /** Publishes frames on the event stream, in order and with no other frame between them. */
   'kernel.events.show'(input: { frames: LiveFrame[] }): Ok
+  /** The frames of the event stream from now on, as control tokens receive them. */
+  'kernel.events.watch'(): Stream<{ kind: string }>
+  /** Who may use a route, and whether it streams; nothing if no group serves it. */
+  'kernel.route'(input: { call: string }): { access?: ServedRoute }
+  /** Makes a call for an extension, whose input is checked; bytes are answered whole. */
+  'kernel.extension.call'(input: ExtensionCall): { value: unknown }
+  /** The events of a call that streams, made for an extension. */
+  'kernel.extension.stream'(input: ExtensionCall): Stream<unknown>
+  /** The pieces of the body of a request below a subtree, once. */
+  'kernel.subtree.body'(input: { body: number }): Stream<{ bytes: Uint8Array }>
 }
 
 /** The kernel's events, which every plugin receives. */

@@ -17,6 +17,7 @@ const LINES = {
   folders: {
     kernel: 1200,
     'kernel/auth': 1500,
+    'kernel/extensions': 300,
     'kernel/http': 1400,
     'kernel/logs': 250,
     'kernel/storage': 450,

@@ -12,6 +12,7 @@ export const admit = (caller: Caller, access: RouteAccess): Caller => {
   const signIn = `sign in as ${role}`
   switch (caller.kind) {
     case 'session':
+    case 'extension':
       return ranked(caller, access)
     case 'token':
       if (caller.scope && tokens.includes(caller.scope)) return caller

@@ -1,10 +1,10 @@
 import Koa from 'koa'
-import type { Bytes, Contract } from '../../sdk/contract.js'
-import { isRoute } from '../../sdk/contract.js'
+import { isRoute, type Bytes, type Contract } from '../../sdk/contract.js'
 import type { Deployment } from '../config.js'
+import { serveSubtree, type SubtreeDeps } from '../extensions/subtree.js'
 import type { Group } from '../group.js'
 import type { Logger } from '../logs/log.js'
-import { admitCaller, type AdmissionDeps } from './admission.js'
+import { admitCaller } from './admission.js'
 import { isBytes, sendAnswer, type AnswerDeps } from './answer.js'
 import { readInput } from './body.js'
 import { checkOrigin } from './cors.js'
@@ -17,7 +17,7 @@ import { Routes } from './routes.js'
 import { serveSocket } from './socket-route.js'
 import { Upgrades } from './sockets.js'
 
-export interface AppOptions extends AdmissionDeps, AnswerDeps {
+export interface AppOptions extends SubtreeDeps, AnswerDeps {
   readonly log: Logger
   readonly http: NonNullable<Deployment['http']>
   /** The folder of uploaded files, which are deleted when their call is answered. */
@@ -42,10 +42,11 @@ export class App {
 
   /** Adds every route of a group. */
   add(group: Pick<Group, 'manifest' | 'contract'>): void {
-    const { name, routes } = group.manifest
+    const { name, routes, subtree } = group.manifest
     const contract = readContract(group)
     const deps = { ...this.#options, upgrades: this.upgrades }
     const gate = this.#gate(name)
+    if (subtree) this.#routes.subtree(subtree.segment, serveSubtree(deps, name, subtree))
     for (const [call, access] of Object.entries(routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')

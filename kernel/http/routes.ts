@@ -24,6 +24,11 @@ export class Routes {
     this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path, steps }])
   }
 
+  /** Answers all paths below a segment by one step. */
+  subtree(segment: string, step: RequestStep): void {
+    this.#routers.set(segment, step as ReturnType<Router<RequestState>['routes']>)
+  }
+
   /** Runs the steps of the request's route, or refuses the request. */
   readonly step: RequestStep = (ctx, next) => {
     const segment = segmentOf(checkedPath(ctx.req.url ?? ''))

@@ -1,14 +1,17 @@
 import type { Host } from '../../sdk/index.js'
+import { openBackends } from './backend/open.js'
 import { extensionsContract } from './contract.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
-import { LoadedExtensions, type RuntimeOf } from './listing/loaded-extensions.js'
+import { LoadedExtensions } from './listing/loaded-extensions.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
 
-/** Serves the calls of the group; without a runtime no backend runs. */
-export const serveExtensions = async (host: Host, runtimeOf?: RuntimeOf): Promise<void> => {
-  const all = new LoadedExtensions(host, runtimeOf)
+/** Serves the calls of the group. */
+export const serveExtensions = async (host: Host): Promise<void> => {
+  const all = new LoadedExtensions(host)
+  const backends = openBackends(host, all)
+  all.runBackendsOn(backends.runtime)
   const install = installParts(all)
   const failed = (error: unknown) =>
     host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
@@ -21,6 +24,7 @@ export const serveExtensions = async (host: Host, runtimeOf?: RuntimeOf): Promis
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
   host.stopping(() => all.close())
   await host.serve(extensionsContract, {
+    ...backends.calls,
     ...install.calls,
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),

@@ -20,6 +20,7 @@ const BENCHES = [
   'native',
   'git',
   'workspace',
+  'extensions',
 ] as const
 
 const unknown = asked.filter(name => !(BENCHES as readonly string[]).includes(name))

@@ -22,6 +22,7 @@ import type { PluginManifest } from '../../kernel/manifest.js'
 import type { KernelServices } from '../../kernel/services.js'
 import type { Scope } from '../../sdk/types.js'
 import { createHost } from '../../sdk/host.js'
+import { RequestBodies } from '../../kernel/extensions/bodies.js'
 import { Connections } from '../../kernel/http/connections.js'
 import { asked, inTurns, median, print, quick, ratio, verdict, x } from './measure.js'
 
@@ -242,6 +243,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
     kernel,
     auth,
     streams: new OpenStreams(() => () => {}),
+    bodies: new RequestBodies(),
     connections: new Connections(),
     log: createLog(true, () => {}),
     http: {},

@@ -1,11 +1,20 @@
 import type { Host } from '../../../sdk/index.js'
-import type { ConnectedTool, ToolAnswered, ToolElicits } from '../../capabilities/contract.js'
+import type {
+  ConnectedTool,
+  ConnectedTools,
+  ToolAnswered,
+  ToolAsked,
+  ToolElicits,
+} from '../../capabilities/contract.js'
 import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
 import { cut } from '../tools/content.js'
 import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
 const MOST_RESULT = 256 * 1024
+const NO_TOOLS: ConnectedTools = { tools: [], problems: [] }
+/** The servers that are extensions begin so. */
+const OF_EXTENSION = 'extension:'
 
 /** What a call of a connected tool needs of its turn. */
 export interface ConnectedCall {
@@ -63,11 +72,18 @@ export class ServerTools {
   /** Calls a tool; what its server asks meanwhile is a card. */
   async call({ server, name }: ConnectedTool, input: object, { signal, ask }: ConnectedCall): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
+    if (server.startsWith(OF_EXTENSION)) return this.#ofExtension(asked, signal)
     for await (const event of await this.#host.call('mcp.call', asked, { signal })) {
       if (event.kind === 'result') return resultOf(event)
       if (event.kind === 'elicit') await this.#answer(event, ask)
     }
     return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` })
+  }
+
+  async #ofExtension(asked: ToolAsked, signal: AbortSignal): Promise<ToolResult> {
+    for await (const event of await this.#host.call('extensions.tool', asked, { signal }))
+      if (event.kind === 'result') return resultOf(event)
+    return resultOf({ kind: 'result', ok: false, text: `${asked.server} ended the call without a result` })
   }
 
   async #answer(asked: ToolElicits, ask: ConnectedCall['ask']): Promise<void> {
@@ -77,13 +93,21 @@ export class ServerTools {
   }
 
   async #read(): Promise<ReadonlyMap<string, ConnectedTool>> {
-    if (!(await this.#host.serves('mcp.tools'))) return new Map()
-    const { tools, problems } = await this.#host.call('mcp.tools', {
+    const all = await Promise.all([this.#ofExtensions(), this.#ofServers()])
+    this.#problems = all.flatMap(({ problems }) => problems)
+    return new Map(all.flatMap(({ tools }) => tools.map(tool => [tool.agentName, tool])))
+  }
+
+  async #ofExtensions(): Promise<ConnectedTools> {
+    return (await this.#host.serves('extensions.tools')) ? this.#host.call('extensions.tools') : NO_TOOLS
+  }
+
+  async #ofServers(): Promise<ConnectedTools> {
+    if (!(await this.#host.serves('mcp.tools'))) return NO_TOOLS
+    return this.#host.call('mcp.tools', {
       ...this.#turn,
       ...(this.#capabilities && { capabilities: [...this.#capabilities] }),
     })
-    this.#problems = problems
-    return new Map(tools.map(tool => [tool.agentName, tool]))
   }
 }
 

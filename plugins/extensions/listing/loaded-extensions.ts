@@ -14,10 +14,6 @@ import { ExtensionSettings } from '../settings/extension-settings.js'
 import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
 import { ExtensionWatcher } from './folder-watcher.js'
 
-/** Makes the runtime of backends, given what they may ask. */
-export type RuntimeOf = (records: ExtensionRecords) => ExtensionRuntime
-
-const NO_RUNTIME = 'this sandbox has no runtime for backends'
 const GONE_MS = 30 * 24 * 60 * 60_000
 
 /** Everything that is loaded, what is remembered of it, and what runs of it. */
@@ -29,7 +25,7 @@ export class LoadedExtensions implements ExtensionRecords {
   readonly values: ExtensionSettings
   /** One change of an extension at a time. */
   readonly turns = new KeyedMutex()
-  readonly #runtime: ExtensionRuntime | undefined
+  #runtime: ExtensionRuntime | undefined
   readonly #watcher: ExtensionWatcher
   /** The revision that each backend was started from. */
   readonly #started = new Map<string, string>()
@@ -39,7 +35,7 @@ export class LoadedExtensions implements ExtensionRecords {
   #build = ''
   #open = false
 
-  constructor(host: Host, runtimeOf: RuntimeOf | undefined) {
+  constructor(host: Host) {
     const { workspace } = host.place
     this.host = host
     this.kept = new KeptExtensions(host.journal)
@@ -50,9 +46,13 @@ export class LoadedExtensions implements ExtensionRecords {
       code: this.codeFolder,
       kept: this.kept,
     })
-    this.#runtime = runtimeOf?.(this)
     this.#watcher = new ExtensionWatcher(workspace, names => void this.#rescanned(names))
     host.signal.addEventListener('abort', () => this.#watcher.stop())
+  }
+
+  /** What their backends run on, which asks this for its part; comes before anything is started. */
+  runBackendsOn(runtime: ExtensionRuntime): void {
+    this.#runtime = runtime
   }
 
   /** Where the code of installed extensions lies: `<id>/<commit>/`. */
@@ -85,7 +85,6 @@ export class LoadedExtensions implements ExtensionRecords {
     this.#open = false
     this.#watcher.stop()
     await this.usage.flush()
-    await this.#runtime?.close(Date.now() + 5_000)
   }
 
   get groups(): readonly LoadedGroup[] {
@@ -162,8 +161,7 @@ export class LoadedExtensions implements ExtensionRecords {
       return { state: 'incompatible', detail: `it is for host versions ${engines}; this one is ${HOST_API_VERSION}` }
     if (!this.runnable(id)) return { state: 'stopped' }
     if (!folder.files.has(server)) return { state: 'absent', detail: `${server} is not there` }
-    if (!this.#runtime) return { state: 'absent', detail: NO_RUNTIME }
-    return this.#runtime.status(id) ?? { state: 'stopped' }
+    return this.#runtime?.status(id) ?? { state: 'stopped' }
   }
 
   refused(id: string): 'absent' | 'off' | 'pending' | undefined {

@@ -23,14 +23,24 @@ const BWRAP = [
   '--proc',
   '/proc',
   ...SWITCHES,
-  '--ro-bind',
-  '/sys',
-  '/sys',
   '--unshare-pid',
   '--unshare-ipc',
   '--die-with-parent',
   '--cap-drop',
   'ALL',
+]
+
+const MACHINE = ['--ro-bind', '/sys', '/sys']
+
+/** No network but an empty loopback, and nothing that tells about the machine. */
+const TIGHT = [
+  '--unshare-net',
+  '--unshare-uts',
+  '--unshare-cgroup-try',
+  '--hostname',
+  'extension',
+  '--unsetenv',
+  'PATH',
 ]
 
 const ORDINARY = ['--unshare-user', '--uid', '1000', '--gid', '1000']
@@ -73,6 +83,8 @@ export type Builder = (
   how: Pick<WallSpec, 'ordinary' | 'terminal' | 'offline'> & {
     readonly mark: string
     readonly inUserNamespace?: boolean
+    /** Without a network, and without what the system tells about the machine. */
+    readonly tight?: boolean
   },
 ) => Omit<Walled, 'enforced'>
 
@@ -90,10 +102,11 @@ const split = (env: Env): { outer: Env; loader: [string, string][] } => {
 
 const withBwrap =
   (program: string, path: string): Builder =>
-  (mounts, cwd, env, command, { ordinary, terminal, offline, mark, inUserNamespace = false }) => {
+  (mounts, cwd, env, command, { ordinary, terminal, offline, mark, inUserNamespace = false, tight = false }) => {
     const { outer, loader } = split(env)
     const args = [
       ...BWRAP,
+      ...(tight ? TIGHT : MACHINE),
       ...(terminal ? [] : ['--new-session']),
       ...(offline ? ['--unshare-net'] : []),
       ...(ordinary && process.getuid?.() === 0 ? ORDINARY : []),
@@ -144,7 +157,7 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [
 
 const withUnshare =
   (setpriv: string, path: string, unset: string): Builder =>
-  (mounts, cwd, env, command, { terminal, offline, mark }) => {
+  (mounts, cwd, env, command, { terminal, offline, mark, tight = false }) => {
     const { outer, loader } = split(env)
     const uid = process.getuid?.() ?? 0
     const gid = process.getgid?.() ?? 0
@@ -160,7 +173,8 @@ const withUnshare =
       '--mount',
       '--pid',
       '--ipc',
-      ...(offline ? ['--net'] : []),
+      ...(offline && !tight ? ['--net'] : []),
+      ...(tight ? ['--net', '--uts'] : []),
       '--fork',
       '--kill-child=KILL',
       '--',
@@ -172,6 +186,7 @@ const withUnshare =
       String(uid),
       String(gid),
       terminal ? 'exec' : 'setsid',
+      tight ? 'tight' : 'machine',
       env.PATH ?? '',
       cwd,
       String(folders.length),

@@ -98,14 +98,15 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
   t.equal(await post('/extensions/ada.asks/enabled', { enabled: false }), 409)
   await client.call('POST /extensions/{id}/approve', { id: 'ada.asks', digest: found.digest })
   const again = await running('ada.asks')
-  t.not(pidOf(again), pid)
+  const second = pidOf(again)
+  t.not(second, pid)
   writeFileSync(join(folder, 'server.js'), 'export const activate = () => {}\n// edited\n')
   const edited = await listedUntil(daemon, ({ extensions }) =>
     extensions.find(
       each => each.id === 'ada.asks' && each.commit !== again.commit && each.backend?.state === 'running',
     ),
   )
-  t.not(pidOf(edited), pidOf(again), 'code that asks for no more starts again without approval')
+  t.not(pidOf(edited), second, 'code that asks for no more starts again without approval')
 })
 
 t.test('a folder that appears waits, is approved by what was shown, and is forgotten when it goes', async t => {

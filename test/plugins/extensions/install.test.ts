@@ -210,10 +210,10 @@ t.test('a stored secret is sent as access token, and is shown nowhere', async t 
   t.equal(await status(preview({ secret: 'GIT' })), 424, 'it is not stored')
   await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
   await client.call('POST /secrets', { key: 'GIT', value: SECRET })
-  credentials.length = 0
+  requests.length = 0
   t.match(await preview({ secret: 'GIT' }), { id })
   const basic = Buffer.from(`x-access-token:${SECRET}`).toString('base64')
-  t.ok(credentials.length > 0 && credentials.every(each => each === `Basic ${basic}`))
+  t.ok(requests.length > 0 && requests.every(({ authorization }) => authorization === `Basic ${basic}`))
   t.notMatch(daemon.logged.join('\n'), basic)
 })
 

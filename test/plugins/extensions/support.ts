@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type {
@@ -9,23 +9,17 @@ import type {
 } from '../../../plugins/extensions/contract.js'
 import { checkAnswers } from '../../support/answers.js'
 import { inner } from '../agent/support.js'
-import { daemonWith, folderOf, root, type Support, type SupportOptions } from '../../support/daemon.js'
+import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 
-const MANIFESTS = join(root, '..', 'manifests')
 const FOLDER = '.sandbox/config/workspace-extensions'
 
-/** A daemon whose backends run as plain processes. */
+/** A daemon that runs extensions. */
 export const daemonWithBackends = async (
   t: Test,
   groups: readonly string[] = [],
   options: SupportOptions = {},
 ): Promise<Support> => {
-  const manifests = join(folderOf(t), 'manifests')
-  cpSync(MANIFESTS, manifests, { recursive: true })
-  const own = join(manifests, 'extensions.json')
-  const manifest = JSON.parse(readFileSync(own, 'utf8')) as object
-  writeFileSync(own, JSON.stringify({ ...manifest, entry: 'test/plugins/extensions/with-runtime.js' }))
-  const daemon = await daemonWith(t, ['extensions', ...groups], { ...options, manifests })
+  const daemon = await daemonWith(t, ['extensions', ...groups], options)
   checkAnswers(Number(new URL(daemon.url).port), call => daemon.kernel.calls.has(call))
   return daemon
 }
@@ -84,7 +78,16 @@ export const recordNamed = async ({ client }: Pick<Support, 'client'>, id: strin
 }
 
 /** A process that a backend's state names. */
-export const pidOf = ({ backend }: ExtensionRecord): number => Number(/pid (\d+)/.exec(backend?.detail ?? '')?.[1])
+export const pidOf = ({ id }: ExtensionRecord): number => {
+  const isIts = (pid: string): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`/extensions/data/${id}`)
+    } catch {
+      return false
+    }
+  }
+  return Number(readdirSync('/proc').find(name => /^\d+$/.test(name) && isIts(name)))
+}
 
 /** Whether a process runs. */
 export const isRunning = (pid: number): boolean => {

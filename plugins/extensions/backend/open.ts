@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import type { Handlers, Host } from '../../../sdk/index.js'
+import { record } from '../../../sdk/node/record/record.js'
+import { Names } from '../../../sdk/node/network/names.js'
+import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionBackend, BackendParts } from './backend.js'
+import { callOperations } from './calls.js'
+import type { BackendServices } from './contract.js'
+import { connectOperations } from './connections.js'
+import { fetchOperations } from './fetch.js'
+import { fileOperations } from './files.js'
+import { BACKEND_LIMITS, type BackendLimits } from './limits.js'
+import { ExtensionLogs, logOperations } from './log.js'
+import { operateWith } from './operations.js'
+import { PublishedEvents } from './published-events.js'
+import { programOperations } from './programs.js'
+import { publishOperations, routeOperations, settingsOperations, toolOperations } from './registrations.js'
+import { Backends } from './runtime.js'
+import { eventOperations, SandboxEvents } from './sandbox-events.js'
+import { Schedule, scheduleOperations } from './schedule.js'
+import { secretOperations } from './secrets.js'
+import { serveRequest } from './serve.js'
+import { ExtensionStorage, storageOperations } from './storage.js'
+import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
+import type { ProcessPlace } from './start-process.js'
+
+/** What runs backends, and the calls with which others use them. */
+export interface OpenedBackends {
+  readonly runtime: Backends
+  readonly calls: Handlers<BackendServices>
+}
+
+/** Makes what runs the backends of extensions. */
+export const openBackends = (
+  host: Host,
+  records: ExtensionRecords,
+  { limits = BACKEND_LIMITS, wall }: { limits?: BackendLimits; wall?: ProcessPlace['wall'] } = {},
+): OpenedBackends => {
+  const { place } = host
+  const logs = new ExtensionLogs(join(place.data, 'logs'))
+  const published = new PublishedEvents()
+  const events = new SandboxEvents(host, published)
+  const names = new Names()
+  const listeners = async () => (await host.call('kernel.listeners')).listeners
+  const toolCalls = new RunningToolCalls()
+  const parts = (backend: ExtensionBackend): BackendParts => {
+    const { extension, entries } = backend
+    const { id } = extension
+    const link = () => backend.link()
+    const subscribed = eventOperations(events, backend, records)
+    const secrets = { host, extension, entries }
+    const reach = { net: entries.net, listeners, names, used: (entry: string) => records.used(id, entry) }
+    const schedule = new Schedule(host.store, id, key => {
+      void backend.process?.link.request('due', { key }).catch(() => {})
+    })
+    const connected = connectOperations({ reach, secrets, link })
+    return {
+      operate: operateWith({
+        ...logOperations(logs, id),
+        ...storageOperations(new ExtensionStorage(join(place.folder, 'storage', id))),
+        ...settingsOperations(records, id),
+        ...secretOperations(secrets),
+        ...fetchOperations({ reach, secrets, link }),
+        ...connected.handlers,
+        ...programOperations({ place, extension, entries, records, wall }),
+        ...scheduleOperations(schedule),
+        ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
+        ...fileOperations({ workspace: place.workspace, id, entries, records }),
+        ...callOperations({ host, records, id, entries, link }),
+        ...routeOperations(backend.routes),
+        ...publishOperations(published, id),
+        ...subscribed.handlers,
+      }),
+      end: () => {
+        subscribed.end()
+        connected.end()
+        schedule.end()
+      },
+    }
+  }
+  const runtime = new Backends({
+    place: { data: place.data, ...(wall && { wall }) },
+    limits,
+    parts,
+    printed: (id, line) => logs.write(id, 'info', line),
+    failed: (id, error) => host.log.error('the host of an extension failed', { extension: id, error: String(error) }),
+    changed: id => records.changed(id),
+    crashed: (id, why, quarantined) => {
+      logs.write(id, 'error', why)
+      const type = quarantined ? 'extension.quarantined' : 'extension.failed'
+      void record(host, { type, actor: `extension:${id}`, outcome: 'error', error: why.slice(0, 500) })
+    },
+  })
+  const tools = { backends: runtime, records, calls: toolCalls }
+  host.stopping(async () => {
+    events.close()
+    await runtime.close(Date.now() + 7_500)
+    await logs.close()
+  })
+  return {
+    runtime,
+    calls: {
+      'extensions.tools': () => offeredTools(tools),
+      'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),
+      'extensions.serve': (request, context) =>
+        serveRequest({ host, records, backends: runtime, published }, request, context),
+    },
+  }
+}

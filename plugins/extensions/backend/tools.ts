@@ -1,0 +1,136 @@
+import { refuse, type Context } from '../../../sdk/index.js'
+import { LinkError } from '../../../sdk/node/extension/link.js'
+import type { ConnectedTool } from '../../capabilities/contract.js'
+import type { ExtensionTool } from '../manifest/manifest.js'
+import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionBackend } from './backend.js'
+import type { ExtensionToolAsked, ExtensionToolEvent } from './contract.js'
+import type { Backends } from './runtime.js'
+
+const SERVER = 'extension:'
+const DEFAULT_MS = 60_000
+const WAITING = 100
+/** ManifestEntries with which a tool could change something, whatever it says of itself. */
+const WRITES = /^(?:run|net|fs:write|secret|connection):/
+
+/** What tools of extensions are called with. */
+export interface ToolDeps {
+  readonly backends: Backends
+  readonly records: Pick<ExtensionRecords, 'refused'>
+  readonly calls: RunningToolCalls
+}
+
+/** The tool calls that run, by number, for their progress. */
+export class RunningToolCalls {
+  readonly #running = new Map<number, { readonly id: string; readonly progress: (text: string) => void }>()
+  #next = 0
+
+  begin(id: string, progress: (text: string) => void): number {
+    this.#running.set(++this.#next, { id, progress })
+    return this.#next
+  }
+
+  end(call: number): void {
+    this.#running.delete(call)
+  }
+
+  /** Progress of a call, if this extension runs it. */
+  progress(id: string, call: number, text: string): void {
+    const running = this.#running.get(call)
+    if (running?.id === id) running.progress(text)
+  }
+}
+
+/** The tools that running extensions serve, as a turn is offered them. */
+export const offeredTools = ({ backends, records }: ToolDeps): { tools: ConnectedTool[]; problems: string[] } => {
+  const tools = backends.all
+    .filter(backend => backend.process && records.refused(backend.extension.id) === undefined)
+    .flatMap(backend => declaredTools(backend).map(tool => offered(backend, tool)))
+  const names = new Set<string>()
+  const problems = tools.flatMap(({ agentName, server }) => {
+    if (!names.has(agentName)) return names.add(agentName) && []
+    return [`${server} has a tool whose name ${agentName} is taken already`]
+  })
+  const first = new Map(tools.toReversed().map(tool => [tool.agentName, tool]))
+  return { tools: tools.filter(tool => first.get(tool.agentName) === tool), problems }
+}
+
+const declaredTools = ({ extension, tools }: ExtensionBackend): ExtensionTool[] =>
+  (extension.manifest.contributes?.tools ?? []).filter(({ name }) => tools.has(name))
+
+const offered = ({ extension: { id, manifest } }: ExtensionBackend, tool: ExtensionTool): ConnectedTool => {
+  const { sandbox = [], daemon = [] } = manifest.permissions ?? {}
+  const harmless = !sandbox.some(entry => WRITES.test(entry)) && daemon.every(entry => entry.startsWith('GET '))
+  const readOnly = tool.readOnly === true && harmless
+  return {
+    server: SERVER + id,
+    name: tool.name,
+    agentName: `${id.replace('.', '_')}__${tool.name}`.replaceAll('-', '_'),
+    title: tool.title,
+    description: tool.description,
+    input: { ...tool.input },
+    readOnly,
+    destructive: !readOnly,
+    approve: !readOnly,
+  }
+}
+
+/** Calls a tool of an extension; its failure is a result for the agent. */
+export async function* callExtensionTool(
+  { backends, records, calls }: ToolDeps,
+  { server, name, input, conversationId, run }: ExtensionToolAsked,
+  { signal }: Pick<Context, 'signal'>,
+): AsyncGenerator<ExtensionToolEvent, void> {
+  const id = server.slice(SERVER.length)
+  if (!server.startsWith(SERVER) || records.refused(id) !== undefined)
+    return refuse('not-found', `no extension serves ${server.slice(0, 200)}`)
+  const backend = backends.of(id)
+  const tool = declaredTools(backend).find(declared => declared.name === name)
+  if (!tool) return refuse('not-found', `the extension ${id} serves no tool ${name.slice(0, 200)}`)
+  const waiting: string[] = []
+  let wake = () => {}
+  const call = calls.begin(id, text => {
+    waiting.push(text)
+    if (waiting.length > WAITING) waiting.shift()
+    wake()
+  })
+  const timeoutMs = tool.timeoutMs ?? DEFAULT_MS
+  const late = AbortSignal.timeout(timeoutMs)
+  let result: ExtensionToolEvent | undefined
+  const { link } = await backend.running(signal)
+  const work = link
+    .request('tool', { name, call, input, conversationId, run, unattended: false }, AbortSignal.any([signal, late]))
+    .then(
+      ({ text, data, error = false }) => ({
+        kind: 'result' as const,
+        ok: !error,
+        text,
+        ...(isRecord(data) && { structured: data }),
+      }),
+      error => failed(name, error, late.aborted ? `did not answer within ${timeoutMs / 1000} s` : undefined),
+    )
+    .then(found => {
+      result = found
+      wake()
+    })
+  try {
+    while (!result) {
+      for (let text = waiting.shift(); text !== undefined; text = waiting.shift())
+        yield { kind: 'progress', message: text }
+      if (result) break
+      await Promise.race([work, new Promise<void>(resolve => (wake = resolve))])
+    }
+    signal.throwIfAborted()
+    yield result
+  } finally {
+    calls.end(call)
+  }
+}
+
+const isRecord = (data: unknown): data is { [field: string]: unknown } =>
+  typeof data === 'object' && data !== null && !Array.isArray(data)
+
+const failed = (name: string, error: unknown, late: string | undefined): ExtensionToolEvent => {
+  const why = late ?? (error instanceof LinkError || error instanceof Error ? error.message : 'failed')
+  return { kind: 'result', ok: false, text: `the tool ${name} ${late ? '' : 'failed: '}${why}` }
+}

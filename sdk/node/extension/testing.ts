@@ -1,0 +1,227 @@
+import { BackendAnswers } from './answers.js'
+import { authorHost } from './author-host.js'
+import { Denied, deny } from './denied.js'
+import {
+  ManifestEntries,
+  parametersOf,
+  patternHolds,
+  routePattern,
+  type DeclaredEntries,
+  type RoutePattern,
+} from './entries.js'
+import type { ExtensionHost, ExtensionModule, ExtRequest, ExtensionToolResult } from './host.js'
+import { ExtensionLink, LinkError } from './link.js'
+import type {
+  BackendOperations,
+  HostFetchInput,
+  HostOperations,
+  LinkFailure,
+  OperationInput,
+  OperationOutput,
+} from './protocol.js'
+
+/** What a test needs of a manifest. */
+export interface TestedManifest {
+  readonly publisher?: string
+  readonly name?: string
+  readonly version?: string
+  readonly permissions?: DeclaredEntries
+  readonly contributes?: { readonly tools?: readonly { readonly name: string }[] }
+}
+
+/** What stands in for the daemon. */
+export interface HostFakes {
+  /** Routes by their entry, such as `GET /workspace/tree`. */
+  readonly calls?: { readonly [entry: string]: (input: unknown) => unknown }
+  /** Answers every request to a server that a `net:` entry names. */
+  readonly fetch?: (request: HostFetchInput) => { status?: number; headers?: { [name: string]: string }; body?: string }
+  readonly settings?: { readonly [key: string]: string | number | boolean }
+  /** The values of secrets. */
+  readonly secrets?: { readonly [name: string]: string }
+  /** Texts of workspace files. */
+  readonly files?: { [path: string]: string }
+}
+
+/** A host for one test, and what the extension did with it. */
+export interface TestedHost {
+  readonly host: ExtensionHost
+  /** Lines that were logged. */
+  readonly logged: { level: string; message: string; fields?: object }[]
+  /** Stored values by key. */
+  readonly stored: Map<string, unknown>
+  readonly published: { name: string; data: unknown }[]
+  /** Runs `activate` of a module with the host. */
+  activate(module: ExtensionModule): Promise<void>
+  /** Asks a route of the extension; `undefined`: it has none. */
+  request(entry: string, request?: Partial<ExtRequest>): Promise<{ status: number; body: unknown } | undefined>
+  /** Calls a tool of the extension. */
+  tool(name: string, input: unknown): Promise<ExtensionToolResult>
+  /** Sends an event of the sandbox to its listeners. */
+  send(kind: string, event: object): Promise<void>
+  stop(): Promise<void>
+}
+
+type Handle = (input: never) => unknown
+
+const failureOf = (error: unknown): LinkFailure => {
+  if (error instanceof Denied) return { message: error.message, code: 'denied', entry: error.entry }
+  return { message: error instanceof Error ? error.message : String(error) }
+}
+
+/**
+ * A host that tests an extension without a daemon: it checks the manifest's entries as the daemon does, keeps what is
+ * stored in memory, and answers the rest with fakes.
+ */
+export const hostFor = (
+  t: { teardown(work: () => unknown): void },
+  manifest: TestedManifest,
+  fakes: HostFakes = {},
+): TestedHost => {
+  const { publisher = 'local', name = 'extension', version = '0.0.0', permissions = {} } = manifest
+  const id = `${publisher}.${name}`
+  const entries = new ManifestEntries(id, permissions)
+  const answers = new BackendAnswers()
+  const stored = new Map<string, unknown>()
+  const logged: TestedHost['logged'] = []
+  const published: TestedHost['published'] = []
+  const routes: { route: number; pattern: RoutePattern }[] = []
+  const subscribed = new Map<number, string>()
+  const files = new Map(Object.entries(fakes.files ?? {}))
+  const secret = (secretName: string): string => {
+    if (entries.secret(secretName) === undefined) deny(`secret:${secretName}`)
+    return secretName
+  }
+  const allowed = (mode: 'read' | 'write', path: string): string =>
+    entries.file(mode, path) === undefined ? deny(`fs:${mode}:${path}`) : path
+  const called = (entry: string, input: unknown): unknown => {
+    const [method = '', path = ''] = entry.split(' ')
+    const segments = path.slice(1).split('/')
+    if (!entries.routes.some(pattern => patternHolds(pattern, method, segments))) deny(entry)
+    const fake = fakes.calls?.[entry]
+    if (!fake) throw new Error(`the test has no fake for ${entry}`)
+    return fake(input ?? {})
+  }
+  const handlers: { [O in keyof HostOperations]?: Handle } = {
+    log: (line: TestedHost['logged'][number]) => void logged.push(line),
+    'storage.get': ({ key }: { key: string }) => ({ value: stored.get(key) }),
+    'storage.set': ({ key, value }: { key: string; value: unknown }) => void stored.set(key, structuredClone(value)),
+    'storage.delete': ({ key }: { key: string }) => ({ existed: stored.delete(key) }),
+    'storage.list': ({ prefix = '' }: { prefix?: string }) => ({
+      keys: [...stored.keys()].filter(key => key.startsWith(prefix)).sort(),
+    }),
+    'storage.compareAndSet': ({ key, expected, value }: { key: string; expected?: unknown; value: unknown }) => {
+      const done = JSON.stringify(stored.get(key)) === JSON.stringify(expected)
+      if (done) stored.set(key, value)
+      return { done }
+    },
+    'settings.get': () => ({ settings: { ...fakes.settings } }),
+    'secrets.ref': (input: { name: string }) => ({ reference: `{{secret:${secret(input.name)}}}` }),
+    'secrets.has': (input: { name: string }) => ({ has: secret(input.name) in (fakes.secrets ?? {}) }),
+    fetch: (request: HostFetchInput) => {
+      const { hostname, port, protocol } = new URL(request.url)
+      const at = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+      const named = entries.net.some(
+        ({ any, host, port: only }) =>
+          (any || host === hostname || (host.startsWith('*.') && hostname.endsWith(host.slice(1))))
+          && (only === undefined || at.endsWith(`:${only}`)),
+      )
+      if (!named) deny(`net:${at}`)
+      if (!fakes.fetch) throw new Error('the test has no fake for fetch')
+      const { status = 200, headers = {}, body = '' } = fakes.fetch(request)
+      return { status, headers, url: request.url, body: daemon.offer(once(Buffer.from(body))) }
+    },
+    call: ({ entry, input }: { entry: string; input?: unknown }) =>
+      Promise.resolve(called(entry, input)).then(value => ({ value })),
+    stream: ({ entry, input }: { entry: string; input?: unknown }) =>
+      daemon.offer(called(entry, input) as AsyncIterable<unknown>),
+    'routes.handle': ({ route, entry }: { route: number; entry: string }) => {
+      const pattern = routePattern(entry)
+      if (!pattern) throw new Error(`entry: expected METHOD /path, found ${entry}`)
+      routes.push({ route, pattern })
+    },
+    'events.on': ({ subscription, kind }: { subscription: number; kind: string }) => {
+      if (entries.event(kind) === undefined) deny(`event:${kind}`)
+      subscribed.set(subscription, kind)
+    },
+    'events.off': ({ subscription }: { subscription: number }) => void subscribed.delete(subscription),
+    'events.publish': (event: { name: string; data: unknown }) => void published.push(event),
+    'files.read': ({ path }: { path: string }) => {
+      const text = files.get(allowed('read', path))
+      if (text === undefined) throw new Error(`nothing in the workspace is named "${path}"`)
+      return { bytes: Buffer.from(text) }
+    },
+    'files.write': ({ path, data }: { path: string; data: string | Uint8Array }) =>
+      void files.set(allowed('write', path), Buffer.from(data as string).toString()),
+    'files.remove': ({ path }: { path: string }) => void files.delete(allowed('write', path)),
+    'tools.handle': (tool: { name: string }) => {
+      if (!manifest.contributes?.tools?.some(declared => declared.name === tool.name))
+        throw new Error(`the manifest contributes no tool ${tool.name}`)
+    },
+    'tools.progress': () => {},
+  }
+  const daemon: ExtensionLink<BackendOperations> = new ExtensionLink<BackendOperations>({
+    send: message => queueMicrotask(() => author.receive(structuredClone(message))),
+    failure: failureOf,
+    answer: async (op, input) => {
+      const handle = Object.hasOwn(handlers, op) ? handlers[op as keyof HostOperations] : undefined
+      if (!handle) throw new LinkError({ message: `hostFor does not do ${op}: use a daemon for this test` })
+      return (await handle(input as never)) ?? {}
+    },
+  })
+  const author: ExtensionLink<HostOperations> = new ExtensionLink<HostOperations>({
+    send: message => queueMicrotask(() => daemon.receive(structuredClone(message))),
+    failure: failureOf,
+    answer: (op, input, signal) => answers.answer(author, op, input, signal),
+  })
+  const ask = <O extends keyof BackendOperations & string>(
+    op: O,
+    input: OperationInput<BackendOperations, O>,
+  ): Promise<OperationOutput<BackendOperations, O>> => daemon.request(op, input)
+  const identity = { id, version, source: 'workspace', dir: '/extension', dataDir: '/data', server: '' } as const
+  const host = authorHost(identity, author, answers)
+  const settled = () => new Promise<void>(resolve => setImmediate(resolve))
+  const tested: TestedHost = {
+    host,
+    logged,
+    stored,
+    published,
+    activate: async module => {
+      await module.activate(host)
+      await settled()
+    },
+    request: async (entry, { headers = {}, query = {}, body, caller } = {}) => {
+      const [method = '', path = ''] = entry.split(' ')
+      const segments = path.slice(1).split('/')
+      const found = routes.find(({ pattern }) => patternHolds(pattern, method, segments))
+      if (!found) return undefined
+      const bytes =
+        body === undefined ? undefined : Buffer.from(body instanceof Uint8Array ? body : JSON.stringify(body))
+      const answer = await ask('route', {
+        route: found.route,
+        method,
+        path,
+        params: parametersOf(found.pattern, segments),
+        query,
+        headers,
+        caller: caller ?? { kind: 'person', actor: 'owner@example.org', role: 'owner' },
+        ...(bytes && { body: daemon.offer(once(bytes)) }),
+        ...(bytes && !(body instanceof Uint8Array) && { json: true as const }),
+      })
+      return { status: answer.status ?? 200, body: answer.json ?? answer.bytes }
+    },
+    tool: (tool, input) =>
+      ask('tool', { name: tool, call: 1, input, conversationId: 'test', run: 'test', unattended: false }),
+    send: async (kind, event) => {
+      for (const [subscription, wanted] of subscribed)
+        if (wanted === kind || (wanted.endsWith('*') && kind.startsWith(wanted.slice(0, -1))))
+          await ask('event', { subscription, event })
+    },
+    stop: async () => void (await ask('stop', {})),
+  }
+  t.teardown(() => tested.stop())
+  return tested
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  if (bytes.length > 0) yield bytes
+}

@@ -1,0 +1,24 @@
+import type { Contract, Handlers, Host } from '../../../sdk/index.js'
+import { openBackends } from '../../../plugins/extensions/backend/open.js'
+import { extensionsContract, type ExtensionsCalls } from '../../../plugins/extensions/contract.js'
+import { held, limitsOf } from './world.js'
+
+export const contract: Contract<ExtensionsCalls> = extensionsContract
+
+/** The group as tests of backends use it: what runs is decided by the test instead of by its management. */
+export const activate = async (host: Host): Promise<void> => {
+  const world = held(host.place.data)
+  const { runtime, calls } = openBackends(
+    host,
+    {
+      refused: id => (world.off.has(id) ? 'off' : world.known.has(id) ? undefined : 'absent'),
+      settings: async id => world.settings.get(id) ?? {},
+      used: (id, entry) => void world.used.push(`${id} ${entry}`),
+      changed: id => world.changed(id),
+    },
+    limitsOf(world),
+  )
+  world.runtime = runtime
+  // What manages extensions is not called in these tests.
+  await host.serve(extensionsContract, calls as Handlers<ExtensionsCalls>)
+}
