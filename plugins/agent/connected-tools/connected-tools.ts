@@ -7,14 +7,14 @@ import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
 const MOST_RESULT = 256 * 1024
 
-/** What a call of a connected tool needs of its turn. */
+/** The dependencies of a call of a connected tool. */
 export interface ConnectedCall {
   readonly signal: AbortSignal
   /** Parks the turn on a card; undefined: nobody answered. */
   readonly ask: (card: CardDraft) => Promise<CardReply | undefined>
 }
 
-/** The tools of connected servers in one turn: read once, so that the model is offered the same list throughout. */
+/** The tools of connected servers in one turn: read once, so that the list stays the same during the turn. */
 export class ServerTools {
   readonly #host: Pick<Host, 'call' | 'serves'>
   readonly #turn: { readonly conversationId: string; readonly run: string }
@@ -33,7 +33,7 @@ export class ServerTools {
     this.#turn = turn
   }
 
-  /** The tools by the name the model calls them. */
+  /** The tools by the names that the model uses. */
   all(): Promise<ReadonlyMap<string, ConnectedTool>> {
     this.#tools ??= this.#read()
     return this.#tools
@@ -60,7 +60,7 @@ export class ServerTools {
     return problems
   }
 
-  /** Calls a tool; what its server asks meanwhile is a card. */
+  /** Calls a tool; questions of its server become cards. */
   async call({ server, name }: ConnectedTool, input: object, { signal, ask }: ConnectedCall): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
     for await (const event of await this.#host.call('mcp.call', asked, { signal })) {
