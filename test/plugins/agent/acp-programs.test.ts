@@ -151,19 +151,19 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   [
     'writes no JSON',
     'console.log("Welcome!"); setInterval(() => {}, 1000)',
-    /no message of the Agent Client Protocol: "Welcome!"/,
+    /not a message of the Agent Client Protocol: "Welcome!"/,
   ],
   ['writes a list', 'console.log("[1,2]"); setInterval(() => {}, 1000)', /not a message of the Agent/],
   ['writes null', 'console.log("null"); setInterval(() => {}, 1000)', /not a message of the Agent/],
   [
     'writes deep nesting',
     'console.log("[".repeat(4e6)); setInterval(() => {}, 1000)',
-    /no message of the Agent.*characters more/,
+    /not a message of the Agent.*characters more/,
   ],
   [
     'writes bytes',
     'process.stdout.write(Buffer.alloc(1e6, 0xff)); console.log(); setInterval(() => {}, 1000)',
-    /no message of the Agent/,
+    /not a message of the Agent/,
   ],
   [
     'writes a line of 50 MiB',
@@ -208,7 +208,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
       'for (let n = 0; n < 300; n++) void ask("session/request_permission", { toolCall: { toolCallId: "a" }, '
         + 'options: [] }); await new Promise(() => {})',
     ),
-    /more than 256 things at once/,
+    /more than 256 requests at once/,
   ],
   [
     'asks twice under one id',
@@ -216,7 +216,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
       'for (let n = 0; n < 2; n++) send({ id: 5, method: "session/request_permission", params: { sessionId: '
         + '"s-1", toolCall: { toolCallId: "a" }, options: [] } }); await new Promise(() => {})',
     ),
-    /two things under one id/,
+    /two requests with the same id/,
   ],
   [
     'announces calls without end',
