@@ -40,15 +40,15 @@ export interface Agent
     CopyCalls {}
 
 export interface AgentEvents {
-  /** Something a card of the board shows may be another: the conversation, its live turn or its queue. */
+  /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */
   'agent.changed': { id: ConversationId }
-  /** `taken`: all that the turn left in its private copy is on the branch, and in the repository. */
+  /** `taken`: all work of the turn in its private copy is on the branch and imported into the repository. */
   'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string; taken?: boolean }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
-  /** `run`: all of this newest run is on the branch, and in the repository. */
+  /** `run`: all work of this newest run is on the branch and imported into the repository. */
   'conversation.archived': { conversationId: ConversationId; run?: RunId }
-  /** Also for a discard or purge that a crash cut off and this start completed. */
+  /** Also sent for a discard or purge that a crash interrupted and this start completed. */
   'conversation.gone': { conversationId: ConversationId; how: 'discarded' | 'purged' }
 }
 

@@ -1,6 +1,6 @@
 import type { Ok } from '../../sdk/index.js'
 
-/** The answer of a call that has nothing to say but that it was done. */
+/** Waits for work and returns the answer of a call that has no result. */
 export const ok = async (work: Promise<unknown>): Promise<Ok> => {
   await work
   return { ok: true }

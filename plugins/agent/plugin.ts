@@ -73,11 +73,11 @@ const SWEEP_MS = 6 * 3_600_000
 
 export const contract: Contract<Agent> = { ...agent, examples }
 
-/** Runs turns of agents and shows, feeds and stops them. */
+/** Serves conversations and their turns. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
-  // Before anything of what was is read.
-  if (await importConversations(host)) log.info('the conversations that a restore brought were taken in')
+  // Before any stored state is read.
+  if (await importConversations(host)) log.info('imported the conversations of a restored backup')
   const { workspace, data, hidden, grants } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
@@ -209,11 +209,11 @@ export const activate = async (host: Host): Promise<void> => {
     signal: host.signal,
   })
   const archive: SubagentArchive = new SubagentArchive({ journal, live: () => engine.turns })
-  // What is lost here is a second account of what the run's record tells.
+  // The run's record has the same facts, so a failure is only logged.
   const keep = (turn: Turn) =>
     archive
       .keep(turn)
-      .catch(error => log.warn('what subagents did could not be kept', { run: turn.run, error: String(error) }))
+      .catch(error => log.warn('storing what subagents did failed', { run: turn.run, error: String(error) }))
   const waiting = waitingAdmission(host, conversations, providers)
   const engine: Engine = new Engine({
     host: turnHost,
@@ -303,7 +303,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   const left = await endLeftWalls(place.data)
-  if (left) log.warn('what the last daemon left running behind its walls was ended', { processes: left })
+  if (left) log.warn('ended programs that the last daemon left running behind its walls', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
@@ -329,11 +329,11 @@ export const activate = async (host: Host): Promise<void> => {
   )
   const sweeper = setInterval(() => {
     Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error =>
-      log.warn('old frames could not be swept', { error: String(error) }),
+      log.warn('removing old frames failed', { error: String(error) }),
     )
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
-  // Once a turn has its processor back: the next private copy is then there at once.
+  // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
@@ -343,7 +343,7 @@ export const activate = async (host: Host): Promise<void> => {
     toolServers.close()
     await commands.close()
     await environment.idle()
-    // What git makes ready until then works in a network too.
+    // Git still needs the networks until then.
     networks.close()
     index.close()
   })

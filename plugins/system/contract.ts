@@ -6,7 +6,7 @@ import type { MemberCalls } from './access/members-contract.js'
 import type { TicketCalls } from './access/tickets-contract.js'
 import type { BrowserCalls } from './browsers/contract.js'
 import type { BundleCalls } from './bundles/contract.js'
-import type { HelperCalls } from './helpers/contract.js'
+import type { SubagentSessionCalls } from './subagents/contract.js'
 import type { InfoCalls } from './info/contract.js'
 import type { MachineCalls } from './machine/contract.js'
 import type { StreamCalls } from './stream/contract.js'
@@ -17,7 +17,7 @@ export type * from './access/members-contract.js'
 export type * from './access/tickets-contract.js'
 export type * from './browsers/contract.js'
 export type * from './bundles/contract.js'
-export type * from './helpers/contract.js'
+export type * from './subagents/contract.js'
 export type * from './info/contract.js'
 export type * from './machine/contract.js'
 export type * from './stream/contract.js'
@@ -28,7 +28,7 @@ export interface System
     AccessCalls,
     BrowserCalls,
     BundleCalls,
-    HelperCalls,
+    SubagentSessionCalls,
     InfoCalls,
     MachineCalls,
     MemberCalls,

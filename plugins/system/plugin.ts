@@ -5,7 +5,7 @@ import { chromiumProgram } from './browsers/chromium.js'
 import { bundleCalls } from './bundles/calls.js'
 import { system, type System } from './contract.js'
 import { examples } from './examples.js'
-import { helperCalls } from './helpers/calls.js'
+import { subagentSessionCalls } from './subagents/calls.js'
 import { infoCalls } from './info/calls.js'
 import { machineCalls } from './machine/calls.js'
 import { streamCalls } from './stream/calls.js'
@@ -20,12 +20,12 @@ export const activate = async (host: Host): Promise<void> => {
   const bundles = await bundleCalls(host)
   await host.serve(system, {
     ...infoCalls(host),
-    ...accessCalls(host, bundles.knows),
+    ...accessCalls(host, bundles.has),
     ...(await streamCalls(host)),
     ...browserCalls(host),
     ...terminals(host),
     ...bundles.calls,
-    ...helperCalls(host),
+    ...subagentSessionCalls(host),
     ...machineCalls(host),
   })
 }

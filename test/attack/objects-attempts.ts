@@ -18,7 +18,7 @@ const WHO = 'A <a@example.org> 1700000000 +0000'
 /** Prints the bytes of an object's name. */
 export const BYTES = `"${process.execPath}" -e "process.stdout.write(Buffer.from(process.argv[1], 'hex'))"`
 /** The message about work that was not imported. */
-const OUT = /stays out of the repository|no branch .* any more/
+const OUT = /stays out of the repository|has lost its branch/
 
 /**
  * What a turn does to objects, in folders of its own and to those of the repository; `tells` is what the daemon must

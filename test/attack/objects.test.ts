@@ -42,7 +42,7 @@ t.test(
     t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
     t.match(await refusalOf(() => client.call('POST /agents/{id}/land', { id: 'c-1' })), {
       status: 409,
-      message: /does not pass git's checks .*: have the agent take that commit back, then land again/,
+      message: /does not pass git's checks .*: have the agent remove that commit, then land again/,
     })
     t.match(await client.call('POST /agents/archive', { ids: ['c-1'] }), { failed: exactly({ id: 'c-1' }) })
     await client.call('GET /agents')

@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { nativeAdapter } from '../../plugins/agent/providers/native/native-adapter.js'
-import { passingSessions } from '../../plugins/agent/providers/native/session.js'
+import { memorySessions } from '../../plugins/agent/providers/native/session.js'
 import type { WireProtocol } from '../../plugins/endpoints/contract.js'
 import { NativeWorld } from '../plugins/agent/native-support.js'
 import { ModelServer, streamedAs } from '../support/model-server.js'
@@ -57,7 +57,7 @@ const turn = async (
   const world = new NativeWorld({ target })
   const adapter = nativeAdapter(
     { id: 'endpoint/bench', label: 'Bench', models: ['m'], target: async () => target },
-    { sessions: passingSessions() },
+    { sessions: memorySessions() },
   )
   const startedAt = performance.now()
   let [first, frames] = [0, 0]

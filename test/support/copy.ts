@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { layGitdir } from '../../plugins/agent/copies/gitdir.js'
+import { createGitdir } from '../../plugins/agent/copies/gitdir.js'
 
 /**
  * Makes a private copy of a repository, with a git dir of its own, as the daemon would; answers what its wall needs to
@@ -18,7 +18,7 @@ export const copyOf = async (
   const commit = git(checkout, 'rev-parse', 'HEAD')
   git(checkout, 'update-ref', `refs/heads/${branch}`, commit)
   mkdirSync(copy, { recursive: true })
-  await layGitdir(own, common, { branch, commit })
+  await createGitdir(own, common, { branch, commit })
   writeFileSync(join(copy, '.git'), `gitdir: ${own}\n`)
   git(copy, 'reset', '-q', '--hard')
   return { path, common, own }

@@ -4,7 +4,7 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Board } from './board.js'
 
-/** What archiving many conversations stands on. */
+/** The dependencies of archiving several conversations. */
 export interface ConversationArchiveDeps {
   readonly board: Pick<Board, 'archive' | 'unarchive' | 'purge'>
   readonly conversations: Conversations
@@ -37,19 +37,19 @@ export class ConversationArchive {
     }
   }
 
-  /** Archives these; one that fails stays on the board. */
+  /** Archives these conversations; one that fails stays on the board. */
   put(ids: readonly string[]): Promise<MoveResult> {
     return this.#each(ids, id => this.#deps.board.archive(id))
   }
 
-  /** Brings these back; an unknown one refuses all. */
+  /** Restores these to the board; refuses all if one is unknown. */
   async takeBack(ids: readonly string[]): Promise<string[]> {
     const all = this.#named(ids).map(({ id }) => id)
     for (const id of all) await this.#deps.board.unarchive(id)
     return all
   }
 
-  /** Deletes these, or the whole archive, for good; a named one that is not archived refuses all. */
+  /** Deletes these, or the whole archive, for good; refuses all if a named one is not archived. */
   purge(ids: readonly string[] | undefined): Promise<MoveResult> {
     const { board, conversations } = this.#deps
     const chosen = ids ? this.#named(ids) : conversations.all.filter(({ archivedAt }) => archivedAt !== undefined)
@@ -62,7 +62,7 @@ export class ConversationArchive {
     )
   }
 
-  /** The conversations named, each once; an unknown one refuses all. */
+  /** The named conversations, each once; refuses all if one is unknown. */
   #named(ids: readonly string[]): Conversation[] {
     return [...new Set(ids)].map(id => this.#deps.conversations.get(id))
   }

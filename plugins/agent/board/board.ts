@@ -13,7 +13,7 @@ import { shownMessages, type Queue } from '../queue/queue.js'
 import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 
-/** What the calls about conversations and their queues stand on. */
+/** The dependencies of the board. */
 export interface BoardDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -25,13 +25,13 @@ export interface BoardDeps {
   readonly locks: KeyedMutex
   readonly changed: (id: string) => void
   readonly eraser: Pick<Eraser, 'erase'>
-  /** Called with each conversation that was archived, as it was before. */
+  /** Called with each archived conversation, as it was before. */
   readonly archived: (conversation: Conversation) => void
-  /** Refuses a message that waits while a budget keeps it from starting. */
+  /** Refuses to start a waiting message that exceeds a budget. */
   readonly affordable: (message: RunMessage) => Promise<void>
 }
 
-/** What is done with conversations beside running their turns: marks, the queue, the archive. */
+/** Changes conversations without running turns: marks, the queue, the archive. */
 export class Board {
   readonly #deps: BoardDeps
 
@@ -54,7 +54,7 @@ export class Board {
     await Promise.all(ids.map(id => conversations.change(id, { seenAt })))
   }
 
-  /** Writes down who asks for a landing; the first who asked stays named. */
+  /** Records a request for a landing; an earlier one stays. */
   async requestLand(id: string, landRequested: LandRequest): Promise<void> {
     const { conversations } = this.#deps
     if (!conversations.get(id).landRequested) await conversations.change(id, { landRequested })
@@ -72,7 +72,7 @@ export class Board {
     return { ...this.#line(id), ...(live && { running: live.run }) }
   }
 
-  /** Takes a waiting message back. */
+  /** Removes a waiting message. */
   unqueue(id: string, messageId: string): Promise<{ removed: QueuedMessage; messages: QueuedMessage[] }> {
     const { conversations, engine, decisions, queue } = this.#deps
     return decisions.with(conversations.get(id).id, async () => {
@@ -81,11 +81,11 @@ export class Board {
         this.#line(id).messages.find(message => message.messageId === messageId) ?? this.#notWaiting(id, messageId)
       await durable(queue.withdraw(id, messageId))
       engine.withdrawn(removed.run)
-      return { removed, messages: this.#tell(id).messages }
+      return { removed, messages: this.#publishQueue(id).messages }
     })
   }
 
-  /** Puts all that waits in this order, and starts the first when that is asked and the conversation is free. */
+  /** Reorders the queue; with `start` starts the first message if the conversation is free. */
   order(id: string, messageIds: readonly string[], start: boolean): Promise<WaitingMessages & { run?: string }> {
     const { conversations, engine, decisions, queue } = this.#deps
     return decisions.with(conversations.get(id).id, async () => {
@@ -99,18 +99,18 @@ export class Board {
         refuse(
           'conflict',
           `messageIds: expected each of the ${waiting.size} messages that wait once, found ${messageIds.length}, `
-            + 'not exactly those: read the queue again',
+            + 'not exactly these: read the queue again',
         )
       }
       if (start && waiting.size === 0)
-        refuse('unprocessable', 'start: expected a message that waits, found an empty queue')
-      if (engine.closing) refuse('unavailable', 'the sandbox is going down; order the queue again when it is back')
+        refuse('unprocessable', 'start: expected a waiting message, found an empty queue')
+      if (engine.closing) refuse('unavailable', 'the sandbox is shutting down; order the queue again when it is back')
       const first = queue.waiting(id).find(({ messageId }) => messageId === messageIds[0])
       if (start && first && !engine.live(id)) await this.#deps.affordable(first)
       await durable(queue.order(id, messageIds, !start && queue.paused(id)))
       const next = start && !engine.live(id) ? queue.take(id) : undefined
       if (next) engine.start(next)
-      return { ...this.#tell(id), ...(next && { run: next.run }) }
+      return { ...this.#publishQueue(id), ...(next && { run: next.run }) }
     })
   }
 
@@ -129,11 +129,11 @@ export class Board {
     })
   }
 
-  /** Brings a conversation back, as active as if it had just worked; its next turn rebuilds the copy. */
+  /** Restores a conversation to the board as the newest activity; its next turn rebuilds the copy. */
   async unarchive(id: string): Promise<void> {
     const { conversations } = this.#deps
     if (conversations.get(id).archivedAt !== undefined) {
-      // Somebody wants it on the board: by its old age it would soon be put away again.
+      // With its old date it would soon be archived again.
       await conversations.change(id, { archivedAt: undefined, updatedAt: Date.now() })
     }
   }
@@ -145,7 +145,7 @@ export class Board {
       const { archivedAt } = conversations.get(id)
       if (archivedAt === undefined) refuse('conflict', `${id} is not archived: archive it, then purge`)
       await eraser.erase(id, true)
-      // Last: the index adds nothing of a conversation that is gone.
+      // Last, because the index ignores deleted conversations.
       search.forget(id)
     })
   }
@@ -154,14 +154,14 @@ export class Board {
   async place(id: string, text: string, by: string): Promise<void> {
     const { conversations, transcripts } = this.#deps
     await this.#quiet(id, 'place the line', async () => {
-      // First: a memory without the line must not outlive it.
+      // First, so that the provider's session never lacks the line.
       await conversations.update(id, { session: undefined })
       await durable(transcripts.place(id, { role: 'assistant', text, placed: true }))
       await conversations.update(id, { lastBy: by, updatedAt: Date.now() })
     })
   }
 
-  /** Runs work while no turn lives or can start and nothing else moves the private copy. */
+  /** Runs work while no turn runs or can start and nothing else changes the private copy. */
   async #quiet(id: string, then: string, work: () => Promise<void>): Promise<void> {
     const { conversations, engine, decisions, locks } = this.#deps
     const { live } = engine.state(conversations.get(id))
@@ -174,7 +174,7 @@ export class Board {
     })
   }
 
-  /** A moment at which no other conversation was archived: lists are paged by it. */
+  /** A unique time of archiving, because lists are paged by it. */
   #moment(): number {
     const taken = new Set(this.#deps.conversations.all.map(({ archivedAt }) => archivedAt))
     let at = Date.now()
@@ -187,8 +187,8 @@ export class Board {
     return { messages: shownMessages(queue.waiting(id)), paused: queue.paused(id) }
   }
 
-  /** Shows watchers the queue as it is now. */
-  #tell(id: string): WaitingMessages {
+  /** Sends the current queue to watchers. */
+  #publishQueue(id: string): WaitingMessages {
     const { changed, engine } = this.#deps
     const line = this.#line(id)
     const turn = engine.live(id)
@@ -200,18 +200,18 @@ export class Board {
   #notWaiting(id: string, messageId: string): never {
     const row = this.#deps.queue.known(messageId)
     if (row?.conversationId === id && !row.withdrawn)
-      refuse('conflict', 'this message was delivered meanwhile: it cannot be taken back; stop its turn instead')
+      refuse('conflict', 'this message was delivered meanwhile and cannot be removed: stop its turn instead')
     return refuse('not-found', `no message ${JSON.stringify(messageId.slice(0, 128))} waits in ${id}`)
   }
 }
 
-/** A durable step; a full disk is the caller's to know. */
+/** Runs a durable step; reports a full disk to the caller. */
 const durable = async (step: Promise<void>): Promise<void> => {
   try {
     await step
   } catch (error) {
     if (!isFull(error)) throw error
-    refuse('too-large', 'the disk of the sandbox is full: nothing was changed; make room and try again', {
+    refuse('too-large', 'the disk of the sandbox is full: nothing was changed; free some space and try again', {
       cause: error,
     })
   }

@@ -18,7 +18,7 @@ import type { ConversationArchive } from './archive.js'
 import type { Board } from './board.js'
 import type { BoardCalls } from './contract.js'
 
-/** What the calls of the board work with. */
+/** The dependencies of the calls of the board. */
 export interface BoardCallsDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly board: Board
@@ -32,10 +32,10 @@ export interface BoardCallsDeps {
   readonly look: ViewOf
 }
 
-/** Serves what people do with conversations beside running turns; group agents makes the cards of the answers. */
+/** Serves the changes of conversations without turns; group agents makes the cards of the answers. */
 export const boardCalls = (deps: BoardCallsDeps): Handlers<BoardCalls> => {
   const { host, board, archive, conversations, engine, transcripts, anchors, search, resumes, look } = deps
-  /** The conversation with what the caller sees, refused where that leaves it out; asked once for a call. */
+  /** The conversation and the access view of the caller; refuses an invisible one. Called once for a call. */
   const open = async (id: string, { caller }: Context, works = true) => {
     const conversation = conversations.get(id)
     const seen = await look(caller)
@@ -43,7 +43,7 @@ export const boardCalls = (deps: BoardCallsDeps): Handlers<BoardCalls> => {
     return { conversation, seen }
   }
 
-  /** What the caller sees; refused unless the caller may work on all of these. */
+  /** The access view of the caller; refuses unless the caller may work on all of these. */
   const openAll = async (ids: readonly string[], { caller }: Context): Promise<AccessView> => {
     const seen = await look(caller)
     for (const id of ids) await assertVisible(seen, conversations.get(id), true)
@@ -57,10 +57,10 @@ export const boardCalls = (deps: BoardCallsDeps): Handlers<BoardCalls> => {
 
   const stateOf = (id: string) => engine.state(conversations.get(id))
 
-  /** Nothing is changed where no card could be answered. */
+  /** Refuses before anything is changed, if no cards could be returned. */
   const assertCards = async (): Promise<void> => {
     if (!(await host.serves('agents.card')))
-      refuse('unavailable', 'this sandbox runs without group agents, which makes the cards')
+      refuse('unavailable', 'this sandbox runs without group agents, which makes the cards of the answer')
   }
 
   const marked = async (
@@ -161,7 +161,7 @@ export const boardCalls = (deps: BoardCallsDeps): Handlers<BoardCalls> => {
     'POST /agents/{id}/request-land': ({ id }, context) =>
       recording('agent.land_requested', id, context, () =>
         marked(id, context, async conversation => {
-          requireBranch(conversation, 'what it did is in the tree already')
+          requireBranch(conversation, 'its work is in the shared tree already')
           await host.call('agents.assertOutstanding', { state: stateOf(id) }, { signal: context.signal })
           const { actor, email = actor, name } = context.caller
           await board.requestLand(id, { email, ...(name !== undefined && { name }), at: Date.now() })

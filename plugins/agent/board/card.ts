@@ -1,5 +1,5 @@
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
-import type { ConversationTraits, HelperCount, OpenCard } from '../conversations/conversation.js'
+import type { ConversationTraits, SubagentCount, OpenCard } from '../conversations/conversation.js'
 import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
 /** How much of what landed the shared tree still has. */
@@ -46,11 +46,11 @@ export interface DiffTotals {
 export interface AgentCard extends ConversationTraits {
   sessionId?: string
   status: AgentStatus
-  /** The sentence the last run died on; only with status `error`. */
+  /** Why the last run failed; only with status `error`. */
   failure?: string
   /** Short commit of the root repository the branch sits on; absent for the shared tree. */
   base?: string
-  /** The newest run, and how it ended; no `lastEnd` while it lives. */
+  /** The newest run, and how it ended; no `lastEnd` while it is running. */
   run?: RunId
   lastEnd?: RunEnd
   /** Open cards. */
@@ -65,28 +65,28 @@ export interface AgentCard extends ConversationTraits {
   attention: AgentAttention
   turns?: Count
   toolUses?: Count
-  /** Helpers it ever had, and those at work; absent: it had none. */
-  subagents?: HelperCount
+  /** The number of its subagents, and of the running ones; absent: it had none. */
+  subagents?: SubagentCount
   diff?: DiffTotals
-  /** Only when some landed work has since been thrown away. */
+  /** Only if some landed work was removed since. */
   landedPresence?: LandedPresence
-  /** Only while a run lives. */
+  /** Only during a run. */
   startedAt?: Millis
 }
-/** An automation's turn that waits for a yes; there are none without automations. */
+/** A turn of an automation that waits for approval; there are none without automations. */
 export interface HeldWake {
   id: string
 }
-/** Cards that somebody asked for by name. */
+/** Cards that were requested by id. */
 export interface Cards {
   agents: AgentCard[]
   gone: string[]
-  /** That of the roster they are part of. */
+  /** The `rev` of the roster that they are part of. */
   rev: Count
 }
 export interface Roster {
   agents: AgentCard[]
-  /** Only grows; drop a roster older than one you hold. */
+  /** Only increases; ignore a roster that is older than yours. */
   rev: Count
   held: HeldWake[]
 }

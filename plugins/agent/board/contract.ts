@@ -5,30 +5,30 @@ import type { TranscriptPage } from '../conversations/record.js'
 import type { ConversationId } from '../turn/frames/frames.js'
 import type { AgentCard, Roster } from './card.js'
 
-/** What could not be done to one of several conversations. */
+/** A failure for one of several conversations. */
 export interface Failure {
   id: ConversationId
   message: string
 }
-/** Conversations that were moved, as they are now. */
+/** Changed conversations, as they are now. */
 export interface Moved {
   moved: AgentCard[]
   rev: Count
 }
-/** Conversations that were put away, and those that were not. */
+/** Archived conversations, and failures. */
 export interface Archived extends Moved {
   failed?: Failure[]
 }
 /** Ids of conversations, at most 500. */
 export type Ids = Text[] & tags.MaxItems<500>
 
-/** What people do with conversations beside running turns: find, read, mark, archive. */
+/** Conversations without their turns: find, read, mark, archive. */
 export interface BoardCalls {
   /**
-   * Find conversations, live and archived, by title or by anything either side said.
+   * Find conversations, live and archived, by their title or messages.
    *
-   * A title that fits has no snippet; the person's own oldest line wins otherwise. What a running turn says is found at
-   * once. `indexing` says that the index is still being built and the answer can grow.
+   * A match in the title has no snippet; otherwise the snippet is the oldest matching line, preferably the person's.
+   * Text of running turns is included. `indexing` says that the index is still being built and the answer can grow.
    */
   'GET /agents/search'(input: {
     query: string & tags.MinLength<2> & tags.MaxLength<200>
@@ -36,10 +36,10 @@ export interface BoardCalls {
   }): Matches
 
   /**
-   * Give the record in order, tools and answers included.
+   * Read the record in order, including tool calls and answers.
    *
-   * Without `limit` the whole record, with it the last rows before index `before`. A live run is not in it yet: attach
-   * shows it. An `editor` token reads only conversations it opened.
+   * Without `limit` the whole record, with it the last rows before index `before`. A running turn is not in it yet:
+   * follow it with `POST /agent/attach`. An `editor` token reads only conversations it opened.
    *
    * - 403: an editor token reads only conversations it opened
    * - 404: no such conversation
@@ -51,9 +51,10 @@ export interface BoardCalls {
   }): TranscriptPage
 
   /**
-   * Add a line to the record in the agent's voice, with no turn behind it.
+   * Add a line to the record as the agent's, without a turn.
    *
-   * People see it marked. The provider's memory is cleared, so that the next turn reads the line as its own words.
+   * It is marked for people. The provider's session is cleared, so that the model reads the line as its own in the next
+   * turn.
    *
    * - 404: no such conversation
    * - 409: a turn is running or parked
@@ -61,7 +62,7 @@ export interface BoardCalls {
   'POST /agents/{id}/place'(input: { id: Text; text: string & tags.MinLength<1> & tags.MaxLength<8000> }): Ok
 
   /**
-   * Set the title a person chose; no generated title replaces it.
+   * Set the title; no generated title replaces it.
    *
    * - 400: the title is blank
    * - 404: no such conversation
@@ -69,10 +70,10 @@ export interface BoardCalls {
   'POST /agents/{id}/rename'(input: { id: Text; title: string & tags.MinLength<1> & tags.MaxLength<80> }): AgentCard
 
   /**
-   * Choose whether this conversation's work lands by itself after a clean turn; null follows the rules again.
+   * Choose whether this conversation's work lands automatically after a completed turn; null follows the rules again.
    *
-   * It is read when a turn ends, so it counts for the one now running. Words of somebody who may not land, and a wake
-   * from outside, leave the work to a person.
+   * It is read when a turn ends, so it applies to a running turn too. Work does not land automatically if a message
+   * came from somebody who may not land, or from outside.
    *
    * - 404: no such conversation
    * - 422: the conversation works in the shared tree
@@ -80,61 +81,60 @@ export interface BoardCalls {
   'POST /agents/{id}/auto-land'(input: { id: Text; autoLand: boolean | null }): AgentCard
 
   /**
-   * Choose whether turns of this conversation are run again after an outage of their provider; null follows the
-   * setting.
+   * Choose whether turns of this conversation resume after an outage of their provider; null follows the setting.
    *
-   * Turning it on picks up a turn that died of an outage within the last 60 minutes.
+   * Turning it on resumes a turn that an outage ended within the last 60 minutes.
    *
    * - 404: no such conversation
    */
   'POST /agents/{id}/resume-after-outage'(input: { id: Text; resumeAfterOutage: boolean | null }): AgentCard
 
   /**
-   * Stamp the read mark of a conversation.
+   * Mark a conversation as read.
    *
    * - 404: no such conversation
    */
   'POST /agents/{id}/seen'(input: { id: Text }): AgentCard
 
   /**
-   * Stamp many read marks at once, all of them without `ids`; one that is unknown refuses all.
+   * Mark many conversations as read, without `ids` all; nothing changes if one is unknown.
    *
-   * - 404: an id is unknown; nothing was stamped
+   * - 404: an id is unknown; nothing was marked
    */
   'POST /agents/seen'(input: { ids?: Ids }): Roster
 
   /**
-   * Mark the conversation as waiting for somebody who may land, with who asked.
+   * Request a landing: mark the conversation as waiting for somebody who may land.
    *
-   * The landing or discard that answers it takes the mark away. Asking again keeps the first time.
+   * The next landing or discard removes the mark. A second request keeps the first time and person.
    *
    * - 404: no such conversation
    * - 409: nothing is outstanding
    * - 422: the conversation works in the shared tree
-   * - 424: the work could not be put on its branch, and why
+   * - 424: the work could not be committed to its branch; the message says why
    */
   'POST /agents/{id}/request-land'(input: { id: Text }): AgentCard
 
   /**
-   * Put conversations away: the rest is committed, the private copy goes, the branch is parked, the record is kept.
+   * Archive conversations: uncommitted work is committed, the private copy removed, the branch hidden, the record kept.
    *
-   * Without `ids` every finished one. One that fails stays on the board. Finished ones go by themselves after the days
-   * that the settings name (`agentRetentionDays`).
+   * Without `ids` every finished one. One that fails stays on the board. Finished ones are archived automatically after
+   * `agentRetentionDays` of the settings.
    *
-   * - 404: an id is unknown; nothing moved
-   * - 409: a turn of a named conversation is running or parked; nothing moved
+   * - 404: an id is unknown; nothing changed
+   * - 409: a turn of a named conversation is running or parked; nothing changed
    */
   'POST /agents/archive'(input: { ids?: Ids }): Archived
 
   /**
-   * Bring conversations back from the archive, as the newest activity; the private copy is rebuilt by the next turn.
+   * Restore conversations from the archive, as the newest activity; the next turn rebuilds the private copy.
    *
-   * - 404: an id is unknown; nothing moved
+   * - 404: an id is unknown; nothing changed
    */
   'POST /agents/unarchive'(input: { ids: Ids & tags.MinItems<1> }): Moved
 
   /**
-   * Delete archived conversations for good: branches, transcripts and what waits.
+   * Delete archived conversations for good: branches, transcripts and queues.
    *
    * Without `ids` the whole archive. One that fails stays in the archive.
    *
@@ -143,6 +143,6 @@ export interface BoardCalls {
    */
   'POST /agents/purge'(input: { ids?: Ids }): { removed: ConversationId[]; failed?: Failure[] }
 
-  /** Archives a conversation: what its copy holds is committed, the checkout goes, the branch is parked. */
+  /** Archives a conversation: commits what its copy holds, removes the copy, hides the branch. */
   'agent.archive'(input: { id: string }): Ok
 }

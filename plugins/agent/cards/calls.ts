@@ -5,7 +5,7 @@ import type { CardCalls } from './contract.js'
 import { reply, type ReplyDeps } from './reply.js'
 import { waitingCards, type WaitingDeps } from './waiting.js'
 
-/** Serves the cards that are open, and the answers to them. */
+/** Serves open cards and their answers. */
 export const cardCalls = (
   deps: ReplyDeps & WaitingDeps & { readonly host: Pick<Host, 'call'> },
 ): Handlers<CardCalls> => ({

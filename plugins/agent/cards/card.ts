@@ -49,7 +49,7 @@ export interface ServiceOfferCard {
     why?: string
   }
 }
-/** A capability of the catalogue that the agent would like to be connected. */
+/** A capability of the catalogue that the agent proposes to connect. */
 export interface CapabilityOfferCard {
   kind: 'capability_offer'
   requestId: string
@@ -71,7 +71,7 @@ export interface PaymentOfferCard {
     why?: string
   }
 }
-/** What an agent asks of a person; the turn is parked until it is answered. */
+/** A question of an agent to a person; the turn is parked until it is answered. */
 export type Card = PlanCard | QuestionCard | PermissionCard | ServiceOfferCard | CapabilityOfferCard | PaymentOfferCard
 
 export interface PlanReply {
@@ -93,7 +93,7 @@ export interface PermissionReply {
   decision: 'once' | 'always' | 'deny'
   feedback?: string
 }
-/** A yes releases exactly one run. */
+/** A yes allows exactly one run. */
 export interface ServiceOfferReply {
   kind: 'service_offer'
   requestId: Text
@@ -104,7 +104,7 @@ export interface CapabilityOfferReply {
   requestId: Text
   connect: boolean
 }
-/** A yes releases exactly one payment. */
+/** A yes allows exactly one payment. */
 export interface PaymentOfferReply {
   kind: 'payment_offer'
   requestId: Text

@@ -3,17 +3,17 @@ import { refuse } from '../../../sdk/index.js'
 import type { CardReply } from '../contract.js'
 import type { Card } from '../turn/frames/frames.js'
 
-/** Who answers a card, and whether they may land what comes of it. */
+/** The caller who answers a card, and whether they may land the resulting work. */
 export interface Answerer {
   readonly by: string
   readonly lands: boolean
 }
 
-/** A card that waits for its answer, and how the answer reaches the turn. */
+/** An open card, and how its answer is delivered to the turn. */
 export interface RaisedCard {
   readonly card: Card
   readonly conversationId: string
-  /** Carries the answer to the turn; resolves when it is in the log and, for `cancelled`, the turn has ended. */
+  /** Delivers the answer to the turn; resolves when it is in the log and, for `cancelled`, the turn has ended. */
   readonly answer: (reply: CardReply, from: Answerer) => Promise<void>
 }
 
@@ -25,16 +25,16 @@ interface Answered {
 
 const REMEMBERED = 5_000
 
-/** The cards that are up in the whole sandbox, and the answers given lately. */
+/** The open cards of the sandbox, and recent answers. */
 export class OpenCards {
   readonly #open = new Map<string, RaisedCard>()
   readonly #answered = new Map<string, Answered>()
 
-  /** Puts a card up. One id is one card: a second one under it could never be answered. */
+  /** Opens a card. Ids are unique: a second card with the same id could never be answered. */
   raise(card: RaisedCard): void {
     const { requestId } = card.card
     if (this.#open.has(requestId) || this.#answered.has(requestId))
-      throw new Error(`a card ${requestId} was put up before: expected an id of its own`)
+      throw new Error(`expected a card with a new id, found ${requestId}, which was used before`)
     this.#open.set(requestId, card)
   }
 
@@ -43,29 +43,29 @@ export class OpenCards {
     return (this.#open.get(requestId) ?? this.#answered.get(requestId))?.conversationId
   }
 
-  /** A card that waits for its answer. */
+  /** An open card. */
   open(requestId: string): Card | undefined {
     return this.#open.get(requestId)?.card
   }
 
-  /** Whether a card waits for its answer. */
+  /** Whether a card is open. */
   isOpen(requestId: string): boolean {
     return this.#open.has(requestId)
   }
 
-  /** The kind of a card that is up or was answered. */
+  /** The kind of an open or answered card. */
   kindOf(requestId: string): Card['kind'] | undefined {
     return this.#open.get(requestId)?.card.kind ?? this.#answered.get(requestId)?.reply?.kind
   }
 
-  /** Answers a card. The first answer wins; the very same one again is as good. */
+  /** Answers a card. The first answer wins; repeating the same answer succeeds. */
   async reply(reply: CardReply, from: Answerer): Promise<void> {
     const { requestId } = reply
     const before = this.#answered.get(requestId)
     if (before) {
       if (!before.reply) refuse('conflict', 'the turn ended before this card was answered')
       if (!isDeepStrictEqual(before.reply, reply))
-        refuse('conflict', 'this card was already answered otherwise; the first answer counts')
+        refuse('conflict', 'this card already has a different answer, which counts')
       return before.done
     }
     const open =
@@ -75,14 +75,14 @@ export class OpenCards {
     const done = open.answer(counted(open.card, reply), from)
     this.#remember(requestId, { conversationId: open.conversationId, reply, done })
     await done.catch(error => {
-      // Not in the log, so nobody saw an answer: the card is up again.
+      // The answer is not in the log, so nobody saw it: the card is open again.
       this.#answered.delete(requestId)
       this.#open.set(requestId, open)
       throw error
     })
   }
 
-  /** Remembers how a card ended that nobody answered here: its turn ended, or a restart found the answer. */
+  /** Records the end of a card that was not answered here: its turn ended, or a restart found the answer. */
   settle(requestId: string, conversationId: string, reply?: CardReply): void {
     this.#open.delete(requestId)
     this.#remember(requestId, { conversationId, done: Promise.resolve(), ...(reply && { reply }) })
@@ -94,7 +94,7 @@ export class OpenCards {
   }
 }
 
-/** An answer must be of the card's kind and about what was asked. */
+/** Refuses an answer of another kind, or to questions that were not asked. */
 const check = (card: Card, reply: CardReply): void => {
   if (card.kind !== reply.kind)
     refuse('unprocessable', `this card is a ${card.kind}: expected a reply of kind ${card.kind}, found ${reply.kind}`)
@@ -108,7 +108,7 @@ const check = (card: Card, reply: CardReply): void => {
     )
 }
 
-/** The answer as it counts: what cannot be remembered is allowed once. */
+/** The effective answer: `always` counts as `once` if it cannot be remembered. */
 const counted = (card: Card, reply: CardReply): CardReply =>
   card.kind === 'permission' && reply.kind === 'permission' && reply.decision === 'always' && !card.alwaysLabel
     ? { ...reply, decision: 'once' }

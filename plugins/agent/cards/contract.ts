@@ -2,16 +2,16 @@ import type { Millis, Ok } from '../../../sdk/types.js'
 import type { ConversationId, RunId } from '../turn/frames/frames.js'
 import type { Card, CardReply } from './card.js'
 
-/** A card that waits for its answer. */
+/** An open card. */
 export interface WaitingCard {
   conversationId: ConversationId
   run: RunId
   raisedAt: Millis
-  /** As its frame shows it. */
+  /** The card, as its frame shows it. */
   card: Card
 }
 
-/** What a turn asks of a person. */
+/** The cards of turns. */
 export interface CardCalls {
   /**
    * List every open card with its whole body, oldest first, so that an inbox or a script can answer without following
@@ -25,16 +25,16 @@ export interface CardCalls {
   'GET /agent/cards'(input: { conversationId?: ConversationId }): { cards: WaitingCard[] }
 
   /**
-   * Answer a card; the turn picks up where it stopped.
+   * Answer a card; the turn continues where it stopped.
    *
-   * The first answer wins: the very same answer again is fine, a different one is refused. `cancelled` ends the turn as
-   * stopped and answers after it has ended. `always` on a card without `alwaysLabel` counts as `once`. An offer takes
-   * at least a maintainer, and no token answers the two that move money.
+   * The first answer wins: repeating it succeeds, a different one is refused. `cancelled` ends the turn as stopped; the
+   * call returns after its end. `always` on a card without `alwaysLabel` counts as `once`. Offers need at least a
+   * maintainer, and tokens cannot answer the two that move money.
    *
-   * - 403: an offer is answered by a maintainer, one that moves money by a person, a card of another conversation by
-   *   no editor token, a card of a turn that may write in a folder by nobody who may only read that folder
+   * - 403: an offer by a caller below maintainer, one that moves money by a token, a card of another conversation by an
+   *   editor token, or a card of a turn that may write in folders that the caller may only read
    * - 404: no card with that `requestId`
-   * - 409: the card was answered otherwise, or its turn ended
+   * - 409: the card has a different answer, or its turn ended
    * - 422: the card is of another kind, or an answer names a question that was not asked
    */
   'POST /agent/reply'(input: CardReply): Ok

@@ -12,18 +12,18 @@ import { framesOf } from '../turn/frames/frame-log.js'
 import type { Frame } from '../turn/frames/frames.js'
 import { assertWorksEverywhere, type ViewOf } from '../conversations/access-view.js'
 
-/** What answering a card needs. */
+/** The dependencies of answering a card. */
 export interface ReplyDeps {
   readonly cards: OpenCards
   readonly conversations: Conversations
   readonly journal: Pick<Journals, 'read'>
   readonly look: ViewOf
   readonly engine: Pick<Engine, 'live'>
-  /** What areas reach together. */
+  /** The folders that areas reach together. */
   readonly reach: (areas: readonly string[]) => Promise<readonly ReachFolder[]>
 }
 
-/** Carries a person's answer to the card it is for. */
+/** Delivers a person's answer to its card. */
 export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }: Sender): Promise<void> => {
   const { cards, conversations, journal, look } = deps
   const { requestId } = answer
@@ -41,7 +41,7 @@ export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }
   await cards.reply(answer, { by: caller.actor, lands: held === undefined })
 }
 
-/** Refuses an answer to a turn that may write where its sender only reads. */
+/** Refuses an answer to a turn that may write in folders that the sender may only read. */
 const assertWorksWith = async (
   { cards, engine, reach }: ReplyDeps,
   { id, folders }: Conversation,
@@ -55,7 +55,7 @@ const assertWorksWith = async (
   assertWorksEverywhere(seen, reached, 'the turn that asks may write')
 }
 
-/** A card whose answer this daemon no longer remembers is looked for in the log of its run, which its id names. */
+/** Looks for an old card in the log of its run, which its id names. */
 const settledEarlier = async (
   { cards, conversations, journal }: Pick<ReplyDeps, 'cards' | 'conversations' | 'journal'>,
   { requestId }: CardReply,

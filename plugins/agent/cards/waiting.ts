@@ -7,7 +7,7 @@ import type { Engine } from '../turn/engine.js'
 import type { OpenCards } from './cards.js'
 import type { WaitingCard } from './contract.js'
 
-/** What listing open cards needs. */
+/** The dependencies of listing open cards. */
 export interface WaitingDeps {
   readonly cards: Pick<OpenCards, 'open'>
   readonly conversations: Pick<Conversations, 'find' | 'get'>

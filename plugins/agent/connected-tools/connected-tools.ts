@@ -16,14 +16,14 @@ const NO_TOOLS: ConnectedTools = { tools: [], problems: [] }
 /** The servers that are extensions begin so. */
 const OF_EXTENSION = 'extension:'
 
-/** What a call of a connected tool needs of its turn. */
+/** The dependencies of a call of a connected tool. */
 export interface ConnectedCall {
   readonly signal: AbortSignal
   /** Parks the turn on a card; undefined: nobody answered. */
   readonly ask: (card: CardDraft) => Promise<CardReply | undefined>
 }
 
-/** The tools of connected servers in one turn: read once, so that the model is offered the same list throughout. */
+/** The tools of connected servers in one turn: read once, so that the list stays the same during the turn. */
 export class ServerTools {
   readonly #host: Pick<Host, 'call' | 'serves'>
   readonly #turn: { readonly conversationId: string; readonly run: string }
@@ -42,7 +42,7 @@ export class ServerTools {
     this.#turn = turn
   }
 
-  /** The tools by the name the model calls them. */
+  /** The tools by the names that the model uses. */
   all(): Promise<ReadonlyMap<string, ConnectedTool>> {
     this.#tools ??= this.#read()
     return this.#tools
@@ -69,7 +69,7 @@ export class ServerTools {
     return problems
   }
 
-  /** Calls a tool; what its server asks meanwhile is a card. */
+  /** Calls a tool; questions of its server become cards. */
   async call({ server, name }: ConnectedTool, input: object, { signal, ask }: ConnectedCall): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
     if (server.startsWith(OF_EXTENSION)) return this.#ofExtension(asked, signal)

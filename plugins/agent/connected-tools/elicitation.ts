@@ -13,7 +13,7 @@ type Value = NonNullable<ElicitAnswer['content']>[string]
 const MOST_FIELDS = 10
 const MOST_TEXT = 4000
 
-/** The card of what a server asks; undefined: it asks for more than a card can show. */
+/** The card for a server's question; undefined if a card cannot show it. */
 export const elicitationCard = ({ message, schema }: ToolElicits): CardDraft | undefined => {
   const fields = fieldsOf(schema)
   if (fields.length > MOST_FIELDS) return undefined
@@ -30,7 +30,7 @@ export const elicitationCard = ({ message, schema }: ToolElicits): CardDraft | u
   }
 }
 
-/** What a person's answer to the card is to the server. */
+/** Converts a person's answer to the card into the server's format. */
 export const elicitationAnswer = (
   { message, schema }: ToolElicits,
   reply: CardReply | undefined,

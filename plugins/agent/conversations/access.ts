@@ -11,7 +11,7 @@ export const assertReaches = (caller: Caller, conversation: Pick<Conversation, '
   if (mayReach(caller, conversation)) return
   refuse(
     'forbidden',
-    'an editor token reaches only conversations it opened: expected a token of scope drive or land, or the one '
+    'an editor token reaches only conversations that it opened: expected a token of scope drive or land, or the one '
       + 'that opened this conversation',
   )
 }
@@ -46,7 +46,7 @@ const LAND = 'POST /agents/{id}/land'
 export const senderOf = async (host: Pick<Host, 'call'>, context: Context): Promise<Sender> => {
   const { caller } = context
   const { admits, message } = await host.call('kernel.access.admits', { call: LAND }, { as: context })
-  if (!admits) return { caller, held: message ?? `${LAND} is out of reach` }
+  if (!admits) return { caller, held: message ?? `the call ${LAND} is not allowed` }
   // A message sent with the credential of a turn is the agent's, not the person's.
   if (caller.kind === 'session' || caller.kind === 'token') return { caller }
   return { caller, held: `it takes a signed-in person or a control token, found a caller of kind ${caller.kind}` }

@@ -23,7 +23,7 @@ export class Remembered {
     return this.#names.get(conversationId) ?? new Set()
   }
 
-  /** Lets a tool through from here on; losing it in a crash costs one more question. */
+  /** Always allows a tool from now on; if a crash loses this, the person is asked once more. */
   add(conversationId: string, name: string): void {
     const names = new Set([...this.names(conversationId), name])
     this.#names.set(conversationId, names)

@@ -12,7 +12,7 @@ const HELD =
 export interface AutoLandDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly conversations: Conversations
-  /** Resolves when the daemon has started: a landing that a crash cut off is ended first. */
+  /** Resolves when the daemon has started and has completed interrupted landings. */
   readonly ready: Promise<unknown>
 }
 
@@ -27,11 +27,11 @@ export class AutoLand {
   /** Refuses if the sandbox runs without the group that lands. */
   async possible(): Promise<void> {
     if (await this.#deps.host.serves('POST /agents/{id}/land')) return
-    refuse('unprocessable', 'autoLand: this sandbox runs without its fleet and lands nothing; leave autoLand out')
+    refuse('unprocessable', 'autoLand: this sandbox runs without group agents, which lands work; leave autoLand out')
   }
 
   /** Whether the work of a completed turn should land: as its message says, else as its conversation does. */
-  wanted(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
+  isRequested(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
     return autoLand ?? this.#deps.conversations.find(conversationId)?.autoLand ?? false
   }
 
@@ -45,7 +45,7 @@ export class AutoLand {
       message: { input },
     } = turn
     const conversation = conversations.find(id)
-    if (!this.wanted(id, input) || !conversation?.branch) return
+    if (!this.isRequested(id, input) || !conversation?.branch) return
     if (turn.byOutsiders || !conversation.landsAlone) {
       log.push({ kind: 'notice', level: 'warning', text: HELD, source: 'landing' })
       return log.push({ kind: 'landed', landed: false, held: true })

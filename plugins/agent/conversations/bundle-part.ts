@@ -9,11 +9,8 @@ import type { Anchor } from './anchors.js'
 import { agent, type Conversation } from '../contract.js'
 import type { Settled } from './transcripts.js'
 
-/**
- * One conversation as it is handed over: its card, its record as far as it was settled, and the states it can go back
- * to.
- */
-interface Handed {
+/** One exported conversation: its stored fields, its settled record, and its checkpoints. */
+interface ExportedConversation {
   readonly conversation: Conversation
   readonly settled: readonly Settled[]
   readonly anchors: readonly Anchor[]
@@ -28,7 +25,7 @@ const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/
 const recordOf = (id: string) => `transcripts/${id}`
 const statesOf = (id: string) => `anchors/${id}`
 
-/** Hands every conversation over for a backup. */
+/** Exports every conversation for a backup. */
 export const exportConversations = async (
   { place, journal }: PartHost,
   conversations: readonly Conversation[],
@@ -37,7 +34,7 @@ export const exportConversations = async (
   const files: BundlePart['files'] = []
   for (const conversation of conversations) {
     const { id, updatedAt } = conversation
-    const handed: Handed = {
+    const handed: ExportedConversation = {
       conversation,
       settled: await journal.read(recordOf(id)),
       anchors: await journal.read(statesOf(id)),
@@ -64,7 +61,7 @@ export const importConversations = (host: PartHost): Promise<boolean> => {
     failpoint('agent.returned.cleared')
     for (const name of names) {
       const handed = await readFile(join(folder, name), 'utf8').then(
-        text => handedOf(text, name),
+        text => parseExported(text, name),
         () => undefined,
       )
       if (!handed) {
@@ -80,9 +77,9 @@ export const importConversations = (host: PartHost): Promise<boolean> => {
 }
 
 /** Parses a conversation with its record from a file; undefined if it is invalid or has another name. */
-export const handedOf = (text: string, name: string): Handed | undefined => {
+export const parseExported = (text: string, name: string): ExportedConversation | undefined => {
   try {
-    const { conversation, settled, anchors } = JSON.parse(text) as Handed
+    const { conversation, settled, anchors } = JSON.parse(text) as ExportedConversation
     const { id } = conversation
     const rows = settled.flatMap(line => line.rows)
     const messages = rows.map((row, index) => ({ ...row, index }))

@@ -9,7 +9,7 @@ export interface Snippet {
   text: string
   speaker: 'user' | 'agent'
 }
-/** A conversation that was found; without a snippet its title fits. */
+/** A conversation that was found; without a snippet its title matches. */
 export interface Match {
   id: ConversationId
   snippet?: Snippet
@@ -41,7 +41,7 @@ export interface ConversationCalls {
    * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record
    * - 409: a turn is running or parked, or the message is not a person's or has no saved state
-   * - 424: git refused; nothing was cut
+   * - 424: git refused; nothing was removed
    * - 501: git is missing; the message says how to install it
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
@@ -74,6 +74,6 @@ export interface ConversationCalls {
     settled?: RunId
   }): Ok
 
-  /** Takes a conversation off the board: its queue, frames, copy and branch go, its transcript stays. */
+  /** Discards a conversation: deletes its queue, frames, copy and branch, and keeps its transcript. */
   'agent.discard'(input: { id: string }): Ok
 }

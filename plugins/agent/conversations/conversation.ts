@@ -23,7 +23,7 @@ export interface CopyRepo {
   repo: string
   /** The commit of the main line that the branch is based on. */
   base: string
-  /** `worktreeBase` named it: it is never moved onto the main line. */
+  /** Pinned by `worktreeBase`: never rebased onto the main line. */
   pinned?: true
   landedTip?: string
   landedHead?: string
@@ -120,7 +120,7 @@ export interface Conversation extends ConversationTraits {
   session?: ProviderSession
   lastRun?: RunId
   lastEnd?: RunEnd
-  /** The sentence the last run died on. */
+  /** Why the last run failed. */
   failure?: string
   conflicts?: LandConflict[]
   totals: Totals
@@ -132,11 +132,11 @@ export interface OpenCard {
   raisedAt: Millis
 }
 /** The number of running subagents, and of all. */
-export interface HelperCount {
+export interface SubagentCount {
   running: Count
   total: Count
 }
-/** What the live turn is doing now. */
+/** The live turn. */
 export interface LiveTurn {
   run: RunId
   state: 'running' | 'parked' | 'stopping'
@@ -144,8 +144,8 @@ export interface LiveTurn {
   cards: OpenCard[]
   /** Restrictions that cannot be enforced on its program. */
   unenforced?: Unenforced[]
-  /** Of this turn; absent: it had none. */
-  helpers?: HelperCount
+  /** Subagents of this turn; absent: it had none. */
+  helpers?: SubagentCount
   tool?: string
   target?: string
   todo?: string
@@ -154,7 +154,7 @@ export interface LiveTurn {
 export interface ConversationState {
   conversation: Conversation
   live?: LiveTurn
-  /** An outage ended its newest run, which is run again at this time. */
+  /** When the newest run, which an outage ended, is resumed. */
   resumesAt?: Millis
   waiting: Count
   queuePaused: boolean

@@ -15,7 +15,7 @@ interface Gone {
   readonly forgetting?: true
 }
 
-/** What the record of a conversation says of it, on the board and off it. */
+/** The fields of a conversation that stay with its record. */
 export interface RecordTraits extends Pick<
   Conversation,
   'title' | 'provider' | 'harness' | 'model' | 'startIn' | 'openedBy' | 'createdAt' | 'updatedAt'
@@ -67,7 +67,7 @@ const LIVE = 'c/'
 const GONE = 'gone/'
 const LEAVING = 'leaving/'
 
-/** Every conversation on the board, in memory, and behind it in the store. */
+/** Every conversation on the board: kept in memory and written to the store. */
 export class Conversations {
   readonly #store: Store
   readonly #log: Log
@@ -100,7 +100,7 @@ export class Conversations {
     return this.#live.get(id)
   }
 
-  /** The conversation, or a refusal when it is not on the board. */
+  /** A conversation by id; refuses one that is not on the board. */
   get(id: string): Conversation {
     return this.#live.get(id) ?? refuseUnknown(id)
   }
@@ -195,7 +195,7 @@ export class Conversations {
     this.#changed(id)
   }
 
-  /** Puts a conversation back that could not be taken away. */
+  /** Restores a conversation that could not be removed. */
   async stay({ conversation }: Leaving): Promise<void> {
     const { id } = conversation
     this.#leaving.delete(id)

@@ -18,7 +18,7 @@ export interface EraserDeps {
    * also its logs.
    */
   readonly clear: (conversation: Conversation, purged: boolean) => Promise<void>
-  /** Called with each run that waited and never starts. */
+  /** Called with each waiting run, which never starts. */
   readonly withdrawn: (run: string) => void
   /** Called for each removed conversation, also if a restart completed the removal. */
   readonly gone: (leaving: Leaving) => void
@@ -65,7 +65,7 @@ export class Eraser {
       await this.#complete(leaving)
         .then(() => gone(leaving))
         .catch(error =>
-          log.error('a conversation could not be taken away whole', {
+          log.error('removing a conversation failed', {
             conversation: leaving.conversation.id,
             error: String(error),
           }),

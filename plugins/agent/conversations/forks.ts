@@ -64,22 +64,19 @@ export class Forks {
       (await anchors.before(conversationId, keep, row))
       ?? refuse(
         'conflict',
-        `forkOf: the files of then are kept for user messages of a private copy, and there are none for ${keep}: `
-          + 'expected the place of another message, or files "now"',
+        `forkOf: files "then" exist only for user messages of a private copy, found none at ${keep}: `
+          + 'name the index of another message, or files "now"',
       )
     const repositories = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
     for (const { repo, tip } of anchor.repos) {
       const dir = repositories.get(repo)
       if (!dir || (await commitIn(dir, tip)) === undefined)
-        refuse(
-          'conflict',
-          `forkOf: the files of then are gone: commit ${tip.slice(0, 12)} of ${repo} is not there any more`,
-        )
+        refuse('conflict', `forkOf: the files "then" are gone: commit ${tip.slice(0, 12)} of ${repo} does not exist`)
     }
     return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands }
   }
 
-  /** Sets the rows aside that the fork begins with; without its message they count for nothing. */
+  /** Stores the rows that the fork begins with; they have no effect until its message is accepted. */
   async prepare({ conversationId, keep }: ForkSource, fork: string): Promise<void> {
     const { transcripts, journal } = this.#deps
     const { messages } = await transcripts.page(conversationId, keep, keep)

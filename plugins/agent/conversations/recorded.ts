@@ -9,7 +9,7 @@ const SAID = { started: 'turn.started', said: 'message.said', queued: 'message.q
 const REMEMBERED = 1000
 const MOST_ASKED = 500
 
-/** What a card asks about: of a permission the command or path itself, whatever its program calls it. */
+/** What a card asks about: for a permission its command or path, not the program's own title. */
 const askedBy = (card: Card | undefined): string | undefined => {
   const text = card && ((card.kind === 'permission' && card.description) || titleOf(card))
   return text?.slice(0, MOST_ASKED).toWellFormed()
@@ -24,8 +24,8 @@ export const recorded = (
   const known = new Set<string>()
 
   /** Not awaited: recording must not delay a turn. */
-  const tell = ({ caller }: Context, told: Happened): void =>
-    void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...told })
+  const recordLate = ({ caller }: Context, entry: Happened): void =>
+    void record(host, { audience: 'viewer', outcome: 'ok', actor: caller.actor, ...entry })
 
   /** A repeated message gets its first answer and is not recorded again. */
   const isNews = ({ messageId }: Started): boolean => {
@@ -35,17 +35,17 @@ export const recorded = (
     return true
   }
 
-  /** A call that is recorded once it is done. */
+  /** Wraps a call to record it when it succeeds. */
   const after =
     <C extends 'POST /agent/rewind' | 'POST /agent/steer' | 'POST /agent/stop' | 'POST /agent/switch-account'>(
       call: C,
-      told: (input: Input<Agent, C>) => Happened,
+      entry: (input: Input<Agent, C>) => Happened,
     ) =>
     async (input: Input<Agent, C>, context: Context) => {
-      // None of these is a socket, which alone would ask for more of a context.
+      // None of these calls is a socket, so they need no other context.
       const run = handlers[call] as unknown as (input: Input<Agent, C>, context: Context) => Promise<Reply<Agent, C>>
       const done = await run(input, context)
-      tell(context, told(input))
+      recordLate(context, entry(input))
       return done
     }
 
@@ -54,16 +54,17 @@ export const recorded = (
     'POST /agent': async (input, context) => {
       const started = await handlers['POST /agent'](input, context)
       const { delivery, conversationId, run, messageId } = started
-      if (isNews(started)) tell(context, { type: SAID[delivery], conversationId, turnId: run, extra: { messageId } })
+      if (isNews(started))
+        recordLate(context, { type: SAID[delivery], conversationId, turnId: run, extra: { messageId } })
       return started
     },
     'POST /agent/steer': after('POST /agent/steer', ({ conversationId }) => ({ type: 'message.said', conversationId })),
     'POST /agent/reply': async (input, context) => {
       const { kind, requestId } = input
-      // Once it is answered it is not there any more.
+      // Read before the answer, which closes the card.
       const asked = askedBy(cards.open(requestId))
       const done = await handlers['POST /agent/reply'](input, context)
-      tell(context, {
+      recordLate(context, {
         type: 'card.answered',
         turnId: requestId.slice(0, Math.max(0, requestId.lastIndexOf('.'))),
         ...(asked && { content: asked }),

@@ -59,7 +59,7 @@ export const rewind = async (
   const { engine, conversations, decisions, locks } = deps
   conversations.get(conversationId)
   return decisions.with(conversationId, async () => {
-    if (engine.closing) refuse('unavailable', 'the sandbox is going down; ask again when it is back')
+    if (engine.closing) refuse('unavailable', 'the sandbox is shutting down; try again when it is back')
     const live = engine.live(conversationId)
     if (live) refuse('conflict', `a turn of ${conversationId} is ${live.state}: stop it, then go back`)
     const release = await locks.hold(conversationId, signal)
@@ -83,7 +83,7 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
   if (lost)
     refuse(
       'conflict',
-      `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent move it to another name first`,
+      `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent rename it first`,
     )
   const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
   await journal.append(begunOf(id), [begun], { flush: true })
@@ -101,15 +101,15 @@ const anchorAt = async (
   const row = await transcripts.row(id, index)
   const total = await transcripts.count(id)
   if (row && row.role !== 'user')
-    refuse('conflict', `index: expected the place of a user message, found one of ${row.role} at ${index}`)
+    refuse('conflict', `index: expected the position of a user message, found a message of ${row.role} at ${index}`)
   const mine = await anchors.before(id, index, row)
   if (!row && (index > total || !mine))
-    refuse('not-found', `index: expected a place in the record of ${total} rows, found ${index}`)
+    refuse('not-found', `index: expected a position in the record of ${total} rows, found ${index}`)
   if (!mine) {
     return refuse(
       'conflict',
       branch
-        ? `the message at ${index} has no saved state: it was said into a running turn, or its turn ended before `
+        ? `the message at ${index} has no saved state: it was sent into a running turn, or its turn ended before `
             + 'its files were saved'
         : `the message at ${index} has no saved state: this conversation works in the shared tree, whose states `
             + 'this sandbox does not keep',
@@ -121,7 +121,7 @@ const anchorAt = async (
     if (!main || (await commitIn(main, tip)) === undefined)
       refuse(
         'conflict',
-        `the message at ${index} has no saved state any more: commit ${tip.slice(0, 12)} of ${repo} is gone`,
+        `the message at ${index} has a saved state whose commit ${tip.slice(0, 12)} of ${repo} is gone`,
       )
   }
   return mine
@@ -176,11 +176,11 @@ const asked = async <T>(work: Promise<T>): Promise<T> => {
     return await work
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error
-    return refuse('dependency', `nothing was cut: ${error.message}`, { cause: error })
+    return refuse('dependency', `nothing was removed: ${error.message}`, { cause: error })
   }
 }
 
-/** Completes the rewinds that a crash cut off, before anything else happens in their conversations. */
+/** Completes rewinds that a crash interrupted, before anything else happens in their conversations. */
 export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
   const { journal, conversations, queue, transcripts, copies, log } = deps
   for (const name of await journal.list(begunOf(''))) {
@@ -198,7 +198,7 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
       }
       await copies.ensure(id, conversation.repos)
       await complete(deps, conversation, begun)
-      log.warn('a rewind that was cut off is complete', { conversation: id })
+      log.warn('completed an interrupted rewind', { conversation: id })
     } catch (error) {
       log.error('completing an interrupted rewind failed', { conversation: id, error: String(error) })
     }

@@ -23,7 +23,7 @@ export interface FoundText extends Said {
 const VERSION = 1
 const PAGE = 500
 /** The index contains trigrams; shorter words are searched line by line. */
-const STRETCH = 3
+const TRIGRAM = 3
 const SCHEMA = `
   create table known (id text primary key, lines integer not null, tail text not null) without rowid;
   create table lines (n integer primary key, id text not null, speaker text not null, text text not null);
@@ -58,7 +58,7 @@ export class SearchIndex {
     })
   }
 
-  /** Takes a conversation's words out, on the disk too. */
+  /** Removes a conversation's words, also from the disk. */
   forget(id: string): void {
     this.#inOneStep(db => {
       db.prepare("insert into said (said, rowid, text) select 'delete', n, text from lines where id = ?").run(id)
@@ -69,7 +69,7 @@ export class SearchIndex {
 
   /** The texts after entry `n` that may contain the words, oldest first; empty at the end. */
   page(words: string, n: number): FoundText[] {
-    const isShort = [...words].length < STRETCH || words.includes('\0')
+    const isShort = [...words].length < TRIGRAM || words.includes('\0')
     const rows = isShort
       ? this.#db.prepare('select n, id, speaker, text from lines where n > ? order by n limit ?').all(n, PAGE)
       : this.#db

@@ -108,7 +108,7 @@ export class Search {
         await breath()
       }
     } catch (error) {
-      log.warn('the index of what was said cannot be read: it is built anew', { error: String(error) })
+      log.warn('rebuilding the search index, which could not be read', { error: String(error) })
       index.reset()
     }
     return hits
@@ -139,7 +139,7 @@ export class Search {
       await this.#pass()
     } catch (error) {
       if (signal.aborted) throw error
-      log.warn('the index of what was said is built anew', { error: String(error) })
+      log.warn('rebuilding the search index', { error: String(error) })
       index.reset()
       await this.#pass()
     }

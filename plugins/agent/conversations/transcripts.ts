@@ -66,7 +66,7 @@ export class Transcripts {
     return (await this.#count(conversationId)).last
   }
 
-  /** The row at a place. */
+  /** The row at a position. */
   async row(conversationId: string, index: number): Promise<TranscriptMessage | undefined> {
     return (await this.page(conversationId)).messages.find(row => row.index === index)
   }

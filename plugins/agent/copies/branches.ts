@@ -10,7 +10,7 @@ import type { MainRepository } from '../../../sdk/node/repositories/main-reposit
 import type { TreeEntry } from './repositories.js'
 import type { Tree } from './tree.js'
 
-/** Where the daemon has put a branch of a repository: on `tip`, or while that is being written still on `was`. */
+/** The commit that the daemon set a branch to: `tip`, or `was` while `tip` is still being written. */
 interface Known {
   readonly tip: string
   readonly was?: string
@@ -34,7 +34,7 @@ export class Branches {
     return new Map(Object.entries(await this.#read(id)).map(([repo, { tip }]) => [repo, tip]))
   }
 
-  /** Writes down where branches begin. */
+  /** Records the commits at which branches begin. */
   async begin(id: string, tips: readonly { readonly repo: string; readonly head: string }[]): Promise<void> {
     await this.#write(id, {
       ...(await this.#read(id)),
@@ -53,7 +53,7 @@ export class Branches {
     return rm(this.#note(id), { force: true })
   }
 
-  /** Removes what a killed daemon left of notes that it was writing. */
+  /** Removes half-written records of a killed daemon. */
   sweep(): Promise<void> {
     return sweepTemporary(this.#folder)
   }
@@ -81,8 +81,8 @@ export class Branches {
     const tip = ownTip(gitdir, branch)
     if (tip === undefined) {
       return (
-        `the private copy of ${repo} has no branch ${branch} any more, so nothing of it can be taken over: `
-        + 'have the agent make it again where its work is'
+        `the private copy of ${repo} has lost its branch ${branch}, so its work cannot be imported: `
+        + 'have the agent create it again at its newest commit'
       )
     }
     const here = await branchTip(common, branch)
@@ -91,7 +91,7 @@ export class Branches {
     if (here !== undefined && isForeign(here, known)) return movedAway(repo, branch, known!.tip, here)
     if (main && readPlain(join(main.gitdir, 'HEAD'))?.trim() === `ref: refs/heads/${branch}`) {
       return (
-        `the main checkout of ${repo} stands on ${branch} itself, which would move under it: switch it to `
+        `the main checkout of ${repo} is on ${branch}, so the branch cannot be updated: switch it to `
         + 'another branch, then try again'
       )
     }
@@ -111,15 +111,12 @@ export class Branches {
       if (!(error instanceof MalformedBranch)) throw error
       return (
         `what ${branch} of ${repo} holds does not pass git's checks and stays out of the repository `
-        + `(${error.message}): have the agent take that commit back`
+        + `(${error.message}): have the agent remove that commit`
       )
     }
   }
 
-  /**
-   * Takes the objects over that no name of the repository leads to; one that leads to nothing there does not hinder the
-   * others.
-   */
+  /** Imports the objects that no ref of the repository reaches; refs that cannot be resolved there are skipped. */
   async #objects(what: Omit<Import, 'has'>, sure: readonly string[]): Promise<string[]> {
     const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
     const has = [...named].slice(0, MOST_NAMED)

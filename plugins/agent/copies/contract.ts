@@ -7,11 +7,10 @@ export interface CheckoutRepo extends CopyRepo {
   main?: string
   /** The copy's working tree; absent: retired. */
   copy?: string
-  /** The copy's own git dir, with what the repository does not have yet. */
+  /** The copy's own git dir, with the objects that the repository does not have yet. */
   gitdir?: string
   /**
-   * The commit the daemon left the branch on in the repository; one that it has there otherwise is none of the
-   * conversation's.
+   * The commit to which the daemon set the branch in the repository; another commit there is not the conversation's.
    */
   tip?: string
 }
@@ -26,28 +25,27 @@ export interface LargeFile {
 /** How the sandbox brought one repository of a private copy onto the main line. */
 export interface CheckoutSync {
   repo: string
-  /** The commit of the main line it was to sit on, and the one it sat on before. */
+  /** The commit of the main line to rebase onto, and the previous base. */
   onto: string
   from: string
-  /** Commits of the main line that came in. */
+  /** The number of commits of the main line that were added. */
   commits: Count
   blocked: boolean
-  /** What a blocked rebase stopped at. */
+  /** The conflicting paths of a blocked rebase. */
   paths: string[]
 }
 
 /** Private copies of the repositories. */
 export interface CopyCalls {
-  /** The repositories of the workspace that have a commit: what a private copy is made of. */
+  /** The repositories of the workspace that have a commit, which a private copy contains. */
   'checkouts.repositories'(): { repos: string[] }
 
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
 
   /**
-   * Commits what the copy holds uncommitted, per repository, takes it into the repository, and answers the tips and the
-   * files that are too large for that. `out` says in a sentence why the repository does not have a tip. `repos` are the
-   * repositories afterwards.
+   * Commits uncommitted work per repository, imports it, and returns the tips and the files that are too large. `out`
+   * is a sentence that says why a tip was not imported. `repos` are the repositories afterwards.
    */
   'checkouts.commitRest'(input: { id: string }): {
     tips: { repo: string; tip: string; large?: LargeFile[]; out?: string }[]
@@ -55,8 +53,8 @@ export interface CopyCalls {
   }
 
   /**
-   * Commits the rest and moves the branch onto the main line; answers the repositories that were behind as `reports`,
-   * and all of them as they are afterwards.
+   * Commits uncommitted work and rebases the branch onto the main line; returns the repositories that were behind as
+   * `reports`, and all repositories afterwards.
    */
   'checkouts.sync'(input: { id: string }): { reports: CheckoutSync[]; repos: CheckoutRepo[] }
 }

@@ -36,7 +36,7 @@ export class Copies {
   readonly #warm: WarmCopy
   readonly #work: CopyWork
   readonly #trash: Trash
-  /** Locks and half-written files from before it are not of this daemon. */
+  /** Locks and half-written files older than this are not of this daemon. */
   readonly #since = Date.now()
 
   constructor(options: CopiesOptions) {
@@ -54,7 +54,7 @@ export class Copies {
     })
     this.#trash = new Trash(join(options.folder, 'trash'), log)
     const failed = (error: unknown) =>
-      log?.warn('the warm copy could not follow the main line', { error: String(error) })
+      log?.warn('updating the warm copy to the main line failed', { error: String(error) })
     this.#warm = new WarmCopy({ store: this.#store, scan: this.#scan, trash: this.#trash, locks: this.#locks, failed })
   }
 
@@ -79,7 +79,7 @@ export class Copies {
       : []
   }
 
-  /** Where a conversation's copy is, made or not. */
+  /** The folder of a conversation's copy, which may not exist yet. */
   dir(id: string): string {
     if (!ID.test(id)) refuse('invalid', `expected a conversation id, found ${JSON.stringify(id.slice(0, 80))}`)
     return this.#store.place(id)
@@ -118,7 +118,7 @@ export class Copies {
     return this.#locked(id, () => this.#work.commitRest(id, repos, message))
   }
 
-  /** Commits the rest and answers the state that can be gone back to. */
+  /** Commits uncommitted work and returns the checkpoint. */
   async checkpoint(id: string, repos: readonly CopyRepo[]): Promise<Checkpoint> {
     return checkpointOf(await this.commitRest(id, repos))
   }
@@ -150,7 +150,7 @@ export class Copies {
     )
   }
 
-  /** Takes the copy and its branches away; the files themselves go in the background. Repeating it is harmless. */
+  /** Removes the copy and its branches; deletes the files in the background. Can be repeated. */
   async remove(id: string, repos: readonly Pick<CopyRepo, 'repo'>[]): Promise<void> {
     const dir = this.dir(id)
     await this.#locks.with(id, async () => {
@@ -158,7 +158,7 @@ export class Copies {
       const place = await this.#trash.put(dir)
       failpoint('agent.copy.trashed')
       await this.#work.dropMarks(id)
-      // A copy that was cut off while it was made is in no record but its note.
+      // A copy whose creation was interrupted is recorded only with its branches.
       const names = new Set([...repos.map(({ repo }) => repo), ...(await this.#branches.left(id)).keys()])
       await Promise.all(
         [...names].map(async repo => {
@@ -178,7 +178,7 @@ export class Copies {
     })
   }
 
-  /** Commits the rest, takes the copy away and parks its branches; the next `ensure` brings all back. */
+  /** Commits uncommitted work, removes the copy and hides its branches; the next `ensure` restores all. */
   async retire(id: string, repos: readonly CopyRepo[]): Promise<void> {
     const dir = this.dir(id)
     await this.#locks.with(id, async () => {
@@ -204,7 +204,7 @@ export class Copies {
   }
 
   /**
-   * Takes away the objects that a killed git had half-written; only while no turn works, which could lead it elsewhere.
+   * Removes the half-written objects of a killed git; only while no turn runs, which could replace folders by links.
    */
   async sweep(): Promise<void> {
     const { repositories } = await this.#scan.now()
@@ -254,7 +254,7 @@ export class Copies {
     return this.#warm.warm()
   }
 
-  /** Takes a folder of a conversation away; its files go in the background. */
+  /** Removes a folder of a conversation; deletes its files in the background. */
   throwAway(folder: string): Promise<void> {
     return this.#trash.throwAway(folder)
   }
@@ -269,18 +269,18 @@ export class Copies {
     return this.#warm.close()
   }
 
-  /** Works in a copy while nothing else does. */
+  /** Runs work while nothing else works in the copy. */
   #locked<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.dir(id)
     return this.#locks.with(id, work)
   }
 
-  /** The git dir of one of a copy's repositories; of a copy that is not whole, that of the workspace's. */
+  /** The git dir of one of a copy's repositories; for an incomplete copy, that of the workspace's repository. */
   async #common(made: CopyRecord | undefined, repo: string): Promise<string | undefined> {
     return (made?.repos.find(each => each.repo === repo) ?? (await this.#scan.at(repo)))?.common
   }
 
-  /** Makes the copy of a conversation that has none yet. */
+  /** Creates the copy of a conversation that has none yet. */
   async #begin(id: string, starts: readonly CopyStart[]): Promise<Opened> {
     const seen = await this.#scan.now()
     const sources = seen.repositories.map(source => ({
@@ -328,7 +328,7 @@ export class Copies {
     return repos
   }
 
-  /** Puts away whatever is in a copy's place. */
+  /** Removes whatever is in the place of a copy. */
   async #clear(id: string): Promise<void> {
     const made = await this.#store.made(id)
     await this.#store.unfinish(id)
@@ -339,7 +339,7 @@ export class Copies {
   }
 }
 
-/** What a killed git leaves where it was writing. */
+/** A lock file, which a killed git leaves where it was writing. */
 const isLock = (name: string): boolean => name.endsWith('.lock')
 
 const noRepository = (): never =>

@@ -7,7 +7,7 @@ import { readJson, sweepTemporary, writeAtomic } from '../../../sdk/node/files/f
 import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
-import { SEEN } from './gitdir.js'
+import { GIVEN_REFS } from './gitdir.js'
 import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { addTree, patternOf, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
@@ -22,7 +22,7 @@ export interface CopyRecord {
 /** The wall of a turn. */
 export type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
 
-/** Where the store is, and what lies around it. */
+/** The location of the store, and the options of its walls. */
 export interface CopyStoreOptions {
   readonly workspace: string
   /** The plugin's own folder. */
@@ -30,11 +30,11 @@ export interface CopyStoreOptions {
   readonly data: string
   /** Folders elsewhere that nothing behind a wall may see. */
   readonly hidden?: readonly string[]
-  /** What the deployment shows behind every wall. */
+  /** Folders that the deployment makes visible behind every wall. */
   readonly grants?: WallGrants
-  /** The programs of a conversation, which keep within its limits. */
+  /** The group that limits the programs of a conversation. */
   readonly limits?: (id: string) => ProgramGroup
-  /** The network of a conversation, for what git runs in its copy. */
+  /** The network of a conversation, for programs that git runs in its copy. */
   readonly network?: (id: string) => WallNetwork
 }
 
@@ -42,7 +42,7 @@ export interface CopyStoreOptions {
 export class CopyStore {
   readonly #options: CopyStoreOptions
   readonly #locks: KeyedMutex
-  /** Git dirs that this daemon began or found: what becomes of them it knows itself. */
+  /** Git dirs that this daemon created or found, which it removes itself. */
   readonly #given = new Set<string>()
 
   constructor(options: CopyStoreOptions, locks: KeyedMutex) {
@@ -50,24 +50,24 @@ export class CopyStore {
     this.#locks = locks
   }
 
-  /** The folder of a copy, made or not. */
+  /** The folder of a copy, which may not exist yet. */
   place(id: string): string {
     return join(this.checkouts, id)
   }
 
-  /** The folder all copies lie in. */
+  /** The folder of all copies. */
   get checkouts(): string {
     return join(this.#options.folder, 'checkouts')
   }
 
-  /** The ids of which there is a folder or a note. */
+  /** The ids that have a folder or a record. */
   async ids(): Promise<string[]> {
     const names = (path: string) => readdir(path).catch(() => [] as string[])
     const notes = await names(join(this.#options.folder, 'made'))
     return [...(await names(this.checkouts)), ...notes.map(name => name.replace(/\.json$/, ''))]
   }
 
-  /** Removes what a killed daemon left of notes that it was writing. */
+  /** Removes half-written records of a killed daemon. */
   sweep(): Promise<void> {
     return sweepTemporary(join(this.#options.folder, 'made'))
   }
@@ -79,7 +79,7 @@ export class CopyStore {
     return made
   }
 
-  /** Writes down that a copy is finished. */
+  /** Records that a copy is complete. */
   async finish(id: string, made: CopyRecord): Promise<void> {
     failpoint('agent.copy.filled')
     await mkdir(dirname(this.#note(id)), { recursive: true, mode: 0o700 })
@@ -100,19 +100,21 @@ export class CopyStore {
     return gitdir
   }
 
-  /** The git dirs that no note named since this daemon started: a crash left them. */
+  /** The git dirs that no record has named since this daemon started: a crash left them. */
   async leftGitdirs(): Promise<string[]> {
     const places = (await readdir(this.gitdirs).catch(() => [] as string[])).map(name => join(this.gitdirs, name))
     for (const id of await this.ids()) await this.made(id)
-    return places.filter(place => !this.#given.has(place.endsWith(SEEN) ? place.slice(0, -SEEN.length) : place))
+    return places.filter(
+      place => !this.#given.has(place.endsWith(GIVEN_REFS) ? place.slice(0, -GIVEN_REFS.length) : place),
+    )
   }
 
-  /** The folder in which the copies' own git dirs lie. */
+  /** The folder of the copies' own git dirs. */
   get gitdirs(): string {
     return join(this.#options.folder, 'git')
   }
 
-  /** Adds a filled tree to a copy that is being made, and answers whether its branch was there and was kept. */
+  /** Adds a filled tree to a new copy; returns whether its branch existed and was kept. */
   async add(
     made: CopyRecord,
     id: string,
@@ -126,7 +128,7 @@ export class CopyStore {
     const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch, rebuild))
     made.repos.push({ repo, common, gitdir, head })
     failpoint('agent.copy.added')
-    // A nested tree is filled into the folder its parent's branch left for it.
+    // A nested tree is filled into the folder that its parent's branch has for it.
     await fillTree(this.tree(id, made, repo))
     return kept
   }
@@ -176,7 +178,7 @@ const foreignTo = (repo: string, { repos, shown }: CopyRecord): string[] => {
   return ['.sandbox', ...[...others, ...shown].flatMap(path => below(repo, path) ?? [])]
 }
 
-/** A copy with only some of its trees: what lies in the place of the others is foreign to these. */
+/** A copy with only some of its trees; the paths of the others are foreign to these. */
 export const keeping = async (made: CopyRecord, keeps: (entry: TreeEntry) => Promise<boolean>): Promise<CopyRecord> => {
   const kept = await Promise.all(made.repos.map(keeps))
   const others = made.repos.flatMap(({ repo }, at) => (kept[at] ? [] : [pathOf(repo)]))

@@ -17,7 +17,7 @@ import type { RepositoryScan } from '../../../sdk/node/repositories/repository-s
 import { checkpointOf, type SyncedCopy, type Tip } from './states.js'
 import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, type Tree } from './tree.js'
 
-/** What working in copies needs. */
+/** The dependencies of working in copies. */
 export interface CopyWorkDeps {
   /** The plugin's own folder. */
   readonly folder: string
@@ -40,7 +40,7 @@ export class CopyWork {
     this.#deps = deps
   }
 
-  /** The folder of the notes about rebases under way. */
+  /** The folder of the records of running rebases. */
   get marks(): string {
     return join(this.#deps.folder, 'rebasing')
   }
@@ -69,18 +69,18 @@ export class CopyWork {
         now.push({ ...repo })
         continue
       }
-      // No rebase begins over changes of a file that no commit can hold.
+      // A rebase cannot start while a file that is too large to commit is changed.
       const stuck = large.flatMap(({ path, tracked }) => (tracked ? [path] : []))
       const stopped = attached && stuck.length === 0 ? await this.#rebase(id, tree, main, repo, tip) : stuck
       const blocked = stopped !== undefined
-      // Counting reads commits only: nothing of the repository can run.
+      // Counting only reads commits, which runs no program of the repository.
       const commits = blocked
         ? 0
         : Number((await git(main.dir, ['rev-list', '--count', `${repo.base}..${main.head}`])).text)
       reports.push({ repo: repo.repo, onto: main.head, from: repo.base, commits, blocked, paths: stopped ?? [] })
       now.push(blocked ? { ...repo } : { ...repo, base: main.head })
     }
-    // What cannot be taken over now is reported when the turn ends.
+    // An import that fails now is reported when the turn ends.
     for (const { repo } of now.filter(standsIn(made))) await this.#take(id, made, repo)
     const commits = reports.reduce((sum, report) => sum + report.commits, 0)
     const blocked = reports.filter(report => report.blocked).map(({ repo }) => repo)
@@ -120,19 +120,17 @@ export class CopyWork {
   async commitAll(id: string, made: CopyRecord, repo: string): Promise<void> {
     const { branch } = this.#deps.store.tree(id, made, repo)
     const { attached, clean, large, out } = await this.#commit(id, made, repo, MESSAGE)
-    if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be put away: ${out}`)
+    if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be removed: ${out}`)
     if (attached && clean) return
     const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
-    const found = !attached
-      ? `it does not stand on its branch ${branch}`
-      : sizes || 'it holds work that cannot be committed'
+    const found = !attached ? `it is not on its branch ${branch}` : sizes || 'it holds work that cannot be committed'
     refuse(
       'conflict',
-      `the private copy of ${repo} cannot be put away: ${found}; have the agent put that right, or discard the work`,
+      `the private copy of ${repo} cannot be removed: ${found}; have the agent fix that, or discard the work`,
     )
   }
 
-  /** Commits what the trees of a damaged copy hold that are whole themselves: it is made again from its branches. */
+  /** Commits the work in the intact trees of a damaged copy, which is then recreated from its branches. */
   async save(id: string): Promise<void> {
     const made = await this.record(id)
     if (!made) return
@@ -144,7 +142,7 @@ export class CopyWork {
     }
   }
 
-  /** What is written down of a finished copy; a copy of an earlier version gets git dirs of its own first. */
+  /** The record of a complete copy; a copy of an earlier version gets its own git dirs first. */
   async record(id: string): Promise<CopyRecord | undefined> {
     const made = await this.#deps.store.made(id)
     if (!made || !isEarlierCopy(made) || !(await exists(this.#deps.store.place(id)))) return made
@@ -162,7 +160,7 @@ export class CopyWork {
     )
   }
 
-  /** Undoes what a killed daemon left half-way in a copy that is whole. */
+  /** Undoes interrupted work of a killed daemon in a complete copy. */
   async recover(id: string, made: CopyRecord): Promise<void> {
     for (const { gitdir } of made.repos) {
       await clearOwn(gitdir, `agent/${id}`)
@@ -171,7 +169,7 @@ export class CopyWork {
     await this.#undoRebases(id, made)
   }
 
-  /** A tree that is made anew is not put back by what was begun in the one before. */
+  /** Deletes the records of rebases, so that they do not reset a recreated tree. */
   async dropMarks(id: string): Promise<void> {
     const names = await readdir(this.marks).catch(() => [] as string[])
     await Promise.all(
@@ -203,7 +201,7 @@ export class CopyWork {
       await this.#deps.scan.at(repo),
     )
     if (out !== undefined)
-      this.#deps.log?.warn('what a private copy holds was not taken over', { conversation: id, repo, why: out })
+      this.#deps.log?.warn('importing the work of a private copy failed', { conversation: id, repo, why: out })
     return out
   }
 
@@ -217,14 +215,14 @@ export class CopyWork {
     if (!(await isWhole(this.#deps.store.place(id), made.repos))) {
       return refuse(
         'conflict',
-        'the private copy is damaged: say something to its agent, and it is made again from its branch',
+        'the private copy is damaged: send its agent a message, which recreates it from its branch',
       )
     }
     await this.#undoRebases(id, made)
     return made
   }
 
-  /** Moves the branch onto the main line; answers the paths it stopped at when it did not apply. */
+  /** Rebases the branch onto the main line; returns the conflicting paths. */
   async #rebase(
     id: string,
     tree: Tree,
@@ -268,13 +266,13 @@ const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => (
   ...(large.length > 0 && { large: [...large] }),
 })
 
-/** Tells the tree of a repository. */
+/** Returns a test for the tree of a repository. */
 const standsFor =
   ({ repo }: Pick<CopyRepo, 'repo'>) =>
   (each: TreeEntry): boolean =>
     each.repo === repo
 
-/** Where the branches of a copy stand in their repositories. */
+/** The commits of the branches of a copy in their repositories. */
 export const branchHeads = async ({ repos }: CopyRecord, id: string): Promise<{ repo: string; head: string }[]> =>
   Promise.all(
     repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })),

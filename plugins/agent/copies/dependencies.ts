@@ -11,7 +11,7 @@ interface Dependency {
   readonly path: string
 }
 
-/** The untracked dependencies of main checkouts, as they are and where they belong in a copy. */
+/** The untracked dependencies of main checkouts, with their paths in a copy. */
 export const dependenciesOf = async (
   scan: RepositoryScan,
   sources: readonly MainRepository[],
@@ -26,7 +26,7 @@ export const dependenciesOf = async (
   return each.flat()
 }
 
-/** Shows dependencies in a copy: a mount behind the wall, links to what is in them where there is none. */
+/** Makes dependencies visible in a copy: by a mount behind the wall, otherwise by links to their contents. */
 export const share = async (copy: string, dependencies: readonly Dependency[]): Promise<string[]> => {
   const enforced = (await wallKind()) !== 'none'
   const shown: string[] = []
@@ -34,7 +34,7 @@ export const share = async (copy: string, dependencies: readonly Dependency[]): 
     const place = join(copy, path)
     if (await exists(place)) continue
     await mkdir(place, { recursive: true })
-    // A link in the folder's own place is no folder to git: `node_modules/` would not ignore it.
+    // To git a link is not a folder: the pattern `node_modules/` would not ignore it.
     if (!enforced) for (const name of await readdir(from)) await symlink(join(from, name), join(place, name))
     shown.push(path)
   }

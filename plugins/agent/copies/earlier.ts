@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
-import { layGitdir } from './gitdir.js'
+import { createGitdir } from './gitdir.js'
 import { branchTip } from './refs.js'
 import type { CopyRecord, CopyStore } from './copy-store.js'
 
@@ -15,16 +15,16 @@ interface EarlierEntry {
 
 const isEarlier = (entry: EarlierEntry & { gitdir?: string }): boolean => entry.gitdir === undefined
 
-/** Of a linked working tree's entry these tell where it belongs; all else is the tree's own. */
+/** The files of a linked working tree's entry that name its place; all others are state of the tree. */
 const ENTRY_ALONE = new Set(['gitdir', 'commondir', 'locked'])
 
 /** Whether a copy was made by an earlier version. */
 export const isEarlierCopy = ({ repos }: CopyRecord): boolean => repos.some(isEarlier)
 
 /**
- * Gives a copy that an earlier version made git dirs of its own, with the index, the state and the logs it had.
+ * Gives a copy of an earlier version its own git dirs, with its index, state and logs.
  *
- * Until its note is written the copy is as it was, and is renewed again at its next use.
+ * Until its record is written the copy is unchanged, and the next use repeats this.
  */
 export const renewEarlierCopy = async (store: CopyStore, id: string, made: CopyRecord): Promise<CopyRecord> => {
   const branch = `agent/${id}`
@@ -33,7 +33,7 @@ export const renewEarlierCopy = async (store: CopyStore, id: string, made: CopyR
     const { common, entry }: EarlierEntry = known
     const gitdir = await store.newGitdir()
     if (await lstat(common).catch(() => undefined)) {
-      await layGitdir(gitdir, common, { branch, commit: (await branchTip(common, branch)) ?? known.head })
+      await createGitdir(gitdir, common, { branch, commit: (await branchTip(common, branch)) ?? known.head })
       await takeState(join(common, 'worktrees', entry ?? ''), gitdir)
       const log = join('logs/refs/heads', branch)
       await mkdir(dirname(join(gitdir, log)), { recursive: true, mode: 0o700 })
@@ -48,7 +48,7 @@ export const renewEarlierCopy = async (store: CopyStore, id: string, made: CopyR
   return next
 }
 
-/** Copies the plain files of an entry: in a turn's reach, so links and pipes among them are left. */
+/** Copies the plain files of an entry; skips links and pipes, which a turn could have put there. */
 const takeState = async (entry: string, gitdir: string): Promise<void> => {
   for (const name of await readdir(entry).catch(() => [] as string[])) {
     if (ENTRY_ALONE.has(name) || name.endsWith('.lock')) continue
@@ -75,16 +75,14 @@ const entriesBelow = async (common: string, folder: string): Promise<{ place: st
   })
 }
 
-/** Takes the entries away that an earlier version made for a copy; there being none is fine. */
+/** Removes the entries that an earlier version made for a copy, if there are any. */
 export const dropEntries = async (common: string, copy: string): Promise<void> => {
   const entries = await entriesBelow(common, copy)
   await Promise.all(entries.map(({ place }) => rm(place, { recursive: true, force: true })))
   if (entries.length > 0) await rmdir(join(common, 'worktrees')).catch(() => {})
 }
 
-/**
- * Takes the entries away that an earlier version made for copies which have git dirs of their own by now, or are gone.
- */
+/** Removes the entries that an earlier version made for copies that now have their own git dirs, or are deleted. */
 export const sweepEntries = async (common: string, store: CopyStore): Promise<void> => {
   for (const { copy } of await entriesBelow(common, store.checkouts)) {
     const id = copy.slice(store.checkouts.length + 1).split('/')[0] ?? ''

@@ -4,20 +4,19 @@ import { readPlain } from '../../../sdk/node/files/files.js'
 import { inFolder } from '../../../sdk/node/files/in-folder.js'
 import { ownConfig } from '../../../sdk/node/wall/gitdir.js'
 
-/** Refs that belong to one checkout or to the daemon: a copy does not begin with those of another. */
+/** Refs that belong to one checkout or to the daemon: a copy does not start with them. */
 const NOT_SHARED = ['refs/stash', 'refs/sandbox/', 'refs/bisect/', 'refs/worktree/', 'refs/rewritten/', 'refs/replace/']
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 const MOST_PACKED = 64 * 1024 * 1024
 const MOST_SHALLOW = 16 * 1024 * 1024
 
 /**
- * What the name of a git dir is followed by where it is kept what that was given of its repository: beside it, out of
- * every turn's reach.
+ * The suffix of the file beside a git dir that lists the refs it was given by its repository; turns cannot reach it.
  */
-export const SEEN = '.seen'
+export const GIVEN_REFS = '.seen'
 
-/** Where it is kept what a git dir was given of its repository. */
-export const seenOf = (gitdir: string): string => gitdir + SEEN
+/** The file that lists the refs that a git dir was given by its repository. */
+export const givenRefsOf = (gitdir: string): string => gitdir + GIVEN_REFS
 
 interface Seen {
   readonly refs: { readonly [name: string]: string }
@@ -30,7 +29,7 @@ const parsePacked = (text: string): [name: string, commit: string][] =>
     return name?.startsWith('refs/') && COMMIT.test(commit) ? [[name, commit]] : []
   })
 
-/** Every ref of a repository, without a process; `links` are those that stand for another. */
+/** Reads every ref of a repository without a process; `links` are symbolic refs. */
 export const refsOf = async (common: string): Promise<{ refs: Map<string, string>; links: Map<string, string> }> => {
   const refs = new Map(parsePacked(readPlain(join(common, 'packed-refs'), MOST_PACKED) ?? ''))
   const links = new Map<string, string>()
@@ -68,11 +67,11 @@ const packedText = (refs: ReadonlyMap<string, string>): string => {
  * Creates the git dir of a copy, with its own objects, refs and logs; it borrows the repository's objects and starts
  * with its refs.
  *
- * No program runs. Git finds nothing of the repository's own files in it, so nothing it does there changes any of them.
+ * Runs no program. It links to no file of the repository, so nothing that git does there changes one.
  *
- * @param head What HEAD is: the copy's own branch and the commit it stands on, or a commit alone.
+ * @param head HEAD: the copy's own branch and its commit, or a commit alone.
  */
-export const layGitdir = async (
+export const createGitdir = async (
   gitdir: string,
   common: string,
   head: { branch?: string; commit: string },
@@ -114,7 +113,7 @@ export const followRefs = async (gitdir: string, common: string, branch?: string
   if (branch) refs.delete(`refs/heads/${branch}`)
   const shallow = linesOf(readPlain(join(common, 'shallow'), MOST_SHALLOW))
   const next = JSON.stringify({ refs: Object.fromEntries(refs), shallow } satisfies Seen)
-  const last = await readFile(seenOf(gitdir), 'utf8').catch(() => '')
+  const last = await readFile(givenRefsOf(gitdir), 'utf8').catch(() => '')
   if (last === next) return
   const seen: Seen = last === '' ? { refs: {}, shallow: [] } : JSON.parse(last)
   const packed = join(gitdir, 'packed-refs')
@@ -126,10 +125,10 @@ export const followRefs = async (gitdir: string, common: string, branch?: string
   if (ends.size > 0) await replace(join(gitdir, 'shallow'), [...ends, ''].join('\n'))
   else await rm(join(gitdir, 'shallow'), { recursive: true, force: true })
   for (const [name, target] of links) if (name.startsWith('refs/remotes/')) await linkRef(gitdir, name, target)
-  await writeFile(seenOf(gitdir), next, { mode: 0o600 })
+  await writeFile(givenRefsOf(gitdir), next, { mode: 0o600 })
 }
 
-/** Writes a file in a turn's reach in the place of whatever is there. */
+/** Writes a file where a turn can write; replaces whatever is there. */
 const replace = async (path: string, text: string): Promise<void> => {
   await rm(path, { recursive: true, force: true })
   await writeFile(path, text, { flag: 'wx' })
@@ -185,7 +184,7 @@ const clearObjects = async (gitdir: string): Promise<void> => {
   )
 }
 
-/** The commit of a copy's own branch, read without git; undefined where there is none, or it stands for another ref. */
+/** The commit of a copy's own branch, read without git; undefined if there is none, or it is a symbolic ref. */
 export const ownTip = (gitdir: string, branch: string): string | undefined => {
   const name = `refs/heads/${branch}`
   const loose = readPlain(join(gitdir, name))?.trim()
@@ -195,15 +194,15 @@ export const ownTip = (gitdir: string, branch: string): string | undefined => {
 }
 
 /**
- * Takes the objects away that a copy has of its own, as files, and that its repository has too: these, and those that
- * are files of their own there. Git writes one anew where it cannot touch the other.
+ * Removes a copy's loose objects that its repository has too: the given ones, and those that are loose there. Git
+ * writes an object again if it cannot update the timestamp of the other.
  */
 export const dropOwnObjects = async (gitdir: string, common: string, ids: readonly string[]): Promise<void> => {
   const taken = new Set(ids)
   const folders = (await readdir(join(gitdir, 'objects')).catch(() => [] as string[])).filter(name =>
     /^[0-9a-f]{2}$/.test(name),
   )
-  // Opened as the folder it is: through a link in its place the repository's own objects could be meant.
+  // Opened as a folder: a link in its place could lead to the repository's own objects.
   await Promise.all(
     folders.map(folder =>
       inFolder(join(gitdir, 'objects', folder), async at => {

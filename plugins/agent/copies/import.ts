@@ -8,25 +8,25 @@ import { FORGIVEN, git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { dropOwnObjects } from './gitdir.js'
 import { inTree, type Tree } from './tree.js'
 
-/** What an import takes over: the commits of a branch that a repository does not have. */
+/** The commits of a branch to import into a repository that does not have them. */
 export interface Import {
   readonly tree: Tree
   readonly common: string
   readonly gitdir: string
-  /** The commit to be had, and those that the repository has, with all that they rest on. */
+  /** The commit to import, and commits that the repository has with all their ancestors. */
   readonly tip: string
   readonly has: readonly string[]
 }
 
-/** What the repository does not take, in git's words. */
+/** A branch that git refuses to import; the message is git's. */
 export class MalformedBranch extends Error {}
 
 const MOST_BYTES = 8 * 1024 * 1024 * 1024
-/** As many objects git itself keeps as files of their own when it is sent some. */
+/** The number of received objects up to which git itself stores them as loose files. */
 const FEW = 100
 const FEW_BYTES = 64 * 1024 * 1024
 const HEADER = 12
-/** Objects that are larger are passed on piece by piece, not held in memory. */
+/** Larger objects are streamed, not held in memory. */
 const STREAMED = ['-c', 'core.bigFileThreshold=16m']
 const STRICT = `--strict=${FORGIVEN.map(fault => `${fault}=ignore`).join(',')}`
 const OBJECT = /^[0-9a-f]{38}(?:[0-9a-f]{24})?$/
@@ -51,7 +51,7 @@ export const importObjects = async (what: Import): Promise<string[]> => {
     }
     const few = objects < FEW && bytes < FEW_BYTES
     const ids = few ? await unpack(common, apart, pack) : await index(common, apart, pack)
-    // What the repository has already, such as a commit of a conversation that is gone, git does not unpack again.
+    // Git does not unpack objects that the repository already has, such as commits of a deleted conversation.
     await (few && ids.includes(tip)
       ? checkLoose(join(apart, tip.slice(0, 2), tip.slice(2)))
       : checkCommit(common, tip, apart))
@@ -67,7 +67,7 @@ export const importObjects = async (what: Import): Promise<string[]> => {
   }
 }
 
-/** The last thing git said that tells why. */
+/** The last line of git's output that names the reason. */
 const wordsOf = ({ stderr, message }: GitFailure): string =>
   (
     stderr
@@ -88,7 +88,7 @@ const packInto = async ({ tree, tip, has }: Import, path: string): Promise<void>
       signal: stop.signal,
       to: piece => {
         bytes += piece.length
-        if (bytes > MOST_BYTES) stop.abort(new MalformedBranch(`there are more than ${MOST_BYTES} bytes of it`))
+        if (bytes > MOST_BYTES) stop.abort(new MalformedBranch(`it has more than ${MOST_BYTES} bytes`))
         else writeSync(file, piece)
       },
     })
@@ -97,7 +97,7 @@ const packInto = async ({ tree, tip, has }: Import, path: string): Promise<void>
   }
 }
 
-/** How many objects a pack says it holds (gitformat-pack(5)), and its size. */
+/** The number of objects in a pack by its header (gitformat-pack(5)), and its size. */
 const sizeOf = async (pack: string): Promise<{ objects: number; bytes: number }> => {
   const file = await open(pack, 'r')
   try {
@@ -135,7 +135,7 @@ const index = async (common: string, apart: string, pack: string): Promise<strin
   return idsIn(await readFile(join(apart, 'pack', `${name}.idx`)), text.trim().length / 2)
 }
 
-/** The objects an index of a pack names (gitformat-pack(5), version 2). */
+/** The object ids in the index of a pack (gitformat-pack(5), version 2). */
 const idsIn = (index: Buffer, width: number): string[] => {
   const start = 8 + 256 * 4
   const count = index.readUInt32BE(start - 4)
@@ -154,26 +154,26 @@ const looseIn = async (objects: string): Promise<[folder: string, name: string][
   return each.flat()
 }
 
-/** Refuses a tip that is no commit: no branch of a repository may stand on one. */
+/** Refuses a tip that is not a commit: a branch must point to a commit. */
 const checkCommit = async (common: string, tip: string, apart?: string): Promise<void> => {
   const env = { GIT_DIR: common, ...(apart && { GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(apart) }) }
   const { text } = await git(common, ['cat-file', '-t', tip], { env })
   if (text.trim() !== 'commit')
-    throw new MalformedBranch(`the tip ${tip.slice(0, 12)} is a ${text.trim()} and no commit`)
+    throw new MalformedBranch(`the tip ${tip.slice(0, 12)} is a ${text.trim()}, not a commit`)
 }
 
-/** As `checkCommit`, of an object that is a file of its own: it begins with what it is. */
+/** As `checkCommit`, for a loose object, which begins with its type. */
 const checkLoose = async (path: string): Promise<void> => {
   const inflated = createInflate()
   inflated.end(await readFile(path))
   for await (const piece of inflated) {
     if (!(piece as Buffer).subarray(0, 7).equals(Buffer.from('commit ')))
-      throw new MalformedBranch('the tip is no commit')
+      throw new MalformedBranch('the tip is not a commit')
     return
   }
 }
 
-/** Moves checked objects to those of a repository: a pack before its index, by which git finds it. */
+/** Moves checked objects into a repository: a pack before its index, by which git finds it. */
 const take = async (apart: string, objects: string): Promise<void> => {
   for (const [folder, name] of await looseIn(apart)) {
     await mkdir(join(objects, folder), { recursive: true })
@@ -200,8 +200,7 @@ const ENTRY = /^[^\t<>]*<[^\t<>]*> \d{1,20} [+-]\d{4}\t/
 /**
  * The reflog lines for a branch's move from one commit to another, from the copy's reflog.
  *
- * Of that only lines count whose commits the repository has, one after another: a log that names what is not there is
- * no sound one.
+ * Only consecutive lines whose commits the repository has are used: a reflog must not name missing commits.
  */
 export const logOf = (own: string, from: string | undefined, to: string, ids: readonly string[]): string => {
   const lines = own.split('\n').flatMap(line => {
@@ -215,7 +214,7 @@ export const logOf = (own: string, from: string | undefined, to: string, ids: re
     const seconds = Math.floor(Date.now() / 1000)
     told.push({
       commit: to,
-      rest: `Sandbox agent <agent@sandbox.local> ${seconds} +0000\tsandbox: take over what the private copy holds`,
+      rest: `Sandbox agent <agent@sandbox.local> ${seconds} +0000\tsandbox: import the work of the private copy`,
     })
   }
   let last = from ?? '0'.repeat(to.length)

@@ -23,7 +23,10 @@ export const clearPlaces = async (common: string, branch: string): Promise<void>
 const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
   git(common, args, { env: { GIT_DIR: common }, ...options })
 
-/** Changes refs as these lines say, all or none; a ref is changed itself, not what a turn made it point at. */
+/**
+ * Changes refs by these lines of git-update-ref(1), all or none; does not follow symbolic refs, which a turn may have
+ * made.
+ */
 const changeRefs = (common: string, lines: readonly string[], ok = [0]) =>
   inRefs(common, ['update-ref', '--stdin'], { input: lines.map(line => `option no-deref\n${line}\n`).join(''), ok })
 
@@ -48,7 +51,7 @@ export const branchTip = async (common: string, branch: string): Promise<string 
   return commit !== undefined && COMMIT.test(commit) ? commit : undefined
 }
 
-/** The names that are packed into one file, when refs are kept as files and that one can be read. */
+/** The text of `packed-refs`, if refs are stored as files and it can be read. */
 const packedOf = (common: string): string | undefined => {
   if (isThere(join(common, 'reftable'))) return undefined
   const path = join(common, 'packed-refs')
@@ -66,7 +69,7 @@ const locked = async (
 ): Promise<boolean> => {
   const path = join(common, ref)
   const lock = lockOf(common, ref)
-  // Only within a repository: a branch that is gone is not made again.
+  // Only in an existing repository: a deleted one is not created again.
   const file = isThere(common)
     ? await mkdir(dirname(path), { recursive: true })
         .then(() => open(lock, 'wx', 0o644))
@@ -92,7 +95,7 @@ const locked = async (
 
 const lockOf = (common: string, ref: string): string => `${join(common, ref)}.lock`
 
-/** What a killed daemon or git left locked; only while nothing else works on the branch. */
+/** Removes the lock of a killed daemon or git; only while nothing else works on the branch. */
 const unlock = async (common: string, ref: string): Promise<void> => rm(lockOf(common, ref), { force: true })
 
 /**
@@ -101,21 +104,21 @@ const unlock = async (common: string, ref: string): Promise<void> => rm(lockOf(c
 export const putBranch = async (common: string, branch: string, commit: string): Promise<void> => {
   const ref = `refs/heads/${branch}`
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
-  // A packed name that is a folder of this one would stand in its way.
+  // A packed ref whose name is a parent folder of this one would conflict with it.
   const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
   if (free && (await locked(common, ref, (path, lock) => rename(lock, path), `${commit}\n`))) return
   await changeRefs(common, [`update ${ref} ${commit}`])
 }
 
-/** A change of a branch that is expected to stand on a commit, or not to be there. */
+/** A change of a branch that is expected to be at a commit, or not to exist. */
 export interface BranchMove {
   readonly from: string | undefined
   readonly to: string
-  /** What its log is to tell of it. */
+  /** The lines for its reflog. */
   readonly log: string
 }
 
-/** Moves a branch from one commit to another; false: it does not stand where it was expected. */
+/** Moves a branch from one commit to another; false: it is not at the expected commit. */
 export const moveBranch = async (common: string, branch: string, { from, to, log }: BranchMove): Promise<boolean> => {
   const ref = `refs/heads/${branch}`
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
@@ -141,7 +144,7 @@ export const moveBranch = async (common: string, branch: string, { from, to, log
 }
 
 const appendLog = async (path: string, log: string): Promise<void> => {
-  // What a kill left is reported once.
+  // Lines that a killed daemon wrote already are not repeated.
   if (isThere(path) && (readPlain(path, MOST_PACKED) ?? '').endsWith(log)) return
   await mkdir(dirname(path), { recursive: true })
   await appendFile(path, log)
@@ -155,14 +158,14 @@ export const dropBranch = async (common: string, branch: string): Promise<void> 
   const packed = packedOf(common)
   const left: string[] = []
   for (const ref of [`refs/heads/${branch}`, parkedOf(branch)]) {
-    // A lock may be all that a kill left of a branch, and would keep it from being made anew.
+    // A kill can leave only the lock of a branch, which would prevent its creation.
     await unlock(common, ref)
     const inPack = packed?.includes(ref) ?? true
-    // Only what is there: git leaves the folders of a ref that it was to delete and did not find.
+    // Only existing refs: git leaves empty folders when it deletes a missing ref.
     if (!inPack && !isThere(join(common, ref))) continue
     if (inPack || !(await locked(common, ref, path => forget(common, ref, path)))) left.push(ref)
   }
-  // One of the two that git cannot read must not keep the other.
+  // One at a time: a ref that git cannot read must not prevent the deletion of the other.
   for (const ref of left) await changeRefs(common, [`delete ${ref}`], [0, 1, 128])
 }
 
@@ -171,7 +174,7 @@ const forget = async (common: string, ref: string, path: string): Promise<void> 
   await rm(join(common, 'logs', ref), { force: true })
 }
 
-/** Moves a ref to another name in one step; where there is no such ref nothing happens. */
+/** Renames a ref in one step; does nothing if there is no such ref. */
 const moveRef = async (common: string, from: string, to: string): Promise<void> => {
   const commit = await commitOf(common, from)
   if (commit === undefined) return

@@ -4,7 +4,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files/files.js'
 import { git } from '../../../sdk/node/programs/git.js'
 import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
-import { followRefs, layGitdir, writeOwnRef } from './gitdir.js'
+import { followRefs, createGitdir, writeOwnRef } from './gitdir.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
 
 /** Whether there is anything at a path, a broken link too. */
@@ -18,13 +18,13 @@ export const exists = (path: string): Promise<boolean> =>
 export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, '\\$&').replace(/ $/, '\\ ')}`
 
 /**
- * The commit after which a branch's own work begins, seen from where the main line is now.
+ * The commit after which a branch's own work begins, given the current main line.
  *
- * Work that was landed and then committed on the main line, in whatever commits, is not replayed: it would only
- * conflict with itself. Comparing trees reads no working file, so no program of the repository runs.
+ * Work that was landed and then committed on the main line, in any commits, is not replayed: it would conflict with
+ * itself. Comparing trees reads no working file, so no program of the repository runs.
  *
- * @param holds Whether the branch holds a commit: that is asked in the copy, whose newest commits the repository may
- *   not have.
+ * @param holds Whether the branch contains a commit; checked in the copy, because the repository may lack its newest
+ *   commits.
  */
 export const workBegins = async (
   main: MainRepository,
@@ -49,7 +49,7 @@ export interface TreeEntry {
   gitdir: string
 }
 
-/** Whether the trees of a copy are all there and lead where they should. */
+/** Whether all trees of a copy exist and point to their git dirs. */
 export const isWhole = async (dir: string, repos: readonly TreeEntry[]): Promise<boolean> => {
   const each = repos.map(async ({ repo, common, gitdir }) => {
     const copy = join(dir, pathOf(repo))
@@ -62,7 +62,7 @@ export const isWhole = async (dir: string, repos: readonly TreeEntry[]): Promise
     )
       return false
     if ((await realpath(copy).catch(() => undefined)) !== copy) return false
-    // The pointer lies in the agent's reach: it is put right rather than trusted.
+    // The agent can change the pointer, so it is corrected instead of trusted.
     if (!file?.isFile() || readPlain(pointer)?.trim() !== `gitdir: ${gitdir}`) {
       if (file && !file.isFile()) await rm(pointer, { recursive: true })
       await point(copy, gitdir)
@@ -80,7 +80,7 @@ const isFolder = (path: string): Promise<boolean> =>
 
 const MOST_BESIDE = 100
 
-/** The files of a copy that lie in none of the repositories at these paths; `.sandbox` is the sandbox's. */
+/** The files of a copy outside of these repositories, without `.sandbox`, which is the sandbox's. */
 export const besideRepositories = async (dir: string, repos: readonly string[], folder = ''): Promise<string[]> => {
   if (repos.includes(folder)) return []
   const found: string[] = []
@@ -93,14 +93,14 @@ export const besideRepositories = async (dir: string, repos: readonly string[], 
   return found
 }
 
-/** Leads a tree to its git dir. */
+/** Writes the file `.git` that points a tree to its git dir. */
 export const point = (copy: string, gitdir: string): Promise<void> =>
   writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
 
 /**
  * Adds an empty tree on a branch, or on none, with a git dir of its own; with `rebuild` a branch that exists is kept.
  *
- * Only files are written: no program of the repository runs.
+ * Only writes files: no program of the repository runs.
  */
 export const addTree = async (
   source: MainRepository,
@@ -117,7 +117,7 @@ export const addTree = async (
     await putBranch(common, branch, head)
   }
   await mkdir(copy, { recursive: true })
-  await layGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch }) })
+  await createGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch }) })
   await point(copy, gitdir)
   failpoint('agent.copy.registered')
   return kept !== undefined
@@ -127,7 +127,7 @@ export const addTree = async (
 const writeHead = (gitdir: string, target: string): Promise<void> =>
   writeAtomic(join(gitdir, 'HEAD'), `${target}\n`, { mode: 0o644 })
 
-/** Gives a tree that was on no branch a new one, there and in the repository; files and index stay as they are. */
+/** Gives a tree without a branch a new one, in the copy and in the repository; files and index stay. */
 export const attachTree = async ({ common, head }: MainRepository, gitdir: string, branch: string): Promise<void> => {
   await Promise.all([
     putBranch(common, branch, head),
@@ -138,14 +138,13 @@ export const attachTree = async ({ common, head }: MainRepository, gitdir: strin
   await writeHead(gitdir, `ref: refs/heads/${branch}`)
 }
 
-/** Puts a tree that is on no branch on another commit; files and index stay as they are. */
+/** Moves the HEAD of a tree without a branch to another commit; files and index stay. */
 export const detachTree = (gitdir: string, commit: string): Promise<void> => writeHead(gitdir, commit)
 
 /**
- * Removes what a git that was killed had half-written of objects: it lies there until git itself collects it, after two
- * weeks.
+ * Removes half-written objects of a killed git, which git itself removes only after two weeks.
  *
- * What is being written now is younger.
+ * Objects that are being written now are newer than `before`.
  */
 export const sweepObjects = async (gitdir: string, before: number): Promise<void> => {
   const objects = join(gitdir, 'objects')

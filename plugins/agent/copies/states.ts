@@ -1,40 +1,40 @@
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
 
-/** What a sync did: the repositories as they stand now, how many commits of the main line came in, and what stayed. */
+/** The result of a sync: the repositories now, the added commits of the main line, and what was left unchanged. */
 export interface SyncedCopy {
   readonly repos: CopyRepo[]
   readonly commits: number
   readonly blocked: string[]
   /** Each repository that was behind. */
   readonly reports: CheckoutSync[]
-  /** The state the copy is in, when no branch moved: nothing in it is uncommitted. */
+  /** The checkpoint of the copy if no branch moved: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
 }
 
-/** The commit each repository of a copy stands on. */
+/** The commit of a repository of a copy. */
 export interface Tip {
   readonly repo: string
   readonly tip: string
-  /** What of the copy is uncommitted, because it is too large. */
+  /** Files that are uncommitted because they are too large. */
   readonly large?: LargeFile[]
-  /** Why the repository does not have it, in a sentence. */
+  /** A sentence that says why it was not imported. */
   readonly out?: string
 }
 
-/** A state of a copy that can be gone back to. */
+/** A state of a copy that can be restored. */
 export interface Checkpoint {
   readonly id: string
   readonly commits: Tip[]
 }
 
-/** A copy that was made ready. */
+/** A prepared copy. */
 export interface Opened {
   readonly repos: CopyRepo[]
-  /** The state it is in, when it was made anew: nothing in it is uncommitted. */
+  /** Its checkpoint if it is new: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
 }
 
-/** The state that can be gone back to, from the commits of its repositories. */
+/** The checkpoint with these commits. */
 export const checkpointOf = (commits: Tip[]): Checkpoint => {
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }

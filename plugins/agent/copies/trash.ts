@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
-import { seenOf } from './gitdir.js'
+import { givenRefsOf } from './gitdir.js'
 import type { TreeEntry } from './repositories.js'
 
 const LATER_MS = 50
@@ -21,7 +21,7 @@ export class Trash {
     this.#log = log
   }
 
-  /** Puts a folder out of the way and answers where it is now; undefined when there is none. */
+  /** Moves a folder away and returns its new path; undefined if there is none. */
   async put(folder: string): Promise<string | undefined> {
     const place = join(this.#folder, randomBytes(9).toString('hex'))
     await mkdir(dirname(place), { recursive: true, mode: 0o700 })
@@ -34,17 +34,17 @@ export class Trash {
     }
   }
 
-  /** Takes a folder away, if there is one; its files go in the background. */
+  /** Removes a folder, if there is one; deletes its files in the background. */
   async throwAway(folder: string): Promise<void> {
     const place = await this.put(folder)
     if (place) this.delete(place)
   }
 
-  /** Takes away the git dirs of a copy, and what is kept beside them. */
+  /** Removes the git dirs of a copy and the files beside them. */
   async dropGitdirs(repos: readonly Partial<Pick<TreeEntry, 'gitdir'>>[]): Promise<void> {
     for (const { gitdir } of repos) {
       if (gitdir === undefined) continue
-      await rm(seenOf(gitdir), { force: true })
+      await rm(givenRefsOf(gitdir), { force: true })
       await this.throwAway(gitdir)
     }
   }
@@ -52,10 +52,10 @@ export class Trash {
   /**
    * Deletes with a separate process: deleting 100,000 files would block the daemon's own file operations.
    *
-   * Starting it holds up whatever the daemon does, so that comes after the answer to whoever threw it away.
+   * Starting the process blocks the daemon, so it happens after the call has been answered.
    */
   delete(place: string): void {
-    const failed = (error: unknown) => this.#log?.warn('a copy could not be deleted', { error: String(error) })
+    const failed = (error: unknown) => this.#log?.warn('deleting a copy failed', { error: String(error) })
     const deletion = delay(LATER_MS)
       .then(() => needProgram('rm'))
       .then(async program => run(program, ['-rf', '--', place], { cwd: '/', env: await ownEnv() }))
@@ -70,7 +70,7 @@ export class Trash {
     for (const name of await readdir(this.#folder).catch(() => [] as string[])) this.delete(join(this.#folder, name))
   }
 
-  /** Waits until everything that was deleted is really gone. */
+  /** Waits until all deletions are complete. */
   async settled(): Promise<void> {
     await Promise.all(this.#deletions)
   }

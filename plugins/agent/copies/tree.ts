@@ -19,24 +19,24 @@ export interface Tree {
   readonly foreign: readonly string[]
 }
 
-/** Where a tree stands. */
+/** The status of a tree. */
 export interface TreeStatus {
   readonly tip: string
   /** HEAD is the copy's own branch. */
   readonly attached: boolean
   readonly clean: boolean
-  /** Something changed in, or around, what is foreign to the tree. */
+  /** Something changed in or beside paths that are foreign to the tree. */
   readonly foreign: boolean
   /** Uncommitted files that are too large to be committed. */
   readonly large: readonly LargeFile[]
-  /** Something else is uncommitted too. */
+  /** Other changes are uncommitted. */
   readonly rest: boolean
 }
 
-/** Who the sandbox commits as. */
+/** The author of the sandbox's commits. */
 export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
 
-/** What a write that was cut short by a kill leaves behind is nobody's work. */
+/** Temporary files that a kill left behind are not committed. */
 const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
 
 const SETTINGS = [
@@ -45,7 +45,7 @@ const SETTINGS = [
   'rebase.autoSquash=false',
   'checkout.workers=0',
 ].flatMap(setting => ['-c', setting])
-// Every untracked file by its name: a folder of them may hold one that is too large.
+// Lists every untracked file, because a folder may contain one that is too large.
 const STATUS = [
   'status',
   '--porcelain=v2',
@@ -56,21 +56,21 @@ const STATUS = [
   '--ignore-submodules=dirty',
 ]
 
-/** Runs git in a tree, as it sees itself behind its wall. */
+/** Runs git in a tree, behind its wall. */
 export const inTree = (
   tree: Tree,
   args: readonly string[],
   options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {},
 ) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, {
-    // What a turn says stands for another object counts for its own git alone.
+    // Ignores replacement objects (git-replace(1)), which a turn could have made.
     ...options,
     env: { GIT_NO_REPLACE_OBJECTS: '1' },
     identity: SANDBOX,
     wall: { ...tree.wall, ownSandbox: true },
   })
 
-/** The path of one line of `status --porcelain=v2`: what follows its fixed fields. */
+/** The path in one line of `status --porcelain=v2`, after its fixed fields. */
 const pathIn = (line: string): string =>
   line
     .split(' ')
@@ -88,7 +88,7 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
   const isForeign = (path: string) =>
     basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
   const work = changed.filter(path => !isForeign(path))
-  // Behind the wall the copy lies in the place of the workspace; here it lies in its own.
+  // Behind the wall the copy is mounted over the workspace; here its own folder is read.
   const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
   const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
   return {
@@ -114,9 +114,9 @@ export const commitTree = async (tree: Tree, message: string): Promise<TreeStatu
   if (!before.rest || !before.attached) return before
   const large = before.large.map(({ path }) => `:(top,exclude,literal)${path}`)
   await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS, ...large])
-  // What of the foreign paths is staged, now or by the agent, goes back to how the branch has it.
+  // Unstages foreign paths, which the agent may have staged.
   if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
-  // 1 says that nothing but foreign paths had changed.
+  // Exit code 1 means that only foreign paths had changed.
   await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1] })
   return treeStatus(tree)
 }
@@ -152,11 +152,11 @@ export const moveTree = async (tree: Tree, from: string, to: string): Promise<vo
 }
 
 /**
- * Puts a tree back on its branch at a commit, as it was then; ignored and foreign files stay, and new ones that are too
- * large for any commit.
+ * Resets a tree to its branch at a commit; keeps ignored files, foreign files and new files that are too large to
+ * commit.
  */
 export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
-  // What an agent began and left (a rebase, a merge, a HEAD elsewhere) would turn the next command against it.
+  // Unfinished operations of an agent (a rebase, a merge, a detached HEAD) would affect the next command.
   await inTree(tree, ['rebase', '--quit'], { ok: [0, 1, 128] })
   await inTree(tree, ['symbolic-ref', 'HEAD', `refs/heads/${tree.branch}`])
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard', commit])
@@ -172,7 +172,7 @@ export const dropRebase = async (gitdir: string): Promise<void> => {
   )
 }
 
-/** Takes away the locks a killed git left; only while nothing else works in the copy. */
+/** Removes the locks of a killed git; only while nothing else works in the copy. */
 export const dropLocks = async (gitdir: string, branch: string): Promise<void> => {
   const names = await readdir(gitdir).catch(() => [] as string[])
   const locks = names.filter(name => name.endsWith('.lock')).map(name => join(gitdir, name))

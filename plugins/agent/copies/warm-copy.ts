@@ -12,19 +12,19 @@ import type { CopyRecord, CopyStore } from './copy-store.js'
 import type { Trash } from './trash.js'
 import { moveTree } from './tree.js'
 
-/** What the warm copy is made with. */
+/** The dependencies of the warm copy. */
 export interface WarmCopyDeps {
   readonly store: CopyStore
   readonly scan: RepositoryScan
   readonly trash: Trash
   readonly locks: KeyedMutex
-  /** Called with the error when the warm copy could not follow the main line. */
+  /** Called with the error when updating the warm copy to the main line failed. */
   readonly failed: (error: unknown) => void
 }
 
-/** Not an id a conversation can have. */
+/** An id that no conversation can have. */
 const WARM = '.spare'
-/** A commit, a pull or a rebase touches a git dir many times: the warm copy follows once it is done. */
+/** A commit, a pull or a rebase touches a git dir many times: the warm copy is updated when it is quiet. */
 const QUIET_MS = 250
 
 const same = (made: CopyRecord, sources: readonly MainRepository[]): boolean =>
@@ -56,7 +56,7 @@ export class WarmCopy {
     })
   }
 
-  /** Turns the warm copy into a conversation's copy, when there is one of the same repositories that git can move. */
+  /** Turns the warm copy into a conversation's copy, if it has the same repositories and git can update it. */
   async adopt(id: string, sources: readonly MainRepository[]): Promise<CopyRecord | undefined> {
     const { locks, store, failed } = this.#deps
     if (this.#making) return undefined
@@ -85,7 +85,7 @@ export class WarmCopy {
     })
   }
 
-  /** Follows the main line no longer; resolves when nothing is being moved. */
+  /** Stops updating the warm copy; resolves when no update is running. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -122,7 +122,7 @@ export class WarmCopy {
     }
   }
 
-  /** Moves a warm copy that is ready to these commits; false: there is none of these repositories. */
+  /** Updates the warm copy to these commits; false: there is none with these repositories. */
   async #follow(sources: readonly MainRepository[]): Promise<boolean> {
     const { store } = this.#deps
     const made = await this.#whole()
@@ -147,7 +147,8 @@ export class WarmCopy {
   }
 
   /**
-   * Every commit of the main line touches its git dir. A repository that cannot be watched is followed when it is used.
+   * Every commit of the main line touches its git dir. If a repository cannot be watched, the copy is updated when it
+   * is used.
    */
   #watch(sources: readonly MainRepository[]): void {
     for (const [gitdir, watcher] of this.#watchers) {
@@ -161,7 +162,7 @@ export class WarmCopy {
         const watcher = watch(gitdir, { persistent: false }, () => this.#touched())
         watcher.on('error', () => watcher.close())
         this.#watchers.set(gitdir, watcher)
-        // What was committed before it was watched is followed too.
+        // Commits from before the watch began count too.
         this.#touched()
       } catch {
         continue

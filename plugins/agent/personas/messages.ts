@@ -3,10 +3,10 @@ import type { Conversation, TurnInput } from '../contract.js'
 import type { Providers } from '../providers/providers.js'
 import { namedModel, usableModel } from './models.js'
 
-/** Fills in what a message leaves open from the card it wears. */
+/** Fills in the open options of a message from the card of its persona. */
 export type WearCard = (input: TurnInput, conversation: Conversation | undefined) => Promise<TurnInput>
 
-/** The card's folder to start in wins on a first turn; its models count where the message names none. */
+/** On a first turn the card's start folder takes precedence; its models apply if the message names none. */
 export const wearing =
   (host: Pick<Host, 'call' | 'serves'>, providers: Providers): WearCard =>
   async (input, conversation) => {

@@ -10,7 +10,7 @@ export const namedModel = ({
   ...rest
 }: WantedModel): Pick<TurnInput, 'agent' | 'model' | 'harness' | 'effort' | 'thinking' | 'fast'> => ({ agent, ...rest })
 
-/** The place of the first model that a turn could run on now; undefined: there is none. */
+/** The index of the first model that a turn could run on now; undefined: there is none. */
 export const usableModel = async (
   models: readonly WantedModel[],
   providers: Providers,

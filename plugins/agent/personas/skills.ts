@@ -25,7 +25,7 @@ export const skillsOf = async (
   return (await host.call('skills.forTurn', asked(persona, folders))).skills
 }
 
-/** Reads the skills of a turn: those that were offered when it began. */
+/** Reads the skills that were offered to a turn when it began. */
 export const readSkill =
   (host: SkillHost, { skills = [], persona, folders }: PreparedTurn, workspace: string): ReadSkill =>
   async (name, file) => {

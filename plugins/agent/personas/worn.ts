@@ -15,8 +15,8 @@ import type { Turn } from '../turn/turn.js'
 
 type PersonaHost = Pick<Host, 'call' | 'serves' | 'log'>
 
-/** A persona that does not exist: no account, and no power but answering. */
-const nobody = (id: string): TurnPersona => ({
+/** Stands in for a persona that does not exist: no account, and no powers. */
+const unknownPersona = (id: string): TurnPersona => ({
   id,
   known: false,
   powers: { ...NO_POWERS, connectors: [], devices: [], mcp: [], extensions: [] },
@@ -26,10 +26,10 @@ const nobody = (id: string): TurnPersona => ({
   models: [],
 })
 
-/** What a turn gets of the card that its conversation wears; undefined: it wears none. */
+/** What the card of its conversation's persona gives a turn; undefined: there is no persona. */
 export const personaOf = async (host: PersonaHost, actsAs: string | undefined): Promise<TurnPersona | undefined> => {
   if (actsAs === undefined) return undefined
-  if (!(await host.serves('personas.forTurn'))) return nobody(actsAs)
+  if (!(await host.serves('personas.forTurn'))) return unknownPersona(actsAs)
   const persona = await host.call('personas.forTurn', { actsAs })
   const kept = persona.powers.files !== 'write' || persona.folders !== undefined || persona.repos !== undefined
   if (persona.known && kept && (await wallKind()) === 'none')
@@ -41,8 +41,8 @@ export const personaOf = async (host: PersonaHost, actsAs: string | undefined): 
   return persona
 }
 
-/** Says in the run, and in the record of activity, that a turn names a card which does not exist. */
-export const tellUnknown = (host: PersonaHost, turn: Turn, { id, known }: TurnPersona): void => {
+/** Reports in the run and in the activity record that a turn names a persona that does not exist. */
+export const reportUnknownPersona = (host: PersonaHost, turn: Turn, { id, known }: TurnPersona): void => {
   if (known) return
   const text = `there is no persona ${id}: this turn has no account and no tools`
   turn.log.push({ kind: 'notice', level: 'warning', text })
@@ -56,7 +56,7 @@ export const tellUnknown = (host: PersonaHost, turn: Turn, { id, known }: TurnPe
   })
 }
 
-/** The folders that a turn is kept to by its persona, among those it is kept to already. */
+/** Limits the folders of a turn further to those of its persona. */
 export const keptFolders = (
   persona: TurnPersona | undefined,
   folders: readonly ReachFolder[] | undefined,
@@ -68,7 +68,7 @@ export const keptFolders = (
   return commonReach(folders, named && reachOf(named.map(path => ({ path, access }))))
 }
 
-/** What the wall of a turn takes away for its persona: writing, and repositories that the card does not name. */
+/** Limits the wall of a turn for its persona: read-only, and without repositories that the card does not name. */
 export const walledFor = (
   persona: TurnPersona | undefined,
   { workspace, hide = [], copy }: Omit<WallSpec, 'cwd' | 'env'>,
@@ -97,7 +97,9 @@ export const requestedBy = ({ persona }: PreparedTurn): Pick<TurnRequest, 'power
   ...(persona?.instructions !== undefined && { instructions: persona.instructions }),
 })
 
-/** Which addresses a turn may ask: without the power to run programs none of its own and none nearby. */
+/**
+ * The addresses that a turn may reach: without the power to run programs no ports of its own and no private addresses.
+ */
 export const fetchReach = (
   persona: TurnPersona | undefined,
   reach: () => Promise<NetworkReach>,
@@ -112,11 +114,11 @@ export const fetchReach = (
   }
 }
 
-/** Who uses stored values in a turn that wears a card. */
+/** The limits of a persona on the use of stored values. */
 export const usedBy = (persona: TurnPersona | undefined): Pick<ReferenceUser, 'persona' | 'capabilities'> =>
   persona ? { persona: persona.id, capabilities: persona.capabilities } : {}
 
-/** The tools that a persona leaves a turn. */
+/** The tools that a persona permits. */
 export const toolsFor = (persona: TurnPersona | undefined, tools: readonly OfferedTool[]): readonly OfferedTool[] =>
   persona ? tools.filter(({ name, category }) => withheldBy(persona.powers, name, category) === undefined) : tools
 

@@ -12,7 +12,7 @@ import type {
   ErrorCode,
   Frame,
   Harness,
-  HelperStatus,
+  SubagentStatus,
   PermissionMode,
   ProviderId,
   RunId,
@@ -24,7 +24,7 @@ import type { Rooted } from '../tools/tree.js'
 
 /** What a provider can do under one harness. */
 export interface Abilities {
-  /** Takes words in the middle of a turn. */
+  /** Accepts messages during a turn. */
   readonly words: boolean
   readonly permissions: 'modes' | 'plan'
   readonly questions: boolean
@@ -39,11 +39,11 @@ export interface Abilities {
 export interface TurnRequest {
   readonly conversationId: ConversationId
   readonly run: RunId
-  /** 1, and one more after a restart and after an outage. */
+  /** Starts at 1; one more after each restart and outage. */
   readonly attempt: number
   /** 0: not a subagent. */
   readonly depth: number
-  /** The notes in front, then the words. */
+  /** The notes, then the message. */
   readonly prompt: string
   readonly words: string
   readonly attachments: readonly { path: string; absolute: string; mime: string; bytes: number }[]
@@ -58,17 +58,16 @@ export interface TurnRequest {
   readonly allowedTools?: readonly string[]
   /** What the persona of the turn may do; left out: everything. The gate refuses the rest. */
   readonly powers?: TurnPowers
-  /** What the model is told first, in place of the provider's own instructions. */
+  /** The system prompt, in place of the provider's own instructions. */
   readonly instructions?: string
-  /** The provider's session that the conversation has. */
+  /** The conversation's session with the provider. */
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */
   readonly history?: readonly TranscriptMessage[]
   /**
-   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's frames appended after it
-   * was saved.
+   * What `io.state` saved last, after a restart, an outage or a move; `since` are this run's later frames.
    *
-   * Without a state, `since` are all frames of the run: an adapter that takes over from another one goes on from them.
+   * Without a state, `since` are all frames of the run: an adapter that continues for another one starts from them.
    */
   readonly state?: unknown
   readonly since?: readonly Frame[]
@@ -76,32 +75,32 @@ export interface TurnRequest {
     readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
     readonly replies?: readonly { card: Card; reply?: CardReply }[]
   }
-  /** A person or a token started the turn and watches: cards may go up. */
+  /** A person or a token started the turn, so cards can be answered. */
   readonly attended: boolean
   readonly helpers: SubagentLimits
 }
 
-/** How many subagents a turn may have at work, how many in all, and how deep they may start subagents themselves. */
+/** How many subagents may run at once, how many a turn may start in all, and how deep they may be nested. */
 export interface SubagentLimits {
   readonly atOnce: number
   readonly perTurn: number
   readonly depth: number
 }
 
-/** What a subagent is asked to do. */
+/** The task of a subagent. */
 export interface SubagentSpec {
   readonly description: string
   readonly prompt: string
   readonly agentType?: string
-  /** Left out: the model of whoever asks. */
+  /** Left out: the model of its starter. */
   readonly model?: string
-  /** Work goes on beside it; it ends with the turn at the latest. */
+  /** It runs in the background, at most until the end of the turn. */
   readonly background?: boolean
 }
 
-/** What became of a subagent, in its last words or in the sentence it failed on. */
+/** The result of a subagent: its last text, or why it failed. */
 export interface SubagentOutcome {
-  readonly status: HelperStatus
+  readonly status: SubagentStatus
   readonly summary: string
 }
 
@@ -116,18 +115,18 @@ export type ToolResult = {
   readonly text: string
   readonly exit?: number
 }
-/** What the gate said of a call. */
+/** The gate's decision on a call. */
 export interface Permission {
   readonly allow: boolean
   /** A person allowed it for the rest of the conversation. */
   readonly always?: boolean
   readonly reason?: string
 }
-/** A program to be run in a turn's tree. */
+/** A program to run in a turn's tree. */
 export interface TreeProgram {
   readonly program: string
   readonly args: readonly string[]
-  /** Beside the variables every program of a turn gets. */
+  /** Variables in addition to those of every program of the turn. */
   readonly env?: Env
   /** A folder of the tree, from its root; left out: the one the turn starts in. */
   readonly cwd?: string
@@ -142,36 +141,36 @@ export interface TreeProgram {
 export interface TreeCommand extends Walled, Rooted {
   /** The root, and the folder the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
-  /** Writes it down as a command of the turn, and how it ended when what it answers is called. */
+  /** Logs it as a command of the turn; call the returned function with how it ended. */
   readonly begun: (command: string, startedAt?: number) => ReturnType<BeginCommand>
 }
-/** A tool as it is described to a model. */
+/** A tool as described to a model. */
 export interface OfferedTool {
   readonly name: string
   readonly description: string
   /** The JSON Schema (draft 2020-12) of its input. */
   readonly input: { readonly [keyword: string]: unknown }
   readonly category: ToolCategory
-  /** Calls of it change nothing, so that several may run at once. */
+  /** Its calls change nothing, so several may run at once. */
   readonly readOnly: boolean
 }
 type NoId<C> = C extends Card ? Omit<C, 'requestId'> : never
-/** A card before it has its id. */
+/** A card without its id. */
 export type CardDraft = NoId<Card>
 
-/** What the engine does for an adapter while a turn runs. */
+/** What the engine offers an adapter during a turn. */
 export interface TurnIo {
-  /** Stop, or the turn goes on elsewhere without waiting longer: `run` must end within 5 s of it. */
+  /** Aborted by a stop, or when the turn must move: `run` must end within 5 s. */
   readonly signal: AbortSignal
   /**
-   * A place with nothing in hand and the state saved, between tool calls; kept for `ms` when that is given.
+   * Marks a point between tool calls where nothing is running and the state is saved; waits there for `ms` if given.
    *
-   * True: the turn goes on elsewhere, and `run` returns without another word.
+   * True: the turn moves to another adapter, and `run` must return without another frame.
    */
   gap(ms?: number): Promise<boolean>
-  /** Words said since the last look, oldest first. */
+  /** Messages since the last call, oldest first. */
   takeWords(): UserMessage[]
-  /** The next words, or undefined after `ms` or on stop. */
+  /** The next message, or undefined after `ms` or on stop. */
   waitWords(ms?: number): Promise<UserMessage | undefined>
   /**
    * Parks the turn on a card until it is answered; writes the card and `resolved` frames itself. Undefined: nobody
@@ -181,35 +180,32 @@ export interface TurnIo {
   /**
    * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
    *
-   * After a restart an adapter may ask again for a call that never finished: same id, same input.
+   * After a restart an adapter may repeat an unfinished call with the same id and input.
    */
   tool(name: string, input: object, callId: string): Promise<ToolResult>
-  /** The tools this turn may use, for the provider to tell its model of. The same list throughout one turn. */
+  /** The tools that this turn may use, for the model. The list stays the same during a turn. */
   offered(): Promise<readonly OfferedTool[]>
   /** Judges a call that the provider makes by itself, with the rules and cards of `tool`. */
   permit(call: GatedCall): Promise<Permission>
-  /**
-   * The command that runs a program in the turn's tree, behind its wall; the tree outlives the turn, and so may the
-   * program.
-   */
+  /** The command that runs a program in the turn's tree, behind its wall; the program may outlive the turn. */
   walled(program: TreeProgram): Promise<TreeCommand>
-  /** Lets the programs of the turn's tree reach a server of the daemon; answers the address they use. */
+  /** Makes a server of the daemon reachable for the programs of the turn's tree; returns its address. */
   expose(server: Server): Promise<string>
   /**
-   * Runs a subagent that the tool call `callId` of the adapter's own started, and answers when it has ended, or begun
-   * when it works in the background. Beyond a limit it has failed at once. The tool `Delegate` comes to the same.
+   * Runs a subagent for the adapter's own tool call `callId`; returns when it has ended, or in the background when it
+   * has started. Beyond a limit it fails at once. The tool `Delegate` does the same.
    */
   helper(spec: SubagentSpec, callId: string): Promise<SubagentOutcome>
-  /** What a path of the turn's tree holds now, as a hash (`stamp` of `tools/`); undefined when nothing is there. */
+  /** A hash of what is at a path of the turn's tree (`stamp` of `tools/`); undefined when nothing is there. */
   stamp(path: string): Promise<string | undefined>
-  /** Saves what the adapter needs to go on after a restart; survives `kill -9` when it returns. At most 4 MiB. */
+  /** Saves what the adapter needs to continue after a restart; survives `kill -9` when it returns. At most 4 MiB. */
   state(value: unknown): Promise<void>
-  /** The permission mode from here on; the gate follows it. Writes the `mode` frame itself. */
+  /** Sets the permission mode, for the gate too. Writes the `mode` frame itself. */
   mode(mode: PermissionMode): void
 }
 
 /**
- * A provider of turns: it only turns a request into frames; queue, record, cards, copies and the gate are the engine's.
+ * A provider of turns: it converts a request into frames; the engine does queue, record, cards, copies and the gate.
  */
 export interface ProviderAdapter {
   readonly id: ProviderId
@@ -219,7 +215,7 @@ export interface ProviderAdapter {
   readonly models: readonly string[]
   readonly commands: readonly Command[]
   abilities(harness: Harness): Abilities
-  /** Refuses what could not run at all, such as a harness whose program is missing. */
+  /** Refuses a turn that could not run at all, such as a harness whose program is missing. */
   preflight?(harness: Harness): Promise<void>
   /**
    * Runs one turn. Refusals are `error` frames; a throw is a bug. Frames of sandbox tools, cards and `mode` come from
@@ -240,12 +236,12 @@ export interface GatedCall {
   readonly name: string
   readonly category: ToolCategory
   readonly command?: string
-  /** The program text of a call that is no command of the shell. */
+  /** The program text of a call that is not a shell command. */
   readonly code?: string
   readonly path?: string
   readonly url?: string
-  /** What the provider calls it, where neither a command nor a path says more. */
+  /** The provider's title, if there is neither a command nor a path. */
   readonly title?: string
-  /** All that the call was given, where the rest does not say it. */
+  /** The whole input, if the other fields do not contain it. */
   readonly input?: unknown
 }

@@ -10,7 +10,7 @@ import { endpointAdapter } from './native/native-adapter.js'
 import type { NativeDeps } from './native/native-turn.js'
 import type { ConnectedProviders } from './providers.js'
 
-/** What an agent program can do; the sandbox's own tools give it questions. */
+/** The abilities of an agent program; questions come from the sandbox's own tools. */
 const PROGRAM: Abilities = {
   words: false,
   permissions: 'modes',
@@ -39,7 +39,7 @@ export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, ven
       label: found.label,
       harnesses: ['vendor-code'],
       ownHarness: 'vendor-code',
-      // Only the program knows them, once it runs.
+      // Only the running program knows its models.
       models: [],
       commands: [],
       abilities: () => PROGRAM,
@@ -52,7 +52,7 @@ export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, ven
   },
 })
 
-/** Model servers that people brought, as providers `endpoint/<id>` that run in the sandbox's own tool loop. */
+/** Model servers that people added, as providers `endpoint/<id>` that run in the sandbox's own tool loop. */
 export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): ConnectedProviders => ({
   prefix: 'endpoint/',
   ready: async () =>
@@ -67,7 +67,7 @@ export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDe
   },
 })
 
-/** The program as it is started, with the values of its secrets. */
+/** The program with its command, variables and secret values. */
 const programOf = async (host: Pick<Host, 'call' | 'place'>, name: string): Promise<AgentProgram> => {
   const { label, command, env } = await host.call('capabilities.runtime', { id: name })
   const [word = '', ...args] = command
@@ -79,7 +79,7 @@ const programOf = async (host: Pick<Host, 'call' | 'place'>, name: string): Prom
     folders: [programsInHome(host.place.data, name)],
   }
   const path = await located(program)
-  // What makes it ask comes last.
+  // The variables that make it ask for permission take precedence, so they come last.
   return {
     ...program,
     env: { ...env, ...settingsOf(word) },

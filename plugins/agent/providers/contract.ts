@@ -17,7 +17,7 @@ export interface BuiltInProvider {
   models: string[]
 }
 
-/** A model that is preferred, and how it is to run. */
+/** A preferred model and its options. */
 export interface WantedModel {
   provider: string
   model: string
@@ -27,7 +27,7 @@ export interface WantedModel {
   fast?: boolean
 }
 
-/** What providers offer and refuse. */
+/** The commands and refusals of providers. */
 export interface ProviderCalls {
   /**
    * List the shortcut commands the provider last published.
@@ -39,7 +39,8 @@ export interface ProviderCalls {
   'GET /agent/commands'(input: { agent?: Text }): { commands: Command[] }
 
   /**
-   * Give the most recent refusal of each provider: a spent limit, a dead sign-in, or an account that may not use it.
+   * List the most recent refusal of each provider: a used-up limit, an expired sign-in, or an account that may not use
+   * it.
    */
   'GET /agent/refusals'(): { refusals: { [provider: string]: ProviderRefusal } }
 
@@ -47,6 +48,6 @@ export interface ProviderCalls {
   'agent.providers'(): { providers: BuiltInProvider[] }
   /** Finds the first of some models that a turn could run on now, by its place in the list. */
   'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
-  /** Tells how long the sandbox's own instructions are. */
+  /** The length of the sandbox's own instructions. */
   'agent.instructions'(): { chars: Count }
 }

@@ -18,15 +18,15 @@ const KINDS: { readonly [code in ErrorCode]?: ProviderRefusal['kind'] } = {
 
 /** Providers that people connect. */
 export interface ConnectedProviders {
-  /** How their ids begin, such as `agent/`. */
+  /** The prefix of their ids, such as `agent/`. */
   readonly prefix: string
-  /** The provider of what is connected under a name now; undefined: nothing is. */
+  /** The connected provider of a name; undefined: there is none. */
   find(name: string): Promise<ProviderAdapter | undefined>
-  /** The names of what is connected now and could run a turn. */
+  /** The names of connected providers that could run a turn now. */
   ready(): Promise<readonly string[]>
 }
 
-/** The providers turns can run on, what each last published, and whom each last refused. */
+/** The providers of turns, the commands each last published, and the last account each refused. */
 export class Providers {
   readonly #store: Pick<Store, 'get' | 'set'>
   readonly #log: Pick<Log, 'warn'>
@@ -53,10 +53,7 @@ export class Providers {
     for (const id of this.#adapters.keys()) await this.#loadCommands(id)
   }
 
-  /**
-   * Looks whether a provider that people connect is there, without an id which one is the default; must come before it
-   * is got.
-   */
+  /** Looks up a connected provider, without an id the default one; call it before `get`. */
   async refresh(id: string | undefined): Promise<void> {
     if (id === undefined) return this.#refreshDefault()
     const kind = this.#connected.find(({ prefix }) => id.startsWith(prefix))
@@ -67,7 +64,7 @@ export class Providers {
     this.#adapters.set(id, adapter)
   }
 
-  /** Who connected one agent or model server need not name it; of several one is to be named. */
+  /** A single connected agent or model server is the default; several have no default. */
   async #refreshDefault(): Promise<void> {
     const ids = await Promise.all(
       this.#connected.map(async ({ prefix, ready }) => (await ready()).map(name => prefix + name)),
@@ -98,7 +95,7 @@ export class Providers {
     return this.#adapters.get(id)
   }
 
-  /** Those that need no connection. */
+  /** The providers that need no connection. */
   get builtIn(): ProviderAdapter[] {
     return [...this.#adapters.values()].filter(({ id }) => !this.#connected.some(({ prefix }) => id.startsWith(prefix)))
   }
@@ -108,7 +105,7 @@ export class Providers {
     return [...this.#adapters.values()].find(({ models }) => models.includes(model))
   }
 
-  /** The shortcuts a provider last published. */
+  /** The shortcut commands that a provider last published. */
   commands(id?: string): Command[] {
     const adapter = this.get(id)
     return [...(this.#commands.get(adapter.id) ?? adapter.commands)]
@@ -118,7 +115,7 @@ export class Providers {
     return structuredClone(this.#refusals)
   }
 
-  /** Learns from a frame of a provider's turn. */
+  /** Records the commands and refusals in a frame of a provider's turn. */
   heard(provider: string, frame: Frame): void {
     if (frame.kind === 'commands') {
       this.#commands.set(provider, frame.items)
@@ -130,7 +127,7 @@ export class Providers {
     this.#keep(REFUSALS, this.#refusals)
   }
 
-  /** A provider answered a turn: what it refused before is over. */
+  /** A provider answered a turn: clears its last refusal. */
   answered(provider: string): void {
     if (!this.#refusals[provider]) return
     const { [provider]: _over, ...rest } = this.#refusals
@@ -141,6 +138,6 @@ export class Providers {
   #keep(key: string, value: unknown): void {
     this.#store
       .set(key, value)
-      .catch(error => this.#log.warn('what a provider published could not be stored', { key, error: String(error) }))
+      .catch(error => this.#log.warn('storing what a provider published failed', { key, error: String(error) }))
   }
 }

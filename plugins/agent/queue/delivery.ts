@@ -42,7 +42,7 @@ export interface DeliveryDeps {
   readonly look: ViewOf
   /** Replaces stored values in messages. */
   readonly mask?: (input: TurnInput) => TurnInput
-  /** Fills in what a message leaves open from the card it wears. */
+  /** Fills in the open options of a message from the card of its persona. */
   readonly wear?: WearCard
   /** Refuses a turn that exceeds a budget. */
   readonly affordable?: (asked: {
@@ -117,7 +117,7 @@ export class MessageDelivery {
     if (seen.reach) await this.#bounded(input, conversationId, seen)
     await checks.attachments(input.attachments ?? [], seen.within(conversations.find(conversationId)?.folders))
     return decisions.with(conversationId, async () => {
-      if (engine.closing) refuse('unavailable', 'the sandbox is going down; send the message again when it is back')
+      if (engine.closing) refuse('unavailable', 'the sandbox is shutting down; send the message again when it is back')
       await this.#see(conversationId, caller, seen)
       const conversation = conversations.find(conversationId)
       await this.#session(input, conversation, caller, seen)
@@ -166,7 +166,7 @@ export class MessageDelivery {
     if (conversation)
       refuse(
         'conflict',
-        `${conversationId} works in the shared tree, where no turn can be kept to your areas: start a `
+        `${conversationId} works in the shared tree, where no turn can be limited to your areas: start a `
           + 'conversation of your own',
       )
     const access = await seen.access(startIn)
@@ -196,7 +196,7 @@ export class MessageDelivery {
       refuse('not-found', `sessionId: there is no session ${JSON.stringify(sessionId.slice(0, 120))}`)
     refuse(
       'unprocessable',
-      'sessionId: this provider goes on only in the conversation of the session; send the message there',
+      'sessionId: this provider continues a session only in its conversation; send the message there',
     )
   }
 
@@ -342,8 +342,12 @@ const durably = async (step: Promise<void>): Promise<void> => {
     await step
   } catch (error) {
     if (!isFull(error)) throw error
-    refuse('too-large', 'the disk of the sandbox is full: nothing was accepted; make room and send the message again', {
-      cause: error,
-    })
+    refuse(
+      'too-large',
+      'the disk of the sandbox is full: nothing was accepted; free some space and send the message again',
+      {
+        cause: error,
+      },
+    )
   }
 }

@@ -2,10 +2,10 @@ import type { Conversation, Started } from '../contract.js'
 import type { QueuedWhy } from '../turn/frames/frames.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 
-/** What became of a message, kept so that the same message sent again gets the same answer. */
+/** The first answer to a message, kept so that the same message sent again gets the same answer. */
 export interface LedgerRow extends Started {
   readonly at: number
-  /** Taken back while it waited: its run never starts. */
+  /** Removed while it waited: its run never starts. */
   readonly withdrawn?: true
 }
 
@@ -14,13 +14,13 @@ export interface WaitingMessage extends RunMessage {
   readonly why: QueuedWhy
 }
 
-/** Words said into a running turn. */
+/** A message sent into a running turn. */
 export interface SaidWords {
   readonly run: string
   readonly messageId: string
   readonly text: string
   readonly attachments: readonly string[]
-  /** What the sandbox puts in front of the words for the provider. */
+  /** The sandbox's note before the message, for the provider. */
   readonly note?: string
   readonly by: string
   readonly at: number
@@ -28,7 +28,7 @@ export interface SaidWords {
   readonly lands?: boolean
 }
 
-/** Everything that accepting one message makes durable, in one line. */
+/** Everything that accepting one message stores, in one line. */
 export interface Acceptance {
   readonly row: LedgerRow
   /** The conversation this message opens. */
@@ -40,7 +40,7 @@ export interface Acceptance {
 interface AcceptLine extends Acceptance {
   readonly line: 'accept'
 }
-/** A run is over: its message, and what was said into it, are done with. */
+/** A run has ended, and with it its message and the messages sent into it. */
 export interface EndedLine {
   readonly line: 'ended'
   readonly conversationId: string
@@ -48,22 +48,22 @@ export interface EndedLine {
   readonly paused: boolean
   /** An outage ended it. */
   readonly resumable?: Resumable
-  /** A budget keeps the first message that waits from starting. */
+  /** A budget refuses the first waiting message. */
   readonly unaffordable?: true
 }
-/** Another word on whether the run that an outage ended is resumed. */
+/** Changes whether the run that an outage ended is resumed. */
 interface ResumableLine {
   readonly line: 'resumable'
   readonly conversationId: string
   readonly resumable?: Resumable
 }
-/** A waiting message was taken back. */
+/** A waiting message was removed. */
 interface WithdrawnLine {
   readonly line: 'withdrawn'
   readonly conversationId: string
   readonly messageId: string
 }
-/** What waits got another order, or its pause was lifted. */
+/** The queue was reordered, or its pause ended. */
 interface OrderedLine {
   readonly line: 'ordered'
   readonly conversationId: string
@@ -74,7 +74,7 @@ interface DroppedLine {
   readonly line: 'dropped'
   readonly conversationId: string
 }
-/** A ledger row whose message is done with, or a pause; written when the journal is compacted. */
+/** A ledger row of an ended message, or a pause; written when the journal is compacted. */
 interface RowLine {
   readonly line: 'row'
   readonly row: LedgerRow

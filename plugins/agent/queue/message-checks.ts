@@ -9,23 +9,23 @@ import { pinsOf } from '../conversations/pins.js'
 import type { Copies } from '../copies/copies.js'
 import { realPaths, visiblePaths } from '../turn/message-paths.js'
 
-/** What a message must pass that takes a look at the disk. */
+/** The checks of a message that read the disk. */
 export interface MessageChecks {
-  /** Refuses attachments that escape or name no file there for the caller. */
+  /** Refuses attachments outside the workspace, or that are no file visible to the caller. */
   attachments(paths: readonly string[], seen: AccessView): Promise<void>
-  /** Those of the paths that name something there for the caller. */
+  /** The paths that exist for the caller. */
   mentions(paths: readonly string[], seen: AccessView): Promise<string[]>
-  /** Refuses a folder to start in that escapes or is none. */
+  /** Refuses a start folder that is outside the workspace or not a folder. */
   startIn(path: string): Promise<void>
-  /** Refuses where nothing lands. */
+  /** Refuses if the sandbox cannot land work. */
   landing(): Promise<void>
-  /** Refuses where no private copy can be made, and answers the commits it is to be pinned to. */
+  /** Refuses if no private copy can be made; returns the commits to pin it to. */
   isolation(input: Pick<TurnInput, 'worktreeBase'>, seen: AccessView): Promise<CopyStart[]>
-  /** Refuses where no turn can be kept to some folders. */
+  /** Refuses if turns cannot be limited to folders. */
   masking(): Promise<void>
 }
 
-/** Refuses where no wall keeps a turn to some folders. */
+/** Refuses if no wall can limit a turn to folders. */
 export const assertMasking = async (): Promise<void> => {
   if ((await wallKind()) !== 'none') return
   refuse(
@@ -35,7 +35,7 @@ export const assertMasking = async (): Promise<void> => {
   )
 }
 
-/** What a message must pass before anything is written down. */
+/** The checks of a message before anything is stored. */
 export const messageChecks = (
   workspace: string,
   copies: Pick<Copies, 'possible' | 'repositories'>,
@@ -72,7 +72,7 @@ export const messageChecks = (
   },
 })
 
-/** The real place of a path of a message: a path that leads outside is invalid, one without a file unprocessable. */
+/** The real path of a message's path: one outside the workspace is invalid, a missing one unprocessable. */
 const located = async (workspace: string, path: string, field: string, seen?: AccessView): Promise<string> => {
   if (seen?.reach && !(await seen.sees(path)))
     refuse('unprocessable', `${field}: nothing that the turn reaches is named ${path}`)

@@ -6,12 +6,12 @@ import type { Acceptance, EndedLine, LedgerRow, Line, SaidWords, WaitingMessage 
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 
 interface Waiting {
-  /** The message whose turn is under way, or is to start first. */
+  /** The message whose turn is running, or starts first. */
   current?: RunMessage
   messages: WaitingMessage[]
   said: SaidWords[]
   paused: boolean
-  /** Until the next turn: the newest one died of an outage, and can be run again. */
+  /** Set until the next turn if an outage ended the newest one, which can be resumed. */
   resumable?: Resumable
 }
 
@@ -20,14 +20,14 @@ const LEDGER_ROWS = 20_000
 const LEDGER_MS = 30 * 24 * 3_600_000
 const DEAD_LINES = 4_000
 const DEAD_BYTES = 32 * 1024 * 1024
-/** How many messages may wait in one conversation. */
+/** The most messages that may wait in one conversation. */
 export const MOST_WAITING = 50
 
 const isWaiting = (message: RunMessage | WaitingMessage): message is WaitingMessage => 'why' in message
 const size = ({ message, said }: Pick<Acceptance, 'message' | 'said'>): number =>
   (message?.input.prompt.length ?? 0) + (said?.text.length ?? 0) + (JSON.stringify(message?.resumed)?.length ?? 0)
 
-/** The messages that wait and the ledger of those accepted: one journal, so that accepting is one durable step. */
+/** The waiting messages and the ledger of accepted ones: one journal, so that accepting is one durable step. */
 export class Queue {
   readonly #journals: Pick<Journals, 'append' | 'read' | 'rewrite'>
   /** Resolves when every conversation that a line carries is in the store too. */
@@ -45,7 +45,7 @@ export class Queue {
     this.#stored = stored
   }
 
-  /** Reads the journal; answers the conversations its lines opened and did not drop again. */
+  /** Reads the journal; returns the conversations that its lines opened and did not delete. */
   async load(): Promise<Conversation[]> {
     const opened = new Map<string, Conversation>()
     for (const line of await this.#journals.read<Line>(JOURNAL)) {
@@ -61,7 +61,7 @@ export class Queue {
     return this.#ledger.get(messageId)
   }
 
-  /** The messages that wait, first in first. */
+  /** The waiting messages, in order. */
   waiting(conversationId: string): readonly WaitingMessage[] {
     return this.#conversations.get(conversationId)?.messages ?? []
   }
@@ -70,12 +70,12 @@ export class Queue {
     return this.#conversations.get(conversationId)?.paused ?? false
   }
 
-  /** The message whose turn was under way, or about to start, when the journal was last written. */
+  /** The message whose turn was running, or about to start, when the journal was last written. */
   current(conversationId: string): RunMessage | undefined {
     return this.#conversations.get(conversationId)?.current
   }
 
-  /** The message that stands behind a run that is not over. */
+  /** The message of a run that has not ended. */
   message(run: string): RunMessage | undefined {
     for (const { current, messages } of this.#conversations.values()) {
       const message = current?.run === run ? current : messages.find(other => other.run === run)
@@ -84,12 +84,12 @@ export class Queue {
     return undefined
   }
 
-  /** Words that were accepted into a run that is not over. */
+  /** Messages that were accepted into a run that has not ended. */
   said(conversationId: string, run: string): readonly SaidWords[] {
     return this.#conversations.get(conversationId)?.said.filter(words => words.run === run) ?? []
   }
 
-  /** Every conversation with a message that waits or whose turn is not over. */
+  /** Every conversation with a waiting message or a turn that has not ended. */
   get busy(): readonly string[] {
     return [...this.#conversations].filter(([, { current, messages }]) => current ?? messages.length).map(([id]) => id)
   }
@@ -108,7 +108,7 @@ export class Queue {
     return next
   }
 
-  /** Names the message whose turn was found under way after a restart. */
+  /** Records the message whose turn a restart found running. */
   adopt(conversationId: string, run: string): void {
     const waiting = this.#of(conversationId)
     const message = waiting.messages.find(other => other.run === run)
@@ -117,7 +117,7 @@ export class Queue {
     this.#begin(waiting, message)
   }
 
-  /** A run is over; `paused` holds back the messages that wait, and what an outage ended can be resumed. */
+  /** Records the end of a run; `paused` holds back the waiting messages, `resumable` is set after an outage. */
   async ended(
     conversationId: string,
     run: string,
@@ -127,7 +127,7 @@ export class Queue {
     failpoint('agent.queue.ended')
   }
 
-  /** What an outage ended and nothing followed yet. */
+  /** The run that an outage ended, until another one follows. */
   resumable(conversationId: string): Resumable | undefined {
     return this.#conversations.get(conversationId)?.resumable
   }
@@ -137,30 +137,30 @@ export class Queue {
     return [...this.#conversations].flatMap(([id, { resumable }]) => (resumable ? [[id, resumable] as const] : []))
   }
 
-  /** Another word on what an outage ended; without one it is not resumed any more. */
+  /** Changes the resume of a run that an outage ended; without a value it is not resumed. */
   async resume(conversationId: string, resumable?: Resumable): Promise<void> {
     if (!resumable && !this.resumable(conversationId)) return
     await this.#append({ line: 'resumable', conversationId, ...(resumable && { resumable }) }, true)
   }
 
-  /** Takes a waiting message back; its id stays used. */
+  /** Removes a waiting message; its id stays used. */
   async withdraw(conversationId: string, messageId: string): Promise<void> {
     await this.#append({ line: 'withdrawn', conversationId, messageId }, true)
   }
 
-  /** Puts what waits in this order; `paused` holds it back. */
+  /** Reorders the queue; `paused` holds it back. */
   async order(conversationId: string, messageIds: readonly string[], paused: boolean): Promise<void> {
     await this.#append({ line: 'ordered', conversationId, messageIds, paused }, true)
     failpoint('agent.queue.ordered')
   }
 
-  /** Holds back the messages that wait until somebody says something new. */
+  /** Holds back the waiting messages until a new one arrives. */
   async pause(conversationId: string): Promise<void> {
     if (this.waiting(conversationId).length && !this.paused(conversationId))
       await this.#append({ line: 'paused', conversationId }, true)
   }
 
-  /** Forgets what waits in a conversation. The ledger keeps its answers. */
+  /** Deletes the queue of a conversation. The ledger keeps its answers. */
   async drop(conversationId: string): Promise<void> {
     await this.#append({ line: 'dropped', conversationId }, true)
     failpoint('agent.queue.dropped')
@@ -265,7 +265,7 @@ export class Queue {
     if (!current && !messages.length && !said.length && !resumable) this.#conversations.delete(conversationId)
   }
 
-  /** A turn begins: what came before it is not run again. */
+  /** A turn begins: an earlier run is not resumed. */
   #begin(waiting: Waiting, message: RunMessage): void {
     waiting.current = message
     this.#resumes(waiting, undefined)
@@ -305,7 +305,7 @@ export class Queue {
   }
 
   async #rewrite(): Promise<void> {
-    // Counted from here, so that a rewrite that fails is not tried again with every message.
+    // Reset first, so that a failed rewrite is not repeated with every message.
     this.#dead = 0
     this.#deadBytes = 0
     await this.#stored()
@@ -320,7 +320,7 @@ export class Queue {
     await this.#journals.rewrite(JOURNAL, lines)
   }
 
-  /** What is still to come, each conversation's turn under way first. */
+  /** The pending messages, each conversation's running one first. */
   *#ordered(): Iterable<Acceptance> {
     for (const { current, messages, said } of this.#conversations.values()) {
       const [first, ...more] = [...(current ? [current] : []), ...said, ...messages]
@@ -359,7 +359,7 @@ export const shownMessages = (waiting: readonly WaitingMessage[]): QueuedMessage
     }
   })
 
-/** The delivery a ledger row stands for, as it is answered. */
+/** The answer to a message, from its ledger row. */
 export const answerOf = ({ run, conversationId, messageId, delivery }: LedgerRow): Started => ({
   run,
   conversationId,

@@ -25,7 +25,7 @@ export interface SessionRow {
   /** Only of a search, and only where the title does not hold the words. */
   snippet?: Snippet
 }
-/** A place in the list of records: what follows the one that is named. */
+/** A position in the list of records: after the named one. */
 export interface RecordPlace {
   updatedAt: Millis
   id: string
@@ -57,6 +57,6 @@ export interface SessionRecordCalls {
   /** One record with its rows: all, or with `limit` the last ones before index `before`. */
   'agent.record'(input: { id: string; limit?: Positive; before?: Count }): PastSession
 
-  /** Deletes the record of a discarded conversation for good, and answers what it was called. */
+  /** Deletes the record of a discarded conversation for good, and returns its title. */
   'agent.forget'(input: { id: string }): { title: string & tags.MinLength<1> }
 }

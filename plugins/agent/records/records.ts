@@ -11,7 +11,7 @@ import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
 
-/** What records stand on. */
+/** The dependencies of records. */
 export interface RecordsDeps {
   readonly conversations: Conversations
   readonly transcripts: Transcripts
@@ -20,7 +20,7 @@ export interface RecordsDeps {
   readonly decisions: KeyedMutex
   readonly look: ViewOf
   readonly log: Pick<Log, 'error'>
-  /** Takes away what a discarded conversation keeps beside its record. */
+  /** Deletes what a discarded conversation has besides its record. */
   readonly clear: (id: string) => Promise<void>
 }
 
@@ -60,7 +60,7 @@ export class Records {
     }
   }
 
-  /** One record in full, or a stretch of it. */
+  /** One record in full, or a part of it. */
   async get(id: string, caller: Caller, limit?: number, before?: number): Promise<PastSession> {
     const { anchors, transcripts } = this.#deps
     const recorded = await this.#visible(id, caller)
@@ -73,7 +73,7 @@ export class Records {
     }
   }
 
-  /** Deletes the record of a discarded conversation, and answers what it was called. */
+  /** Deletes the record of a discarded conversation, and returns its title. */
   async forget(id: string, caller: Caller): Promise<string> {
     const { conversations, decisions } = this.#deps
     await this.#visible(id, caller)
@@ -94,7 +94,7 @@ export class Records {
     for (const id of conversations.forgetting)
       await conversations
         .forgetRecord(id, () => this.#remove(id))
-        .catch(error => log.error('a record could not be taken away', { conversation: id, error: String(error) }))
+        .catch(error => log.error('deleting a record failed', { conversation: id, error: String(error) }))
   }
 
   async #remove(id: string): Promise<void> {
@@ -131,7 +131,7 @@ export class Records {
   }
 }
 
-/** What a conversation without a title is called by its first row. */
+/** The title of an untitled conversation, from its first row. */
 const titleOf = (first: TranscriptMessage | undefined): string =>
   first?.text.trim().split('\n', 1)[0]?.slice(0, TITLE).toWellFormed().trim()
   || first?.attachments?.map(path => basename(path)).join(', ')

@@ -14,10 +14,10 @@ export interface ReferenceUser {
   readonly capabilities?: string[]
 }
 
-/** What bound values are put in with. */
+/** The dependencies of filling in bound values. */
 export interface BoundValuesDeps {
   readonly host: Pick<Host, 'call' | 'serves'>
-  /** Whether a maintainer named a target in `networkAllow`: only there a value goes without TLS. */
+  /** Whether `networkAllow` names a target: only there a value is sent without TLS. */
   readonly named: (target: Target) => Promise<boolean>
   /** Called once a turn for each value whose placeholder went to a host that the value is not bound to. */
   readonly misdirected: (user: ReferenceUser, name: string, host: string, sentence: string) => void
@@ -40,7 +40,7 @@ export class TurnPlaceholders implements BoundTraffic {
   readonly #noted = new Set<string>()
   readonly #told = new Set<string>()
   readonly #maskers = new Map<string, Masked>()
-  /** What they are made of. */
+  /** The random seed that they are derived from. */
   readonly seed = randomBytes(32).toString('base64url')
 
   constructor(deps: BoundValuesDeps, user: ReferenceUser) {
@@ -48,7 +48,7 @@ export class TurnPlaceholders implements BoundTraffic {
     this.#user = user
   }
 
-  /** From here on the turn holds these. */
+  /** Adds values whose placeholders the turn gets. */
   add(bound: readonly BoundSecret[], lane: SecretLane): void {
     for (const each of bound) this.#known.set(each.placeholder, { ...each, lane })
   }
@@ -116,7 +116,7 @@ export class TurnPlaceholders implements BoundTraffic {
   }
 }
 
-/** The values that are bound to hosts, as the live turns hold and use them. */
+/** The placeholders of live turns for values that are bound to hosts. */
 export class BoundValues {
   readonly #deps: BoundValuesDeps
   readonly #turns = new Map<string, TurnPlaceholders>()
@@ -134,12 +134,12 @@ export class BoundValues {
     return placeholders
   }
 
-  /** What is put into the requests of a conversation now. */
+  /** The values to fill into the requests of a conversation now. */
   traffic(conversationId: string): BoundTraffic | undefined {
     return this.#turns.get(conversationId)
   }
 
-  /** Whether the sandbox holds a bound value, so that programs are to trust who ends their TLS. */
+  /** Whether the sandbox has a bound value, so that programs must trust the proxy that ends their TLS. */
   async some(): Promise<boolean> {
     const { host } = this.#deps
     if (!(await host.serves('secrets.names'))) return false

@@ -23,15 +23,12 @@ const pem = async (key: webcrypto.CryptoKey): Promise<string> =>
   `-----BEGIN PRIVATE KEY-----\n${Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64')}\n`
   + '-----END PRIVATE KEY-----\n'
 
-/**
- * A certificate authority that exists in memory alone. Programs that trust it take the daemon for the hosts it shows
- * certificates of.
- */
+/** A certificate authority in memory. Programs that trust it accept the daemon as the hosts of its certificates. */
 export class ConversationAuthority implements Authority {
   readonly #keys: webcrypto.CryptoKeyPair
   readonly #issuer: string
   readonly #leaves = new Map<string, Leaf>()
-  /** What programs trust, as PEM. */
+  /** Its certificate, which programs trust, as PEM. */
   readonly certificate: string
 
   private constructor(keys: webcrypto.CryptoKeyPair, issuer: string, certificate: string) {
@@ -60,7 +57,7 @@ export class ConversationAuthority implements Authority {
     return new ConversationAuthority(keys, issuer, `${certificate.toString('pem')}\n`)
   }
 
-  /** What a server of this host shows. */
+  /** The TLS context with a certificate for this host. */
   contextOf(host: string): Promise<SecureContext> {
     const name = plainName(host)
     const known = this.#leaves.get(name)

@@ -17,7 +17,7 @@ export class FrameMask {
     this.#masker = masker
   }
 
-  /** The frames to write for this one: what may still become a value is held back until it is certain. */
+  /** The frames to write for this one: text that may be the beginning of a value is held back. */
   push(frame: Frame): Frame[] {
     const masker = this.#masker()
     if (!this.#open && masker.empty) return [frame]
@@ -30,7 +30,7 @@ export class FrameMask {
     return [...done, ...withText(frame, stream.push(frame.text))]
   }
 
-  /** What was held back: nothing follows it. */
+  /** The text that was held back, at the end. */
   end(): Frame[] {
     const open = this.#open
     this.#open = undefined

@@ -4,9 +4,9 @@ import type { Env } from '../../../sdk/node/programs/run.js'
 import type { ResolvedText, SecretLane, SecretText } from '../../secrets/contract.js'
 import type { ReferenceUser, TurnPlaceholders } from './bound-values.js'
 
-/** Puts stored values in place of references as a call of a turn leaves. */
+/** Replaces references by stored values when a call of a turn is made. */
 export interface References {
-  /** A line of the shell: the values stand in variables of its own. */
+  /** A shell command: the values are in variables of its own. */
   command(text: string): Promise<{ readonly text: string; readonly env: Env }>
   /** A program text, or a part of a request. */
   text(text: string, lane: Exclude<SecretLane, 'shell'>): Promise<string>
@@ -16,9 +16,9 @@ const REFERENCE = /\{\{secret:[A-Za-z0-9_./-]+\}\}/
 const MOST_DETAIL = 80
 
 /**
- * The references of one turn. A text without any is as it is, and nobody is asked.
+ * The references of one turn. A text without any is returned unchanged, without a call.
  *
- * @param placeholders What stands for values that are bound to hosts; undefined: no proxy puts them in.
+ * @param placeholders The placeholders of values that are bound to hosts; undefined: there is no proxy to fill them in.
  */
 export const referencesOf = (
   host: Pick<Host, 'call' | 'serves'>,

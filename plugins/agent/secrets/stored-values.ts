@@ -1,7 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 
-/** Finds the stored values of the sandbox in whatever its turns say, as they are now. */
+/** The current stored values of the sandbox, to be masked in the output of turns. */
 export class StoredValues {
   readonly #host: Pick<Host, 'call' | 'serves' | 'on' | 'log'>
   #revision: number | undefined
@@ -12,13 +12,13 @@ export class StoredValues {
     this.#host = host
     const again = () =>
       void this.refresh().catch(error =>
-        host.log.error('the stored values could not be read to be masked', { error: String(error) }),
+        host.log.error('reading the stored values for masking failed', { error: String(error) }),
       )
     host.on('secret.set', again)
     host.on('secret.removed', again)
   }
 
-  /** Reads the values anew; a turn that begins waits for it, and does not begin where they cannot be read. */
+  /** Reads the values again; a new turn waits for it, and fails if they cannot be read. */
   refresh(): Promise<void> {
     const read = this.#reading.then(() => this.#read())
     this.#reading = read.catch(() => {})

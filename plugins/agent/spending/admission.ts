@@ -6,15 +6,15 @@ import type { Turn } from '../turn/turn.js'
 /** Whether the next step of a turn may cost something, and if not why. */
 export type StepAdmitted = { readonly ok: true } | { readonly ok: false; readonly message: string }
 
-/** What a turn has used and its frames do not say yet. */
+/** The usage of a turn that its frames do not contain yet. */
 export interface SpentMeanwhile {
   readonly input: number
   readonly output: number
-  /** As the provider states it; left out: it states nothing. */
+  /** As the provider states it; left out: unknown. */
   readonly costUsd?: number
 }
 
-/** A subagent of a turn, for which the budgets are asked: those of runs count it with its turn. */
+/** A subagent of a turn, whose usage counts for budgets of runs with its turn. */
 export interface SubagentStep {
   readonly id: string
   readonly provider: string
@@ -27,7 +27,7 @@ export type AdmitStep = (turn: Turn, used?: SpentMeanwhile, subagent?: SubagentS
 const SPENT = 'a budget of this sandbox is used up'
 const OK: StepAdmitted = { ok: true }
 
-/** Asks the budgets before a turn, and before each step of one, spends more; what a budget holds waits for a person. */
+/** Asks the budgets before a turn and each of its steps; a held step waits for a person. */
 export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   const warned = new WeakMap<Turn, Set<string>>()
   const allowed = new WeakMap<Turn, Set<string>>()
@@ -39,7 +39,7 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
     const asked = askedBy(turn, used)
-    // What the turn has used is reported by its own agent.
+    // The usage of the turn is reported by its own agent.
     const { runningUsd: _usd, runningTokens: _tokens, ...beside } = asked
     const admission = await host.call(
       'usage.admit',
@@ -63,7 +63,7 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
 }
 
-/** Refuses a message whose turn a budget would refuse, and one that nobody watches and a budget holds. */
+/** Refuses a message whose turn a budget refuses, or holds while nobody can answer. */
 export const assertAffordable = async (
   host: Pick<Host, 'call' | 'serves'>,
   asked: Pick<AdmissionAsked, 'provider' | 'model' | 'conversationId' | 'unattended'>,
@@ -94,7 +94,7 @@ const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Tu
   }
 }
 
-/** Parks the turn on a card; nobody there to answer is a no. */
+/** Parks the turn on a card; without an answer the step is refused. */
 const held = async (turn: Turn, { budget }: Admission, message: string): Promise<StepAdmitted> => {
   const holds = `budget:${budget}`
   const reply =

@@ -8,8 +8,8 @@ const OUTCOMES = { completed: 'ok', failed: 'error', stopped: 'stopped', interru
 }
 
 /**
- * Writes down what a run spent, where a group keeps such a record; repeating it is harmless. A failure is logged: no
- * turn fails because its cost could not be written.
+ * Records what a run spent, if the sandbox has a ledger; can be repeated. A failure is logged: no turn fails because
+ * its cost could not be written.
  */
 export const billed = async (
   host: Pick<Host, 'call' | 'serves' | 'log'>,
@@ -34,6 +34,6 @@ export const billed = async (
         ...(actsAs !== undefined && { persona: actsAs }),
       })
   } catch (error) {
-    host.log.error('what a run spent could not be written down', { run, error: String(error) })
+    host.log.error('recording what a run spent failed', { run, error: String(error) })
   }
 }

@@ -6,7 +6,7 @@ import { optionsOf } from '../turn/options.js'
 import type { RunMessage } from '../turn/run-entry.js'
 import { assertAffordable } from './admission.js'
 
-/** What the budgets say of messages that wait. */
+/** Checks the budgets for waiting messages. */
 export interface WaitingAdmission {
   /** Refuses a message whose turn a budget refuses now. */
   assert(message: RunMessage): Promise<void>
@@ -14,7 +14,7 @@ export interface WaitingAdmission {
   why(message: RunMessage): Promise<string | undefined>
 }
 
-/** Asks the budgets for messages that wait; one whose provider is gone says so in its turn. */
+/** Asks the budgets for waiting messages; a missing provider is reported in the turn. */
 export const waitingAdmission = (
   host: Pick<Host, 'call' | 'serves'>,
   conversations: Pick<Conversations, 'get'>,

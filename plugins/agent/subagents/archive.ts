@@ -4,7 +4,7 @@ import type { TranscriptMessage } from '../contract.js'
 import { framesOf } from '../turn/frames/frame-log.js'
 import type { Frame } from '../turn/frames/frames.js'
 import { isUnder } from './frames.js'
-import type { HelperSession } from './session.js'
+import type { SubagentSession } from './session.js'
 import { RunRecord, type Row } from '../turn/run-record.js'
 import type { Turn } from '../turn/turn.js'
 
@@ -19,13 +19,13 @@ export interface SubagentQuery {
 
 interface SubagentArchiveDeps {
   readonly journal: Journals
-  /** The turns under way. */
+  /** The running turns. */
   readonly live: () => readonly Turn[]
 }
 
 interface Kept {
   readonly run: string
-  readonly sessions: readonly HelperSession[]
+  readonly sessions: readonly SubagentSession[]
 }
 
 const SESSIONS = 'helper-sessions'
@@ -33,10 +33,10 @@ const KEPT_MS = 7 * 24 * 3_600_000
 const MOST_PROMPT = 64 * 1024
 const rowsOf = (run: string) => `helpers/${run}`
 
-/** The subagents of turns under way, and of turns that ended within a week. */
+/** The subagents of running turns, and of turns that ended within a week. */
 export class SubagentArchive {
   readonly #deps: SubagentArchiveDeps
-  readonly #kept = new Map<string, readonly HelperSession[]>()
+  readonly #kept = new Map<string, readonly SubagentSession[]>()
 
   constructor(deps: SubagentArchiveDeps) {
     this.#deps = deps
@@ -46,7 +46,7 @@ export class SubagentArchive {
     for (const { run, sessions } of await this.#deps.journal.read<Kept>(SESSIONS)) this.#kept.set(run, sessions)
   }
 
-  /** Keeps the subagents of a turn whose every frame is written; the same turn again changes nothing. */
+  /** Stores the subagents of a turn, after all its frames are written; can be repeated. */
   async keep(turn: Turn): Promise<void> {
     const { journal } = this.#deps
     const { run } = turn
@@ -64,7 +64,7 @@ export class SubagentArchive {
 
   /** Subagents, newest first; `next` begins the page after this one. */
   list({ conversationId, status = 'all', limit = 100, before = Infinity }: SubagentQuery): {
-    sessions: HelperSession[]
+    sessions: SubagentSession[]
     next?: number
   } {
     const live = this.#deps
@@ -81,13 +81,13 @@ export class SubagentArchive {
           session.startedAt < before && (conversationId === undefined || session.conversationId === conversationId),
       )
       .sort((one, other) => other.startedAt - one.startedAt)
-    // Those of one moment are never torn apart: the next page begins before it.
+    // Subagents with the same start are on one page, because the next page begins before it.
     const end = found.findIndex(({ startedAt }, at) => at >= limit && startedAt !== found[limit - 1]!.startedAt)
     const sessions = end === -1 ? found : found.slice(0, end)
     return { sessions: structuredClone(sessions), ...(end !== -1 && { next: sessions.at(-1)!.startedAt }) }
   }
 
-  /** What one subagent was asked, did and said: from the frames while its turn lives, then as it was kept. */
+  /** The transcript of one subagent: from the frames during its turn, then from the archive. */
   async transcript(id: string): Promise<{ conversationId: string; messages: TranscriptMessage[] }> {
     const { journal, live } = this.#deps
     const turn = live().find(({ run }) => isUnder(run, id) && !this.#kept.has(run))
@@ -110,12 +110,12 @@ export class SubagentArchive {
     return { conversationId: sessions![0]!.conversationId, messages: numbered(line.rows) }
   }
 
-  /** Removes the subagents of a conversation that is gone. */
+  /** Removes the subagents of a deleted conversation. */
   async forget(conversationId: string): Promise<void> {
     await this.#drop(sessions => sessions[0]?.conversationId === conversationId)
   }
 
-  /** Removes what ended more than a week ago, and rows that no session tells of. */
+  /** Removes subagents that ended more than a week ago, and rows without a session. */
   async sweep(): Promise<void> {
     const oldest = Date.now() - KEPT_MS
     await this.#drop(sessions => sessions.every(({ endedAt, activityAt }) => (endedAt ?? activityAt) < oldest))
@@ -125,7 +125,7 @@ export class SubagentArchive {
     for (const name of names) if (!known.has(name)) await journal.remove(name)
   }
 
-  async #drop(gone: (sessions: readonly HelperSession[]) => boolean): Promise<void> {
+  async #drop(gone: (sessions: readonly SubagentSession[]) => boolean): Promise<void> {
     const { journal } = this.#deps
     const runs = [...this.#kept].filter(([, sessions]) => gone(sessions)).map(([run]) => run)
     if (!runs.length) return
@@ -141,7 +141,7 @@ export class SubagentArchive {
 const framesIn = async (journal: Pick<Journals, 'read'>, run: string): Promise<Frame[]> =>
   (await journal.read<{ event: Frame }>(framesOf(run))).map(({ event }) => event)
 
-const sessionsOf = (turn: Turn): HelperSession[] => {
+const sessionsOf = (turn: Turn): SubagentSession[] => {
   const {
     record: { helpers },
     run,
@@ -158,7 +158,7 @@ const sessionsOf = (turn: Turn): HelperSession[] => {
   }))
 }
 
-/** The rows one subagent leaves behind, as a turn's own would be; subagents below it hang on their calls. */
+/** The rows of one subagent, like those of a turn; subagents below it are children of their calls. */
 const helperRows = (turn: Turn, helper: string, frames: readonly Frame[]): readonly Row[] => {
   const {
     record: { helpers },

@@ -1,18 +1,18 @@
 import type { OpenCards } from '../cards/cards.js'
-import type { Frame, HelperStatus } from '../turn/frames/frames.js'
+import type { Frame, SubagentStatus } from '../turn/frames/frames.js'
 import { isUnder } from './frames.js'
 import type { Turn } from '../turn/turn.js'
 
 /** How a subagent ends. */
 export interface SubagentEnd {
-  readonly status: Extract<HelperStatus, 'completed' | 'failed' | 'killed'>
+  readonly status: Extract<SubagentStatus, 'completed' | 'failed' | 'killed'>
   readonly summary?: string
   readonly error?: string
 }
 
 const LOST = 'interrupted by a restart'
 
-/** Writes down that a subagent has ended: before it the subagents below it, its cards, and the calls it left open. */
+/** Records the end of a subagent, after ending the subagents below it, its cards and its open calls. */
 export const endSubagent = (turn: Turn, id: string, end: SubagentEnd): void => {
   const { helpers, openTools } = turn.record
   if (!helpers.isOpen(id)) return
@@ -24,13 +24,13 @@ export const endSubagent = (turn: Turn, id: string, end: SubagentEnd): void => {
   turn.log.push({ kind: 'subagent_update', id, ...end } satisfies Frame)
 }
 
-/** Ends every subagent of a turn that is over. */
+/** Ends every subagent of an ended turn. */
 export const endSubagents = (turn: Turn, lost: boolean): void => {
   const end: SubagentEnd = lost ? { status: 'failed', error: LOST } : { status: 'killed' }
   for (const { id } of [...turn.record.helpers.open].reverse()) endSubagent(turn, id, end)
 }
 
-/** After a restart no subagent is there any more: what it asked is taken back, and it has failed. */
+/** After a restart all subagents have failed: their cards are withdrawn. */
 export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>): Promise<void> => {
   const asked = turn.entry.fields.parked.filter(({ helper }) => helper !== undefined)
   if (!asked.length && !turn.record.helpers.open.length) return
@@ -45,7 +45,7 @@ export const failSubagents = async (turn: Turn, cards: Pick<OpenCards, 'settle'>
     turn.log.push({
       kind: 'notice',
       level: 'warning',
-      text: 'a subagent asked something before the restart: it is gone, and so is what it asked',
+      text: 'a subagent asked a question before the restart; both are gone',
       source: 'helpers',
     })
   }

@@ -1,6 +1,6 @@
 import type { Frame } from '../turn/frames/frames.js'
 
-/** The id of a subagent's own call in its run: no other agent of the run has one like it. */
+/** The id of a subagent's own call in its run, unique among the agents of the run. */
 export const callOf = (helper: string, id: string): string => `${helper}:${id}`
 
 /** Whether a call or a subagent was started by this subagent, or by one that it started. */
@@ -10,9 +10,9 @@ export const isUnder = (helper: string, id: string): boolean => id.startsWith(`$
 export const isSubagentCard = (requestId: string): boolean => /\.h\d+$/.test(requestId)
 
 /**
- * A frame of a subagent's provider as it stands in the log of the run.
+ * Converts a frame of a subagent's provider for the log of the run.
  *
- * What says how the whole turn stands (its session, model, list, mode, error) is the turn's own to say, and left out.
+ * Frames about the whole turn (its session, model, list, mode, error) are left out.
  */
 export const underSubagent = (frame: Frame, helper: string): Frame | undefined => {
   switch (frame.kind) {
@@ -31,7 +31,7 @@ export const underSubagent = (frame: Frame, helper: string): Frame | undefined =
   }
 }
 
-/** The frames of a run that its own agent caused: what its subagents said, did, asked and used is left out. */
+/** The frames of a run without those of its subagents. */
 export const ownFrames = (frames: readonly Frame[]): Frame[] => {
   const foreign = new Set<string>()
   return frames.filter((frame, at) => {
@@ -40,7 +40,7 @@ export const ownFrames = (frames: readonly Frame[]): Frame[] => {
     if ('requestId' in frame) return !isSubagentCard(frame.requestId)
     if (frame.kind === 'tool_call_update') return !foreign.has(frame.id)
     if (frame.kind !== 'usage') return true
-    // What a subagent used is written right behind the update that counts its tokens.
+    // The usage of a subagent directly follows the update with its tokens.
     const before = frames[at - 1]
     return !(before?.kind === 'subagent_update' && before.tokens !== undefined)
   })

@@ -1,15 +1,15 @@
-import type { HelperStatus, SubagentFrame, SubagentUpdateFrame } from '../turn/frames/frames.js'
+import type { SubagentStatus, SubagentFrame, SubagentUpdateFrame } from '../turn/frames/frames.js'
 import { isUnder } from './frames.js'
 
-/** A subagent as the frames of its run tell of it, and when they came. */
+/** The state of a subagent by the frames of its run, and their times. */
 export interface SubagentState extends Omit<SubagentFrame, 'kind'>, Omit<SubagentUpdateFrame, 'kind'> {
-  status: HelperStatus
+  status: SubagentStatus
   startedAt: number
   activityAt: number
   endedAt?: number
 }
 
-const OVER = new Set<HelperStatus>(['completed', 'failed', 'killed'])
+const OVER = new Set<SubagentStatus>(['completed', 'failed', 'killed'])
 
 /** The subagents of one run. */
 export class SubagentRecord {
@@ -28,7 +28,7 @@ export class SubagentRecord {
     this.#helpers.set(frame.id, { ...before, ...moved, activityAt: at, ...(over && { endedAt: at }) })
   }
 
-  /** Keeps what a subagent was asked, which no frame tells. */
+  /** Stores the prompt of a subagent, which is in no frame. */
   ask(id: string, prompt: string): void {
     this.#asked.set(id, prompt)
   }

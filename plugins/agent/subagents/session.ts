@@ -1,8 +1,8 @@
 import type { Count, Millis } from '../../../sdk/types.js'
-import type { ConversationId, HelperStatus, ProviderId } from '../turn/frames/frames.js'
+import type { ConversationId, SubagentStatus, ProviderId } from '../turn/frames/frames.js'
 
 /** One subagent, from its start until a week after its end. */
-export interface HelperSession {
+export interface SubagentSession {
   /** `<run>:<tool call>`: the call that started it, by an id that no other run has. */
   id: string
   kind: 'subagent' | 'delegate'
@@ -14,7 +14,7 @@ export interface HelperSession {
   /** 1: the turn's own agent started it. */
   spawnDepth?: Count
   background?: boolean
-  status: HelperStatus
+  status: SubagentStatus
   startedAt: Millis
   endedAt?: Millis
   activityAt: Millis

@@ -7,7 +7,7 @@ import type {
   ProviderAdapter,
   TurnRequest,
 } from '../providers/adapter.js'
-import type { Frame, HelperStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames/frames.js'
+import type { Frame, SubagentStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames/frames.js'
 import { endSubagent, type SubagentEnd } from './end.js'
 import type { AdmitStep } from '../spending/admission.js'
 import { underSubagent } from './frames.js'
@@ -18,14 +18,14 @@ import { requestedBy } from '../personas/worn.js'
 import type { Turn } from '../turn/turn.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment/environment.js'
 
-/** What holds where the sandbox has no settings. */
+/** The limits in a sandbox without settings. */
 export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 200, depth: 3 }
 
 /** The providers that subagents run on, and the log for their bugs. */
 export interface SubagentDeps {
   readonly providers: Pick<Providers, 'get' | 'serving' | 'heard'>
   readonly log: Pick<Log, 'error'>
-  /** Asks whether a subagent may spend something; left out: nobody is asked. */
+  /** Asks the budgets before a subagent's step; left out: there are none. */
   readonly admit?: AdmitStep
 }
 
@@ -44,9 +44,7 @@ interface Working {
 const PATIENCE_MS = 5_000
 const MOST_SUMMARY = 4_000
 
-/**
- * The subagents of one turn: started within its limits, run like turns, waited for, and ended with their starter.
- */
+/** The subagents of one turn: starts them within its limits, runs them like turns, and ends them with their starter. */
 export class Subagents {
   readonly #deps: SubagentsDeps
   readonly #working = new Map<string, Working>()
@@ -56,7 +54,7 @@ export class Subagents {
     this.#deps = deps
   }
 
-  /** Runs a subagent for a call; one in the background has only begun when this returns. */
+  /** Runs a subagent for a call; in the background returns when it has started. */
   async delegate(spec: SubagentSpec, id: string, by: ToolCaller): Promise<SubagentOutcome> {
     const { turn } = this.#deps
     const known = this.#working.get(id)?.ended ?? this.#past(id)
@@ -109,7 +107,7 @@ export class Subagents {
     return wanted.map(id => this.#standing(id))
   }
 
-  /** Ends the subagents that somebody started and that are still at work; resolves when they are gone. */
+  /** Ends the running subagents of a starter; resolves when they have ended. */
   async end(by: string | undefined): Promise<void> {
     const { helpers } = this.#deps.turn.record
     const left = [...this.#working].filter(([id, working]) => working.by === by && helpers.isOpen(id))
@@ -139,7 +137,7 @@ export class Subagents {
     return this.#deps.turn.record.helpers.above(id).at(-1)
   }
 
-  /** The limit that stands in the way of one more subagent. */
+  /** The limit that one more subagent would exceed. */
   #beyond({ depth }: ToolCaller): string | undefined {
     const { turn, prepared } = this.#deps
     const limits = prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS
@@ -209,7 +207,7 @@ export class Subagents {
     const { turn } = this.#deps
     const id = worker.helper!
     const io = this.#deps.io(worker)
-    const said = new Heard()
+    const said = new OutcomeCollector()
     const late = timeoutAfter(worker.signal, PATIENCE_MS)
     let frames: AsyncIterator<Frame> | undefined
     try {
@@ -222,12 +220,12 @@ export class Subagents {
       said.failure ??= worker.signal.aborted ? undefined : this.#sentence(error)
     }
     const end = said.end(worker.signal.aborted)
-    // Whatever it left behind ends with it.
+    // Everything that it started ends with it.
     stop.abort()
     void Promise.resolve(frames?.return?.()).catch(() => {})
     await Promise.race([io.idle(), late.passed])
     late.over()
-    // Frozen, it is left for the next start of the daemon to find.
+    // The subagents of a frozen turn are left to the next start of the daemon.
     if (!turn.frozen && turn.record.helpers.isOpen(id)) {
       const { usage, tokens } = said
       if (usage) {
@@ -239,7 +237,12 @@ export class Subagents {
     return outcomeOf(turn.record.helpers.get(id) ?? end)
   }
 
-  async #listen(adapter: ProviderAdapter, frames: AsyncIterator<Frame>, id: string, said: Heard): Promise<void> {
+  async #listen(
+    adapter: ProviderAdapter,
+    frames: AsyncIterator<Frame>,
+    id: string,
+    said: OutcomeCollector,
+  ): Promise<void> {
     const { turn, providers } = this.#deps
     for (;;) {
       const { value, done } = await frames.next()
@@ -256,7 +259,7 @@ export class Subagents {
 
   #sentence(error: unknown): string {
     if (error instanceof Refusal && error.reason !== 'failed') return error.message
-    this.#deps.log.error('a subagent died of a bug', {
+    this.#deps.log.error('a subagent failed because of a bug', {
       run: this.#deps.turn.run,
       error: error instanceof Error ? error.stack : String(error),
     })
@@ -277,7 +280,7 @@ const outcomeOf = ({
   summary,
   error,
 }: {
-  readonly status: HelperStatus
+  readonly status: SubagentStatus
   readonly summary?: string
   readonly error?: string
 }): SubagentOutcome => ({ status, summary: error ?? summary ?? '' })
@@ -293,8 +296,8 @@ const within = async (work: Promise<unknown>, signal: AbortSignal, ms: number | 
   over.removeEventListener('abort', leave)
 }
 
-/** What a subagent's provider said of how it went. */
-class Heard {
+/** Collects the outcome of a subagent from its provider's frames. */
+class OutcomeCollector {
   failure: string | undefined
   usage: UsageFrame | undefined
   #block = ''

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 
-/** Answers a request of Node by a function of the Fetch standard; ends the answer's source with the connection. */
+/** Answers a Node request with a Fetch handler; cancels the response body when the connection closes. */
 export const answerBy = async (
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,17 +1,17 @@
 import type { McpHttpHandler, ServerContext } from '@modelcontextprotocol/server'
 import type { OfferedTool, ToolResult } from '../providers/adapter.js'
 
-/** The tools that a program is given while a turn of it runs. */
+/** The tools for a program during its turn. */
 export interface ServedTools {
   list(): Promise<readonly OfferedTool[]>
   call(name: string, input: object): Promise<ToolResult>
 }
 
 const NOBODY = 'no turn of this program runs now'
-/** Clients that wait for news give a call up after half a minute or more without any. */
+/** Clients cancel a call after half a minute or more without progress. */
 const NEWS_MS = 10_000
 
-/** Speaks the Model Context Protocol for the tools that `tools` answers; undefined: no turn runs. */
+/** Serves the tools that `tools` returns over the Model Context Protocol; undefined: no turn is running. */
 export const toolProtocol = async (tools: () => ServedTools | undefined): Promise<McpHttpHandler> => {
   const { createMcpHandler, Server } = await import('@modelcontextprotocol/server')
   return createMcpHandler(() => {
@@ -42,7 +42,7 @@ export const toolProtocol = async (tools: () => ServedTools | undefined): Promis
 
 const failed = (text: string) => ({ content: [{ type: 'text' as const, text }], isError: true })
 
-/** Says every now and then that a call is under way, to clients that asked to be told. */
+/** Sends progress notifications during a call to clients that requested them. */
 const news = ({ mcpReq: { _meta, notify } }: ServerContext): (() => void) => {
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return () => {}

@@ -16,16 +16,16 @@ interface Session {
   readonly handler: Promise<McpHttpHandler>
 }
 
-/** Where the server is below its address. */
+/** The path of the server. */
 export const TOOLS_PATH = '/mcp'
 
 /**
- * The tool server of the daemon: programs of turns reach it over HTTP with a token of their own, which counts only
- * while a turn of theirs runs.
+ * The tool server of the daemon: programs of turns reach it over HTTP with their own token, which is valid only during
+ * their turn.
  */
 export class ToolServers {
   readonly #sessions = new Map<string, Session>()
-  /** Listens nowhere: the networks of conversations hand it their connections. */
+  /** Does not listen: the networks of conversations pass it their connections. */
   readonly server: Server = createServer((request, response) => {
     const [, token = ''] = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '') ?? []
     const session = this.#sessions.get(token)
@@ -54,7 +54,7 @@ export class ToolServers {
     }
   }
 
-  /** Ends every connection; the daemon goes down. */
+  /** Ends every connection when the daemon stops. */
   close(): void {
     this.#sessions.clear()
     this.server.closeAllConnections()

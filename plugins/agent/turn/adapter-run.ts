@@ -3,17 +3,17 @@ import { endSubagents } from '../subagents/end.js'
 import type { ProviderChoice } from './run-entry.js'
 import type { Turn } from './turn.js'
 
-/** How an adapter run ends when its turn goes on elsewhere. */
+/** How an adapter run ends when its turn moves to another adapter. */
 export interface AdapterRunOptions {
-  /** Its adapter asks for gaps; otherwise it is left as soon as no call of it is open. */
+  /** Its adapter calls `gap`; otherwise the run ends as soon as no call is open. */
   readonly asks: boolean
-  /** How long a call in hand may keep the turn from going on elsewhere. */
+  /** How long an open call may delay the move. */
   readonly holdMs: number
 }
 
-/** What one adapter does in a turn: all of it, or the stretch up to where the turn goes on elsewhere. */
+/** The work of one adapter in a turn: all of it, or the part before a move. */
 export class AdapterRun {
-  /** Aborted when the adapter is to end: the turn stops, or waits no longer to go on elsewhere. */
+  /** Aborted when the adapter must end: the turn stops, or no longer waits to move. */
   readonly signal: AbortSignal
   readonly #turn: Turn
   readonly #options: AdapterRunOptions
@@ -29,54 +29,54 @@ export class AdapterRun {
     this.signal = AbortSignal.any([turn.signal, this.#cut.signal])
   }
 
-  /** What closes a call of it that is cut short. */
+  /** The text that closes an interrupted call. */
   get excuse(): string {
     const { fields } = this.#turn.entry
     return cutShort(fields.moving ?? fields)
   }
 
-  /** Aborted when the turn is to go on elsewhere. */
+  /** Aborted when the turn should move. */
   get leaving(): AbortSignal {
     return this.#leaving.signal
   }
 
-  /** The turn goes on elsewhere: nothing this adapter does counts any more. */
+  /** Whether the turn has moved: everything the adapter does from now on is ignored. */
   get left(): boolean {
     return this.#left
   }
 
-  /** Nothing this adapter does counts any more, or the next start of the daemon is to find all as it is. */
+  /** Whether everything the adapter does is ignored, because the turn moved or is frozen. */
   get over(): boolean {
     return this.#left || this.#turn.frozen
   }
 
-  /** The turn is to go on elsewhere, at the next place where nothing is in hand. */
+  /** Requests a move at the next gap. */
   move(): void {
     this.#leaving.abort()
     this.#hold()
     this.rest()
   }
 
-  /** Whether the adapter ends here, where it has nothing in hand; after a yes nothing it does counts. */
+  /** Called at a gap: whether the adapter ends here; if so, everything it does from now on is ignored. */
   gap(): boolean {
     if (this.leaving.aborted) this.#left = true
     return this.#left
   }
 
-  /** Leaves an adapter that never asks, when it has no call open. */
+  /** Moves on from an adapter that never calls `gap`, when no call is open. */
   rest(): void {
     const { openTools, helpers } = this.#turn.record
     if (this.leaving.aborted && !this.#options.asks && !this.#parked && !openTools.length && !helpers.open.length)
       this.cut()
   }
 
-  /** Ends the adapter where it is. */
+  /** Ends the adapter at once. */
   cut(): void {
     this.#left = true
     this.#cut.abort()
   }
 
-  /** A person takes the time they need: no call is held against the adapter meanwhile. */
+  /** Waits for a person; the time limit for open calls is suspended meanwhile. */
   async parked<T>(work: Promise<T>): Promise<T> {
     this.#parked++
     this.#hold()
@@ -88,7 +88,7 @@ export class AdapterRun {
     }
   }
 
-  /** The adapter has ended: what it left open is closed. */
+  /** Called when the adapter has ended: cancels its timers. */
   end(): void {
     clearTimeout(this.#timer)
     if (!this.#left || this.#turn.frozen) return
@@ -106,14 +106,14 @@ export class AdapterRun {
 const cutShort = ({ provider, model }: Pick<ProviderChoice, 'provider' | 'model'>): string =>
   `cut short: it kept the turn from going on with model ${model} of ${provider}`
 
-/** Moves the turn to its next provider choice: the frame is in the log, then the entry says so. */
+/** Moves the turn to its next provider choice: writes the frame to the log, then the entry. */
 export const applySwitch = async (turn: Turn): Promise<void> => {
   const { entry, log, record, words } = turn
   if (!entry.fields.moving) return
   turn.switching()
   for (let moving = entry.fields.moving; moving; moving = entry.fields.moving) {
     const { nth, kept, ...to } = moving
-    // With its session kept, an adapter goes on with a call that a restart left open.
+    // With its session an adapter continues a call that a restart left open.
     if (kept === 'record') for (const { id } of record.openTools) turn.closeTool(id, cutShort(to))
     // A restart may find the frame written and the provider choice not yet changed.
     if (record.switches < nth) {

@@ -10,14 +10,14 @@ import type { PlannedResumes } from './recovery/planned-resumes.js'
 import { steer, type SteerDeps } from './steer.js'
 import { switchAccount } from './switch-account.js'
 
-/** What the calls of the turn under way work with. */
+/** The dependencies of the calls of the running turn. */
 export interface TurnCallsDeps extends AttachDeps, SteerDeps {
   readonly host: Pick<Host, 'call'>
   readonly resumes: PlannedResumes
   readonly environment: Pick<LocalTurnEnvironment, 'walled'>
 }
 
-/** Serves the turn under way. */
+/** Serves the running turn. */
 export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
   const { host, resumes } = deps
   const see = assertVisibleIn(deps.conversations, deps.look)
@@ -35,7 +35,7 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
     'agent.walled': async ({ conversationId, ...program }) => {
       const turn =
         deps.engine.live(conversationId)
-        ?? refuse('conflict', `no turn of ${conversationId} is under way: nothing is started for it`)
+        ?? refuse('conflict', `expected a running turn of ${conversationId}, found none`)
       const { program: path, args, env, cwd, enforced } = await deps.environment.walled(turn, program)
       return { program: path, args, env: { ...env }, cwd, enforced }
     },

@@ -4,7 +4,7 @@ import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationId, Frame, RunEnd, RunId } from './frames/frames.js'
 import type { EditorContext, SwitchInput, Switched } from './input.js'
 
-/** The head of a watched run: `seq` is how many frames exist now. */
+/** The head of a watched run: `seq` is the number of frames so far. */
 export interface AttachedEvent {
   kind: 'attached'
   run: RunId
@@ -18,19 +18,19 @@ export interface FrameEvent {
   seq: Count
   event: Frame
 }
-/** The run is over; `next` is the run a waiting message starts now. */
+/** The run has ended; `next` is the run that a waiting message starts now. */
 export interface EndEvent {
   kind: 'end'
   next?: RunId
 }
 export type AttachData = AttachedEvent | FrameEvent | EndEvent
 
-/** A program to be run for a conversation. */
+/** A program to run for a conversation. */
 export interface ProgramAsked {
   conversationId: ConversationId
   program: string
   args: string[]
-  /** Beside the variables that every program of the turn gets. */
+  /** Variables in addition to those of every program of the turn. */
   env: { [name: string]: string }
   /** A folder of the tree, from its root; left out: the one the turn starts in. */
   cwd?: string
@@ -39,7 +39,7 @@ export interface ProgramAsked {
   /** The connected program whose home folder it has; left out: that of the conversation. */
   home?: string
 }
-/** What to start instead, in this folder with exactly this environment. */
+/** The command to start instead, in this folder with exactly this environment. */
 export interface ProgramBehindWall {
   program: string
   args: string[]
@@ -49,16 +49,17 @@ export interface ProgramBehindWall {
   enforced: boolean
 }
 
-/** The turn under way: watched, steered, stopped, moved to another provider. */
+/** The running turn: watch it, send it messages, stop it, move it to another provider. */
 export interface TurnCalls {
   /**
    * Watch a conversation's newest run: its head, the frames after `after`, then live, then the end.
    *
-   * `after` counts for the run named by `run`, or for the newest one. A run reserved for a waiting message is waited
-   * for; any other run that is not the newest gets the newest one from its first frame. A stream that closes without
-   * `end` was cut: attach again with the last `seq`. Any number may watch, and a slow watcher never slows the turn.
+   * `after` applies to the run named by `run`, or to the newest one. For the run of a waiting message the stream waits
+   * until it starts; for any other old run it sends the newest one from its first frame. A stream that closes without
+   * `end` was interrupted: attach again with the last `seq`. Any number may watch, and a slow watcher never slows the
+   * turn.
    *
-   * - 404: no such conversation, or the log of its runs is not kept any more
+   * - 404: no such conversation, or its frames are no longer kept
    */
   'POST /agent/attach'(input: {
     conversationId: ConversationId
@@ -67,9 +68,9 @@ export interface TurnCalls {
   }): Stream<AttachData, { run: RunId; reason: RunEnd }>
 
   /**
-   * Slip words into the running turn without stopping it.
+   * Send a message into the running turn without stopping it.
    *
-   * The `steer` frame is in the log before the answer. A parked turn keeps the words until its card is answered. It
+   * The `steer` frame is in the log before the answer. A parked turn receives it when its card is answered. This call
    * never starts a turn and never queues.
    *
    * - 400: neither text nor attachment, or an attachment that leads out of the workspace or is not there
@@ -85,10 +86,10 @@ export interface TurnCalls {
   }): Ok
 
   /**
-   * Stop the turn; answers when it has fully ended, at most 15 s later.
+   * Stop the turn; returns when it has fully ended, at most 15 s later.
    *
-   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. With nothing
-   * running it answers at once.
+   * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. Without a
+   * running turn it returns at once.
    *
    * - 404: no such conversation
    */
@@ -97,10 +98,9 @@ export interface TurnCalls {
   /**
    * Move a conversation to another account, model, provider or harness.
    *
-   * A turn under way goes on there at its next gap between tool calls, in the same run; a call in hand is cut short
-   * after 30 s. One that waits for an answer moves with the answer. Without a turn, and with `when` "next", it is
-   * written down for the next one. A second move replaces one that has not happened. Work, copy and queue are
-   * untouched.
+   * A running turn moves at its next gap between tool calls, in the same run; an open call is interrupted after 30 s. A
+   * parked turn moves with its answer. Without a turn, and with `when` "next", the choice is stored for the next one. A
+   * second move replaces a pending one. Work, copy and queue are unchanged.
    *
    * - 400: nothing to change was given
    * - 404: no such conversation
@@ -111,8 +111,8 @@ export interface TurnCalls {
   'POST /agent/switch-account'(input: SwitchInput): Switched
 
   /**
-   * Give the command that runs a program behind the wall of a conversation whose turn is under way, in its tree and its
-   * network, and as long as that lives.
+   * The command that runs a program behind the wall of a conversation with a running turn, in its tree and its network,
+   * at most until the turn ends.
    */
   'agent.walled'(input: ProgramAsked): ProgramBehindWall
 }

@@ -3,7 +3,7 @@ import type { RunEnd } from './frames/frames.js'
 import { endSubagents } from '../subagents/end.js'
 import type { Turn } from './turn.js'
 
-/** Closes what must not stay open behind a run that ends so. */
+/** Closes the open calls, cards and subagents of a run that ends this way. */
 export const closeRun = (turn: Turn, end: RunEnd): void => {
   turn.withdrawCards()
   endSubagents(turn, end === 'interrupted')
@@ -19,13 +19,13 @@ export const writtenDown = async ({ log }: Turn): Promise<void> => {
   if (log.broken) throw new Error('the frames of the run cannot be written')
 }
 
-/** Writes down in its conversation how a turn ended and what it cost; repeating it is harmless. */
+/** Records in its conversation how a turn ended and what it cost; can be repeated. */
 export const account = async (conversations: Conversations, turn: Turn, end: RunEnd): Promise<void> => {
   const conversation = conversations.find(turn.conversationId)
   if (!conversation) return
   const { record, entry } = turn
   const { totals } = conversation
-  // After a crash: the run counted already, or a newer one stands for the conversation.
+  // After a crash: the run was counted already, or is not the newest one.
   if (conversation.lastRun !== turn.run || conversation.lastEnd) return
   await conversations.update(turn.conversationId, {
     lastEnd: end,

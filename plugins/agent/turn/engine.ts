@@ -21,7 +21,7 @@ import { account, closeRun, writtenDown } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
 import { requestOf, type Resume } from './request.js'
 
-/** What the engine stands on. */
+/** The dependencies of the engine. */
 export interface EngineDeps {
   readonly host: TurnHost & { readonly signal: AbortSignal; readonly journal: Journals }
   readonly conversations: Conversations
@@ -29,25 +29,25 @@ export interface EngineDeps {
   readonly transcripts: Transcripts
   readonly providers: Providers
   readonly environment: TurnEnvironment
-  /** Deciding about a conversation: deliveries, ends of turns, discards. */
+  /** Serializes decisions about a conversation: deliveries, ends of turns, discards. */
   readonly decisions: KeyedMutex
   /** The turn locks, which landings hold too. */
   readonly locks: KeyedMutex
-  /** Lands the work of a turn that ended well, when its message asks for that. */
+  /** Lands the work of a completed turn, if its message requests it. */
   readonly land?: (turn: Turn) => Promise<void>
-  /** Resumes what an outage ended. */
+  /** Resumes turns that an outage ended. */
   readonly resumes?: OutagePlans
-  /** Keeps what the subagents of a turn did, once every frame of it is written. */
+  /** Stores the subagents of a turn, once all its frames are written. */
   readonly keep?: (turn: Turn) => Promise<void>
   /** Asks whether a turn may spend something. */
   readonly admit?: AdmitStep
-  /** Why a budget keeps a message that waits from starting; undefined: none does. */
+  /** Why a budget refuses a waiting message; undefined: none does. */
   readonly unaffordable?: (message: RunMessage) => Promise<string | undefined>
-  /** Writes down what a turn spent. */
+  /** Records what a turn spent. */
   readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
-  /** How long after a stop an adapter is waited for. */
+  /** How long to wait for an adapter after a stop. */
   readonly patienceMs?: number
-  /** How long a call in hand may keep a turn from going on elsewhere. */
+  /** How long an open call may delay the move of a turn. */
   readonly holdMs?: number
 }
 
@@ -67,7 +67,7 @@ export class Engine {
   readonly #hooks: TurnHooks = {
     cancel: turn => this.stop(turn.conversationId),
     afterAnswer: async (turn, card) => {
-      // The tree is not moved under a subagent that works in it.
+      // The tree must not change while a subagent works in it.
       if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
       await this.#deps.environment.refresh(turn, this.#deps.conversations.get(turn.conversationId))
     },
@@ -77,7 +77,7 @@ export class Engine {
     this.#deps = deps
   }
 
-  /** Whether the daemon is going down: nothing starts any more. */
+  /** Whether the daemon is stopping, so that no turn can start. */
   get closing(): boolean {
     return this.#closing
   }
@@ -87,7 +87,7 @@ export class Engine {
     return this.#turns.get(conversationId)
   }
 
-  /** Every turn under way. */
+  /** Every running turn. */
   get turns(): readonly Turn[] {
     return [...this.#turns.values()]
   }
@@ -161,7 +161,7 @@ export class Engine {
     return turn
   }
 
-  /** A choice that was possible when the message was accepted may be gone by now: the turn then says so itself. */
+  /** A provider or model can have disappeared since the message was accepted; then the turn reports it. */
   #options(input: TurnInput, before: Conversation): TurnOptions {
     const { providers } = this.#deps
     try {
@@ -214,7 +214,7 @@ export class Engine {
     return environment.prepare(turn, conversation)
   }
 
-  /** Runs the adapter of the turn's provider choice; answers whether the turn goes on with another one. */
+  /** Runs the adapter of the turn's provider choice; returns whether the turn moves to another one. */
   async #run(turn: Turn, prepared: PreparedTurn, resume: Resume | undefined): Promise<boolean> {
     const { providers, resumes, environment, patienceMs = PATIENCE_MS, holdMs = HOLD_MS } = this.#deps
     const { provider, harness } = turn.entry.fields
@@ -225,7 +225,7 @@ export class Engine {
     const io = environment.io(turn, prepared, adapterRun)
     const request = await requestOf(this.#deps, turn, prepared, resume)
     turn.adapterRun = adapterRun
-    // Told to go on elsewhere while its request was made.
+    // A move was requested during the preparation.
     if (turn.entry.fields.moving) adapterRun.move()
     const admitted = (await this.#deps.admit?.(turn)) ?? { ok: true }
     if (!admitted.ok) {
@@ -260,7 +260,7 @@ export class Engine {
   #fail(turn: Turn, error: unknown): void {
     const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
     if (!known)
-      this.#deps.host.log.error('a turn died of a bug', {
+      this.#deps.host.log.error('a turn failed because of a bug', {
         run: turn.run,
         error: error instanceof Error ? error.stack : String(error),
       })
@@ -270,7 +270,7 @@ export class Engine {
     })
   }
 
-  /** Ends a turn: closes what is open, writes the record, says `done`, and starts what waits. */
+  /** Ends a turn: closes what is open, writes the record and the frame `done`, and starts the next message. */
   async finish(turn: Turn, { next = true } = {}): Promise<void> {
     const { decisions, host, conversations } = this.#deps
     const { conversationId, run } = turn
@@ -288,7 +288,7 @@ export class Engine {
         })
         break
       } catch (error) {
-        host.log.error('a turn could not be ended', {
+        host.log.error('ending a turn failed', {
           run,
           again: pause !== undefined,
           error: error instanceof Error ? error.stack : String(error),
@@ -303,7 +303,7 @@ export class Engine {
     turn.close()
   }
 
-  /** Its entry stays, and the next start of the daemon ends it by the same rules. */
+  /** Its entry stays, so the next start of the daemon ends it. */
   #giveUp(turn: Turn): void {
     const { conversations } = this.#deps
     if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
@@ -383,12 +383,10 @@ export class Engine {
         { event: 'message', data: { kind: 'end', ...(next && { next }) } },
         { event: 'done', data: { run, reason } },
       ])
-      .catch(error =>
-        this.#deps.host.log.error('the frames of a run could not be closed', { run, error: String(error) }),
-      )
+      .catch(error => this.#deps.host.log.error('closing the frames of a run failed', { run, error: String(error) }))
   }
 
-  /** Stops a conversation's turn; resolves when it has fully ended, and nothing has followed it. */
+  /** Stops a conversation's turn; resolves when it has fully ended and no other has started. */
   async stop(conversationId: string): Promise<void> {
     const turn = this.#turns.get(conversationId)
     if (!turn) return
@@ -396,13 +394,13 @@ export class Engine {
     await turn.ended
   }
 
-  /** Stops what lives and takes the conversation off the board, with all that waits in it. */
+  /** Stops the running turn and removes the conversation from the board, with its queue. */
   async discard(conversationId: string, erase: () => Promise<void>): Promise<void> {
     const { decisions } = this.#deps
     for (let gone = false; !gone;) {
       await this.stop(conversationId)
       gone = await decisions.with(conversationId, async () => {
-        // A message may have begun its turn between the stop and here: it goes the same way.
+        // A message may have started a turn since the stop: stop that too.
         if (this.#turns.has(conversationId)) return false
         await erase()
         return true
@@ -410,13 +408,13 @@ export class Engine {
     }
   }
 
-  /** A run that waited never starts: those who wait for it are told. */
+  /** Notifies watchers that a waiting run never starts. */
   withdrawn(run: string): void {
     for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
     this.#arrivals.delete(run)
   }
 
-  /** The turn of a run that waits in the queue, once it starts; undefined when it never will. */
+  /** Waits for the turn of a queued run; undefined if it never starts. */
   async arrival(run: string, signal: AbortSignal): Promise<Turn | undefined> {
     const { promise, resolve } = Promise.withResolvers<Turn | undefined>()
     const waiters = this.#arrivals.get(run) ?? new Set()
@@ -429,13 +427,13 @@ export class Engine {
     return turn
   }
 
-  /** Brings every live turn to a safe place: the next start of the daemon goes on from there. */
+  /** Freezes every live turn, so that the next start of the daemon continues it. */
   async close(): Promise<void> {
     this.#closing = true
     await Promise.all([...this.#turns.values()].map(turn => (turn.settling ? turn.ended : turn.freeze())))
   }
 
-  /** The frames of a run that is not the newest any more, kept a moment for those who still read them. */
+  /** Deletes the frames of an older run after a delay, because watchers may still read them. */
   #expire(run: string): void {
     const { host } = this.#deps
     const timer = setTimeout(() => void host.journal.remove(framesOf(run)).catch(() => {}), FRAMES_KEPT_MS)

@@ -5,7 +5,7 @@ import type { ConversationId, Harness, PermissionMode, ProviderId, RunId } from 
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
 export type MessageId = string & tags.MinLength<1> & tags.MaxLength<128>
-/** What became of a message: it started a turn, was said into the running one, or waits. */
+/** How a message was delivered: it started a turn, was sent into the running one, or waits. */
 export type Delivery = 'started' | 'said' | 'queued'
 
 /** What the person has open: 1-based lines, and the text selected. */
@@ -31,7 +31,7 @@ export interface BaseCommit {
 export interface ForkSource {
   conversationId: ConversationId
   keep: Count
-  /** `then`: a private copy as the message at `keep` found its own; `now`: the files as they are. */
+  /** `then`: a private copy in its state before the message at `keep`; `now`: the files as they are. */
   files: 'then' | 'now'
 }
 /** Set by the sandbox alone. */
@@ -42,11 +42,11 @@ export interface Origin {
   author?: string
 }
 
-/** A message and how the turn it starts is to run. */
+/** A message and the options of its turn. */
 export interface TurnInput extends ModelChoice {
   /** May be empty when there is an attachment. */
   prompt: string & tags.MaxLength<1048576>
-  /** Words composed by the app or the sandbox. */
+  /** The message was composed by the app or the sandbox. */
   errand?:
     | 'land-conflict'
     | 'verify-nudge'
@@ -80,7 +80,7 @@ export interface TurnInput extends ModelChoice {
   placement?: LocalPlacement | RunnerPlacement
   /** Pins a new private copy to exact commits, and asks for one; first turn only. */
   worktreeBase?: BaseCommit[] & tags.MinItems<1> & tags.MaxItems<50>
-  /** Bring the work of this turn into the shared tree when it ends well; for those who may land. */
+  /** Land the work of this turn when it completes; for callers who may land. */
   autoLand?: boolean
   runRole?:
     | 'commit-message'
@@ -98,9 +98,9 @@ export interface TurnInput extends ModelChoice {
     | 'loop-iteration'
   /** Refused when present: the sandbox sets it. */
   origin?: Origin
-  /** Begins with what another conversation said; first turn only. */
+  /** Begin with the messages of another conversation; first turn only. */
   forkOf?: ForkSource
-  /** Nobody watches: no cards go up. */
+  /** Nobody can answer: the turn opens no cards. */
   unattended?: boolean
   /** Content from outside caused the turn; names the source. */
   outsideWake?: Text
@@ -119,17 +119,18 @@ export interface Started {
   delivery: Delivery
 }
 
-/** Where a conversation is to move; at least one of the optional fields besides `when`. */
+/** The new provider choice of a conversation; at least one of the optional fields besides `when`. */
 export interface SwitchInput extends ModelChoice {
   conversationId: ConversationId
   agent?: ProviderId
   harness?: Harness
   account?: string
-  /** Left out: `now`, which a turn under way follows at its next gap. */
+  /** Left out: `now`, which a running turn applies at its next gap. */
   when?: 'now' | 'next'
 }
 /**
- * When the move counts, the turn under way that goes on there, and what from: the provider's session, or the record.
+ * When the move applies, the running turn that moves, and from what it continues: the provider's session, or the
+ * record.
  */
 export interface Switched {
   applied: 'now' | 'next'

@@ -18,7 +18,7 @@ import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
 import type { Turn } from './turn.js'
 
-/** What an adapter may do through a turn. */
+/** The dependencies of an adapter's io. */
 export interface TurnIoDeps {
   readonly toolbox: Toolbox
   /** Tools a person allowed for the rest of the conversation. */
@@ -35,10 +35,10 @@ const MOST_STATE = 4 * 1024 * 1024
 const ALONE = 'the persona of this turn starts no subagents: its card says so (powers.delegate)'
 const ALL_POWERS: TurnPowers = { files: 'write', shell: true, code: true, web: true, delegate: true }
 
-/** Nothing more happens for an adapter whose turn goes on elsewhere, or at the next start of the daemon. */
+/** The answer for an adapter whose turn has moved or is frozen: it never resolves. */
 const never = new Promise<never>(() => {})
 
-/** The engine's work for one adapter in one turn. */
+/** The engine's side of one adapter in one turn. */
 export const turnIo = (turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun, deps: TurnIoDeps): WorkingIo => {
   const helpers: Subagents = new Subagents({
     ...deps.subagentDeps,
@@ -63,10 +63,10 @@ const workerIo = (
 ): WorkingIo => {
   const { signal, helper } = worker
   let { mode } = worker
-  /** A subagent of an adapter that is over ends by its signal, and says how. */
+  /** A subagent of an ended adapter is ended by its signal, and reports how. */
   const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
   const own = (id: string): string => (helper === undefined ? id : callOf(helper, id))
-  /** What comes from a subagent after its end was written is nobody's any more. */
+  /** Drops frames of a subagent after its end was written. */
   const push = (frame: Frame): void => {
     if (helper === undefined || turn.record.helpers.isOpen(helper)) turn.log.push(frame)
   }
@@ -80,7 +80,7 @@ const workerIo = (
     busy.add(settled)
     return work
   }
-  /** What comes back to an adapter that is over would be taken for the call's end. */
+  /** An ended adapter would take a result for the end of the call, so it gets none. */
   const unlessOver = async <T>(work: Promise<T>): Promise<T> => {
     const value = await work
     return over() ? never : value
@@ -95,7 +95,7 @@ const workerIo = (
     return over() ? never : reply
   }
 
-  /** Its card goes up as one of the turn's. */
+  /** Opens a card of a subagent as one of the turn's. */
   const asHelper = async (
     draft: CardDraft,
     waits: { holds?: string; helper: string },
@@ -139,7 +139,7 @@ const workerIo = (
 
   const person: TurnWatcher = {
     attends: turn.message.attended,
-    // After a restart the call is made again, and takes the answer it had.
+    // After a restart the call is repeated, and takes the stored answer.
     ask: card => raise(card, digestOf(card)),
     approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
   }
@@ -150,7 +150,7 @@ const workerIo = (
   }
 
   const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
-    // Servers are asked for their tools only when a tool of theirs is called.
+    // Asks the servers for their tools only when one of these is called.
     const foreign = connected && !Object.hasOwn(tools, name) ? await connected.find(name) : undefined
     const face: CallSummary | { refused: string } = foreign ? faceOf(foreign, input) : toolbox.face(name, input)
     const known = turn.record.openTools.some(call => call.id === id)
@@ -171,20 +171,20 @@ const workerIo = (
     }
     if (unknown) return refused(id, face.refused)
     const judged = foreign ? judgedAs(foreign, modeNow()) : category
-    // The card of a persona names servers, not their tools: those of other servers are not found here.
+    // A persona's card names servers, not tools; tools of other servers are not found here.
     const powers = foreign ? ALL_POWERS : undefined
     const reason = await permit({ id, name, category: judged, ...shown, input }, powers)
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
-    // After a crash the log tells where a file may be half-written.
+    // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
     const result = turn.masker.maskJson(
       foreign
         ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card) }), signal)
         : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }),
     )
-    // Left behind by its turn, which closed the call.
+    // The turn has closed the call already.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)
     push({ kind: 'tool_call_update', id, status: result.ok ? 'completed' : 'failed', content: result.content })
@@ -192,10 +192,10 @@ const workerIo = (
     return result
   }
 
-  /** A call that has not ended, or a subagent that works in the background. */
+  /** Whether a call is open, or a subagent runs in the background. */
   const inHand = (): boolean => busy.size > 0 || turn.record.helpers.open.length > 0
 
-  /** Waits for words; with nothing else in hand that is a gap too. */
+  /** Waits for messages; without open calls that is a gap too. */
   const waitWords = async (ms?: number): Promise<UserMessage | undefined> => {
     const words = await turn.words.next(inHand() ? signal : AbortSignal.any([signal, adapterRun.leaving]), ms)
     if (!words && !inHand() && adapterRun.leaving.aborted) adapterRun.cut()
@@ -214,7 +214,7 @@ const workerIo = (
 
   return {
     signal,
-    // The turn moves and words are said to it between the calls of its own agent.
+    // Moves and messages happen between the calls of the turn's own agent.
     gap,
     takeWords: () => (helper !== undefined || over() ? [] : turn.words.take()),
     waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
@@ -272,22 +272,25 @@ const workerIo = (
   }
 }
 
-/** The same for two calls of one tool with one input, whatever their ids. */
+/** A digest of a call without its id, the same for the same tool and input. */
 const digestOf = (call: object): string => hash('sha256', JSON.stringify({ ...call, id: undefined }))
 
-/** How a call of a connected tool shows: what it is given, on one line. */
+/** How a call of a connected tool is shown: its input on one line. */
 const faceOf = ({ title, name, server }: ConnectedTool, input: object): CallSummary => ({
   category: 'other',
   target: `${server}: ${title ?? name} ${JSON.stringify(input).slice(0, MOST_TARGET).toWellFormed()}`,
 })
 
-/** As what the gate judges a connected tool: one that may change something waits for the plan, like any change. */
+/**
+ * The category by which the gate judges a connected tool: in plan mode one that may change something waits for
+ * approval.
+ */
 const judgedAs = ({ readOnly, approve }: ConnectedTool, mode: PermissionMode): ToolCategory => {
   if (mode === 'plan' && !readOnly) return 'edit'
   return approve ? 'other' : 'read'
 }
 
-/** What a server refuses, or fails at, is a failed result. */
+/** Converts refusals and failures of a server into a failed result. */
 const calledOutside = async (call: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> => {
   try {
     return await call

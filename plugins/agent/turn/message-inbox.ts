@@ -1,6 +1,6 @@
 import type { UserMessage } from '../providers/adapter.js'
 
-/** Words said into a turn, until its adapter takes them. */
+/** Messages sent into a turn, until its adapter takes them. */
 export class MessageInbox {
   #words: UserMessage[] = []
   #waiting: (() => void)[] = []
@@ -12,27 +12,27 @@ export class MessageInbox {
     for (const wake of waiting) wake()
   }
 
-  /** The words nobody has taken yet, left where they are. */
+  /** The messages that were not taken yet. */
   get left(): readonly UserMessage[] {
     return [...this.#words]
   }
 
-  /** Puts back words that were taken by an adapter that did not come to them. */
+  /** Returns messages that an adapter took but did not handle. */
   offerAgain(words: readonly UserMessage[]): void {
     this.#words = [...words, ...this.#words.filter(each => !words.includes(each))]
   }
 
-  /** Drops the words that reach the adapter otherwise. */
+  /** Drops messages that reach the adapter in another way. */
   drop(messageIds: ReadonlySet<string>): void {
     this.#words = this.#words.filter(({ messageId }) => messageId === undefined || !messageIds.has(messageId))
   }
 
-  /** All words there are, oldest first. */
+  /** Takes all messages, oldest first. */
   take(): UserMessage[] {
     return this.#words.splice(0)
   }
 
-  /** The next words, or undefined after `ms` or on abort. */
+  /** The next message, or undefined after `ms` or on abort. */
   async next(signal: AbortSignal, ms?: number): Promise<UserMessage | undefined> {
     if (!this.#words.length && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -20,13 +20,13 @@ const MIMES: { readonly [extension: string]: string } = {
   '.pdf': 'application/pdf',
 }
 
-/** Those of the paths that somebody sees. */
+/** The paths that are visible in an access view. */
 export const visiblePaths = async (paths: readonly string[], seen: AccessView): Promise<string[]> => {
   const found = await Promise.all(paths.map(path => seen.sees(path)))
   return paths.filter((_, at) => found[at])
 }
 
-/** The attachments that are there, as an adapter is given them. */
+/** The existing attachments, as an adapter receives them. */
 export const attachedFiles = async (
   workspace: string,
   paths: readonly string[],
@@ -45,7 +45,7 @@ export const attachedFiles = async (
   return found.flat()
 }
 
-/** Those of the paths that name something in the workspace. */
+/** The paths that exist in the workspace. */
 export const realPaths = async (workspace: string, paths: readonly string[]): Promise<string[]> => {
   const found = await Promise.all(
     paths.map(path =>

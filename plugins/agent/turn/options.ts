@@ -4,7 +4,7 @@ import type { Conversation, TurnInput } from '../contract.js'
 import type { Harness, PermissionMode } from './frames/frames.js'
 import type { Providers } from '../providers/providers.js'
 
-/** How a turn is to run, every choice made. */
+/** The complete options of a turn. */
 export interface TurnOptions {
   readonly adapter: ProviderAdapter
   readonly harness: Harness
@@ -22,7 +22,7 @@ type Chosen = Pick<
 >
 
 /**
- * Makes every choice a message leaves open: the message's word, then the conversation's last, then the provider's own.
+ * Completes the options of a message: those of the message, then the conversation's last, then the provider's defaults.
  * A new conversation that names only a model has the provider of this model.
  */
 export const optionsOf = (
@@ -39,7 +39,7 @@ export const optionsOf = (
       'unprocessable',
       `provider ${adapter.id} has no harness ${harness}: expected ${adapter.harnesses.join(' or ')}`,
     )
-  // A provider that names none of its models says itself, in the turn, which it does not have.
+  // A provider without a list of models reports an unknown model in the turn.
   const has = (model: string) => adapter.models.length === 0 || adapter.models.includes(model)
   if (input.model !== undefined && !has(input.model))
     refuse(
@@ -62,7 +62,7 @@ export const optionsOf = (
   }
 }
 
-/** Whether a message asks for anything the turn under way does not do already. */
+/** Whether a message requests options other than those of the running turn. */
 export const differs = (input: TurnInput, running: TurnInput, options: TurnOptions): boolean => {
   const asked: [unknown, unknown][] = [
     [input.agent, options.adapter.id],

@@ -1,13 +1,13 @@
 import type { RunEnd } from './frames/frames.js'
 
 /**
- * Where a turn is on its way from its message to its end:
+ * The phases of a turn:
  *
  * preparing → running ⇄ parked → switching → running … → worked → settling → leaving → done
  *
- * A stop or a failure leads from any of the first five to `stopping` or `failing`, and from there to `settling`. The
- * end of the daemon freezes a turn that is not settling yet. The next start finds it as `found`, or as `cut-off` when
- * its end was being written, and goes on from what is written.
+ * A stop or a failure leads from any of the first five to `stopping` or `failing`, and from there to `settling`. When
+ * the daemon stops, it freezes a turn that is not settling yet. The next start finds it as `found`, or as `cut-off` if
+ * its end was being written, and continues from the stored state.
  */
 export type Phase =
   | 'preparing'
@@ -27,36 +27,36 @@ export type Phase =
 /** How a turn ends when nobody stops it: the first error decides. */
 export type TurnOutcome = 'completed' | 'failed' | 'outage' | 'interrupted'
 
-/** All that decides what may happen to a turn next. */
+/** The state of a turn, which decides its next transitions. */
 export interface TurnState {
   readonly phase: Phase
-  /** How many cards are up, or of a turn that a restart found are to be put up again. */
+  /** The number of open cards, or after a restart of those to open again. */
   readonly cards: number
   readonly outcome: TurnOutcome
-  /** Somebody wanted the conversation free: what waits is not to follow by itself, however the turn ends. */
+  /** A stop was requested: the next message does not start automatically, however the turn ends. */
   readonly stopAsked: boolean
 }
 
-/** What happens to a turn. */
+/** The events of a turn. */
 export type TurnEvent =
   /** Its tree is ready. */
   | 'prepared'
   | 'card-raised'
   | 'card-lowered'
-  /** It goes on with another provider, account or model; and does so now. */
+  /** It moves to another provider, account or model; and has moved. */
   | 'switch'
   | 'switched'
-  /** Its adapter is done: it goes on nowhere. */
+  /** Its adapter has finished. */
   | 'worked'
   | 'stop'
-  /** Its log says that it failed, or that its provider is out and the message can be tried again later. */
+  /** Its log has an error, or an outage after which the message can be retried. */
   | 'error'
   | 'outage'
   /** It ends as failed now. */
   | 'fail'
   /** Its log cannot be written. */
   | 'broken'
-  /** From here on it only ends; its outcome is decided, and only written down; it is over and the conversation free. */
+  /** It begins to end; its outcome is decided and being written; it has ended and the conversation is free. */
   | 'settle'
   | 'leave'
   | 'end'
@@ -65,15 +65,15 @@ export type TurnEvent =
   | RestartEvent
 
 /**
- * What the next start does with a turn: `restart` goes on with it, `give-up` only where a card can still be answered,
- * and `supersede` ends it, because a newer run of its conversation was found.
+ * What the next start does with a turn: `restart` resumes it, `give-up` keeps it only for a card that can still be
+ * answered, and `supersede` ends it, because a newer run of its conversation was found.
  */
 export type RestartEvent = 'restart' | 'give-up' | 'supersede'
 
-/** What is to be done because of an event, in this order. */
+/** The effects of an event, in this order. */
 export type Effect = 'show' | 'note-stop' | 'lower-cards' | 'abort' | 'plan-resume' | RestartEffect
 
-/** What a restart does with a turn that it found. */
+/** The effects of a restart. */
 export type RestartEffect = 'fail-subagents' | 'cancel-offers' | 'restore-cards' | 'resume' | 'finish'
 
 const NONE: readonly Effect[] = []
@@ -93,7 +93,7 @@ export const foundAs = (cards: number, { stopAsked, ending }: { stopAsked: boole
   stopAsked,
 })
 
-/** The state after an event, and what is to be done; an event that means nothing in a state changes nothing. */
+/** The state after an event, and its effects; an event that does not apply to a state changes nothing. */
 export const after = (state: TurnState, event: TurnEvent): [state: TurnState, effects: readonly Effect[]] => {
   const { phase, cards } = state
   const to = (next: Phase, effects = NONE): [TurnState, readonly Effect[]] => [{ ...state, phase: next }, effects]
@@ -124,7 +124,7 @@ export const after = (state: TurnState, event: TurnEvent): [state: TurnState, ef
     case 'settle':
       return phase === 'frozen' || ENDING.has(phase) ? stay : to('settling')
     case 'leave':
-      // An end that could not be written is written again: what it plans is planned then.
+      // An end that could not be written is repeated, with the resume that it plans.
       return phase === 'settling' || phase === 'leaving'
         ? to('leaving', state.outcome === 'outage' ? ['plan-resume'] : NONE)
         : stay
@@ -142,7 +142,7 @@ export const after = (state: TurnState, event: TurnEvent): [state: TurnState, ef
 const ending = (state: TurnState, outcome: TurnOutcome): TurnState =>
   state.outcome === 'completed' ? { ...state, outcome } : state
 
-/** A turn that the end of this daemon froze stays for the next start. */
+/** A turn that this daemon froze is left to the next start. */
 const restarted = (state: TurnState, event: RestartEvent): [TurnState, readonly Effect[]] => {
   const { phase, cards, stopAsked } = state
   if (phase === 'frozen' || ENDING.has(phase)) return [state, NONE]
@@ -151,7 +151,7 @@ const restarted = (state: TurnState, event: RestartEvent): [TurnState, readonly 
   if (phase !== 'found') return [state, ['finish']]
   if (event === 'supersede') return [{ ...state, phase: 'worked', cards: 0, outcome: 'interrupted' }, ['finish']]
   if (stopAsked) return [{ ...state, phase: 'stopping', cards: 0 }, ['finish']]
-  // Each card counts again as it is put up.
+  // Each card is counted again when it is opened.
   if (cards > 0) return [{ ...state, phase: 'preparing', cards: 0 }, [...AFTER_RESTART, 'restore-cards']]
   if (event === 'restart') return [{ ...state, phase: 'preparing' }, [...AFTER_RESTART, 'resume']]
   return [{ ...state, phase: 'worked', outcome: 'interrupted' }, [...AFTER_RESTART, 'finish']]
@@ -164,7 +164,7 @@ const counted = (state: TurnState, cards: number): [TurnState, readonly Effect[]
   return [{ ...state, cards, phase: phase === 'running' || phase === 'parked' ? awake(cards) : phase }, NONE]
 }
 
-/** A stop that comes again, or when the outcome is decided, only keeps what waits from following. */
+/** A second stop, or one after the outcome is decided, only prevents the next message from starting. */
 const stopped = (state: TurnState): [TurnState, readonly Effect[]] => {
   const { phase, stopAsked } = state
   const late = stopAsked || phase === 'leaving' || phase === 'done' || phase === 'frozen'
@@ -175,23 +175,23 @@ const stopped = (state: TurnState): [TurnState, readonly Effect[]] => {
   ]
 }
 
-/** How the turn ends, unless its end is written down already. */
+/** How the turn ends, unless its end is stored already. */
 export const endOf = ({ outcome, stopAsked }: TurnState): RunEnd => {
   if (outcome === 'interrupted') return 'interrupted'
   if (stopAsked) return 'stopped'
   return outcome === 'completed' ? 'completed' : 'failed'
 }
 
-/** Its adapter is done, or the turn is ending. */
+/** Its adapter has finished, or the turn is ending. */
 export const isWorked = ({ phase }: TurnState): boolean => phase === 'worked' || ENDING.has(phase)
 
-/** Its end is being written, which nothing interrupts any more. */
+/** Its end is being written, which cannot be interrupted. */
 export const isSettling = ({ phase }: TurnState): boolean => ENDING.has(phase)
 
-/** Its outcome is decided: it shows as free while the last writes finish. */
+/** Outcome decided; shown as idle while the last writes finish. */
 export const isLeaving = ({ phase }: TurnState): boolean => phase === 'leaving' || phase === 'done'
 
-/** Whether a card may be put up. */
+/** Whether a card may be opened. */
 export const mayAsk = ({ phase, stopAsked }: TurnState): boolean => WORKING.has(phase) && !stopAsked
 
 /** The turn as the board shows it. */

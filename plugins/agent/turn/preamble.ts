@@ -1,7 +1,7 @@
 import type { EditorContext } from '../contract.js'
 import type { TurnNote } from './frames/frames.js'
 
-/** What the notes of a turn are made from. */
+/** The facts for the notes of a turn. */
 export interface NoteFacts {
   /** The repositories of a private copy that does not hold all of the workspace. */
   readonly repositories?: readonly string[]
@@ -11,7 +11,7 @@ export interface NoteFacts {
   readonly editorContext?: EditorContext
 }
 
-/** What the sandbox says to a model before a person's words. */
+/** The sandbox's notes to a model before a person's message. */
 export const notesOf = ({ repositories, sync, mentions, attachments, editorContext }: NoteFacts): TurnNote[] => {
   const notes: TurnNote[] = []
   if (repositories) {
@@ -47,6 +47,6 @@ const editorNote = ({ file, startLine, endLine, selection }: EditorContext): str
   return `${file}${lines}${selection ? `\nSelected:\n${selection}` : ''}`
 }
 
-/** The notes as a model is given them, in front of the words. */
+/** The notes as text, before the message. */
 export const preambleOf = (notes: readonly TurnNote[]): string =>
   notes.map(({ title, text }) => `[${title}]\n${text}\n\n`).join('')

@@ -15,14 +15,14 @@ export interface Resume {
   readonly reason: 'restart' | 'answered' | 'outage' | 'switched'
 }
 
-/** Where the past of a turn is read. */
+/** The sources of a turn's history. */
 export interface RequestDeps {
   readonly host: { readonly journal: Journals; readonly log: Log }
   readonly conversations: Conversations
   readonly transcripts: Transcripts
 }
 
-/** What the provider of a turn is handed: the words, where it stands, and what was before. */
+/** Creates the request to the provider of a turn: the message, the tree and the history. */
 export const requestOf = async (
   deps: RequestDeps,
   turn: Turn,
@@ -40,7 +40,7 @@ export const requestOf = async (
     new Set(since?.flatMap(frame => (frame.kind === 'steer' && frame.messageId ? [frame.messageId] : []))),
   )
   const replies = answered?.map(({ card, reply }) => ({ card, reply }))
-  host.log.info('a turn is handed to its provider', { run, provider: entry.fields.provider, model })
+  host.log.info('a turn is sent to its provider', { run, provider: entry.fields.provider, model })
   return {
     conversationId,
     run,

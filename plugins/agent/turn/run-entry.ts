@@ -4,32 +4,32 @@ import type { CardReply, TurnInput } from '../contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames/frames.js'
 import type { AccessLimits } from '../conversations/access-view.js'
 
-/** What a run has from the one before it of the same message, which an outage of the provider ended. */
+/** What a run takes over from the previous run of its message, which an outage ended. */
 export interface AfterOutage {
   readonly from: string
-  /** The runs of the message, this one included. */
+  /** The number of runs of the message, including this one. */
   readonly attempt: number
-  /** How often an outage was waited out for the message, this time included. */
+  /** How often the message was retried after an outage, including this time. */
   readonly tries: number
   /** When an outage first ended a run of the message. */
   readonly since: number
-  /** What the adapter had saved, and the words it had not taken. */
+  /** The saved state of the adapter, and the messages that it had not taken. */
   readonly state?: unknown
   readonly unheard?: readonly UserMessage[]
 }
 
-/** A message that waits for its turn, or whose turn is under way. */
+/** A message that is queued, or whose turn is running. */
 export interface RunMessage {
   readonly run: string
   readonly conversationId: string
   readonly messageId: string
   readonly input: TurnInput
   readonly by: string
-  /** Its sender may land; without it the work waits for somebody who may. */
+  /** Its sender may land; otherwise the work waits for somebody who may. */
   readonly lands?: boolean
-  /** Its sender is limited to areas: its turn reaches what they cover, and nothing else. */
+  /** Its sender is limited to areas, and so is its turn. */
   readonly limits?: AccessLimits
-  /** A person or a token stands behind it: cards may go up. */
+  /** A person or a token sent it, so cards can be answered. */
   readonly attended: boolean
   readonly at: number
   readonly resumed?: AfterOutage
@@ -40,20 +40,20 @@ export interface Resumable {
   /** The message of the run to come. */
   readonly message: RunMessage
   readonly failedAt: number
-  /** When it is resumed; absent: nobody wants that. */
+  /** When it is resumed; absent: resuming is off. */
   readonly at?: number
 }
 
-/** A card that is up; `helper`: who asks, when not the turn's own agent. */
+/** An open card; `helper`: the subagent that asks, if not the turn's own agent. */
 export interface ParkedCard {
   readonly card: Card
   readonly at: number
-  /** Which call waits for its answer: a digest of its tool and input. Left out: none does. */
+  /** The call that waits for its answer: a digest of its tool and input. Left out: none does. */
   readonly holds?: string
   readonly helper?: string
 }
 
-/** What a turn runs on. */
+/** The provider, account, harness and model of a turn. */
 export interface ProviderChoice {
   provider: string
   harness: Harness
@@ -63,7 +63,7 @@ export interface ProviderChoice {
   fast?: boolean | undefined
 }
 
-/** Where a turn is to go on at its next gap, and from what; `nth`: which of its moves this is. */
+/** The provider choice to which a turn moves at its next gap, and from what it continues; `nth` counts its moves. */
 export interface Moving extends ProviderChoice {
   readonly nth: number
   readonly kept: 'session' | 'record'
@@ -74,22 +74,22 @@ export interface EntryFields extends ProviderChoice {
   message: RunMessage
   startedAt: number
   attempt: number
-  /** Restarts after which the turn went on without anybody's answer. */
+  /** The restarts after which the turn resumed without a person's answer. */
   boots: number
   permissionMode: PermissionMode
   moving?: Moving
   state?: unknown
-  /** How many frames the log held when `state` was saved. */
+  /** The number of frames in the log when `state` was saved. */
   stateSeq?: number
   parked: ParkedCard[]
-  /** Words said that the adapter had not taken when `state` was saved. */
+  /** Messages that the adapter had not taken when `state` was saved. */
   unheard?: UserMessage[]
-  /** Answers given whose effect the adapter may not have saved yet. */
+  /** Answers whose effect the adapter may not have saved yet. */
   answered?: { card: Card; reply: CardReply; holds?: string }[]
   stopping?: boolean
-  /** Somebody who may not land had a say. */
+  /** Somebody who may not land sent input. */
   outsiders?: boolean
-  /** How the run ends, once that is certain. */
+  /** How the run ends, once that is decided. */
   ending?: RunEnd
 }
 
@@ -105,7 +105,10 @@ const MOST_BYTES = 8 * 1024 * 1024
 /** The journal of one run in flight. */
 export const entryOf = (run: string): string => `runs/${run}`
 
-/** One run in flight as the next start of the daemon would find it: a journal of changes, the last one wins. */
+/**
+ * The stored state of a running turn, from which the next start of the daemon resumes: a journal of changes, the last
+ * one wins.
+ */
 export class RunEntry {
   readonly #journals: Pick<Journals, 'append' | 'rewrite' | 'remove'>
   readonly #name: string
@@ -141,7 +144,7 @@ export class RunEntry {
     return this.#write(line, flush)
   }
 
-  /** The run is over: nothing is written after this. */
+  /** Removes the entry of an ended run; nothing is written after this. */
   remove(): Promise<void> {
     this.#removed = true
     return this.#next(() => this.#journals.remove(this.#name))
@@ -186,7 +189,7 @@ const merged = (lines: readonly Line[]): Partial<EntryFields> => {
   return fields
 }
 
-/** The entry that the lines of its journal make, or undefined when they make none. */
+/** The entry from the lines of its journal; undefined if they are incomplete. */
 export const entryFrom = (lines: readonly unknown[]): EntryFields | undefined => {
   const fields = merged(lines.filter(line => typeof line === 'object' && line !== null) as Line[])
   const { message, startedAt, attempt, boots, provider, harness, parked } = fields

@@ -15,10 +15,10 @@ import type {
 import { Spending } from '../spending/spending.js'
 import { SubagentRecord } from '../subagents/record.js'
 
-/** A row of the record before it has its place there. */
+/** A row of the record without its position. */
 export type Row = Omit<TranscriptMessage, 'index'>
 
-/** The message a run stands on. */
+/** The message of a run. */
 export interface OpeningWords {
   readonly run: string
   readonly text: string
@@ -27,7 +27,7 @@ export interface OpeningWords {
   readonly messageId: string
   readonly errand?: string
   readonly attachments?: readonly string[]
-  /** An earlier run of the message left them in the record. */
+  /** An earlier run of the message already wrote them to the record. */
   readonly known?: boolean
 }
 
@@ -36,7 +36,7 @@ const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' }
   [reason in ResumedFrame['reason']]: string
 }
 
-/** What the frames of a run add up to: its rows, its open calls and cards, what it cost and how it stands. */
+/** Accumulates the frames of a run: its rows, open calls and cards, cost and status. */
 export class RunRecord {
   readonly #run: string
   readonly #known: boolean
@@ -59,17 +59,17 @@ export class RunRecord {
   costUsd = 0
   inputTokens = 0
   outputTokens = 0
-  /** How much of the model's context was in use, as last told. */
+  /** The last reported use of the model's context. */
   context: { readonly tokens: number; readonly window: number } | undefined
-  /** How many landings the frames tell of. */
+  /** The number of landings in the frames. */
   landings = 0
-  /** How often the run went on elsewhere. */
+  /** How often the run moved to another provider choice. */
   switches = 0
   /** The permission mode the frames end in. */
   mode: PermissionMode | undefined
-  /** What its program cannot be held to. */
+  /** Restrictions that cannot be enforced on its program. */
   unenforced: readonly Unenforced[] | undefined
-  /** Everything that stands before the provider's first frame is in the log. */
+  /** All frames before the provider's first one are in the log. */
   prepared = false
 
   constructor({ run, text, sentAt, by, messageId, errand, attachments, known }: OpeningWords) {
@@ -89,14 +89,14 @@ export class RunRecord {
     ]
   }
 
-  /** The rows the run leaves behind. */
+  /** The rows of the run. */
   get rows(): readonly Row[] {
     return this.#rows
       .slice(this.#known ? 1 : 0)
       .filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
   }
 
-  /** What was put in front of the words. */
+  /** The notes before the message. */
   get notes(): TurnNote[] | undefined {
     return this.#rows[0]?.notes
   }
@@ -126,12 +126,14 @@ export class RunRecord {
     return this.#said.has(messageId)
   }
 
-  /** Whether a card's frame is in the log, and what became of it. */
+  /** A card whose frame is in the log, and its `resolved` frame. */
   card(requestId: string): { resolved?: ResolvedFrame } | undefined {
     return this.#cards.get(requestId)
   }
 
-  /** @param at When the frame came, which it does not tell. */
+  /**
+   * @param at The time of the frame.
+   */
   add(frame: Frame, at = Date.now()): void {
     this.spending.add(frame)
     switch (frame.kind) {

@@ -14,7 +14,7 @@ import { notesOf, preambleOf } from './preamble.js'
 import type { ViewOf } from '../conversations/access-view.js'
 import type { Providers } from '../providers/providers.js'
 
-/** What slipping words into a turn needs. */
+/** The dependencies of sending a message into a turn. */
 export interface SteerDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -24,7 +24,7 @@ export interface SteerDeps {
   readonly look: ViewOf
 }
 
-/** Words for a running turn. */
+/** A message for a running turn. */
 export interface SteerInput {
   readonly conversationId: string
   readonly text: string
@@ -32,7 +32,7 @@ export interface SteerInput {
   readonly editorContext?: EditorContext
 }
 
-/** Slips words into the running turn; they are in its log when this returns. */
+/** Sends a message into the running turn; it is in the log when this returns. */
 export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }: Sender): Promise<void> => {
   const { engine, conversations, providers, decisions, workspace, look } = deps
   const { conversationId, text, attachments = [], editorContext } = input
@@ -47,9 +47,9 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
   await decisions.with(conversationId, async () => {
     const turn = engine.live(conversationId)
     if (!turn) return refuse('conflict', 'no turn is running: start one with POST /agent')
-    if (turn.stopping) refuse('conflict', 'the turn is stopping: say it with POST /agent')
+    if (turn.stopping) refuse('conflict', 'the turn is stopping: use POST /agent')
     if (!worksEverywhere(all, conversation.folders))
-      refuse('conflict', 'this turn may write in folders you may only read: say it with POST /agent')
+      refuse('conflict', 'this turn may write in folders you may only read: use POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words)
       refuse('conflict', `provider ${provider} takes no message during a turn: use POST /agent`)

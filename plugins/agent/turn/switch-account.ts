@@ -6,7 +6,7 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Providers } from '../providers/providers.js'
 import { optionsOf } from './options.js'
 
-/** What moving a conversation needs. */
+/** The dependencies of moving a conversation. */
 export interface SwitchDeps {
   readonly engine: Pick<Engine, 'live'>
   readonly conversations: Conversations
@@ -15,10 +15,10 @@ export interface SwitchDeps {
 }
 
 /**
- * Moves a conversation: a turn under way goes on there at its next gap, otherwise its next turn runs there.
+ * Moves a conversation to another provider choice: a running turn at its next gap, otherwise the next turn.
  *
- * Answers once the choice is durable. A turn that ends before its next gap ends where it was; one that waits for an
- * answer moves with the answer.
+ * Returns once the choice is durable. A turn that ends before its next gap does not move; a parked one moves with its
+ * answer.
  */
 export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promise<Switched> => {
   const { engine, conversations, providers, decisions } = deps
@@ -55,7 +55,7 @@ export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promi
     const same = fields.provider === adapter.id && fields.harness === harness
     const kept = same && adapter.abilities(harness).state ? 'session' : 'record'
     await live.move({ provider: adapter.id, harness, model, effort, thinking, fast, kept })
-    // It may have come to its end while that was written.
+    // The turn may have ended during the write.
     const moves = !live.worked || !live.entry.fields.moving
     return moves ? { applied: 'now', run: live.run, kept } : { applied: 'next', kept: later }
   })

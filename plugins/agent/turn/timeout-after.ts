@@ -1,4 +1,4 @@
-/** Resolves so long after a signal: whatever has not ended by then is left behind. */
+/** Resolves `ms` after a signal, to stop waiting for work that has not ended by then. */
 export const timeoutAfter = (signal: AbortSignal, ms: number): { passed: Promise<undefined>; over: () => void } => {
   const { promise: passed, resolve } = Promise.withResolvers<undefined>()
   let timer: NodeJS.Timeout | undefined

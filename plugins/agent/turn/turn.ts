@@ -30,11 +30,11 @@ import { MessageInbox } from './message-inbox.js'
 
 const NO_VALUES = new Masker([])
 
-/** What a turn needs of the daemon. */
+/** The parts of the host that a turn uses. */
 export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
   readonly log: Log
   readonly cards: OpenCards
-  /** Finds stored values as they are now; left out: there are none. */
+  /** The current masker of stored values; left out: there are none. */
   readonly masker?: () => Masker
   /** Called when a conversation, its turn or its queue has changed. */
   readonly changed: (conversationId: string) => void
@@ -46,16 +46,16 @@ interface UpCard extends ParkedCard {
   readonly answered: (reply: CardReply | undefined) => void
 }
 
-/** What the engine does for a turn. */
+/** Callbacks of a turn to the engine. */
 export interface TurnHooks {
-  /** Runs between an answer and the turn going on. */
+  /** Called between an answer and the continuation of the turn. */
   readonly afterAnswer: (turn: Turn, card: Card) => Promise<void>
   /** Stops the turn and resolves when it has ended. */
   readonly cancel: (turn: Turn) => Promise<void>
 }
 
 const TITLE = 120
-/** Frames after which the board shows something else. */
+/** Frames that change what the board shows. */
 const SHOWN = new Set<Frame['kind']>([
   'tool_call',
   'tool_call_update',
@@ -67,11 +67,11 @@ const SHOWN = new Set<Frame['kind']>([
   'queue',
 ])
 
-/** Whether what stood behind a card died with the last daemon: an offer that nobody has answered. */
+/** Whether a card is an unanswered offer, whose service ended with the last daemon. */
 export const isLostOffer = ({ card }: ParkedCard, record: RunRecord): boolean =>
   isOffer(card) && !record.card(card.requestId)?.resolved?.reply
 
-/** The state in which a restart finds a turn; cards of subagents are not put up again. */
+/** The state of a turn after a restart; cards of subagents are not opened again. */
 const foundIn = ({ parked, ending, stopping = false }: EntryFields, record: RunRecord): TurnState => {
   const cards = parked.filter(each => each.helper === undefined && !isLostOffer(each, record))
   return foundAs(cards.length, { stopAsked: stopping, ending: (record.done ?? ending) !== undefined })
@@ -79,16 +79,16 @@ const foundIn = ({ parked, ending, stopping = false }: EntryFields, record: RunR
 
 const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
-/** One live turn: its frames, its cards, the words said into it, and whether it is to stop. */
+/** One live turn: its frames, its cards, the messages sent into it, and its phase. */
 export class Turn {
   readonly message: RunMessage
   readonly log: FrameLog
   readonly record: RunRecord
   readonly entry: RunEntry
   readonly words = new MessageInbox()
-  /** Where this turn's message will stand in the record. */
+  /** The position of this turn's message in the record. */
   index = 0
-  /** What its adapter does now; undefined before and between. */
+  /** Its current adapter run; undefined before the first and between two. */
   adapterRun: { move(): void } | undefined
   readonly #host: TurnHost
   readonly #stop = new AbortController()
@@ -97,13 +97,13 @@ export class Turn {
   #sequence: number
   #state: TurnState
   readonly #hooks: TurnHooks
-  /** All that it left in its private copy is in the repository. */
+  /** All its work in its private copy is imported into the repository. */
   taken = false
 
-  /** Resolves when a restart would find the turn. */
+  /** Resolves when the turn is stored, so that a restart finds it. */
   readonly begun: Promise<void>
 
-  /** A new turn, or with its `past` one that a restart found. */
+  /** A new turn, or with `past` one that a restart found. */
   constructor(
     host: TurnHost,
     hooks: TurnHooks,
@@ -158,7 +158,7 @@ export class Turn {
     return this.message.conversationId
   }
 
-  /** Aborted when the turn is to stop. */
+  /** Aborted when the turn must stop. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -167,33 +167,33 @@ export class Turn {
     return shownAs(this.#state)
   }
 
-  /** Whether somebody asked for the turn to stop: what waits is then not to follow by itself, however the turn ends. */
+  /** Whether a stop was requested: the next message then does not start automatically, however the turn ends. */
   get stopping(): boolean {
     return this.#state.stopAsked
   }
 
-  /** Its adapter is done: it goes on nowhere. */
+  /** Whether its adapter has finished, so that the turn cannot move. */
   get worked(): boolean {
     return isWorked(this.#state)
   }
 
-  /** Whether anything came into it that nobody said who may land: words, an answer, content from outside. */
+  /** Whether somebody who may not land, or an outside source, sent a message, answer or content. */
   get byOutsiders(): boolean {
     const { lands, input } = this.message
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
   }
 
-  /** How it ends, unless its end is written down already. */
+  /** How it ends, unless its end is stored already. */
   get end(): RunEnd {
     return endOf(this.#state)
   }
 
-  /** Its outcome is decided: it shows as free while the last writes finish. */
+  /** Outcome decided; shown as idle while the last writes finish. */
   get leaving(): boolean {
     return isLeaving(this.#state)
   }
 
-  /** Its end is being written, which nothing interrupts any more. */
+  /** Its end is being written, which cannot be interrupted. */
   get settling(): boolean {
     return isSettling(this.#state)
   }
@@ -224,7 +224,7 @@ export class Turn {
         title: lineOf(card),
         raisedAt: at,
       }))
-    // A card that is still being written cannot be answered yet, so the turn does not show as waiting for it.
+    // A card that is still being written cannot be answered yet, so the turn is not shown as parked.
     const waitsForNobody = this.state === 'parked' && cards.length === 0
     return {
       run: this.run,
@@ -239,7 +239,7 @@ export class Turn {
     }
   }
 
-  /** Says words into the turn; they are in the log when this returns. */
+  /** Sends a message into the turn; it is in the log when this returns. */
   async say({
     messageId,
     text,
@@ -257,10 +257,9 @@ export class Turn {
   }
 
   /**
-   * Puts a card up and waits for its answer; undefined: nobody answered, or nobody is there to answer.
+   * Opens a card and waits for its answer; undefined: nobody answered, or nobody can.
    *
-   * `holds` names the call that waits. An answer it gets here is its own; one that a restart finds is for the first
-   * call like it.
+   * `holds` identifies the waiting call. After a restart the answer goes to the first call with the same digest.
    */
   async raise(
     draft: CardDraft,
@@ -278,7 +277,7 @@ export class Turn {
     return reply
   }
 
-  /** The answer to a call like this one that a restart found; it counts once. */
+  /** Takes the answer to a call with this digest that a restart found. */
   async takeAnswer(holds: string): Promise<CardReply | undefined> {
     return (await this.#spend(answered => answered.holds === holds))?.reply
   }
@@ -292,24 +291,24 @@ export class Turn {
     return mine
   }
 
-  /** Puts a card up that has its id, and waits for its answer. */
+  /** Opens a card with an id, and waits for its answer. */
   async park(parked: ParkedCard): Promise<CardReply | undefined> {
     return (await this.put(parked)).reply
   }
 
-  /** Puts a card up that has its id, a restored one too; resolves once it can be answered. */
+  /** Opens a card with an id, possibly a restored one; resolves once it can be answered. */
   async put(parked: ParkedCard): Promise<{ readonly reply: Promise<CardReply | undefined> }> {
     const { card } = parked
     const { requestId, kind } = card
-    // A restart finds a card that was written down before its frame was: the next one has another number.
+    // A restart can find a card without its frame: the next card needs another number.
     this.#sequence = Math.max(this.#sequence, Number(/\d+$/.exec(requestId)?.[0] ?? 0))
     const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
     if (!this.#up.has(requestId)) void this.#enter('card-raised')
     this.#up.set(requestId, { ...parked, answered: resolve })
-    // With it, the answer in the log is enough for the next start to find the turn and give it that answer.
+    // With this entry, an answer in the log is enough for the next start to deliver it to the turn.
     await this.entry.change({ parked: this.#parked }, { flush: true })
     failpoint('agent.card.parked')
-    // Taken down before it was up: nobody is to see it any more.
+    // The card was withdrawn before its frame was written.
     if (!this.#up.has(requestId)) return { reply: promise }
     this.#host.cards.raise({
       card,
@@ -334,7 +333,7 @@ export class Turn {
     if (this.log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
     const { card, holds, helper } = up
-    // A subagent is not resumed after a restart, and nobody else gets its answers.
+    // A subagent is not resumed after a restart, so its answers are not stored.
     const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
     const answered = [...(this.entry.fields.answered ?? []), ...mine]
     this.#takeDown(requestId)
@@ -343,11 +342,11 @@ export class Turn {
     this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
     this.#host.changed(this.conversationId)
     if (reply.kind === 'question' && reply.cancelled) return this.#hooks.cancel(this)
-    // The person has their answer; what the turn needs before it goes on is not theirs to wait for.
+    // The person's call returns now; the turn is prepared for continuing in the background.
     void this.#hooks
       .afterAnswer(this, card)
       .catch(error =>
-        this.#host.log.error('a turn could not be brought up to date after an answer', {
+        this.#host.log.error('updating a turn after an answer failed', {
           run: this.run,
           error: String(error),
         }),
@@ -363,7 +362,7 @@ export class Turn {
     const { conversationId, run } = this
     const up = this.#up.get(requestId)
     const shown = this.record.card(requestId)
-    // An answer on its way into the log stays the answer, whatever becomes of the turn.
+    // An answer that is being written to the log is kept, whatever happens to the turn.
     if (shown?.resolved?.reply) return up?.answered(undefined) as undefined
     this.#takeDown(requestId)
     this.#host.cards.settle(requestId, this.conversationId)
@@ -372,11 +371,11 @@ export class Turn {
     up?.answered(undefined)
   }
 
-  /** Takes down every card without an answer, or those of a subagent. */
+  /** Withdraws every unanswered card, or those of a subagent. */
   withdrawCards(of?: (helper: string | undefined) => boolean): void {
     const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
     for (const [requestId] of down) this.#withdraw(requestId)
-    // The turn goes on, and a restart is not to look for them.
+    // The turn continues, so a restart must not restore them.
     if (of && down.length) void this.entry.change({ parked: this.#parked }).catch(() => {})
     if (of) return
     for (const { requestId } of this.record.openCards) {
@@ -386,15 +385,15 @@ export class Turn {
   }
 
   /**
-   * Asks the turn to stop: its cards come down and its signal is aborted, unless it is all but over. Nothing follows it
-   * by itself.
+   * Stops the turn: withdraws its cards and aborts its signal, unless its end is being written. No message follows
+   * automatically.
    */
   stop(): Promise<void> {
     return this.#enter('stop')
   }
 
   /**
-   * Ends the turn as failed with a sentence: its cards come down and its signal is aborted, unless it is all but over.
+   * Ends the turn as failed with a message: withdraws its cards and aborts its signal, unless its end is being written.
    */
   fail(message: string): void {
     if (!mayAsk(this.#state) || this.signal.aborted) return
@@ -407,12 +406,12 @@ export class Turn {
     void this.#enter('prepared')
   }
 
-  /** It goes on with another provider, account or model. */
+  /** Called when it moves to another provider, account or model. */
   switching(): void {
     void this.#enter('switch')
   }
 
-  /** It is with the provider it is to go on with. */
+  /** Called when it has moved. */
   switched(): void {
     void this.#enter('switched')
   }
@@ -423,8 +422,7 @@ export class Turn {
   }
 
   /**
-   * Does what an event asks for, in order. Only a stop is written down first; everything else is done when this
-   * returns.
+   * Runs the effects of an event, in order. Only a stop is stored first; all other effects are done when this returns.
    */
   async #enter(event: TurnEvent): Promise<void> {
     for (const effect of this.#effectsOf(event)) {
@@ -444,18 +442,18 @@ export class Turn {
     return effects
   }
 
-  /** What a frame of the log means for the end of the turn. */
+  /** Applies a frame of the log to the outcome of the turn. */
   #note(frame: Frame): void {
     if (frame.kind !== 'error') return
     void this.#enter(frame.code === 'provider-outage' && frame.autoResume ? 'outage' : 'error')
   }
 
-  /** What a restart that found the turn is to do with it, in this order. */
+  /** The effects with which a restart recovers the turn, in this order. */
   restart(event: RestartEvent): readonly Effect[] {
     return this.#effectsOf(event)
   }
 
-  /** Goes on elsewhere at the next gap, unless another move comes before; durable when it returns. */
+  /** Moves at the next gap, unless another move replaces this one; durable when it returns. */
   async move(to: Omit<Moving, 'nth'>): Promise<void> {
     await this.entry.change({ moving: { ...to, nth: this.record.switches + 1 } })
     failpoint('agent.move.told')
@@ -467,7 +465,7 @@ export class Turn {
     void this.#enter('settle')
   }
 
-  /** Shows the turn as over while its end is written; answers what else is to be written down with it. */
+  /** Shows the turn as ended while its end is written; returns the effects to store with it. */
   leave(): readonly Effect[] {
     return this.#effectsOf('leave')
   }
@@ -478,14 +476,14 @@ export class Turn {
     this.#ended.resolve()
   }
 
-  /** Leaves everything as it is for the next start of the daemon, and ends what the turn runs. */
+  /** Freezes the turn for the next start of the daemon, and ends its programs. */
   async freeze(): Promise<void> {
     void this.#enter('freeze')
     await this.log.freeze()
     this.#stop.abort()
   }
 
-  /** Closes a call that will not finish. */
+  /** Closes a call that cannot finish. */
   closeTool(id: string, text: string): void {
     this.log.push({ kind: 'tool_call_update', id, status: 'failed', content: [{ type: 'text', text }] })
   }

@@ -113,7 +113,7 @@ export class Fleet {
     const wishes = wishesOf(order.only, order.choices)
     const work = async (): Promise<Landed> => {
       const before = await host.call('agent.conversation', { id })
-      requireBranch(before.conversation, 'what it did is in the tree already')
+      requireBranch(before.conversation, 'its work is in the shared tree already')
       assertNotWriting(before, force)
       return holding(host, id, signal, async held => {
         assertNotWriting(held.state, force)
@@ -204,7 +204,7 @@ export class Fleet {
     signal: AbortSignal,
   ): Promise<LandResult> {
     const { host } = this.#deps
-    const branch = requireBranch(conversation, 'what it did is in the tree already')
+    const branch = requireBranch(conversation, 'its work is in the shared tree already')
     for (const repo of before) this.#checkFree(repo)
     const attached = before.some(({ copy }) => copy !== undefined)
     const { tips, repos: now } = attached

@@ -78,7 +78,7 @@ const initialized = async (process: PipedProcess, over: AbortSignal): Promise<In
     clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
     clientInfo: { name: 'sandbox', version: '1' },
   })
-  // A connection that broke is reported by the loss of the program, which knows why.
+  // A broken connection is reported by the loss of the program, which has the reason.
   const answer = asked.catch(error => (connection.signal.aborted ? lost.promise : Promise.reject(error)))
   try {
     return await Promise.race([answer, lost.promise])
@@ -120,7 +120,7 @@ const messageOf = (line: string): AnyMessage => {
     if (typeof value === 'object' && value !== null && !Array.isArray(value) && 'jsonrpc' in value)
       return value as AnyMessage
   } catch {
-    // What it wrote is reported below; the parser's words would not help a reader.
+    // The line itself is reported below, which is more useful than the parser's message.
   }
   throw new NotTheProtocol(`wrote a line that is no message of the Agent Client Protocol: ${quotedLine(line)}`)
 }

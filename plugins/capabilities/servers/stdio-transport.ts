@@ -70,7 +70,7 @@ const messageOf = (line: string): JSONRPCMessage => {
     const value: unknown = JSON.parse(line)
     if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return value as JSONRPCMessage
   } catch {
-    // What it wrote is reported below; the parser's words would not help a reader.
+    // The line itself is reported below, which is more useful than the parser's message.
   }
   throw new NotTheProtocol(`wrote a line that is no message of the Model Context Protocol: ${quotedLine(line)}`)
 }

@@ -14,11 +14,11 @@ import { ticketCalls } from './tickets.js'
 /**
  * Serves sign-in, sessions, control tokens, members and tickets.
  *
- * @param knows Whether there is a bundle of that name.
+ * @param hasBundle Whether there is a bundle of that name.
  */
 export const accessCalls = (
   host: Host,
-  knows: (bundle: string) => boolean,
+  hasBundle: (bundle: string) => boolean,
 ): Handlers<AccessCalls & MemberCalls & TicketCalls> => {
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const asked = new Budget(120)
@@ -28,9 +28,9 @@ export const accessCalls = (
   host.on('credential.ended', () => void published('sessions').catch(() => {}))
   return {
     ...memberCalls(host, published),
-    ...ticketCalls(host, knows),
+    ...ticketCalls(host, hasBundle),
     'GET /system/sign-in': (_input, context) => {
-      // A group of the sandbox asks without a request.
+      // A call from another group has no HTTP request.
       const { http } = context
       // Otherwise one local program could use up the budget of all others.
       if (http && !http.local) asked.spend(http.address)

@@ -54,7 +54,7 @@ export interface AccessCalls {
    * /system/sign-in`, signs in people with a role here; `invite` grants one; on a sandbox without an owner the first
    * identity becomes the owner, with `claim` if the code printed at start is required. Where no provider is configured
    * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
-   * 10 more minutes. Codes are used up exactly when they grant. The token is in this answer only.
+   * 10 more minutes. A code is used up only when it grants access. The token is in this answer only.
    *
    * - 400: no proof of any kind
    * - 401: the token, session or code is not accepted
@@ -72,7 +72,7 @@ export interface AccessCalls {
   }): OpenedSession
 
   /**
-   * List one's own active sessions, for the owner everybody's; the newest use first.
+   * List the caller's active sessions, for the owner everybody's; the most recently used first.
    *
    * - 403: the caller is not a signed-in person
    */
@@ -95,7 +95,7 @@ export interface AccessCalls {
    * The token is in this answer only. Labels need not be unique. At most 100 tokens are active.
    *
    * - 400: a blank label, or `expiresAt` has passed
-   * - 403: the caller is not the owner, signed in
+   * - 403: the caller is not the signed-in owner
    * - 429: 100 tokens are active
    */
   'POST /system/control/tokens'(input: {

@@ -34,7 +34,10 @@ export const revokeSessions = async (
     return { ok: true as const, revoked }
   }
   const isOwner = caller.kind === 'session' && caller.role === 'owner'
-  if (current) return revoke({ id: caller.sessionId ?? refuse('invalid', 'current takes a session, found none') })
+  if (current)
+    return revoke({
+      id: caller.sessionId ?? refuse('invalid', 'current: expected a caller with a session, found none'),
+    })
   if (email !== undefined) {
     const person = email.toLowerCase()
     return isOwner || person === caller.email ? revoke({ email: person }) : refuse('forbidden', OTHERS)

@@ -18,7 +18,7 @@ interface Kept {
   readonly found: PageEndpoints
 }
 
-/** The addresses at which pages sign in: cached for ten minutes, and a failure for one. */
+/** Caches the addresses at which pages sign in for ten minutes, and a failure for one minute. */
 export class IssuerEndpoints {
   readonly #read: ReadDocument
   readonly #now: () => number
@@ -30,7 +30,7 @@ export class IssuerEndpoints {
     this.#now = now
   }
 
-  /** The addresses of an issuer, or after 2 s those that are known from before. */
+  /** The addresses of an issuer; without an answer in 2 s, the last known ones. */
   async of(issuer: string): Promise<PageEndpoints> {
     const known = this.#known.get(issuer)
     const age = known ? this.#now() - known.at : Infinity

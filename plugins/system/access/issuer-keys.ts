@@ -60,9 +60,9 @@ export class IssuerKeys {
     if (issuer !== this.#issuer)
       this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
     if (typeof address !== 'string' || !isSafeAddress(address))
-      return this.#fail('its configuration names no address of keys that https leads to')
+      return this.#fail('its configuration names no https address of keys')
     const { keys } = (await this.#document(address)) as { keys?: unknown }
-    if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set holds no list of keys')
+    if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set has no list of keys')
     const set = { keys: keys.filter((key): key is JWK => typeof key === 'object' && key !== null) }
     this.#keys = { set, at: this.#now() }
     return set

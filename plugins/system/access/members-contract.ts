@@ -29,10 +29,10 @@ export interface MemberCalls {
    * answer holds a one-time code, good for 7 days or until `expiresAt`, at most 30 days. A person loses access to what
    * they no longer reach at once.
    *
-   * - 400: an e-mail not of the form local@domain, or an expiry that may not be
-   * - 403: the caller is not the owner, signed in
+   * - 400: an e-mail not of the form local@domain, or an expiry that is not allowed
+   * - 403: the caller is not the signed-in owner
    * - 404: an area is unknown
-   * - 409: ownership to a person who never signed in
+   * - 409: ownership for a person who never signed in
    * - 422: role `owner` without `email`, or the owner's own role
    * - 429: 50 invitations are open
    */
@@ -45,15 +45,14 @@ export interface MemberCalls {
   }): Granted
 
   /**
-   * Take a person's access away, or withdraw an invitation.
+   * Remove a person's access, or withdraw an invitation.
    *
-   * Their sessions and streams end within 1 s; turns they started go on. Below maintainer the lists of the answer are
-   * empty.
+   * Their sessions and streams end within 1 s; turns they started continue. Callers below maintainer get empty lists.
    *
    * - 400: neither or both of `email` and `invitation`
    * - 403: another person's access, by a caller who is not the owner
    * - 404: not on the roster
-   * - 409: the owner does not leave
+   * - 409: the owner cannot leave
    */
   'DELETE /members'(input: { email?: Text; invitation?: Text }): MemberList
 
@@ -62,7 +61,7 @@ export interface MemberCalls {
    *
    * - 403: the caller is not a signed-in person
    * - 404: the caller is not on the roster
-   * - 409: the owner does not leave
+   * - 409: the owner cannot leave
    */
   'DELETE /members/self'(): MemberList
 
@@ -72,8 +71,6 @@ export interface MemberCalls {
   /** One person of the roster, for another group; absent: this e-mail has no role here. */
   'members.get'(input: { email: string }): { member?: Member }
 
-  /**
-   * Limit people to areas and to no others, all of them in one step, for another group; without `areas` lift the limit.
-   */
+  /** Replace the areas of several people in one step, for another group; without `areas` remove the limit. */
   'members.setAreas'(input: { people: { email: string; areas?: string[] }[] }): Ok
 }

@@ -34,7 +34,7 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
     'GET /members': () => host.call('kernel.members.list'),
     'POST /members': async (asked, context) => {
       ownerOnly(context.caller)
-      if (asked.role === 'viewer' || asked.role === 'collaborator') await knowAreas(host, asked.areas ?? [])
+      if (asked.role === 'viewer' || asked.role === 'collaborator') await assertAreas(host, asked.areas ?? [])
       const made =
         asked.email === undefined
           ? { invitation: await invite(host, asked, context) }
@@ -130,7 +130,7 @@ const invite = async (
 }
 
 /** Refuses unknown areas. */
-const knowAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
+const assertAreas = async (host: MembersHost, ids: string[]): Promise<void> => {
   if (!ids.length) return
   const { unknown } = (await host.serves('areas.known')) ? await host.call('areas.known', { ids }) : { unknown: ids }
   if (unknown.length)

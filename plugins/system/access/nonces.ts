@@ -7,7 +7,7 @@ const FORM = /^([0-9a-z]{8,10})\.([\w-]{22})\.([\w-]{43})$/
 export class Nonces {
   readonly #key = randomBytes(32)
   readonly #now: () => number
-  /** Those used, with the moment after which they would be refused anyway. */
+  /** The used nonces, each with the time at which it expires. */
   readonly #used = new Map<string, number>()
 
   constructor(now: () => number) {

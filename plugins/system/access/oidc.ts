@@ -13,8 +13,8 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const FORM = /^[\w-]{2,}\.[\w-]{2,}\.[\w-]+$/
 /** Seconds by which the issuer's clock may differ. */
 const LEEWAY = 60
-/** Seconds a token without a nonce is good for. */
-const YOUNG = 600
+/** Seconds for which a token without a nonce is accepted. */
+const MAX_AGE = 600
 
 /** An identity that a provider confirmed. */
 export interface Verified {
@@ -68,7 +68,7 @@ export class IdentityTokens {
     if (!this.#options.providers.length) wrong('no identity provider is configured here, so use sandbox login')
     if (!FORM.test(token)) wrong('expected a signed token of three parts')
     // Cheap checks come first, so that made-up tokens cannot cause key fetches.
-    const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are no JSON'))
+    const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are not JSON'))
     if (!ALGORITHMS.includes(header.alg ?? ''))
       wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
     if ('crit' in header) wrong('expected no header crit')
@@ -95,12 +95,12 @@ export class IdentityTokens {
 
   #judgeTimes({ exp, nbf, iat }: JWTPayload, wrong: (why: string) => never): void {
     const now = this.#options.now() / 1000
-    if (typeof exp !== 'number' || now > exp + LEEWAY) wrong('it has expired, or does not say when it does')
+    if (typeof exp !== 'number' || now > exp + LEEWAY) wrong('it has expired, or has no expiry (exp)')
     if (nbf !== undefined && !(typeof nbf === 'number' && now >= nbf - LEEWAY)) wrong('it is not valid yet')
-    if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it says it was issued in the future, or not when')
+    if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it was issued in the future, or has no issue time (iat)')
   }
 
-  /** How the token is kept from being used twice: by its nonce, or by remembering the token. */
+  /** Prevents a second use of the token: by its nonce, or by storing the token. */
   async #notSeen(
     { nonce: kind }: IdentityProvider,
     token: string,
@@ -109,9 +109,9 @@ export class IdentityTokens {
   ): Promise<Pick<Verified, 'use' | 'release'>> {
     const { nonces, used, now } = this.#options
     if (kind === 'off') {
-      if (now() / 1000 > iat + YOUNG) wrong('it was issued more than ten minutes ago')
+      if (now() / 1000 > iat + MAX_AGE) wrong('it was issued more than ten minutes ago')
       if (await used.has(token)) wrong('it was used before')
-      return { use: () => used.add(token, (iat + YOUNG) * 1000), release: () => used.remove(token) }
+      return { use: () => used.add(token, (iat + MAX_AGE) * 1000), release: () => used.remove(token) }
     }
     if (typeof nonce !== 'string' || !nonces.isOpen(nonce))
       return wrong('expected a nonce of GET /system/sign-in from the last ten minutes, not used before')
@@ -159,12 +159,12 @@ const personOf = (
   wrong: (why: string) => never,
 ): Verified['person'] => {
   const { sub, name, picture, email_verified: verified } = claims
-  if (typeof sub !== 'string' || !sub || sub.length > 255) return wrong('it does not say who it is of (sub)')
+  if (typeof sub !== 'string' || !sub || sub.length > 255) return wrong('it has no subject (sub)')
   const given = claims[emailClaim]
   const email = typeof given === 'string' ? plainEmail(given) : undefined
   if (email === undefined) return wrong(`expected an e-mail of the form local@domain in ${emailClaim}`)
   if (verified !== true) return wrong('its e-mail is not verified (email_verified)')
-  if (isLocalEmail(email)) return wrong(`an e-mail at ${LOCAL_DOMAIN} is given out by this sandbox alone`)
+  if (isLocalEmail(email)) return wrong(`only this sandbox issues e-mails at ${LOCAL_DOMAIN}`)
   const called = typeof name === 'string' ? plainValue(name).slice(0, 80) : ''
   const drawn =
     typeof picture === 'string' && picture.length <= 2000 && URL.parse(picture)?.protocol === 'https:'

@@ -13,8 +13,8 @@ interface Row {
 }
 
 /**
- * The operating-system user at the near end of a connection within this machine: the one who opened it, when asked with
- * the port it came from and the ports it may have gone to. Undefined where the table shows no such connection.
+ * The operating-system user who opened a connection within this machine, by its source port and its possible
+ * destination ports. Undefined if the table has no such connection.
  */
 export const ownerOfPort = async (
   port: number,
@@ -31,7 +31,7 @@ export const ownerOfPort = async (
   return undefined
 }
 
-/** Whether this system shows its connections at all. */
+/** Whether this system lists its connections. */
 export const showsConnections = process.platform === 'linux'
 
 const rowsOf = (table: string): Row[] =>

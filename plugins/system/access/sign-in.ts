@@ -12,7 +12,7 @@ import { plainValue } from './plain.js'
 import { UsedTokens } from './used-tokens.js'
 
 const PLAIN =
-  'a local sign-in takes HTTPS, or a loopback connection without a proxy, found plain HTTP; '
+  'a local sign-in needs HTTPS, or a loopback connection without a proxy, found plain HTTP; '
   + 'open the link on the machine itself'
 const PLAIN_INVITE = 'an invitation was sent over plain HTTP: use https, or set http.allowPlain on a private network'
 
@@ -24,7 +24,7 @@ export interface SignedIn {
   readonly did?: 'claimed' | 'joined'
 }
 
-/** Whether a code that opens the sandbox may travel this way. */
+/** Whether a sign-in code may be sent over this connection. */
 const isPrivate = ({ local, base }: HttpFacts): boolean => local || base.startsWith('https:')
 
 /** Signs people in: the methods a page can offer, and the sessions their proofs open. */
@@ -49,7 +49,7 @@ export class SignIn {
     this.#endpoints = new IssuerEndpoints(this.#read, now)
   }
 
-  /** What a sign-in page can offer at the address it was asked at. */
+  /** The sign-in methods at the address of the request. */
   async options(http: HttpFacts | undefined): Promise<SignInOptions> {
     const { claimed, local, providers } = await this.#host.call('kernel.identity.state')
     const { nonce, expiresAt } = this.#nonces.make()
@@ -147,7 +147,7 @@ export class SignIn {
 
   readonly #read: ReadDocument = async url => {
     const { listeners } = await this.#host.call('kernel.listeners')
-    // The deployment names the issuer, so its address may be private; a redirect target is not named and may not.
+    // The deployment configures the issuer, so its address may be private; that of a redirect may not.
     const { status, body, truncated } = await askOutside({
       url,
       reach: { near: true, listeners },

@@ -4,9 +4,12 @@ import type { TicketCalls } from './tickets-contract.js'
 /**
  * Mints tickets for people.
  *
- * @param knows Whether there is a bundle of that name.
+ * @param hasBundle Whether there is a bundle of that name.
  */
-export const ticketCalls = (host: Pick<Host, 'call'>, knows: (bundle: string) => boolean): Handlers<TicketCalls> => ({
+export const ticketCalls = (
+  host: Pick<Host, 'call'>,
+  hasBundle: (bundle: string) => boolean,
+): Handlers<TicketCalls> => ({
   'POST /system/ws-ticket': async ({ for: purpose, name }, context) => {
     const { role } = context.caller
     if (purpose === 'bundle') {
@@ -16,7 +19,7 @@ export const ticketCalls = (host: Pick<Host, 'call'>, knows: (bundle: string) =>
           errors: [{ path: 'name', expected: 'the name of a bundle' }],
         })
       }
-      if (!knows(name)) refuse('not-found', `no bundle is named ${name}`)
+      if (!hasBundle(name)) refuse('not-found', `no bundle is named ${name}`)
     } else if (purpose !== 'events' && role !== 'owner' && role !== 'maintainer') {
       refuse('forbidden', `a ticket for a terminal or browser needs role maintainer, found role ${role}`)
     }

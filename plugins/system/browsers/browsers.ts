@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { type Input, refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from './contract.js'
-import type { Surroundings } from './chromium.js'
+import type { ChromiumDeps } from './chromium.js'
 import { addressOf } from './gate.js'
 import { fit, quotaExceeded, BROWSER_QUOTA, type DiskQuota } from './quota.js'
 import { RunningBrowser, type Start } from './running.js'
 
-/** What the browsers need to know of the daemon. */
-export interface BrowsersDeps extends Surroundings {
-  /** The daemon's own listeners, which no page may ask. */
+/** Dependencies of the browsers. */
+export interface BrowsersDeps extends ChromiumDeps {
+  /** The daemon's own listeners, which pages cannot connect to. */
   readonly listeners: () => Promise<readonly Listener[]>
   /** Called whenever a browser or one of its pages changes. */
   readonly changed: (name: string) => void
@@ -28,22 +28,22 @@ interface Entry {
   why?: string
 }
 
-/** Each is a few hundred megabytes. */
+/** Each uses a few hundred megabytes. */
 const MOST_RUNNING = 8
 const KEPT_MS = 60 * 60_000
 /** Names that people choose. */
-const OF_PEOPLE = /^web-[A-Za-z0-9_-]{1,40}$/
+const PERSON_NAME = /^web-[A-Za-z0-9_-]{1,40}$/
 const NO_SIGN_INS = 'web'
 
 /** Every browser of the sandbox, by name: running ones, and for an hour those that ended. */
 export class Browsers {
-  readonly #around: BrowsersDeps
+  readonly #deps: BrowsersDeps
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
 
-  constructor(around: BrowsersDeps) {
-    this.#around = around
-    this.#now = around.now ?? Date.now
+  constructor(deps: BrowsersDeps) {
+    this.#deps = deps
+    this.#now = deps.now ?? Date.now
   }
 
   /** Removes browser files that a killed daemon left behind. */
@@ -74,7 +74,7 @@ export class Browsers {
       refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
     const folder = fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile)
     const starting = this.#start({
-      around: this.#around,
+      deps: this.#deps,
       fresh,
       folder,
       reach: async () => ({ near, listeners: await this.#listeners() }),
@@ -93,13 +93,13 @@ export class Browsers {
     try {
       const running = await starting
       entry.running = running
-      running.listen(() => this.#around.changed(name))
+      running.listen(() => this.#deps.changed(name))
       void running.ended.then(() => {
         entry.finishedAt ??= this.#now()
-        this.#around.changed(name)
+        this.#deps.changed(name)
       })
       void this.#bound(entry, running, folder).catch(error =>
-        this.#around.log.warn('closing a browser failed', { browser: name, error: String(error) }),
+        this.#deps.log.warn('closing a browser failed', { browser: name, error: String(error) }),
       )
       if (url !== undefined) await running.act({ action: 'open', url })
     } catch (error) {
@@ -108,14 +108,14 @@ export class Browsers {
       else this.#entries.delete(name)
       throw error
     }
-    this.#around.changed(name)
+    this.#deps.changed(name)
     return shown(entry)
   }
 
   /** Performs one action on one page; with `byPerson`, `open` under an unused name `web-…` starts a browser. */
   async page({ name, ...act }: BrowserAct, byPerson = false): Promise<BrowserActed> {
     this.#dropExpired()
-    if (act.action === 'open' && byPerson && OF_PEOPLE.test(name) && !this.#entries.has(name)) {
+    if (act.action === 'open' && byPerson && PERSON_NAME.test(name) && !this.#entries.has(name)) {
       const url =
         act.url
         ?? refuse('invalid', 'open needs url, found none', { errors: [{ path: 'url', expected: 'an address' }] })
@@ -153,7 +153,7 @@ export class Browsers {
     await Promise.all(names.map(name => this.end(name).catch(() => {})))
   }
 
-  /** Closes them all. */
+  /** Closes every browser. */
   async stop(): Promise<void> {
     await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(() => {})))
   }
@@ -162,10 +162,9 @@ export class Browsers {
     const { folder, fresh } = start
     const lost = fresh ? undefined : await fit(folder, this.#quota.folder)
     if (lost !== undefined)
-      this.#around.log.warn(
-        `a profile of a browser took more than ${mebibytes(this.#quota.folder)}: ${lost} was removed`,
-        { folder },
-      )
+      this.#deps.log.warn(`a profile of a browser took more than ${mebibytes(this.#quota.folder)}: removed ${lost}`, {
+        folder,
+      })
     return RunningBrowser.start(start)
   }
 
@@ -173,8 +172,8 @@ export class Browsers {
   async #bound(entry: Entry, running: RunningBrowser, folder: string): Promise<void> {
     const most = this.#quota.folder
     if (!(await quotaExceeded(folder, most, running.ended))) return
-    entry.why = `it was closed, because what its pages keep on the disk grew beyond ${mebibytes(most)}`
-    this.#around.log.warn('a browser was closed because it exceeded its disk quota', {
+    entry.why = `it was closed because the stored data of its pages grew beyond ${mebibytes(most)}`
+    this.#deps.log.warn('a browser was closed because it exceeded its disk quota', {
       browser: entry.about.name,
       bytes: most,
     })
@@ -182,7 +181,7 @@ export class Browsers {
   }
 
   get #quota(): DiskQuota {
-    return this.#around.room ?? BROWSER_QUOTA
+    return this.#deps.room ?? BROWSER_QUOTA
   }
 
   #dropExpired(): void {
@@ -202,11 +201,11 @@ export class Browsers {
     const gates = [...this.#entries.values()].flatMap(({ running }) =>
       running?.alive ? [{ host: '127.0.0.1', port: running.port }] : [],
     )
-    return [...(await this.#around.listeners()), ...gates]
+    return [...(await this.#deps.listeners()), ...gates]
   }
 
   #folder(...names: string[]): string {
-    return join(this.#around.place.folder, 'browsers', ...names)
+    return join(this.#deps.place.folder, 'browsers', ...names)
   }
 }
 

@@ -12,7 +12,7 @@ type Answered =
   | 'GET /system/browser-view'
   | `browsers.${'open' | 'page' | 'list' | 'end'}`
 
-/** Answers the calls of browsers; nothing runs before the first is opened. */
+/** Serves the calls of browsers; starts nothing before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   const changed = (key: string) => void host.call('kernel.events.publish', { domain: 'browsers', key }).catch(() => {})
   const browsers = new Browsers({
@@ -24,7 +24,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
   })
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
-  const told = (
+  const recordEntry = (
     type: string,
     { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> },
     context: Context,
@@ -51,7 +51,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     },
     'DELETE /system/browsers/{name}': async ({ name }, context) => {
       const ended = await browsers.end(name)
-      if (ended) await told('browser.closed', ended, context)
+      if (ended) await recordEntry('browser.closed', ended, context)
       return { ok: true }
     },
     'POST /system/browsers/{name}/page': (input, { caller }) => browsers.page(input, caller.kind === 'session'),
@@ -60,8 +60,11 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
       const leave = running.watch()
       context.signal.addEventListener('abort', leave, { once: true })
       if (context.signal.aborted) leave()
-      await told('browser.attached', { about }, context)
-      return new View(running, () => told('browser.driven', { about }, context)).frames(context.frames, context.signal)
+      await recordEntry('browser.attached', { about }, context)
+      return new View(running, () => recordEntry('browser.driven', { about }, context)).frames(
+        context.frames,
+        context.signal,
+      )
     },
     'browsers.open': input => browsers.open(input),
     'browsers.page': input => browsers.page(input),

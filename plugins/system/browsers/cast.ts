@@ -3,11 +3,13 @@ import type { ViewPictureFrame } from './contract.js'
 import { VIEWPORT } from './chromium.js'
 import { answered, type Tab } from './tab.js'
 
-/** How long nothing may move before the sharp picture. */
+/** How long the page must be still before the sharp picture is taken. */
 const STILL_MS = 400
 const QUALITY = 60
 
-/** The pictures of one page for one viewer: keeps the newest, and the browser makes the next only when it was taken. */
+/**
+ * The screencast of one page for one viewer: keeps the newest picture; the browser makes the next once it was taken.
+ */
 export class Cast {
   readonly tab: Tab
   readonly #session: CDPSession
@@ -41,10 +43,10 @@ export class Cast {
     return picture
   }
 
-  /** The picture was sent: the browser may make the next. */
-  left(): void {
+  /** Called when the picture was sent: the browser may make the next. */
+  sent(): void {
     this.#taken = false
-    this.#pay()
+    this.#acknowledge()
   }
 
   async pause(): Promise<void> {
@@ -70,7 +72,7 @@ export class Cast {
 
   #moved(data: string, sessionId: number): void {
     this.#owed.push(sessionId)
-    if (data === this.#last) return this.#pay()
+    if (data === this.#last) return this.#acknowledge()
     this.#last = data
     this.#waiting = { data, format: 'jpeg' }
     clearTimeout(this.#timer)
@@ -86,7 +88,7 @@ export class Cast {
   }
 
   /** Acknowledges the browser's pictures, unless one is waiting or being sent. */
-  #pay(): void {
+  #acknowledge(): void {
     if (this.#taken || this.#waiting?.format === 'jpeg') return
     for (const sessionId of this.#owed.splice(0))
       void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(() => {})

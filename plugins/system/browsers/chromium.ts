@@ -12,7 +12,7 @@ import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import { pipeTransport } from './pipe.js'
 import { BROWSER_QUOTA, type DiskQuota } from './quota.js'
 
-/** What a page is drawn in, in its own pixels. */
+/** The size of a page, in CSS pixels. */
 export const VIEWPORT = { width: 1280, height: 800 } as const
 
 /** A running Chromium. */
@@ -20,12 +20,12 @@ export interface Chromium {
   readonly browser: Browser
   /** Resolves when its process is gone, for whatever reason. */
   readonly ended: Promise<void>
-  /** Asks it to end, and kills it after two seconds. */
+  /** Terminates it, and kills it after two seconds. */
   end(): Promise<void>
 }
 
-/** What starting it needs to know of the daemon. */
-export interface Surroundings extends Pick<Host, 'place' | 'log' | 'signal'> {
+/** Dependencies of starting Chromium. */
+export interface ChromiumDeps extends Pick<Host, 'place' | 'log' | 'signal'> {
   readonly room?: DiskQuota
 }
 
@@ -62,7 +62,7 @@ const FEATURES_OFF = [
   'StaticStorageQuota',
 ]
 
-/** It makes no requests by itself, and all requests of its pages go through the gate. */
+/** Chromium makes no requests by itself, and all requests of its pages go through the gate. */
 const flags = (gate: number, profile: string, pages: number): string[] => [
   '--headless',
   '--remote-debugging-pipe',
@@ -101,7 +101,7 @@ const flags = (gate: number, profile: string, pages: number): string[] => [
   'about:blank',
 ]
 
-/** The browser of this machine, or the one `SANDBOX_CHROMIUM` names, which may lie in the home folder. */
+/** Finds the browser of this machine, or the one that `SANDBOX_CHROMIUM` names, which may be in the home folder. */
 export const findChromium = async (): Promise<string | undefined> => {
   const named = process.env.SANDBOX_CHROMIUM
   if (named) return (await isOwnProgram(named, { named: true })) ? named : undefined
@@ -126,7 +126,7 @@ export const chromiumProgram = async (): Promise<Program> => ({
  * people's own folders.
  */
 export const startChromium = async (
-  { place, log, signal, room = BROWSER_QUOTA }: Surroundings,
+  { place, log, signal, room = BROWSER_QUOTA }: ChromiumDeps,
   folder: string,
   gate: number,
 ): Promise<Chromium> => {

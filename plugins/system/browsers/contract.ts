@@ -199,7 +199,7 @@ export interface BrowserCalls {
    * - 409: the browser is not running, runs already, or the page was closed meanwhile
    * - 422: an address of the daemon, or one that the network policy does not allow
    * - 424: the page could not be reached or shown
-   * - 429: as many browsers or pages are open as may be
+   * - 429: too many browsers or pages are open
    * - 501: Chromium is missing
    */
   'POST /system/browsers/{name}/page'(input: BrowserAct): BrowserActed
@@ -208,18 +208,18 @@ export interface BrowserCalls {
    * Look at a browser, and use its page.
    *
    * It takes a ticket of `POST /system/ws-ticket`. Pictures are sent as the page changes, each after the client took
-   * the previous one: a slow client gets fewer, newer ones. The page that is active is shown until `bind` names one.
-   * Closing the socket does not affect the browser.
+   * the previous one: a slow client gets fewer, newer ones. The active page is shown until `bind` names one. Closing
+   * the socket does not affect the browser.
    *
    * - 404: no such browser
    * - 409: the browser is not running
-   * - 429: 8 sockets look at the browser already
+   * - 429: 8 sockets are open on the browser
    */
   'GET /system/browser-view'(input: { session: BrowserName; ticket: string }): Socket<ViewClientFrame, ViewServerFrame>
 
   /** Starts a browser, with a page if `url` is given; the caller that runs the conversation's turn closes it. */
   'browsers.open'(input: {
-    /** Made up when left out; the name of one that runs is a conflict. */
+    /** Generated when left out; the name of a running browser is a conflict. */
     name?: BrowserName
     label?: Text & tags.MaxLength<80>
     conversationId?: string
@@ -233,7 +233,7 @@ export interface BrowserCalls {
   /** Acts on a page, as `POST /system/browsers/{name}/page` does. */
   'browsers.page'(input: BrowserAct): BrowserActed
 
-  /** Every browser, with everything its pages say. */
+  /** Every browser, with the addresses and titles of all pages. */
   'browsers.list'(): { sessions: BrowserSession[] }
 
   /** Closes one browser, or those of a conversation. */

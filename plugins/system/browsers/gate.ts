@@ -13,14 +13,14 @@ export interface GateFailure {
 
 const MOST_FAILURES = 200
 /** Hop-by-hop headers, which are not forwarded. */
-const OF_THE_HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
+const HOP_BY_HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
 
 /**
  * The only way out of a browser: a proxy that resolves names itself, checks every address, and connects to a checked
  * one.
  *
- * For a refused target and a server that does not answer it closes the connection without a byte: pages see a network
- * error and nothing to read.
+ * It closes the connection without a byte if the target is refused or does not answer, so that pages see only a network
+ * error.
  */
 export class Gate {
   /** The port it listens on. */
@@ -40,7 +40,7 @@ export class Gate {
       .on('connection', socket => this.#track(socket))
   }
 
-  /** Opens a gate on a free port of loopback; `reach` is asked at every connection. */
+  /** Listens on a free port of loopback; calls `reach` at every connection. */
   static async open(reach: () => Promise<NetworkReach>): Promise<Gate> {
     const gate = new Gate(reach)
     await new Promise<void>((listening, failed) => {
@@ -65,7 +65,7 @@ export class Gate {
     }
   }
 
-  /** Closes it, with every connection that goes through it. */
+  /** Closes the gate and every connection through it. */
   async close(): Promise<void> {
     this.#closing.abort()
     for (const socket of this.#open) socket.destroy()
@@ -84,7 +84,7 @@ export class Gate {
         lookup,
         method: request.method,
         path: url.pathname + url.search,
-        headers: [...ofBothEnds(request.rawHeaders), 'connection', 'close'],
+        headers: [...endToEnd(request.rawHeaders), 'connection', 'close'],
         setHost: false,
         agent: false,
         signal: this.#closing.signal,
@@ -98,7 +98,7 @@ export class Gate {
         pipeline(request, asked, () => {})
       })
       this.#failures.delete(keyOf(url))
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, ofBothEnds(answer.rawHeaders))
+      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders))
       response.flushHeaders()
       pipeline(answer, response, () => {})
     } catch (error) {
@@ -167,13 +167,13 @@ const bare = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')
 const keyOf = (url: URL): string => `${url.hostname}:${portOf(url)}`
 
 /** Headers in their original order and case, without hop-by-hop headers. */
-const ofBothEnds = (raw: readonly string[]): string[] => {
+const endToEnd = (raw: readonly string[]): string[] => {
   const named = raw.flatMap((name, at) =>
     at % 2 === 0 && name.toLowerCase() === 'connection' ? raw[at + 1]!.toLowerCase().split(/\s*,\s*/) : [],
   )
   return raw.filter((_, at) => {
     const name = raw[at - (at % 2)]!.toLowerCase()
-    return !OF_THE_HOP.test(name) && !named.includes(name)
+    return !HOP_BY_HOP.test(name) && !named.includes(name)
   })
 }
 

@@ -6,7 +6,7 @@ const MOST_LABEL = 200
 /**
  * Runs in every document before its own scripts, and keeps drop-downs from opening the browser's list.
  *
- * Without a screen that list is in no picture, and while it is open it takes all mouse and keyboard input.
+ * Pictures of the page do not contain that list, and while it is open it takes all mouse and keyboard input.
  */
 export const NO_LISTS = `(() => {
   const dropDown = event => {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ConnectOverCDPTransport } from 'playwright-core'
 
-/** The longest message a browser may send: a page can make pictures and texts large, but not without end. */
+/** The longest message accepted from a browser; pages decide how large pictures and texts are. */
 const MOST_BYTES = 128 * 1024 * 1024
 
 /** Messages of the DevTools protocol over two pipes: one JSON value and a zero byte each. */

@@ -19,7 +19,7 @@ export class PointerAndKeys {
   #clicks = 0
   #last = { at: -Infinity, x: 0, y: 0, button: 0 }
 
-  /** Repeats a mouse action; `at` is when it was received, which may be a while ago. */
+  /** Performs a mouse action; `at` is when it was received, which may be a while ago. */
   async mouse(tab: Tab, { action, button = 0, ...frame }: ViewMouseFrame, at: number): Promise<void> {
     const [x, y] = [within(frame.x), within(frame.y)]
     const mask = MASKS[button] ?? 1
@@ -84,6 +84,6 @@ export class PointerAndKeys {
 
 const TYPES = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased', wheel: 'mouseWheel' } as const
 
-/** Whether a frame acts on the page, and is not only about what is shown. */
+/** Whether a frame acts on the page instead of only changing the view. */
 export const acts = ({ type }: ViewClientFrame): boolean =>
   type === 'mouse' || type === 'text' || type === 'key' || type === 'selectOption'

@@ -16,18 +16,18 @@ const MEBIBYTE = 1024 * 1024
 export const BROWSER_QUOTA: DiskQuota = { pages: 512 * MEBIBYTE, folder: 1024 * MEBIBYTE }
 
 const PAUSE_MS = 5000
-/** Counted for each file beside its content; otherwise empty files would be free. */
-const HEAD = 1024
+/** Counted for each file in addition to its content; otherwise empty files would be free. */
+const FILE_OVERHEAD = 1024
 
 const SIGN_INS = ['Cookies', 'Network', 'Login Data', 'Preferences', 'Secure Preferences']
 const STAGES = [
-  { kept: [...SIGN_INS, 'Local Storage', 'IndexedDB', 'WebStorage'], lost: 'what a browser makes again by itself' },
-  { kept: SIGN_INS, lost: 'what pages stored, but for cookies' },
-  { kept: [], lost: 'everything, its sign-ins too' },
+  { kept: [...SIGN_INS, 'Local Storage', 'IndexedDB', 'WebStorage'], lost: 'files that the browser recreates' },
+  { kept: SIGN_INS, lost: 'the stored data of pages, except cookies' },
+  { kept: [], lost: 'everything, including sign-ins' },
 ]
 
 /** Whether a folder exceeds the given bytes. */
-export const takesMore = async (folder: string, most: number): Promise<boolean> => {
+export const folderExceeds = async (folder: string, most: number): Promise<boolean> => {
   let taken = 0
   const folders = [folder]
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
@@ -37,7 +37,7 @@ export const takesMore = async (folder: string, most: number): Promise<boolean> 
       const path = join(here, entry.name)
       if (entry.isDirectory()) folders.push(path)
       taken +=
-        HEAD
+        FILE_OVERHEAD
         + (await lstat(path).then(
           ({ blocks }) => blocks * 512,
           () => 0,
@@ -60,18 +60,18 @@ export const quotaExceeded = async (
   void ended.then(stop, stop)
   while (!over.signal.aborted) {
     await delay(pause, undefined, { signal: over.signal, ref: false }).catch(() => {})
-    if (!over.signal.aborted && (await takesMore(folder, most))) return true
+    if (!over.signal.aborted && (await folderExceeds(folder, most))) return true
   }
   return false
 }
 
 /**
- * Trims the folder of a browser that does not run to its quota, losing as little as possible; returns what was lost.
+ * Trims the folder of a browser that is not running to its quota, losing as little as possible; returns what was lost.
  */
 export const fit = async (folder: string, most: number): Promise<string | undefined> => {
   let lost: string | undefined
   for (const stage of STAGES) {
-    if (!(await takesMore(folder, most))) return lost
+    if (!(await folderExceeds(folder, most))) return lost
     await keepOnly(folder, stage.kept)
     lost = stage.lost
   }

@@ -3,19 +3,19 @@ import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from './contract.js'
-import { type Chromium, startChromium, type Surroundings } from './chromium.js'
+import { type Chromium, startChromium, type ChromiumDeps } from './chromium.js'
 import { addressOf, Gate } from './gate.js'
 import { NO_LISTS } from './menu.js'
 import { answered, settled, Tab } from './tab.js'
 
 /** How a browser is started. */
 export interface Start {
-  readonly around: Surroundings
+  readonly deps: ChromiumDeps
   /** Its folder of the data folder. */
   readonly folder: string
-  /** It has no sign-ins to keep: the folder goes with it. */
+  /** It has no sign-ins to keep: the folder is removed when it ends. */
   readonly fresh: boolean
-  /** Where its pages may go, asked at every connection. */
+  /** The addresses that its pages may reach; called at every connection. */
   readonly reach: () => Promise<NetworkReach>
 }
 
@@ -56,7 +56,7 @@ export class RunningBrowser {
   static async start(start: Start): Promise<RunningBrowser> {
     const gate = await Gate.open(start.reach)
     try {
-      const chromium = await startChromium(start.around, start.folder, gate.port)
+      const chromium = await startChromium(start.deps, start.folder, gate.port)
       const running = new RunningBrowser(chromium, gate, start)
       await running.#begin().catch(async error => {
         await running.end()
@@ -70,7 +70,7 @@ export class RunningBrowser {
     }
   }
 
-  /** The port of its gate: a listener of the daemon, which no page may ask. */
+  /** The port of its gate: a listener of the daemon, which pages cannot connect to. */
   get port(): number {
     return this.#gate.port
   }
@@ -80,7 +80,7 @@ export class RunningBrowser {
     return !this.#ending && this.#chromium.browser.isConnected()
   }
 
-  /** Its pages; those it had last when it has ended. */
+  /** Its pages; after its end, the last ones. */
   get pages(): BrowserPage[] {
     return this.#last
   }
@@ -113,7 +113,7 @@ export class RunningBrowser {
   /** Reserves a place for a viewer; returns how to release it. */
   watch(): () => void {
     if (this.#watchers >= MOST_WATCHERS)
-      refuse('too-many', `${MOST_WATCHERS} look at this browser already: close one`, { retryAfter: 30 })
+      refuse('too-many', `${MOST_WATCHERS} viewers are connected to this browser: close one`, { retryAfter: 30 })
     this.#watchers += 1
     let here = true
     return () => {
@@ -172,13 +172,13 @@ export class RunningBrowser {
   }
 
   /**
-   * Asks the browser for the titles of its pages, not the pages themselves, because a page that hangs answers nothing.
+   * Asks the browser for the titles of its pages, not the pages themselves, because a page that hangs does not answer.
    */
   async look(): Promise<void> {
     if (!this.alive || !this.#session) return
     const { targetInfos } = await answered(this.#session.send('Target.getTargets')).catch(() => ({ targetInfos: [] }))
     const titles = new Map(targetInfos.map(({ targetId, title }) => [targetId, title]))
-    const moved = [...this.#tabs.values()].filter(tab => tab.tell(titles.get(tab.target)))
+    const moved = [...this.#tabs.values()].filter(tab => tab.update(titles.get(tab.target)))
     if (moved.length > 0) this.#changed()
   }
 
@@ -200,7 +200,7 @@ export class RunningBrowser {
     const tab = await Tab.open(`p${++this.#minted}`, page).finally(() => (this.#opening -= 1))
     page.on('domcontentloaded', () => void this.look())
     page.once('close', () => setImmediate(() => this.alive && this.#drop(tab.id)))
-    // A crashed page shows nothing and answers nothing.
+    // A crashed page cannot be used.
     page.once('crash', () => void page.close().catch(() => {}))
     if (page.isClosed()) refuse('conflict', 'the page was closed meanwhile')
     this.#tabs.set(tab.id, tab)
@@ -294,9 +294,9 @@ export class RunningBrowser {
     const [code] = /\bnet::ERR_[A-Z_]+/.exec(error.message) ?? []
     if (code) return new Refusal('dependency', `${where} could not be shown: ${code}`)
     if (/Download is starting/.test(error.message))
-      return new Refusal('dependency', `${where} sends a file to keep, not a page to show`)
+      return new Refusal('dependency', `${where} is a download, not a page`)
     if (/interrupted by another navigation/.test(error.message))
-      return new Refusal('conflict', 'the page was sent elsewhere meanwhile')
+      return new Refusal('conflict', 'the page was navigated elsewhere meanwhile')
     if (/has been closed|Target closed|crashed/.test(error.message))
       return new Refusal('conflict', 'the page was closed meanwhile')
     return error

@@ -9,10 +9,10 @@ const MOST_TEXT = 200_000
 const MOST_FRAMES = 50
 const MOST_TRIES = 20
 const AGAIN_MS = 50
-/** The quality at which letters have no seams. */
+/** The quality at which letters have no visible artefacts. */
 const SHARP = 90
 
-/** One page of a browser, with its last known state, because a page that hangs answers nothing. */
+/** One page of a browser, with its last known state, because a page that hangs does not answer. */
 export class Tab {
   readonly id: string
   readonly page: Page
@@ -38,7 +38,7 @@ export class Tab {
   }
 
   /** Updates its address and title; returns whether they changed. */
-  tell(title: string | undefined): boolean {
+  update(title: string | undefined): boolean {
     const before = [this.url, this.title]
     const url = this.page.url()
     if (url && !url.startsWith('chrome-error:')) this.url = url
@@ -138,7 +138,7 @@ export const settled = async <T>(ask: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** What a page answers, if it answers in time. */
+/** The answer of a page; refuses if it takes too long. */
 export const answered = async <T>(asked: Promise<T>, within = ANSWER_MS): Promise<T> => {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(

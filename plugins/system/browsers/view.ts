@@ -8,7 +8,7 @@ import type { RunningBrowser } from './running.js'
 import type { Tab } from './tab.js'
 
 const PATIENCE_MS = 5000
-/** The most frames waiting to be sent, pictures aside; beyond that the client is not read. */
+/** The most frames waiting to be sent, not counting pictures; beyond that the client's frames are not read. */
 const MOST_WAITING = 64
 
 type Said = Exclude<ViewClientFrame, ViewPingFrame>
@@ -64,7 +64,7 @@ export class View {
         const picture = cast?.take()
         if (picture) {
           yield { type: 'frame', ...picture }
-          cast?.left()
+          cast?.sent()
           continue
         }
         if (this.#over) return
@@ -228,7 +228,10 @@ export class View {
     if (this.#over || !this.#running.alive) return
     this.#say({
       type: 'error',
-      message: error instanceof Refusal ? error.message : 'the page did not take it: it is being closed, or it crashed',
+      message:
+        error instanceof Refusal
+          ? error.message
+          : 'the page did not accept the input: it is being closed, or it crashed',
     })
   }
 }

@@ -126,7 +126,7 @@ export class BundleArchive {
     }
   }
 
-  /** Adds a link by where it leads. */
+  /** Adds a link with its target. */
   async link(path: string, link: string): Promise<void> {
     this.#signal.throwIfAborted()
     this.#pack.entry({ name: path, type: 'symlink', linkname: link, mode: 0o777, mtime: ZERO })

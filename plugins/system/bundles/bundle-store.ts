@@ -54,7 +54,7 @@ export class BundleStore {
     )
   }
 
-  /** Where a finished one lies. */
+  /** The path of a finished backup. */
   place(name: string): string {
     return join(this.folder, this.find(name).name)
   }

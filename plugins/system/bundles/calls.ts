@@ -12,12 +12,12 @@ const SWEEP_MS = 6 * 3_600_000
 /** Lists, packs and removes backups, and restores the sandbox from one. */
 export const bundleCalls = async (
   host: Host,
-): Promise<{ calls: Handlers<BundleCalls>; knows: (name: string) => boolean }> => {
+): Promise<{ calls: Handlers<BundleCalls>; has: (name: string) => boolean }> => {
   const { place, log, signal } = host
   const failed = (what: string) => (error: unknown) => void (signal.aborted || log.warn(what, { error: String(error) }))
   const changed = () =>
     void host.call('kernel.events.publish', { domain: 'bundles' }).catch(failed('publishing a bundle change failed'))
-  const told = (
+  const recordEntry = (
     type: string,
     { name }: Pick<Bundle, 'name'>,
     { error, actor }: { error?: string; actor?: string } = {},
@@ -31,7 +31,7 @@ export const bundleCalls = async (
     })
   await sweepMaking(place.folder)
   const store = await BundleStore.open(host.files, join(place.folder, 'exports'))
-  const exports = new Exports({ host, store, record: told, changed })
+  const exports = new Exports({ host, store, record: recordEntry, changed })
   const downloads = new Downloads()
   let restoring = false
   const sweep = () => Promise.all([store.sweep(), sweepPoints(host)]).catch(failed('removing old bundles failed'))
@@ -54,10 +54,10 @@ export const bundleCalls = async (
         refuse(
           'conflict',
           `${name} is not ready to be downloaded: it `
-            + `is ${bundle.state === 'packing' ? 'still packed' : 'one that failed'}`,
+            + `${bundle.state === 'packing' ? 'is still being packed' : 'could not be packed'}`,
         )
       const bytes = await downloadOf(bundle, store.place(name), http)
-      if (downloads.begun(ticket)) await told('bundle.downloaded', bundle, { actor: caller.actor })
+      if (downloads.begun(ticket)) await recordEntry('bundle.downloaded', bundle, { actor: caller.actor })
       return bytes
     },
     'DELETE /bundles/{name}': async ({ name }, { caller }) => {
@@ -65,7 +65,7 @@ export const bundleCalls = async (
       await exports.stop(name)
       await store.remove(name)
       changed()
-      await told('bundle.removed', bundle, { actor: caller.actor })
+      await recordEntry('bundle.removed', bundle, { actor: caller.actor })
       return { ok: true }
     },
     'POST /bundles/restore': async ({ mode, ...asked }, { caller }) => {
@@ -77,7 +77,7 @@ export const bundleCalls = async (
       try {
         const report = await stageBundle(host, asked)
         staged = true
-        await told('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor })
+        await recordEntry('bundle.restored', { name: asked.path.split('/').at(-1)! }, { actor: caller.actor })
         const { restarting } = await host.call('kernel.restart', { reason: 'restored' })
         return {
           ...report,
@@ -90,5 +90,5 @@ export const bundleCalls = async (
       }
     },
   }
-  return { calls, knows: name => store.all.some(bundle => bundle.name === name) }
+  return { calls, has: name => store.all.some(bundle => bundle.name === name) }
 }

@@ -8,7 +8,7 @@ export interface Bundle {
   createdAt: Millis
   /** While it is packed, what there is to pack. */
   sizeBytes: Size
-  /** It holds the values of secrets. */
+  /** Whether it holds the values of secrets. */
   secrets: boolean
   /** The bytes packed so far. */
   doneBytes?: Size
@@ -52,10 +52,10 @@ export interface BundlePartFile {
   /** When its content last changed; a backup `since` a later time leaves it out. */
   at?: Millis
 }
-/** What a group contributes to a backup: files in its hand-over folder, which the backup removes. */
+/** What a group contributes to a backup: files in its export folder, which the backup removes. */
 export interface BundlePart {
   group: string
-  /** Of the form of the files: a group reads its own and older ones. */
+  /** The version of the format of the files: a group reads its own and older versions. */
   version: Size
   files: BundlePartFile[]
 }
@@ -75,13 +75,13 @@ export interface BundleCalls {
    *
    * Generated files are left out. Answers at once and continues when the client disconnects; turns need not stop. With
    * `passphrase` the archive is encrypted, which `secrets` needs; else it is a plain gzip tar. `repos` packs these
-   * repositories only, `since` only conversations that moved after it. The three newest are kept, none longer than 7
+   * repositories only, `since` only conversations that changed after it. The three newest are kept, none longer than 7
    * days.
    *
    * - 400: secrets without a passphrase, or a repository that is unknown
    * - 409: a bundle is being packed, or the sandbox is being restored
    * - 413: not enough free disk; the message gives both sizes
-   * - 424: a group could not hand over what it keeps
+   * - 424: a group could not export its data
    */
   'POST /bundles'(input: {
     secrets?: boolean
@@ -113,11 +113,11 @@ export interface BundleCalls {
    *
    * `check` reads it whole and writes nothing. `apply` unpacks and verifies everything and restarts the sandbox with
    * it; the previous state is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
-   * Hooks and other things that would run by themselves are not restored.
+   * Hooks and other things that would run automatically are not restored.
    *
    * - 404: no such file
    * - 409: a turn runs, a bundle is being packed or restored, or a folder is in the way; nothing was written
-   * - 413: not enough free disk, or the bundle unpacks to too much
+   * - 413: not enough free disk, or the unpacked bundle is too large
    * - 422: not a bundle, a newer version, damaged, or the passphrase does not open it; nothing was written
    */
   'POST /bundles/restore'(input: {

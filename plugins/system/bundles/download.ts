@@ -16,7 +16,7 @@ export const downloadOf = async (
   try {
     const { size } = await handle.stat()
     const tag = `"${name}"`
-    // A different tag means different bytes: then send all of these.
+    // With a different tag the bytes differ: send all of them.
     const part = ifRange === undefined || ifRange === tag ? partOf(range, size) : undefined
     const { first, last } = part ?? { first: 0, last: size - 1 }
     const headers = {
@@ -39,7 +39,7 @@ export const downloadOf = async (
   }
 }
 
-/** Which tickets began a download: a request for another part belongs to the same one. */
+/** The tickets that began a download: a request for another part belongs to the same download. */
 export class Downloads {
   readonly #begun = new Set<string>()
 

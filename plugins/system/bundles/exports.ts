@@ -8,7 +8,7 @@ import type { BundleStore } from './bundle-store.js'
 import { assertSpace } from './staging.js'
 import { findFiles, findRepositories } from './workspace-files.js'
 
-/** What is asked of a backup. */
+/** A requested backup. */
 export interface AskedExport {
   readonly secrets?: boolean
   readonly passphrase?: string
@@ -28,7 +28,7 @@ interface ExportDeps {
   readonly changed: () => void
 }
 
-const TOLD_MS = 500
+const PROGRESS_MS = 500
 const FAILED = 'packing failed unexpectedly; the log of the sandbox says why'
 const MAKING = 'making'
 
@@ -52,7 +52,7 @@ export class Exports {
     if (asked.secrets && asked.passphrase === undefined) {
       refuse(
         'invalid',
-        'secrets are packed under a passphrase only: expected one of at least 12 characters, found none',
+        'secrets are packed only encrypted: expected a passphrase of at least 12 characters, found none',
         { errors: [{ path: 'passphrase', expected: 'at least 12 characters' }] },
       )
     }
@@ -130,7 +130,7 @@ export class Exports {
   async #pack(bundle: Bundle, contents: Contents, passphrase: string | undefined, signal: AbortSignal): Promise<void> {
     const { host, store, changed, record } = this.#deps
     const { name, createdBy: actor } = bundle
-    const told = setInterval(changed, TOLD_MS)
+    const ticker = setInterval(changed, PROGRESS_MS)
     try {
       const sizeBytes = await pack(contents, {
         folder: join(host.place.folder, MAKING),
@@ -153,7 +153,7 @@ export class Exports {
       await store.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
       await record('bundle.failed', bundle, { actor, error: detail })
     } finally {
-      clearInterval(told)
+      clearInterval(ticker)
       this.#running = undefined
       changed()
     }
@@ -169,7 +169,7 @@ export const handedOver = async (host: Pick<Host, 'collect'>): Promise<BundlePar
   const missing = (await host.collect('bundle.takers')).flat().find(group => !parts.some(part => part.group === group))
   return missing === undefined
     ? parts
-    : refuse('dependency', `group ${missing} could not hand over what it keeps: the log of the sandbox says why`)
+    : refuse('dependency', `group ${missing} could not export its data: the log of the sandbox says why`)
 }
 
 /** Never resolves; rejects when aborted. */

@@ -11,7 +11,7 @@ const BRANCH = /^branch\.(.+)\.(remote|merge)$/s
 /** Remote URLs that name an address and not a program. */
 const ADDRESS = /^(?:(?:https?|ssh|git):\/\/[^\s]+|(?!-)[\w.-]+@[\w.-]+:[^\s:][^\s]*)$/
 const NAME = /^(?!-)[\w][\w./-]{0,100}$/
-/** Only these refs are restored; turns and other programs recreate what they keep in others. */
+/** Only these refs are restored; turns and other programs recreate the refs that they need. */
 const KEPT = /^refs\/(?:heads|tags|remotes|notes|sandbox)\/[^\s~^:?*[\\\x00-\x20\x7f]+$/
 
 /**

@@ -18,8 +18,8 @@ export interface LinkPlan {
 
 const OUT = 'it is a link that leads out of the workspace'
 const CIRCLE = 'it is a link that leads in a circle'
-const TWIN = 'it is a link, or leads through one, whose name some disks take for another one of the bundle'
-/** How many characters of paths are walked at most to resolve all links. */
+const TWIN = 'it is a link, or leads through one, whose name some disks confuse with another one of the bundle'
+/** The most characters of paths that are walked to resolve all links. */
 const MOST_WALKED = 64 * 1024 * 1024
 const PAUSE = 256 * 1024
 

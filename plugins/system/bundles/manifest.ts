@@ -2,11 +2,11 @@ import { Refusal } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 
-/** One file or link of an archive, in the order in which they follow. */
+/** One file or link of an archive; the list has the order of the archive. */
 export interface BundleEntry {
   readonly path: string
   readonly size: number
-  /** SHA-256 of the content, base64url; of a link it is where it leads. */
+  /** SHA-256 of the content, base64url; of a link, of its target. */
   readonly sha256: string
   /** It can be run. */
   readonly runs?: true
@@ -36,7 +36,7 @@ export interface BundleManifest {
     readonly version: string
     readonly createdAt: number
   }
-  /** Whether it is about the whole workspace, or only the repositories named. */
+  /** Whether it holds the whole workspace, or only the repositories named. */
   readonly whole: boolean
   readonly secrets: boolean
   readonly repositories: readonly BundleRepository[]
@@ -60,15 +60,19 @@ const wrong = (what: string): never => {
 
 type Json = { readonly [key: string]: unknown }
 const object = (value: unknown, what: string): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : wrong(`${what} is no object`)
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Json)
+    : wrong(`${what} is not an object`)
 const list = (value: unknown, what: string): readonly unknown[] =>
-  Array.isArray(value) ? value : wrong(`${what} is no list`)
+  Array.isArray(value) ? value : wrong(`${what} is not a list`)
 const text = (value: unknown, what: string, most = 4096): string =>
   typeof value === 'string' && value.length <= most && value.isWellFormed() && !value.includes('\0')
     ? value
-    : wrong(`${what} is no text`)
+    : wrong(`${what} is not a text`)
 const count = (value: unknown, what: string): number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : wrong(`${what} is no whole number`)
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    ? value
+    : wrong(`${what} is not a whole number`)
 
 /** Parses a manifest and validates every field, because its origin is unknown. */
 export const parseBundleManifest = (json: string): BundleManifest => {
@@ -76,7 +80,7 @@ export const parseBundleManifest = (json: string): BundleManifest => {
   try {
     value = JSON.parse(json)
   } catch {
-    wrong('its manifest is no JSON')
+    wrong('its manifest is not JSON')
   }
   const given = object(value, 'its manifest')
   if (given.format !== 'sandbox-bundle') wrong('its manifest names another format')
@@ -131,7 +135,7 @@ const repositoryOf = (value: unknown): BundleRepository => {
   const given = object(value, 'a repository')
   const repo = text(given.repo, 'a repository')
   const head = text(given.head, 'the head of a repository')
-  if (!REF.test(head) && !COMMIT.test(head)) wrong(`a repository stands on ${JSON.stringify(head.slice(0, 80))}`)
+  if (!REF.test(head) && !COMMIT.test(head)) wrong(`the head of a repository is ${JSON.stringify(head.slice(0, 80))}`)
   return {
     repo,
     head,
@@ -160,7 +164,7 @@ const checkPaths = ({ entries, repositories, groups }: BundleManifest): void => 
     checkPath(path)
     if (names.has(path)) wrong(`it has two entries ${JSON.stringify(path.slice(0, 120))}`)
     if (link === '' || (link !== undefined && !path.startsWith(IN.workspace)))
-      wrong(`it has a link ${JSON.stringify(path.slice(0, 120))}, which leads nowhere of the workspace`)
+      wrong(`it has a link ${JSON.stringify(path.slice(0, 120))}, whose target is not in the workspace`)
     names.add(path)
   }
   const above = (path: string, what: string): void => {
@@ -191,7 +195,7 @@ const checkPath = (path: string): void => {
   try {
     segmentsOf(path)
   } catch {
-    wrong(`it has the path ${JSON.stringify(path.slice(0, 120))}, which leads elsewhere`)
+    wrong(`it has the path ${JSON.stringify(path.slice(0, 120))}, which leads out of its folder`)
   }
   if (path.endsWith('/')) wrong(`it has the path ${JSON.stringify(path.slice(0, 120))}, which is a folder's`)
 }

@@ -8,7 +8,7 @@ import { historyFile, historyName, packHistory } from './histories.js'
 import { IN, type BundleManifest, type BundleRepository } from './manifest.js'
 import type { FoundFile, FoundRepository } from './workspace-files.js'
 
-/** What a backup is to hold. */
+/** The contents of a backup. */
 export interface Contents {
   readonly workspace: string
   readonly data: string
@@ -18,11 +18,11 @@ export interface Contents {
   readonly whole: boolean
   readonly secrets: boolean
   readonly from: BundleManifest['from']
-  /** Only what moved since then. */
+  /** Only what changed since then. */
   readonly since?: number
 }
 
-/** How it is to be packed. */
+/** How to pack a backup. */
 export interface Packing {
   /** The folder of its temporary files, removed at the end. */
   readonly folder: string
@@ -45,7 +45,7 @@ export const pack = async (
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
     const archive = await BundleArchive.begin(folder, signal, progress)
-    // Conversations before commits: whatever commit a conversation names is then in the histories too.
+    // Conversations before commits, so that the histories hold every commit that a conversation names.
     const handed = whole ? await parts() : []
     for (const { group, files: own } of handed) {
       for (const { name, path, at = Infinity } of own)

@@ -63,7 +63,7 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
     failpoint('bundle.planned')
     const until = new Date(Number(stamp.split('-')[0]) + KEPT_MS).toISOString().slice(0, 10)
     return reportOf(manifest, staging.judged, [
-      `what was there before lies in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what `
+      `the previous state is kept in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what `
         + 'is missing',
     ])
   } finally {
@@ -216,9 +216,9 @@ const reportOf = (
   skipped,
   todo: [
     ...todo,
-    ...(secrets ? ['the values of secrets are not taken back by this sandbox: set them again'] : []),
+    ...(secrets ? ['the values of secrets were not restored: set them again'] : []),
     ...(repositories.some(({ remotes }) => remotes.length > 0)
-      ? ['sign in again where repositories are pushed to: addresses came back without who may use them']
+      ? ['sign in again where repositories are pushed to: their addresses were restored without credentials']
       : []),
   ],
   restarting: false,

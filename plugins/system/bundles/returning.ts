@@ -30,7 +30,7 @@ export const reasonAgainstName = ({ path, link }: Pick<BundleEntry, 'path' | 'li
   if (parts.some(isGitName)) return 'it belongs to git'
   if (!isOwnName(parts[0]!)) return undefined
   if (!path.startsWith(CONFIG)) return "it is the sandbox's own"
-  return link === undefined ? undefined : 'the configuration takes no links'
+  return link === undefined ? undefined : 'the configuration must not contain links'
 }
 
 /** Decides for every file and link of a bundle whether it is restored. */
@@ -44,7 +44,7 @@ export const reasonsAgainst = async (manifest: BundleManifest, workspace: string
     if (!entry.path.startsWith(IN.workspace)) continue
     const [path, { link }] = [entry.path.slice(IN.workspace.length), entry]
     const reason =
-      reasonAgainstName({ ...entry, path }) ?? (covered(path) ? undefined : 'it lies in no repository of the bundle')
+      reasonAgainstName({ ...entry, path }) ?? (covered(path) ? undefined : 'it is in no repository of the bundle')
     if (reason !== undefined) reasons.set(path, reason)
     else if (link === undefined) solid.push(path)
     else links.set(path, link)

@@ -22,7 +22,7 @@ export async function* withSeal(bytes: AsyncIterable<Buffer>): AsyncGenerator<Bu
   yield Buffer.concat([HEAD, digest.digest(), EMPTY])
 }
 
-/** The bytes before the seal; throws at the end where they are not those it was made of. */
+/** The bytes before the seal; throws at the end if the seal does not match them. */
 export async function* checkSeal(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const digest = createHash('sha256')
   let held = Buffer.alloc(0)

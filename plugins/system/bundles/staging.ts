@@ -22,7 +22,7 @@ export interface Judged {
 export interface StagingTarget {
   /** The workspace's real path. */
   readonly workspace: string
-  /** Whether a group restores the part it once handed over. */
+  /** Whether a group restores the part that it exported. */
   readonly takes: (group: string) => boolean
 }
 
@@ -61,7 +61,7 @@ export class Judge implements Reader {
         ? this.#reasons(own)
         : this.#target.takes(first)
           ? undefined
-          : 'no group of this sandbox takes it back'
+          : 'no group of this sandbox restores it'
     if (reason !== undefined) return void this.#skipped.push({ path: own, reason })
     const counted = place === IN.workspace ? first : path.slice(0, place.length + first.length)
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
@@ -106,7 +106,7 @@ export class Staging extends Judge {
     const inWorkspace = path.startsWith(IN.workspace)
     if (link !== undefined) return void this.#links.push({ path: path.slice(IN.workspace.length), link })
     const at = inWorkspace ? join(this.places.workspace, path.slice(IN.workspace.length)) : join(this.places.data, path)
-    await laidOut(path, async () => {
+    await writeEntry(path, async () => {
       await this.#folder(dirname(at))
       await pipeline(
         content,
@@ -121,16 +121,16 @@ export class Staging extends Judge {
     for (const repository of manifest.repositories) {
       const { repo, history } = repository
       const dir = repo === 'root' ? workspace : join(workspace, repo)
-      await laidOut(repo, () => this.#folder(dir))
+      await writeEntry(repo, () => this.#folder(dir))
       // The bundle has no links yet; links that somebody adds meanwhile are not followed either.
       if ((await realpath(dir)) !== dir)
-        refuse('conflict', `the folder of ${repo} became a link while the bundle was laid out: restore again`)
+        refuse('conflict', `the folder of ${repo} became a link while the bundle was unpacked: restore again`)
       await unpackHistory(dir, repository, history && join(data, history), signal)
     }
-    // Last, so that nothing was written through one.
+    // Links come last, so that nothing is written through one.
     for (const { path, link } of this.#links) {
       const at = join(workspace, path)
-      await laidOut(path, async () => {
+      await writeEntry(path, async () => {
         await this.#folder(dirname(at))
         await symlink(link, at)
       })
@@ -151,7 +151,7 @@ export class Staging extends Judge {
 const UNFIT = new Set(['EEXIST', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'])
 
 /** Writes an entry of a bundle; reports names that the disk does not support. */
-const laidOut = async (path: string, work: () => Promise<void>): Promise<void> => {
+const writeEntry = async (path: string, work: () => Promise<void>): Promise<void> => {
   try {
     await full(work())
   } catch (error) {
@@ -193,7 +193,7 @@ export const assertSpace = async (folder: string, needed: number): Promise<void>
 
 const mebibytes = (bytes: number): string => `${Math.max(1, Math.ceil(bytes / (1024 * 1024)))} MiB`
 
-/** Writes to the disks at once what waits: the flush of each file has little to do then. It promises nothing itself. */
+/** Starts writing buffered data to the disks, so that flushing each file is fast; guarantees nothing itself. */
 const writeOut = async (folders: readonly string[]): Promise<void> => {
   const program = await ownProgram('sync')
   if (program)
@@ -203,7 +203,7 @@ const writeOut = async (folders: readonly string[]): Promise<void> => {
 /** The names at the top of a folder; none where there is no folder. */
 export const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => [])
 
-/** A folder for what the daemon keeps in the workspace for a while: git does not list it. */
+/** A folder for temporary files of the daemon in the workspace; git does not list it. */
 export const privateFolder = async (workspace: string, ...parts: readonly string[]): Promise<string> => {
   let at = workspace
   for (const part of parts) {

@@ -72,7 +72,7 @@ export const findFiles = async ({ workspace, wall, repositories, whole }: Survey
   return looked(workspace, [...new Set([...owned, ...configured])].sort())
 }
 
-/** What git keeps of a repository, and what it does not ignore. Other repositories in it are named as folders. */
+/** The files of a repository that git tracks or does not ignore. Other repositories in it are named as folders. */
 const listed = async (dir: string, wall: Omit<WallSpec, 'cwd' | 'env'>): Promise<string[]> => {
   const { text } = await git(dir, ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
     wall,

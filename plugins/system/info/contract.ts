@@ -22,7 +22,7 @@ export interface Info {
   base: string
   me: Me
 }
-/** One thing in a file that the sandbox could not honour. */
+/** One problem in a file that people edit by hand. */
 export interface ManifestProblem {
   /**
    * The whole file, an unknown key, an invalid entry, or an entry that came with the code and that no maintainer

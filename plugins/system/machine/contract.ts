@@ -8,7 +8,7 @@ export type ProcessOrigin = 'daemon' | 'agent' | 'terminal' | 'panel' | 'extensi
 export interface OwnedProcess {
   pid: Count
   origin: ProcessOrigin
-  /** The terminal or browser session it is of. */
+  /** The terminal or browser session that it belongs to. */
   session?: string
   conversationId?: ConversationId
 }
@@ -20,14 +20,14 @@ export interface ProcessUse {
   origin: ProcessOrigin
   session?: string
   conversationId?: ConversationId
-  /** Of one processor: a program that keeps two busy has 200. */
+  /** Percent of one processor: a program that keeps two busy has 200. */
   cpuPct: number
   rssBytes: Size
 }
 export interface MemoryUse {
   totalBytes: Size
   usedBytes: Size
-  /** What the machine's own limit leaves to this sandbox; absent without one. */
+  /** The memory limit of this sandbox; absent without one. */
   limitBytes?: Size
 }
 export interface DiskUse {
@@ -39,7 +39,7 @@ export interface DaemonUse {
   pid: Count
   rssBytes: Size
   heapBytes: Size
-  /** How late the daemon came to its work lately, at worst of a hundred times. */
+  /** The recent delay of the daemon's event loop, as its 99th percentile. */
   loopLagMs: number
   uptimeMs: Count
 }
@@ -71,7 +71,7 @@ export interface MachineCalls {
   /**
    * Say what the machine is doing now: processors, memory, disks, the largest processes.
    *
-   * With `history=1` also the last hour, a point a minute. The domain `machine` moves only when memory, a disk or the
+   * With `history=1` also the last hour, a point a minute. The domain `machine` changes only when memory, a disk or the
    * processors cross a line of 80, 90 or 95 %.
    */
   'GET /system/usage'(input: { history?: '1' }): { machine: MachineUse }

@@ -39,7 +39,7 @@ export const memoryUse = async (): Promise<MemoryUse> => {
 
 const ROOT = '/sys/fs/cgroup'
 
-/** The files of limits that hold for a process, its own group's and those above it (cgroups(7); both versions). */
+/** The files with the limits of a process: of its own group and of those above it (cgroups(7); both versions). */
 export const limitFiles = (cgroups: string): string[] =>
   cgroups.split('\n').flatMap(line => {
     const [, id, controllers = '', path = ''] = /^(\d+):([^:]*):(\/.*)$/.exec(line) ?? []

@@ -8,7 +8,7 @@ import { largest, percent, seenProcesses, type Seen } from './processes.js'
 /** What the machine's use is measured with. */
 export interface MachineDeps {
   readonly places: readonly (readonly [label: DiskUse['label'], path: string])[]
-  /** Of all these, the processes that groups have under way. */
+  /** The ones of these processes that groups started. */
   readonly owned: (seen: readonly Seen[]) => Promise<OwnedProcess[]>
   /** Called when a warning line is crossed, in either direction. */
   readonly crossed: () => void
@@ -27,7 +27,9 @@ const FIGURES = { cpuTimes, diskUse, memoryUse }
 const MINUTE = 60_000
 const POINTS = 60
 const LINES = [80, 90, 95]
-/** Between the two measurements of a first request: a shorter time would say little about a process. */
+/**
+ * Milliseconds between the two measurements of a first request; over a shorter time the figures would be inaccurate.
+ */
 const APART = 200
 const RESOLUTION = 20
 

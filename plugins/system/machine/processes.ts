@@ -16,13 +16,13 @@ export interface Seen {
 }
 
 const SHOWN = 20
-/** What Linux counts processor time in for programs (sysconf(3), _SC_CLK_TCK). */
+/** Units of processor time in a second on Linux (sysconf(3), _SC_CLK_TCK). */
 const TICKS = 100
 const PAGE = 4096
 const NAMED = 64
 const AT_ONCE = 64
 
-/** Every process this user may look at. */
+/** Every process that this user can see. */
 export const seenProcesses = async (): Promise<Seen[]> => (process.platform === 'linux' ? fromProc() : fromPs())
 
 const fromProc = async (): Promise<Seen[]> => {
@@ -120,7 +120,7 @@ export const percent = (part: number, whole: number): number =>
 const SERVER = 'tmux: server'
 const BROWSER = /^(?:chrom|headless_shell)/
 
-/** The server that keeps terminals alive: it outlives the daemon, and is known by the folder it works in. */
+/** The server that keeps terminals alive: it outlives the daemon and is recognized by its working folder. */
 export const terminalServers = async (seen: readonly Seen[], folder: string): Promise<OwnedProcess[]> => {
   const servers = seen.filter(({ name }) => name === SERVER)
   const own = await Promise.all(

@@ -32,7 +32,7 @@ const timer: After = (ms, run) => {
 }
 
 /** A card as last published. */
-interface Told {
+interface PublishedCard {
   readonly card: AgentCard
   readonly json: string
   /** The places a person must reach to see it; absent: people limited to areas do not see it. */
@@ -50,7 +50,7 @@ export class BoardStream {
   readonly #deps: BoardStreamDeps
   readonly #after: After
   /** Each card as last published; undefined before the first reading. */
-  #told: ReadonlyMap<string, Told> | undefined
+  #published: ReadonlyMap<string, PublishedCard> | undefined
   /** The cards that may have changed since the last reading; undefined: any of them. */
   #due: Set<string> | undefined
   /** Set while the last reading of the whole board is recent; cancelled by the next. */
@@ -126,8 +126,9 @@ export class BoardStream {
     if (due?.size === 0) return
     this.#due = new Set()
     try {
-      const cards = due && this.#told && this.#whole ? await this.#deps.some?.([...due]) : undefined
-      if (cards) await this.#tell(withCards(this.#told!, await this.#toldOf(cards.agents), cards), cards.rev)
+      const cards = due && this.#published && this.#whole ? await this.#deps.some?.([...due]) : undefined
+      if (cards)
+        await this.#publishChanges(withCards(this.#published!, await this.#publishedOf(cards.agents), cards), cards.rev)
       else await this.#readWhole()
     } catch (error) {
       // The next reading publishes what this one was to read.
@@ -141,14 +142,14 @@ export class BoardStream {
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
-    await this.#tell(await this.#toldOf(agents), rev)
+    await this.#publishChanges(await this.#publishedOf(agents), rev)
   }
 
-  async #toldOf(agents: readonly AgentCard[]): Promise<Map<string, Told>> {
+  async #publishedOf(agents: readonly AgentCard[]): Promise<Map<string, PublishedCard>> {
     const { places = async ({ startIn = '.' }) => [startIn] } = this.#deps
     return new Map(
       await Promise.all(
-        agents.map(async (card): Promise<[string, Told]> => {
+        agents.map(async (card): Promise<[string, PublishedCard]> => {
           const within = await places(card)
           return [card.id, { card, json: JSON.stringify(card), ...(within && { within }) }]
         }),
@@ -158,13 +159,13 @@ export class BoardStream {
 
   /** The places a person must reach to see a conversation of the board, as last published. */
   placesOf(id: string): readonly string[] | undefined {
-    return this.#told?.get(id)?.within
+    return this.#published?.get(id)?.within
   }
 
-  async #tell(now: ReadonlyMap<string, Told>, rev: number): Promise<void> {
-    const frames = this.#told ? differences(this.#told, now, rev) : []
-    if (this.#told && !frames.length) return
-    this.#told = now
+  async #publishChanges(now: ReadonlyMap<string, PublishedCard>, rev: number): Promise<void> {
+    const frames = this.#published ? differences(this.#published, now, rev) : []
+    if (this.#published && !frames.length) return
+    this.#published = now
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
     const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
     const land = agents.filter(({ landRequested }) => landRequested).length
@@ -195,20 +196,24 @@ export class BoardStream {
 
 /** The published cards, with these replaced by their current state. */
 const withCards = (
-  told: ReadonlyMap<string, Told>,
-  moved: ReadonlyMap<string, Told>,
+  published: ReadonlyMap<string, PublishedCard>,
+  moved: ReadonlyMap<string, PublishedCard>,
   { gone }: Cards,
-): ReadonlyMap<string, Told> => {
-  const now = new Map([...told, ...moved])
+): ReadonlyMap<string, PublishedCard> => {
+  const now = new Map([...published, ...moved])
   for (const id of gone) now.delete(id)
   return now
 }
 
-const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string, Told>, rev: number): LiveFrame[] => {
-  const moves = (id: string, { within }: Told) => !isDeepStrictEqual(now.get(id)!.within, within)
-  const elsewhere = [...before].filter(([id, told]) => now.has(id) && moves(id, told))
+const differences = (
+  before: ReadonlyMap<string, PublishedCard>,
+  now: ReadonlyMap<string, PublishedCard>,
+  rev: number,
+): LiveFrame[] => {
+  const moves = (id: string, { within }: PublishedCard) => !isDeepStrictEqual(now.get(id)!.within, within)
+  const elsewhere = [...before].filter(([id, published]) => now.has(id) && moves(id, published))
   const gone = [...before].filter(([id]) => !now.has(id))
-  const without = ([removed, { within }]: [string, Told]) =>
+  const without = ([removed, { within }]: [string, PublishedCard]) =>
     delta({ kind: 'agent', rev, removed }, within ? [{ within, value: {} }] : [])
   const moved = [...now].filter(
     ([id, { json, within }]) => before.get(id)?.json !== json || !isDeepStrictEqual(before.get(id)?.within, within),
@@ -216,7 +221,7 @@ const differences = (before: ReadonlyMap<string, Told>, now: ReadonlyMap<string,
   return [
     // A conversation that moved to other folders is removed for people who reach the old places only.
     ...elsewhere.map(without),
-    ...moved.map(([, told]) => delta({ kind: 'agent', rev, agent: told.card }, formsOf(told))),
+    ...moved.map(([, published]) => delta({ kind: 'agent', rev, agent: published.card }, formsOf(published))),
     ...gone.map(without),
   ]
 }
@@ -230,7 +235,7 @@ const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame => ({
 })
 
 /** The card for people who reach its places: figures about whole repositories only if they reach all of them. */
-const formsOf = ({ card, within }: Told): PlacedForm[] => {
+const formsOf = ({ card, within }: PublishedCard): PlacedForm[] => {
   if (!within) return []
   const { diff, landedPresence, ...rest } = card
   const counts = diff !== undefined || landedPresence !== undefined
@@ -243,7 +248,7 @@ const formsOf = ({ card, within }: Told): PlacedForm[] => {
 }
 
 /** What a card adds to the badge. */
-const partOf = ({ card: { cards = [], landRequested }, within }: Told): (FrameForms['sums'] & {})['parts'] =>
+const partOf = ({ card: { cards = [], landRequested }, within }: PublishedCard): (FrameForms['sums'] & {})['parts'] =>
   within && (cards.length > 0 || landRequested)
     ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }]
     : []

@@ -9,7 +9,7 @@ import type { Me } from '../access/contract.js'
 /** A client's own name for itself. */
 export type ClientId = string & tags.MinLength<1> & tags.MaxLength<64>
 
-/** What can be read again when `runtimeChanged` names it; a group that announces one adds it here. */
+/** A subject of `runtimeChanged`: read it again when the event names it. A group that announces one adds it here. */
 export type Domain =
   | 'terminals'
   | 'browsers'
@@ -73,7 +73,7 @@ export interface HelloEvent {
   boot: BootProgress
   /** This run of the daemon. */
   epoch: string
-  /** The newest frame of all when this was sent. */
+  /** The newest frame when this was sent. */
   seq: number & tags.Type<'uint64'>
   /** True: everything since the given id follows. False: read each domain again whose version differs from yours. */
   resumed: boolean
@@ -94,14 +94,14 @@ export interface BootEvent {
   startedAt: Millis
   steps: BootStep[]
 }
-/** Read these again; bursts are merged. `keys` are the ids that moved, when they are few. */
+/** Read these again; bursts are merged. `keys` are the ids that changed, when they are few. */
 export interface RuntimeChangedEvent {
   kind: 'runtimeChanged'
   domains: Domain[]
   versions: Versions
   keys?: string[]
 }
-/** A person who has the sandbox open, and what their client says. */
+/** A person who has the sandbox open, and what their client reports. */
 export interface PresenceUser {
   clientId: string
   email: string
@@ -132,7 +132,7 @@ export interface AgentEvent {
   agent?: AgentCard
   removed?: string
 }
-/** Commits, branches, tags, stash, index or a halted operation of these repositories moved. */
+/** Commits, branches, tags, stash, index or a halted operation of these repositories changed. */
 export interface RefsChangedEvent {
   kind: 'refsChanged'
   repos: string[]
@@ -155,7 +155,7 @@ export interface AttentionEvent {
   offload?: Count
 }
 /**
- * What you hold may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one
+ * Your state may be stale: a hello and snapshots follow; with `access` in the stream you open next, since this one
  * ends.
  */
 export interface ResyncEvent {

@@ -119,12 +119,12 @@ export class EventStream {
     const ofSession = sessionId === undefined ? [] : (this.#board.placesOf(sessionId) ?? [undefined])
     const looksAt = [...(path === undefined ? [] : [await places.of(path)]), ...ofSession]
     const within = looksAt.filter(place => place !== undefined)
-    const told = {
+    const details = {
       ...(view !== undefined && { view }),
       ...(sessionId !== undefined && { sessionId }),
       ...(path !== undefined && { path }),
     }
     const whole = within.length > 0 && within.length === looksAt.length
-    return [...(whole ? [{ within, value: { ...user, ...told } }] : []), { within: [], value: user }]
+    return [...(whole ? [{ within, value: { ...user, ...details } }] : []), { within: [], value: user }]
   }
 }

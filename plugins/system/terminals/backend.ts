@@ -12,30 +12,30 @@ export interface Session {
   /** When its program ended. */
   readonly endedAt?: number
   readonly command?: string
-  /** The real path of the folder the program in front is in. */
+  /** The real path of the folder of the foreground program. */
   readonly folder?: string
   readonly cols: number
   readonly rows: number
 }
 
-/** How large a window is. */
+/** The size of a window. */
 export interface TerminalSize {
   readonly cols: number
   readonly rows: number
 }
 
-/** A session that is to be opened. */
+/** The options of a new session. */
 export interface Opening extends TerminalSize {
   readonly name: string
   readonly label?: string
   readonly opened?: string
-  /** What is typed into it at once. */
+  /** Text that is typed into it when it opens. */
   readonly typed?: string
   /** The real path of the folder to begin in. */
   readonly folder: string
 }
 
-/** What a terminal's shell is started as. */
+/** The command that starts the shell of a terminal. */
 export interface ShellCommand {
   readonly program: string
   readonly args: readonly string[]
@@ -74,7 +74,7 @@ export interface History {
   readonly more: boolean
 }
 
-/** What runs the terminals on this machine. */
+/** Runs the terminals of this machine. */
 export interface Backend {
   list(): Promise<Session[]>
   open(opening: Opening): Promise<void>

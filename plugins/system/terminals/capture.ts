@@ -6,9 +6,9 @@ import type { TerminalSize } from './backend.js'
 import { PlainText } from './plain-text.js'
 
 const LINE_END = 0x0a
-/** Bytes that may wait to be shown as text, and what stays of them when there are more. */
+/** The most bytes that wait to be logged, and how many of them are kept when there are more. */
 const MOST_WAITING = 2 << 20
-const STAYS = 1 << 20
+const KEPT_BYTES = 1 << 20
 const PIECE = 16 << 10
 /**
  * The largest share of the daemon's time that this may take, so that a program that floods its terminal does not slow
@@ -46,7 +46,9 @@ export class Capture {
     this.#text = text
   }
 
-  /** @param path Where the log goes on. */
+  /**
+   * @param path The log file; an existing one is continued.
+   */
   static async open(path: string, size: TerminalSize): Promise<Capture> {
     const file = new RotatingFile(path, { lost: (lines, why) => note(`${lines} lines of this log were lost: ${why}`) })
     const safe = redactedPieces()
@@ -60,7 +62,7 @@ export class Capture {
   }
 
   /** Accepts terminal output; returns immediately and never fails. */
-  said(bytes: Buffer): void {
+  write(bytes: Buffer): void {
     if (this.#ended) return
     const from = this.#amid ? bytes.indexOf(LINE_END) + 1 || bytes.length : 0
     if (this.#amid) this.#leave(bytes.subarray(0, from))
@@ -93,11 +95,11 @@ export class Capture {
   #drop(): void {
     do {
       const first = this.#waiting.shift()!
-      const end = this.#bytes - first.length > STAYS ? first.length : first.indexOf(LINE_END) + 1 || first.length
+      const end = this.#bytes - first.length > KEPT_BYTES ? first.length : first.indexOf(LINE_END) + 1 || first.length
       this.#bytes -= end
       this.#leave(first.subarray(0, end))
       if (end < first.length) this.#waiting.unshift(first.subarray(end))
-    } while (this.#waiting.length && (this.#bytes > STAYS || this.#amid))
+    } while (this.#waiting.length && (this.#bytes > KEPT_BYTES || this.#amid))
   }
 
   #leave(gone: Buffer): void {
@@ -124,7 +126,7 @@ export class Capture {
     this.#lost = undefined
     this.#full = undefined
     this.#decoder = new StringDecoder('utf8')
-    this.note(`${lost} lines skipped: they came quicker than they are written down`)
+    this.note(`${lost} lines skipped: they came faster than they could be written`)
     await this.#text.reset(full)
   }
 

@@ -4,9 +4,9 @@ import type { Count, Millis, Ok } from '../../../sdk/types.js'
 
 /** The name of a terminal session; the part before the first dash is its kind. */
 export type TerminalName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>
-/** How many characters stand in a row of a terminal. */
+/** The width of a terminal, in characters. */
 export type Columns = number & tags.Type<'uint32'> & tags.Minimum<20> & tags.Maximum<500>
-/** How many rows a terminal has. */
+/** The height of a terminal, in rows. */
 export type Rows = number & tags.Type<'uint32'> & tags.Minimum<5> & tags.Maximum<200>
 
 /** A terminal, and what runs in it. */
@@ -17,9 +17,9 @@ export interface TerminalSession {
   running: boolean
   /** 0: unknown. */
   activityAt: Millis
-  /** Where it is over: what its program ended with, 128 and the signal's number when a signal ended it. */
+  /** The exit code of its program once it ended; 128 plus the signal's number if a signal ended it. */
   exitCode?: number
-  /** The program in front now; absent at a prompt. */
+  /** The foreground program; absent at a prompt. */
   command?: string
   /** The folder that program is in, as a workspace path; absent in the root and outside. */
   cwd?: string
@@ -47,7 +47,7 @@ export interface SocketPing {
 /** What a client of a terminal sends. */
 export type TerminalClientFrame = TerminalInput | TerminalResize | SocketPing
 
-/** Output: first what the terminal showed already, then everything new. */
+/** Output: first what the terminal showed before, then everything new. */
 export interface TerminalData {
   type: 'data'
   data: string
@@ -76,8 +76,8 @@ export interface TerminalCalls {
   /**
    * Open a shell in a new terminal session, or answer the one of that name unchanged.
    *
-   * It runs behind the wall, with the workspace writable and the daemon's own files, sockets and processes out of
-   * sight. `cwd` is a workspace path; `command` is typed into the shell. At most 32 shells run.
+   * It runs behind the wall, with the workspace writable and the daemon's own files, sockets and processes hidden.
+   * `cwd` is a workspace path; `command` is typed into the shell. At most 32 shells run.
    *
    * - 404: `cwd` is not a folder of the workspace
    * - 429: 32 shells are open
@@ -101,10 +101,10 @@ export interface TerminalCalls {
   /**
    * Give what a terminal showed as plain text, oldest first.
    *
-   * Lines that were wrapped are whole, control sequences are left out. Of a long history it is the last 8 MiB;
-   * `truncated` says that there was more.
+   * Wrapped lines are joined and control sequences removed. A longer history is cut to its last 8 MiB, with
+   * `truncated`.
    *
-   * - 403: the kind of terminal is above the caller's role
+   * - 403: this kind of terminal needs a higher role
    * - 404: no such terminal
    */
   'GET /system/terminals/{name}/scrollback'(input: {

@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 export interface ControlEvents {
   output(bytes: Buffer): void
   /** A line that begins with `%`, such as `%sessions-changed`. */
-  told(line: string): void
+  notified(line: string): void
   ended(): void
 }
 
@@ -48,7 +48,9 @@ export class ControlClient {
   #paused = false
   #timer: NodeJS.Timeout | undefined
 
-  /** @param bytesRead How much the server of tmux has read since it began; undefined where that cannot be known. */
+  /**
+   * @param bytesRead Returns how many bytes the server of tmux has read since it began; undefined if unknown.
+   */
   constructor(child: Child, events: ControlEvents, bytesRead: () => number | undefined) {
     this.#child = child
     this.#bytesRead = bytesRead
@@ -75,10 +77,10 @@ export class ControlClient {
   }
 
   /**
-   * Reads no further, so that tmux stops reading what the program says.
+   * Stops reading, so that tmux stops reading the output of the program.
    *
-   * It stops only while it has 512 bytes to send. It can have fewer when nothing more fits, and would then buffer all
-   * output meanwhile: if it keeps reading, this takes one piece after all, which usually fills its buffer.
+   * tmux stops only while it has 512 bytes to send. It can have fewer although nothing more fits, and would then buffer
+   * all output: if it keeps reading, this takes one piece, which usually fills its buffer.
    */
   pause(): void {
     if (this.#paused) return
@@ -146,7 +148,7 @@ export class ControlClient {
     else if (OUTPUT.test(line)) this.#events.output(unescaped(line.slice(line.indexOf(' ', 8) + 1)))
     else if (line.startsWith('%')) {
       if (line.startsWith(ATTACHED)) this.#attach()
-      this.#events.told(line)
+      this.#events.notified(line)
     }
   }
 
@@ -156,7 +158,7 @@ export class ControlClient {
     this.#in.uncork()
   }
 
-  /** What follows a command that failed in a group is not run. */
+  /** tmux does not run the commands of a group after one that failed. */
   #answered(lines: string[], failed: boolean): void {
     const [first] = this.#waiting
     if (!first) return
@@ -175,7 +177,7 @@ const unescaped = (text: string): Buffer =>
     'latin1',
   )
 
-/** A word as tmux reads it back whole, whatever stands in it. */
+/** Quotes a word for tmux. */
 export const quotedForTmux = (word: string): string =>
   `"${word
     .replace(/["\\$]/g, '\\$&')

@@ -1,9 +1,9 @@
-/** How a program has set its terminal, as numbers by the names tmux gives them. */
+/** The modes that a program has set in its terminal, by tmux's names. */
 export interface Modes {
   readonly [name: string]: number
 }
 
-/** What tmux is asked of a screen, in this order. */
+/** The formats that are requested from tmux, in this order. */
 export const MODES = [
   'cursor_x',
   'cursor_y',
@@ -18,7 +18,7 @@ export const MODES = [
   'mouse_sgr_flag',
 ] as const
 
-/** What switches a mode on (XTerm control sequences), where it is on, or off. */
+/** The XTerm control sequence for each mode that is on (1) or off (0). */
 const SWITCHES: readonly (readonly [mode: (typeof MODES)[number], when: 0 | 1, sequence: string])[] = [
   ['keypad_cursor_flag', 1, '\x1b[?1h'],
   ['keypad_flag', 1, '\x1b='],
@@ -29,7 +29,7 @@ const SWITCHES: readonly (readonly [mode: (typeof MODES)[number], when: 0 | 1, s
   ['cursor_flag', 0, '\x1b[?25l'],
 ]
 
-/** What lies behind a program that fills the screen; the other screen's lines, then those of the screen itself. */
+/** The lines of a terminal: its history, for a full-screen program the screen behind it, and the screen itself. */
 export interface Screens {
   readonly history: readonly string[]
   readonly other: readonly string[]
@@ -52,6 +52,6 @@ export const drawingOf = ({ history, other, screen, modes }: Screens): string =>
   )
 }
 
-/** Without the empty lines at the end. */
+/** The lines without the empty ones at the end. */
 export const trimmed = (lines: readonly string[]): string[] =>
   lines.slice(0, lines.findLastIndex(line => line.trim() !== '') + 1)

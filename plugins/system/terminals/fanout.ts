@@ -149,7 +149,7 @@ export class TerminalFanout implements TerminalListener {
   }
 }
 
-/** In pieces, so that no frame is large. */
+/** Sends text in pieces, so that no frame is large. */
 const send = ({ inbox }: Watcher, text: string): void => {
   for (let at = 0; at < text.length; at += PIECE) inbox.put({ type: 'data', data: text.slice(at, at + PIECE) })
 }

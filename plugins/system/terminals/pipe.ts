@@ -7,7 +7,7 @@ import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
 /** Quotes a word of a shell command. */
 export const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-/** The bytes of a named pipe, until it has no writer any more. */
+/** Receives the bytes of a named pipe until it has no writer. */
 export interface PipeReader {
   data(bytes: Buffer): void
   ended(): void
@@ -46,7 +46,7 @@ export class OutputPipe {
       .on('error', () => {})
       .once('close', () => reader.ended())
     const name = inShell(path)
-    // Opened for both first, it does not wait for a reader that is gone; closed again, it is no reader itself.
+    // Opening for reading and writing (fd 3) does not block without a reader; fd 3 is closed again before cat runs.
     return new OutputPipe(
       path,
       `exec 3<>${name}; exec 1>${name} 3>&-; exec ${inShell(await needProgram('cat'))}`,
@@ -54,7 +54,7 @@ export class OutputPipe {
     )
   }
 
-  /** Reads until there is no writer any more, at most for the given milliseconds. */
+  /** Reads until there is no writer, at most for the given milliseconds. */
   async close(patience: number): Promise<void> {
     if (!this.#socket.destroyed) {
       const late = setTimeout(() => this.#socket.destroy(), patience)

@@ -1,11 +1,11 @@
 import type { IMarker, Terminal } from '@xterm/headless'
 import type { TerminalSize } from './backend.js'
 
-/** Rows behind the screen: more than the end of one piece of text makes. */
+/** Rows of the scrollback: more than the last piece of a text can fill. */
 const BEHIND = 400
 const PIECE_ROWS = 100
 const PIECE_LINES = 1_000
-/** Rows of one line, after which the rest of it is left out. */
+/** The most rows of one line; the rest is left out. */
 const LONGEST = 256
 const RESET = '\x1bc'
 const FULL_SCREEN = '\x1b[?1049h'
@@ -29,7 +29,7 @@ export class PlainText {
   #next: IMarker | undefined
   /** The visible part of the line at `#next` was reported already. */
   #cut = false
-  #told: string[] = []
+  #found: string[] = []
 
   private constructor(terminal: Terminal, shown: ShownText) {
     this.#terminal = terminal
@@ -94,7 +94,7 @@ export class PlainText {
   end(): void {
     this.#tell()
     if (!this.#cut && !this.full)
-      this.#told.push(...this.#text(this.#first, this.#cursor + 1).filter(line => line !== ''))
+      this.#found.push(...this.#text(this.#first, this.#cursor + 1).filter(line => line !== ''))
     this.#hand()
     this.#terminal.dispose()
   }
@@ -106,7 +106,7 @@ export class PlainText {
   }
 
   #hand(): void {
-    if (this.#told.length) this.#shown.lines(this.#told.splice(0))
+    if (this.#found.length) this.#shown.lines(this.#found.splice(0))
   }
 
   #write(text: string): Promise<void> {
@@ -136,9 +136,9 @@ export class PlainText {
       while (first < cursor && this.#wraps(first)) first++
       this.#cut = this.#wraps(first)
     }
-    if (first < start) this.#told.push(...this.#text(first, start))
+    if (first < start) this.#found.push(...this.#text(first, start))
     if (cursor - start >= LONGEST && !this.#cut) {
-      this.#told.push(...this.#text(Math.max(first, start), cursor))
+      this.#found.push(...this.#text(Math.max(first, start), cursor))
       this.#cut = true
     }
     const next = this.#cut ? cursor : start
@@ -163,7 +163,7 @@ export class PlainText {
     let line = ''
     for (let row = first; row < end; row++) {
       const goesOn = row + 1 < end && this.#wraps(row + 1)
-      // Rows of another width before the window changed are not filled up.
+      // Rows from before a change of the width may be shorter, so they are not padded.
       line += normal.getLine(row)?.translateToString(true) ?? ''
       if (goesOn) continue
       lines.push(line)

@@ -13,11 +13,11 @@ interface Facts {
   /** One letter, such as `Z` for a zombie. */
   readonly state: string
   readonly parent: number
-  /** The process group its terminal listens to. */
+  /** The foreground process group of its terminal. */
   readonly front: number
 }
 
-/** What the kernel says of a process (proc(5), `/proc/<pid>/stat`). */
+/** The facts about a process (proc(5), `/proc/<pid>/stat`). */
 const factsOf = (pid: number): Facts | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -41,7 +41,7 @@ const argumentsOf = (pid: number): string[] => {
   }
 }
 
-/** What a shell that is part of the wall is called, in its arguments. */
+/** The argument that marks a shell as part of the wall. */
 export const WALL = 'wall'
 
 /** Whether a process is the wall itself, which stands between a terminal and its shell. */
@@ -69,7 +69,7 @@ export const foreground = (leader: number): { command?: string; folder?: string 
   return { ...(!isShell && { command: found.name.toWellFormed() }), ...(folder !== undefined && { folder }) }
 }
 
-/** A process and all that it started, and they in turn. */
+/** A process and its descendants. */
 const familyOf = (pid: number): number[] => {
   let children: number[] = []
   try {
@@ -89,10 +89,7 @@ const isThere = (pid: number): boolean => {
   return factsOf(pid)?.state !== 'Z'
 }
 
-/**
- * How many bytes a process has read since it began (proc(5), `/proc/<pid>/io`); undefined where the system does not
- * tell.
- */
+/** How many bytes a process has read since it began (proc(5), `/proc/<pid>/io`); undefined if unknown. */
 export const bytesReadBy = (pid: number): number | undefined => {
   try {
     return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
@@ -116,9 +113,9 @@ const gone = async (pid: number): Promise<boolean> => {
   return !isThere(pid)
 }
 
-/** Ends what was started in a terminal as the end of its line does: a hang-up first, and a kill for what stays 5 s. */
+/** Ends the processes of a terminal: SIGHUP first, and SIGKILL after 5 s. */
 export const endTerminal = async (leader: number): Promise<void> => {
-  // The wall itself would take everything in it along at once.
+  // Ending the wall itself would kill everything in it at once.
   signalAll(
     familyOf(leader).filter(pid => !isWall(pid)),
     'SIGHUP',

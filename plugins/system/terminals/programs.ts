@@ -16,7 +16,7 @@ export const findTmux = async (): Promise<{ path: string; version: string } | un
   return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]) ? { path, version } : undefined
 }
 
-/** The program that terminals use: without it they work too, and end with the daemon. */
+/** The program that terminals use; without it they still work, but end with the daemon. */
 export const terminalPrograms = async (): Promise<Program[]> => {
   const found = await findTmux().catch(() => undefined)
   const install = `${process.platform === 'darwin' ? 'brew' : 'apt-get'} install tmux`

@@ -106,7 +106,7 @@ export class Ptys implements Backend {
     return this.#held.get(name)?.history()
   }
 
-  /** None outlives its daemon. */
+  /** These sessions never outlive the daemon. */
   async resume(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -145,7 +145,7 @@ class Held {
     this.#picture = picture
     this.#capture = capture
     // Without an encoding, output comes as bytes.
-    pty.onData(said => this.#said(said as unknown as Buffer))
+    pty.onData(bytes => this.#received(bytes as unknown as Buffer))
     terminal.onData(answer => this.#ended ?? pty.write(answer))
     pty.onExit(({ exitCode, signal }) => {
       this.#ended = { exitCode: signal ? 128 + signal : exitCode, endedAt: Date.now() }
@@ -171,9 +171,9 @@ class Held {
   }
 
   /** Output is sent when it is drawn, so that a drawn screen holds exactly the output sent before it. */
-  #said(bytes: Buffer): void {
+  #received(bytes: Buffer): void {
     this.#activityAt = Date.now()
-    this.#capture.said(bytes)
+    this.#capture.write(bytes)
     const text = this.#decoder.write(bytes)
     this.#undrawn += bytes.length
     if (this.#undrawn > FULL) this.#hold('screen')

@@ -22,17 +22,17 @@ const KINDS: { readonly [prefix: string]: TerminalSession['kind'] } = {
   job: 'job',
   proc: 'process',
 }
-/** Kinds in which people type what others need not read. */
+/** Kinds whose text only maintainers may read. */
 const CLOSED = new Set(['shell', 'process'])
 
 type Asked = Omit<Input<System, 'POST /system/terminals'>, 'name'> & { name?: string }
 type Attached = Input<System, 'GET /system/terminal'>
 
-/** What the terminals need of the daemon. */
+/** Dependencies of the terminals. */
 export interface TerminalsDeps {
   readonly workspace: string
   readonly backend: () => Promise<Backend>
-  /** Whether a caller may know of what lies in a folder, named by its workspace path; absent: the root. */
+  /** Whether a caller may see a folder, named by its workspace path; absent: the root. */
   readonly sees: (caller: Caller, folder: string | undefined) => Promise<boolean>
   readonly changed: (name?: string) => void
   readonly recorded: (what: 'opened' | 'killed' | 'attached', name: string, context: Context) => Promise<void>
@@ -114,7 +114,7 @@ export class Terminals {
     if (CLOSED.has(kindOf(session)) && (caller.role === 'viewer' || caller.role === 'collaborator')) {
       refuse(
         'forbidden',
-        `what a terminal of kind ${kindOf(session)} showed is for a maintainer, found role ${caller.role}`,
+        `the text of a terminal of kind ${kindOf(session)} needs role maintainer, found role ${caller.role}`,
       )
     }
     const { lines: found, more } = (await backend.history(name, lines)) ?? absent(name)
@@ -166,7 +166,7 @@ export class Terminals {
       throw error
     }
     this.#deps.changed(name)
-    void obey(viewer, context.frames)
+    void handleFrames(viewer, context.frames)
     return seated(viewer, leave)
   }
 
@@ -236,7 +236,7 @@ async function* seated(viewer: Viewer, leave: () => void): AsyncGenerator<Termin
 }
 
 /** Handles what a client sends, until it disconnects. */
-const obey = async (viewer: Viewer, frames: AsyncIterable<TerminalClientFrame>): Promise<void> => {
+const handleFrames = async (viewer: Viewer, frames: AsyncIterable<TerminalClientFrame>): Promise<void> => {
   for await (const frame of frames) {
     if (frame.type === 'input') viewer.write(frame.data)
     else if (frame.type === 'resize') viewer.resize(frame)

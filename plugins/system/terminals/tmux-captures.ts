@@ -4,7 +4,7 @@ import type { TerminalSize } from './backend.js'
 import type { Capture, OpenCapture } from './capture.js'
 import { OutputPipe } from './pipe.js'
 
-/** Milliseconds that what is on its way may take. */
+/** Milliseconds to wait for output that is still in the pipe. */
 const PATIENCE = 1_000
 
 /** The source of the logs, and callbacks. */
@@ -46,16 +46,16 @@ export class TmuxCaptures {
    * Begins the log of a terminal and returns the shell command to pipe its output to; without a log the terminal works
    * all the same.
    */
-  async begin(name: string, size: TerminalSize, words: string): Promise<string | undefined> {
+  async begin(name: string, size: TerminalSize, note: string): Promise<string | undefined> {
     const { folder, open, failed } = this.#options
     try {
       const capture = await open(name, size)
       const pipe = await OutputPipe.open(join(folder, `${name}.pipe`), {
-        data: bytes => capture.said(bytes),
+        data: bytes => capture.write(bytes),
         ended: () => void this.#lost(name, pipe),
       })
       this.#piped.set(name, { capture, pipe })
-      capture.note(words)
+      capture.note(note)
       return pipe.command
     } catch (error) {
       failed(error)
@@ -80,14 +80,14 @@ export class TmuxCaptures {
     )
   }
 
-  async #end(name: string, patience: number, words: string): Promise<void> {
+  async #end(name: string, patience: number, note: string): Promise<void> {
     const piped = this.#piped.get(name)
     this.#piped.delete(name)
     await piped?.pipe.close(patience)
-    await piped?.capture.end(words)
+    await piped?.capture.end(note)
   }
 
-  /** What is piped ended by itself. */
+  /** Called when a pipe ended although nobody closed it. */
   async #lost(name: string, pipe: OutputPipe): Promise<void> {
     if (this.#piped.get(name)?.pipe !== pipe) return
     await this.end(name)

@@ -22,7 +22,7 @@ import { inShell } from './pipe.js'
 import { bytesReadBy, endTerminal, foreground } from './processes.js'
 import { TmuxCaptures } from './tmux-captures.js'
 
-/** What tmux is run with. */
+/** Options of the tmux backend. */
 export interface TmuxOptions {
   /** The program's path. */
   readonly program: string
@@ -76,11 +76,11 @@ const FIELDS = [
 interface Row extends Session {
   readonly pid: number
   readonly server: number
-  /** Its terminal is closed, and its server does not know yet how the program ended. */
+  /** Its terminal is closed, but tmux does not report the end of its program yet. */
   readonly closed: boolean
 }
 
-/** What is remembered with a session. */
+/** What is stored with a session. */
 interface About {
   readonly label?: string
   readonly opened?: string
@@ -104,7 +104,7 @@ export class Tmux implements Backend {
       folder,
       open: capture,
       failed: uncaptured,
-      broken: name => void this.#capture(name, 'what was said just before may be missing').catch(uncaptured),
+      broken: name => void this.#capture(name, 'output from just before may be missing').catch(uncaptured),
     })
   }
 
@@ -164,7 +164,7 @@ export class Tmux implements Backend {
       `resize-window -t ${target(name)} -x ${cols} -y ${rows}`,
       ...(typed === undefined ? [] : typing(name, `${typed}\r`)),
     ]
-    // As input: as arguments they could be too long.
+    // Commands go in as input: as arguments they could be too long.
     const { code, stdout, stderr } = await this.#run(
       name,
       ['start-server', ';', 'source-file', '-'],
@@ -253,10 +253,10 @@ export class Tmux implements Backend {
   }
 
   /** Resumes the log of a running program. */
-  async #capture(name: string, words: string): Promise<void> {
+  async #capture(name: string, note: string): Promise<void> {
     const row = await this.#row(name)
     if (!row?.running || this.#captures.names.includes(name)) return
-    const command = await this.#captures.begin(name, row, words)
+    const command = await this.#captures.begin(name, row, note)
     if (command !== undefined) await this.#run(name, ['pipe-pane', ...piping(name, command)])
   }
 
@@ -276,7 +276,7 @@ export class Tmux implements Backend {
       FIELDS.map(field => `#{${field}}`).join('|'),
     ])
     const row = code === 0 ? rowOf(stdout.toString().trim().split('|')) : undefined
-    if (row?.closed) tellAgain(row.server)
+    if (row?.closed) repeatChildSignal(row.server)
     return row
   }
 
@@ -290,7 +290,7 @@ export class Tmux implements Backend {
     })
   }
 
-  /** Sockets are named from their folder, since a socket's whole path has to be short. */
+  /** Sockets are named relative to their folder, because the path of a socket must be short. */
   async #place(): Promise<{ cwd: string; env: Env }> {
     return { cwd: this.#options.folder, env: await ownEnv({ TERM: 'xterm-256color' }) }
   }
@@ -299,7 +299,7 @@ export class Tmux implements Backend {
     this.#watcher ??= watch(this.#options.folder, { persistent: false }, (_, file) => {
       if (file !== DIED) return
       this.#options.changed()
-      // What began before the end of the daemon may find nothing any more.
+      // Work that began before the close may fail.
       void this.#endCaptures().catch(error => this.#closed || this.#options.uncaptured(error))
     }).on('error', () => {})
   }
@@ -328,7 +328,7 @@ class TmuxFeed implements Feed {
         const text = this.#decoder.write(bytes)
         if (text) listener.data(text)
       },
-      told: line => line.endsWith(' dead') && this.draw(() => {}),
+      notified: line => line.endsWith(' dead') && this.draw(() => {}),
       ended: () => this.#closed || listener.lost(),
     })
   }
@@ -383,7 +383,7 @@ const argsOf = (name: string): string[] => ['-u', '-S', name, '-f', '/dev/null']
 
 const target = (name: string): string => `=${name}:`
 
-/** What is piped to a shell's command; tmux reads signs of its own, and of the time, in it. */
+/** The commands that pipe output to a shell command; tmux expands its own formats and those of strftime(3) in it. */
 const piping = (name: string, command: string): string[] => [
   '-O',
   '-t',
@@ -393,7 +393,7 @@ const piping = (name: string, command: string): string[] => [
 
 const utf8 = (line: string): string => Buffer.from(line, 'latin1').toString()
 
-/** Keys as their bytes, so that none of them means anything to tmux. */
+/** The commands that send keys, as bytes, so that tmux interprets none of them. */
 const typing = (name: string, text: string): string[] => {
   const bytes = Buffer.from(text)
   return Array.from({ length: Math.ceil(bytes.length / TYPED) }, (_, at) => {
@@ -410,12 +410,12 @@ const exitOf = (status: string | undefined, signal: string | undefined): number 
 const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean =>
   dead === '1' && Boolean(status || signal)
 
-/** A tmux server can miss the end of a program (see shell.ts); another request makes it look. */
-const tellAgain = (server: number): void => {
+/** A tmux server can miss the end of a program (see shell.ts); another SIGCHLD makes it look. */
+const repeatChildSignal = (server: number): void => {
   try {
     process.kill(server, 'SIGCHLD')
   } catch {
-    // It is gone.
+    // The server has ended.
   }
 }
 

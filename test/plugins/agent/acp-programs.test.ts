@@ -151,19 +151,19 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   [
     'writes no JSON',
     'console.log("Welcome!"); setInterval(() => {}, 1000)',
-    /no message of the Agent Client Protocol: "Welcome!"/,
+    /not a message of the Agent Client Protocol: "Welcome!"/,
   ],
-  ['writes a list', 'console.log("[1,2]"); setInterval(() => {}, 1000)', /no message of the Agent/],
-  ['writes null', 'console.log("null"); setInterval(() => {}, 1000)', /no message of the Agent/],
+  ['writes a list', 'console.log("[1,2]"); setInterval(() => {}, 1000)', /not a message of the Agent/],
+  ['writes null', 'console.log("null"); setInterval(() => {}, 1000)', /not a message of the Agent/],
   [
     'writes deep nesting',
     'console.log("[".repeat(4e6)); setInterval(() => {}, 1000)',
-    /no message of the Agent.*characters more/,
+    /not a message of the Agent.*characters more/,
   ],
   [
     'writes bytes',
     'process.stdout.write(Buffer.alloc(1e6, 0xff)); console.log(); setInterval(() => {}, 1000)',
-    /no message of the Agent/,
+    /not a message of the Agent/,
   ],
   [
     'writes a line of 50 MiB',
@@ -208,7 +208,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
       'for (let n = 0; n < 300; n++) void ask("session/request_permission", { toolCall: { toolCallId: "a" }, '
         + 'options: [] }); await new Promise(() => {})',
     ),
-    /more than 256 things at once/,
+    /more than 256 requests at once/,
   ],
   [
     'asks twice under one id',
@@ -216,7 +216,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
       'for (let n = 0; n < 2; n++) send({ id: 5, method: "session/request_permission", params: { sessionId: '
         + '"s-1", toolCall: { toolCallId: "a" }, options: [] } }); await new Promise(() => {})',
     ),
-    /two things under one id/,
+    /two requests with the same id/,
   ],
   [
     'announces calls without end',
@@ -510,9 +510,9 @@ t.test('what a program shows of its work becomes frames', async t => {
 t.test('every way to stop has its end', async t => {
   const cases: [result: string, failure: object | undefined][] = [
     ['{ result: { stopReason: "end_turn" } }', undefined],
-    ['{ result: { stopReason: "refusal" } }', { message: /refuses/ }],
-    ['{ result: { stopReason: "max_tokens" } }', { message: /most tokens/ }],
-    ['{ result: { stopReason: "max_turn_requests" } }', { message: /most requests/ }],
+    ['{ result: { stopReason: "refusal" } }', { message: /refused to continue/ }],
+    ['{ result: { stopReason: "max_tokens" } }', { message: /limit of tokens/ }],
+    ['{ result: { stopReason: "max_turn_requests" } }', { message: /limit of requests/ }],
     ['{ result: { stopReason: "cancelled" } }', { message: /by itself/ }],
     ['{ error: { code: -32000, message: "sign in first" } }', { code: 'reauth', message: 'sign in first' }],
     ['{ error: { code: -32603, message: "the model is gone" } }', { code: undefined, message: 'the model is gone' }],

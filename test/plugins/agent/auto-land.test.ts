@@ -24,7 +24,7 @@ t.test('without the fleet it is refused in a sentence', async t => {
   const { client } = await daemonWith(t, ['agent'])
   t.match(await refusal(client.call('POST /agent', { prompt: 'say x', autoLand: true })), {
     status: 422,
-    message: /fleet/,
+    message: /group agents/,
   })
 })
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { handedOf } from '../../../plugins/agent/conversations/bundle-part.js'
+import { parseExported } from '../../../plugins/agent/conversations/bundle-part.js'
 import { returnedFolder } from '../../../sdk/node/files/moves.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -45,7 +45,7 @@ t.test('a conversation that comes back does nothing by itself and reaches nothin
       { repo: 'root', base: '--option' },
     ],
   }
-  const back = handedOf(
+  const back = parseExported(
     JSON.stringify({
       ...value,
       settled: value.settled.map(line => ({ ...line, lands: true })),
@@ -79,14 +79,14 @@ t.test('a conversation that comes back does nothing by itself and reaches nothin
   t.equal(conversation.branch, 'agent/c')
   t.match(conversation.repos, exactly({ repo: 'root' }))
   const kept = { ...value, conversation: { ...value.conversation, folders: [{ path: 'docs', access: 'work' }] } }
-  t.same(handedOf(JSON.stringify(kept), 'c.json')!.conversation.folders, [{ path: 'docs', access: 'work' }])
+  t.same(parseExported(JSON.stringify(kept), 'c.json')!.conversation.folders, [{ path: 'docs', access: 'work' }])
   t.same([conversation.repos.length, anchors.length], [1, value.anchors.length])
 })
 
 t.test('what does not fit is left out', async t => {
   const { text } = await handed(t)
   const value = JSON.parse(text) as { conversation: object; settled: object[]; anchors: object[] }
-  t.ok(handedOf(text, 'c.json'))
+  t.ok(parseExported(text, 'c.json'))
   for (const [what, bad, name] of [
     ['another name', text, 'd.json'],
     ['no JSON', '{', 'c.json'],
@@ -108,7 +108,7 @@ t.test('what does not fit is left out', async t => {
     ],
     ['a line of nobody', JSON.stringify({ ...value, settled: [{ rows: [] }] }), 'c.json'],
   ] as const)
-    t.equal(handedOf(bad, name), undefined, what)
+    t.equal(parseExported(bad, name), undefined, what)
 })
 
 t.test('what comes back replaces what was there, and what cannot be read is told and left out', async t => {

@@ -258,8 +258,8 @@ t.test('one id is one card, for good', async t => {
   let answers = 0
   const raised = { card: asked, conversationId: 'c', answer: async () => void answers++ }
   cards.raise(raised)
-  t.throws(() => cards.raise({ ...raised, answer: async () => void t.fail('the first one waits') }), /put up before/)
+  t.throws(() => cards.raise({ ...raised, answer: async () => void t.fail('the first one waits') }), /was used before/)
   await cards.reply({ kind: 'question', requestId: 'r-1.1', answers: {} }, { by: 'ada@example.org', lands: true })
   t.equal(answers, 1)
-  t.throws(() => cards.raise(raised), /put up before/, 'nor after it was answered')
+  t.throws(() => cards.raise(raised), /was used before/, 'nor after it was answered')
 })

@@ -246,7 +246,7 @@ t.test(
       ['reply of the same label', namesake.client.call('POST /agent/reply', reply)],
     ]
     for (const [what, call] of denied)
-      t.match(await refusal(call), { status: 403, message: /conversations it opened/ }, what)
+      t.match(await refusal(call), { status: 403, message: /conversations that it opened/ }, what)
     const fork = {
       conversationId: 'fork',
       prompt: 'x',

@@ -73,7 +73,7 @@ t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, a
     exactly({ kind: 'delta' }, { kind: 'error', message: /unexpectedly/ }, { kind: 'done', reason: 'failed' }),
   )
   t.notMatch(JSON.stringify(seen), 'secret detail')
-  t.same(logged, ['a turn died of a bug'])
+  t.same(logged, ['a turn failed because of a bug'])
   t.match(conversations.get('c').failure, /unexpectedly/)
 })
 

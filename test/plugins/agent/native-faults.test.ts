@@ -91,7 +91,7 @@ for (const protocol of PROTOCOLS) {
     t.match(second, /there is no tool Nothing/)
     // Arguments of this protocol are JSON already: those that are no object reach the tool, which refuses them.
     if (protocol !== 'ollama') {
-      t.match(second, /no JSON object/)
+      t.match(second, /not a JSON object/)
       t.equal(world.find('tool_call_update').filter(({ status }) => status === 'failed').length, 3)
       t.equal(world.calls.length, 0)
     }
@@ -180,7 +180,7 @@ void t.test('other refusals end the turn by what they mean', async t => {
     const [error] = (await nativeRun(server.target())).find('error')
     return `${error?.code}: ${error?.message}`
   }
-  t.equal(await codeOf(402, 'pay'), 'not-entitled: the model server wants payment: pay')
+  t.equal(await codeOf(402, 'pay'), 'not-entitled: the model server requires payment: pay')
   t.match(await codeOf(404, 'the model `x` does not exist'), /^model-invalid: /)
   t.match(await codeOf(429, 'You exceeded insufficient_quota'), /^rate_limit: /)
   t.match(await codeOf(400, 'maximum context length is 10 tokens'), /^context-full: /)
@@ -235,9 +235,9 @@ void t.test('an answer that the model declines or cannot end says so', async t =
   }
   for (const protocol of PROTOCOLS) {
     const long = await modelServer(t, protocol, [{ text: ['and so on'], finish: 'length' }])
-    t.match((await nativeRun(long.target())).find('notice'), exactly({ text: /most tokens/ }))
+    t.match((await nativeRun(long.target())).find('notice'), exactly({ text: /limit of tokens/ }))
     const nothing = await modelServer(t, protocol, [{}])
-    t.match((await nativeRun(nothing.target())).find('notice'), exactly({ text: 'the model answered nothing' }))
+    t.match((await nativeRun(nothing.target())).find('notice'), exactly({ text: 'the model sent an empty answer' }))
   }
 })
 
@@ -245,5 +245,5 @@ void t.test('what is no line of the protocol ends the turn as failed', async t =
   const server = await modelServer(t, 'ollama', [{ status: 200, body: 'not json\n' }])
   t.match((await nativeRun(server.target())).find('error'), exactly({ message: /not JSON/ }))
   const page = await modelServer(t, 'openai', [{ status: 200, body: 'data: {"choices":7}\n\n' }])
-  t.match((await nativeRun(page.target())).find('error'), exactly({ message: /its protocol does not know/ }))
+  t.match((await nativeRun(page.target())).find('error'), exactly({ message: /invalid in its protocol/ }))
 })

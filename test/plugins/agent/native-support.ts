@@ -9,7 +9,7 @@ import type {
 } from '../../../plugins/agent/providers/adapter.js'
 import { nativeAdapter } from '../../../plugins/agent/providers/native/native-adapter.js'
 import type { NativeDeps } from '../../../plugins/agent/providers/native/native-turn.js'
-import { passingSessions } from '../../../plugins/agent/providers/native/session.js'
+import { memorySessions } from '../../../plugins/agent/providers/native/session.js'
 import type { Frame } from '../../../plugins/agent/turn/frames/frames.js'
 
 export const DEAD = new Error('killed')
@@ -71,7 +71,7 @@ export class NativeWorld {
 
   constructor(setup: NativeSetup) {
     this.setup = setup
-    const kept = passingSessions()
+    const kept = memorySessions()
     const step = () => this.step()
     this.sessions = {
       ...kept,

@@ -84,7 +84,7 @@ t.test('what cannot be gone back to is refused, and nothing changes', async t =>
   const { messages } = await transcript(daemon, 'r')
   const said = messages.findIndex(({ text }) => text === 'go on')
   t.equal(messages[said]?.checkpointId, undefined)
-  t.match(await refusal(rewind(daemon, said)), { status: 409, message: /said into a running turn/ })
+  t.match(await refusal(rewind(daemon, said)), { status: 409, message: /sent into a running turn/ })
 })
 
 t.test('the files are byte-equal to before the message, later rows are gone, and ignored files stay', async t => {
@@ -298,7 +298,7 @@ t.test('where git refuses, its message is given and nothing is cut', async t => 
     anchors.map(anchor => ({ ...anchor, repos: anchor.repos.map(repo => ({ ...repo, tip: broken })) })),
   )
   const { messages } = await transcript(daemon, 'r')
-  t.match(await refusal(rewind(daemon, 2)), { status: 424, message: /nothing was cut/ })
+  t.match(await refusal(rewind(daemon, 2)), { status: 424, message: /nothing was removed/ })
   t.same((await transcript(daemon, 'r')).messages, messages)
   t.equal(readFileSync(join(copy, 'a.txt'), 'utf8'), 'one\ntwo\n')
   t.same(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)

@@ -220,7 +220,7 @@ t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal 
     refuse('unprocessable', 'not like this')
   })
   t.match(await io.helper({ ...ask, prompt: 'bug' }, 'a'), { status: 'failed', summary: /failed unexpectedly/ })
-  t.match(logged, exactly('a subagent died of a bug'))
+  t.match(logged, exactly('a subagent failed because of a bug'))
   t.match(await io.helper(ask, 'b'), { status: 'failed', summary: 'not like this' })
   t.equal(logged.length, 1)
 })

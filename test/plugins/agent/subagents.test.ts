@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Frame, HelperStatus } from '../../../plugins/agent/contract.js'
+import type { Frame, SubagentStatus } from '../../../plugins/agent/contract.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
@@ -22,8 +22,8 @@ const call = (frames: readonly Frame[], id: string): Kind<'tool_call'> | undefin
   of(frames, 'tool_call').find(frame => frame.id === id)
 const result = (frames: readonly Frame[], id: string): Kind<'tool_call_update'> | undefined =>
   of(frames, 'tool_call_update').findLast(frame => frame.id === id)
-const ends = (frames: readonly Frame[]): [string, HelperStatus][] =>
-  of(frames, 'subagent_update').flatMap(({ id, status }): [string, HelperStatus][] =>
+const ends = (frames: readonly Frame[]): [string, SubagentStatus][] =>
+  of(frames, 'subagent_update').flatMap(({ id, status }): [string, SubagentStatus][] =>
     status && !['running', 'blocked'].includes(status) ? [[id, status]] : [],
   )
 

@@ -341,7 +341,7 @@ t.test(
       moved.map(({ id }) => id),
       ['ready'],
     )
-    t.match(failed, exactly({ id: 'off', message: /does not stand on its branch/ }))
+    t.match(failed, exactly({ id: 'off', message: /is not on its branch/ }))
     t.equal(readFileSync(join(data, 'agent', 'checkouts', 'off', 'x.txt'), 'utf8'), 'x\n')
     await client.call('POST /agent/stop', { conversationId: 'works' })
     t.same(

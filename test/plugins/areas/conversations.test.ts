@@ -492,7 +492,7 @@ t.test('a turn that waited starts with what its sender still holds', { skip }, a
   await frames.all()
   const later = await framesOf(daemon.client, 'shared', { run }).all()
   t.match(later.at(-1), { event: { kind: 'done', reason: 'failed' } })
-  t.match(JSON.stringify(later), 'not held for work any more')
+  t.match(JSON.stringify(later), 'where it may no longer write')
 })
 
 t.test('a conversation in the shared tree takes no words of somebody limited', { skip }, async t => {

@@ -248,7 +248,7 @@ t.test('eight viewers may watch a browser, and all are notified when it ends', w
   const { daemon } = await begun(t, '/two')
   const eyes: Talk[] = []
   for (let n = 0; n < 8; n++) eyes.push(await looksAt(t, daemon))
-  t.match(await turnedAway(t, await addressOf(daemon)), { status: 429, body: { message: /8 look at this browser/ } })
+  t.match(await turnedAway(t, await addressOf(daemon)), { status: 429, body: { message: /8 viewers are connected/ } })
   eyes[0]!.ws.terminate()
   const again = async (): Promise<Talk> => {
     try {

@@ -178,7 +178,7 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     await t.rejects(failed('http://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
     await t.rejects(failed('https://no-such-name.invalid/'), { reason: 'dependency', message: /no such name/ })
     await t.rejects(failed(`https://127.0.0.1:${site.port}/`), { reason: 'dependency', message: /ERR_SSL|closed/ })
-    await t.rejects(failed(`${site.url}/file`), { reason: 'dependency', message: /a file to keep/ })
+    await t.rejects(failed(`${site.url}/file`), { reason: 'dependency', message: /is a download/ })
     const { session } = await act(daemon, 'goto', { url: `${site.url}/two` })
     t.match(
       session.pages.map(({ id, url }) => [id, url]),

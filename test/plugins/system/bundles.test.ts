@@ -387,7 +387,7 @@ t.test('a backup that a group gives no part of is none', async t => {
   const host = (parts: object[]) =>
     ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
   t.same(await handedOver(host([part])), [part])
-  t.match(await refusal(handedOver(host([]))), { status: 424, message: /group agent could not hand over/ })
+  t.match(await refusal(handedOver(host([]))), { status: 424, message: /group agent could not export/ })
 })
 
 t.test(

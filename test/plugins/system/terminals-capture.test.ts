@@ -28,15 +28,15 @@ const skippedIn = (lines: readonly string[]): number =>
 t.test('lines are written as they come, and the last one and the end of the terminal when it is over', async t => {
   const { capture, text, lines } = await captured(t)
   capture.note('the terminal begins')
-  capture.said(Buffer.from('$ echo \x1b[1mwords\x1b[0m\r\nwor'))
-  capture.said(Buffer.from('ds\r\n$ '))
+  capture.write(Buffer.from('$ echo \x1b[1mwords\x1b[0m\r\nwor'))
+  capture.write(Buffer.from('ds\r\n$ '))
   while (!text().includes('words\nwords\n')) await delay(10)
   await capture.end('the terminal has ended')
   t.match(
     lines().map(line => line.replace(/^\[[\d-]+T[\d:.]+Z /, '[')),
     exactly('[the terminal begins]', '$ echo words', 'words', '$ ', '[the terminal has ended]'),
   )
-  capture.said(Buffer.from('more\r\n'))
+  capture.write(Buffer.from('more\r\n'))
   capture.resize(SIZE)
   await capture.end('again')
   t.notMatch(text(), /more|again/)
@@ -57,7 +57,7 @@ t.test('credentials are replaced, in whatever pieces they come and however the s
     .map(line => `${line}\r\n`)
     .join('')
   for (const piece of said.match(/[^]{1,11}/g)!) {
-    capture.said(Buffer.from(piece))
+    capture.write(Buffer.from(piece))
     if (piece.includes('Zi')) await delay(1)
   }
   await capture.end('over')
@@ -78,7 +78,7 @@ t.test('a private key is replaced also where its lines come one by one', async t
     'after',
     'last',
   ]) {
-    capture.said(Buffer.from(`${line}\r\n`))
+    capture.write(Buffer.from(`${line}\r\n`))
     await delay(5)
   }
   await capture.end('over')
@@ -88,8 +88,8 @@ t.test('a private key is replaced also where its lines come one by one', async t
 
 t.test('what steers a terminal or reorders a line is not in the log', async t => {
   const { capture, text } = await captured(t)
-  capture.said(Buffer.from('a\u202eb\u200bc \x1b]52;c;aGk=\x07\x1bPq1\x1b\\d\x00\x7f\x9b31m\xff\r\n', 'latin1'))
-  capture.said(Buffer.from('e\u202ef\u2066g\r\n'))
+  capture.write(Buffer.from('a\u202eb\u200bc \x1b]52;c;aGk=\x07\x1bPq1\x1b\\d\x00\x7f\x9b31m\xff\r\n', 'latin1'))
+  capture.write(Buffer.from('e\u202ef\u2066g\r\n'))
   await capture.end('over')
   t.notMatch(text(), /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]/)
   t.match(text(), 'e\\u202ef\\u2066g')
@@ -107,7 +107,7 @@ t.test('200 MB take no memory and little time, and every line is there or counte
   for (let n = 0; n < pieces; n++) {
     const bytes = piece(n)
     const began = performance.now()
-    capture.said(bytes)
+    capture.write(bytes)
     took += performance.now() - began
     if (n % 10 === 0) {
       await delay(1)
@@ -130,14 +130,14 @@ t.test('200 MB take no memory and little time, and every line is there or counte
 t.test('what is skipped ends whole lines, modes and sequences', async t => {
   const { capture, path } = await captured(t)
   const many = (word: string, count: number) => Buffer.from(`${word}\r\n`.repeat(count))
-  capture.said(Buffer.from('first\r\ntoken ghp_hidden'))
+  capture.write(Buffer.from('first\r\ntoken ghp_hidden'))
   await delay(50)
-  capture.said(
+  capture.write(
     Buffer.concat([Buffer.from(`${'A'.repeat(40)}\r\n\x1bPq`), many('row', 900_000), Buffer.from('\x1b[?1049h')]),
   )
-  capture.said(many('drawn', 10))
+  capture.write(many('drawn', 10))
   await delay(50)
-  capture.said(Buffer.concat([many('drawn', 400_000), Buffer.from('\x1b[?1049l'), many('last', 10)]))
+  capture.write(Buffer.concat([many('drawn', 400_000), Buffer.from('\x1b[?1049l'), many('last', 10)]))
   await capture.end('over')
   const lines = wholeOf(path)
   t.match(lines[0], 'first')
@@ -156,10 +156,10 @@ t.test('an endless line is shown in part, and takes no memory', async t => {
   const { capture, path } = await captured(t)
   const before = process.memoryUsage().rss
   for (let n = 0; n < 200; n++) {
-    capture.said(Buffer.alloc(256 << 10, 'x'))
+    capture.write(Buffer.alloc(256 << 10, 'x'))
     if (n % 20 === 0) await delay(1)
   }
-  capture.said(Buffer.from('\r\nafter\r\n'))
+  capture.write(Buffer.from('\r\nafter\r\n'))
   await capture.end('over')
   t.ok(process.memoryUsage().rss - before < 128 << 20)
   const lines = wholeOf(path)
@@ -170,7 +170,7 @@ t.test('an endless line is shown in part, and takes no memory', async t => {
 t.test('a folder where no log can be written fails no call', async t => {
   const folder = t.testdir({ terminals: 'no folder' })
   const capture = await Capture.open(join(folder, 'terminals', 'web-a.log'), SIZE)
-  capture.said(Buffer.from('words\r\n'.repeat(1_000)))
+  capture.write(Buffer.from('words\r\n'.repeat(1_000)))
   await capture.end('over')
   t.same(readdirSync(folder), ['terminals'])
 })

@@ -12,7 +12,7 @@ const clientOf = () => {
     child,
     {
       output: bytes => heard.push(bytes.toString()),
-      told: line => line.startsWith('%session') && heard.push(line),
+      notified: line => line.startsWith('%session') && heard.push(line),
       ended: () => heard.push('ended'),
     },
     () => undefined,

@@ -20,7 +20,7 @@ const KINDS: { readonly [kind: string]: ToolCategory } = {
   other: 'other',
   switch_mode: 'other',
 }
-/** The sandbox's name for what a program does, by which turns are narrowed and people say always. */
+/** The sandbox's tool names for the calls of programs; `allowedTools` and "always allow" refer to them. */
 const NAMES: { readonly [category in ToolCategory]: string } = {
   read: 'Read',
   edit: 'Edit',
@@ -39,13 +39,13 @@ const MOST_PARTS = 50
 const MOST_TEXT = 64 * 1024
 const MOST_SIDE = 256 * 1024
 
-/** A command that a program ran by itself, in no terminal of the sandbox. */
+/** A command that a program ran by itself, without a terminal of the sandbox. */
 export interface OwnCommand extends CommandEnded {
   readonly command: string
   readonly startedAt: number
 }
 
-/** A call the program announced, or asks a permission for. */
+/** A call that the program announced or requests permission for. */
 interface Call {
   readonly id: string
   category: ToolCategory
@@ -55,13 +55,13 @@ interface Call {
   status: ToolStatus
   readonly startedAt: number
   command?: string
-  /** The sandbox runs what it is about, and writes that down itself. */
+  /** The sandbox runs its command, and logs it itself. */
   inTerminal?: boolean
   paths: readonly string[]
   terminals: readonly string[]
-  /** What its frames said last. */
+  /** The fields of its last frames. */
   shown?: Pick<ToolCallFrame, 'name' | 'category' | 'target'>
-  /** What a person or the gate let it do: what was asked, not what the program says of the call afterwards. */
+  /** What a person or the gate allowed: as requested, not as the program describes the call later. */
   granted?: Pick<GatedCall, 'command' | 'path'>
 }
 
@@ -76,7 +76,7 @@ export class AgentCalls {
   readonly #served = new Set<string>()
 
   /**
-   * @param outputOf What a terminal of the sandbox shows.
+   * @param outputOf Returns the output of a terminal of the sandbox.
    * @param ran Called with each command that a program ran by itself, once it has ended.
    */
   constructor(
@@ -111,7 +111,7 @@ export class AgentCalls {
     return [{ kind: 'tool_call_update', id, ...status, ...refined, ...shown }]
   }
 
-  /** The turn is over: what the program has not ended by now was stopped. */
+  /** Called at the end of the turn: open calls count as stopped. */
   close(): void {
     for (const call of this.#calls.values()) if (!over(call)) this.#note(call, { output: '' })
   }
@@ -120,14 +120,14 @@ export class AgentCalls {
     if (category === 'execute' && command && !inTerminal) this.#ran({ command, startedAt, ...ended })
   }
 
-  /** Whether it is a call to the sandbox's own tool server, which shows by itself. */
+  /** Whether it is a call to the sandbox's own tool server, which has its own frames. */
   #isServed(id: string, { title, name }: { readonly [name: string]: unknown }): boolean {
     if (!this.#calls.has(id) && servedBy(lineField(name, 80) || lineField(title, 300) || '') !== undefined)
       this.#served.add(id)
     return this.#served.has(id)
   }
 
-  /** Programs announce a call with a placeholder and say later what it is: that is what people read. */
+  /** The later, precise description of a call that the program announced with a placeholder. */
   #refined(call: Call): Partial<Pick<ToolCallFrame, 'name' | 'category' | 'target'>> {
     const now = faceOf(call)
     const before = call.shown
@@ -135,7 +135,7 @@ export class AgentCalls {
     return Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== before?.[key as keyof typeof now]))
   }
 
-  /** The call a permission is asked for, as the gate judges it. */
+  /** The call of a permission request, as the gate judges it. */
   asked(
     update: unknown,
   ): { readonly gated: GatedCall; readonly switchesMode: boolean; readonly frames: Frame[] } | 'served' {
@@ -166,13 +166,13 @@ export class AgentCalls {
     return { gated, switchesMode: call.kind === 'switch_mode', frames }
   }
 
-  /** What was let through counts for the call until it is over: for its path, and once for its command. */
+  /** Records a permission, which holds until the call ends: for its path, and once for its command. */
   grant({ id, command, path }: GatedCall): void {
     const call = this.#calls.get(id)
     if (call) call.granted = { ...(command !== undefined && { command }), ...(path !== undefined && { path }) }
   }
 
-  /** Whether the program said it is at this, so that it shows already. */
+  /** Whether the program has announced this call, so that it has frames already. */
   announced({ category, path, command }: Pick<GatedCall, 'category' | 'path' | 'command'>): boolean {
     return [...this.#calls.values()].some(
       call =>
@@ -184,7 +184,7 @@ export class AgentCalls {
     )
   }
 
-  /** The program has the sandbox run a command: a call it announced is about that. */
+  /** The program has the sandbox run a command: links it to the announced call. */
   runs(command: string): void {
     const open = [...this.#calls.values()].filter(
       call => call.category === 'execute' && !over(call) && !call.inTerminal,
@@ -193,7 +193,7 @@ export class AgentCalls {
     if (call) call.inTerminal = true
   }
 
-  /** Whether exactly this was let through; a command is so once. */
+  /** Whether exactly this was permitted; a command only once. */
   allowed({ path, command }: Pick<GatedCall, 'path' | 'command'>): boolean {
     const call = [...this.#calls.values()].find(
       each =>
@@ -252,7 +252,7 @@ export class AgentCalls {
     if (name) call.name = name
     if (paths.length > 0) call.paths = [...new Set(paths)]
     if (call.category === 'execute') call.command = command ?? call.command ?? call.title
-    // A call that is over stays so, whatever is said of it afterwards.
+    // An ended call stays ended, whatever the program sends later.
     if (!over(call)) call.status = choiceField(update.status, STATUSES) ?? call.status
     return call
   }
@@ -308,7 +308,7 @@ export class AgentCalls {
   }
 }
 
-/** A tool of the sandbox keeps its name when the program does the same kind of thing under it. */
+/** A program's call has the name of a sandbox tool if both are of the same category. */
 const gateName = ({ name, category }: Call): string =>
   Object.hasOwn(tools, name) && tools[name]!.category === category ? name : NAMES[category]
 
@@ -319,7 +319,7 @@ const commandOf = ({ command, args }: { readonly [name: string]: unknown }): str
     : undefined
 }
 
-/** How a command ended that a program ran by itself, as far as it says so. */
+/** How a command that a program ran by itself ended, as far as the program reports it. */
 const endedAs = ({ status }: Call, rawOutput: unknown, content: readonly ToolContent[] | undefined): CommandEnded => {
   const raw = fieldsOf(rawOutput)
   const exit = [raw.exitCode, raw.exit_code, raw.exit, fieldsOf(raw.metadata).exit].find(
@@ -342,7 +342,7 @@ const frameOf = (call: Call): ToolCallFrame => ({
   ...faceOf(call),
 })
 
-/** How people read a call: a command as it is run, whatever the program calls it. */
+/** How a call is shown to people: a command as it is run, not by the program's title. */
 const faceOf = ({ name, category, title, command }: Call): Pick<ToolCallFrame, 'name' | 'category' | 'target'> => {
   const target = (category === 'execute' ? command : undefined) || title
   return { name: name || NAMES[category], category, ...(target && { target: target.slice(0, 200).toWellFormed() }) }

@@ -26,25 +26,25 @@ import { TreePaths } from './tree-paths.js'
 import { StepBudget } from './step-budget.js'
 import { Updates } from './updates.js'
 
-/** What a program says as it begins a step, or when it has paid for one. */
+/** The updates that a program sends when it begins a step, or has paid for one. */
 const STEPS = new Set<unknown>(['tool_call', 'usage_update'])
 const MOST_WRITE = 4 * 1024 * 1024
 
 type Doing = Omit<GatedCall, 'id'>
 
-/** What a program may do in one turn, and what it says: everything passes the gate, and shows as frames. */
+/** Handles the requests and updates of a program in one turn: requests pass the gate, and all is shown as frames. */
 export class TurnClient implements PeerTurn {
   readonly frames = new FrameQueue()
   readonly updates: Updates
   readonly paths: TreePaths
-  /** While a plan is made, nothing may end it but the person. */
+  /** Plan mode is on; only the person can end it. */
   planning = false
   readonly tree: TreeCommand
   readonly budget: StepBudget
   readonly #io: TurnIo
   readonly #calls: AgentCalls
   readonly #terminals = new AcpTerminals(id => this.#ended(id))
-  /** Calls of the sandbox's own that show a terminal. */
+  /** The sandbox's own calls that show a terminal. */
   readonly #shown = new Map<string, string>()
   readonly #died = Promise.withResolvers<never>()
   #sessionId: string | undefined
@@ -64,7 +64,7 @@ export class TurnClient implements PeerTurn {
     this.#died.promise.catch(() => {})
   }
 
-  /** Rejects when an ability died of a bug of ours. */
+  /** Rejects when a request failed because of a bug in the daemon. */
   get died(): Promise<never> {
     return this.#died.promise
   }
@@ -73,7 +73,7 @@ export class TurnClient implements PeerTurn {
     this.#died.reject(error)
   }
 
-  /** From here on the updates of this session count. */
+  /** Handles the updates of this session from now on. */
   listen(sessionId: string): void {
     this.#sessionId = sessionId
   }
@@ -90,7 +90,7 @@ export class TurnClient implements PeerTurn {
     return this.budget.asking ?? this.frames.room()
   }
 
-  /** Ends what the program has running. */
+  /** Ends the commands that the program runs. */
   close(): Promise<void> {
     this.#sessionId = undefined
     this.#calls.close()
@@ -189,7 +189,7 @@ export class TurnClient implements PeerTurn {
     return terminal
   }
 
-  /** A command's end is shown by the call that showed its beginning. */
+  /** The end of a command is shown by the call that showed its start. */
   #ended(terminal: string): void {
     this.frames.push(...this.#calls.grown(terminal))
     const id = this.#shown.get(terminal)
@@ -210,7 +210,7 @@ export class TurnClient implements PeerTurn {
     return at
   }
 
-  /** Does what the program asks once the gate lets it; shows it unless the program did so itself. */
+  /** Fulfils a request of the program if the gate allows it; shows it as a call unless the program announced one. */
   async #do<T>(doing: Doing, work: () => Promise<{ value: T; content: ToolContent[] }>): Promise<T> {
     const shows = !this.#calls.announced(doing)
     const id = this.#begin(doing, shows)
@@ -258,7 +258,7 @@ export class TurnClient implements PeerTurn {
     throw error
   }
 
-  /** Cards stand behind what was said before them. */
+  /** Writes earlier frames first, so that cards follow them. */
   async #permit(gated: GatedCall) {
     await this.frames.flushed()
     await this.budget.step()
@@ -288,7 +288,7 @@ const part = (text: string, from: number, most: number): string => {
     .join('\n')
 }
 
-/** The message about a failure for the program; anything else is a bug of ours. */
+/** The error for the program; anything unknown is a bug in the daemon. */
 const declined = (error: unknown, path: string): Error => {
   if (error instanceof Declined) return error
   if (error instanceof Refusal) return new Declined(error.message, error.reason === 'not-found' ? ABSENT : undefined)

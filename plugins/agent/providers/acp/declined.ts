@@ -1,4 +1,4 @@
-/** What a program asked for and does not get; the code is the protocol's. */
+/** A refused request of a program; the code is the protocol's. */
 export class Declined extends Error {
   readonly code: number
 
@@ -8,7 +8,7 @@ export class Declined extends Error {
   }
 }
 
-/** The protocol's code for what is not there. */
+/** The protocol's code for a missing resource. */
 export const ABSENT = -32002
-/** The protocol's code for a sign-in that is missing. */
+/** The protocol's code for a missing sign-in. */
 export const UNAUTHENTICATED = -32000

@@ -2,7 +2,7 @@ import type { Frame } from '../../turn/frames/frames.js'
 
 const ROOM = 500
 
-/** Frames on their way from a program to the engine, which takes them one by one. */
+/** A queue of frames from a program to the engine, which takes them one by one. */
 export class FrameQueue {
   #frames: Frame[] = []
   #over = false
@@ -16,7 +16,7 @@ export class FrameQueue {
     this.#wake?.()
   }
 
-  /** Nothing more comes. */
+  /** Ends the queue. */
   end(): void {
     this.#over = true
     this.#wake?.()
@@ -28,7 +28,7 @@ export class FrameQueue {
     return this.#frames.length < ROOM || this.#over ? undefined : this.#until(ROOM / 2)
   }
 
-  /** Resolves when every frame is in the log, so that what is written past this queue stands behind them. */
+  /** Resolves when every frame is in the log, so that frames written directly come after them. */
   async flushed(): Promise<void> {
     if (!this.#over && (this.#frames.length > 0 || !this.#taking)) await this.#until(-1)
   }

@@ -1,16 +1,16 @@
 import { basename } from 'node:path'
 import type { Env } from '../../../../sdk/node/programs/run.js'
 
-/** A program whose ways are known. */
+/** A program whose settings the sandbox knows. */
 interface KnownProgram {
-  /** What makes it ask before it does something, in place of what its own settings allow. */
+  /** Variables that make it ask for permission, whatever its own settings allow. */
   readonly env: Env
-  /** The words about its model server in a line that it writes to standard error while it tries again and again. */
+  /** Matches the model server's error in a line of its standard error while it retries. */
   readonly complaint?: RegExp
 }
 
 const KNOWN: { readonly [program: string]: KnownProgram } = {
-  // https://opencode.ai/docs/permissions: whatever is not named keeps asking.
+  // https://opencode.ai/docs/permissions: every permission that is not named asks.
   opencode: {
     env: {
       OPENCODE_PERMISSION: JSON.stringify({ '*': 'ask', read: 'allow', list: 'allow', glob: 'allow', grep: 'allow' }),
@@ -23,12 +23,12 @@ const KNOWN: { readonly [program: string]: KnownProgram } = {
   },
 }
 
-/** The settings a program is started with, when it is one that the sandbox knows. */
+/** The variables for a known program; none for others. */
 export const settingsOf = (path: string): Env => KNOWN[basename(path)]?.env ?? {}
 
-/** Whether the sandbox can start this program so that it asks. */
+/** Whether the sandbox can make this program ask for permission. */
 export const isKnown = (path: string): boolean => basename(path) in KNOWN
 
-/** What a line of a known program complains about. */
+/** The error of the model server in a line of a known program. */
 export const complaintIn = (path: string, line: string): string | undefined =>
   KNOWN[basename(path)]?.complaint?.exec(line)?.[1]

@@ -1,4 +1,4 @@
-/** Values from outside, read one field at a time: what has another shape than expected is as good as absent. */
+/** Reads untrusted values field by field; a value of an unexpected type counts as absent. */
 
 /** The fields of an object, or none. */
 export const fieldsOf = (value: unknown): { readonly [name: string]: unknown } =>
@@ -8,7 +8,7 @@ export const fieldsOf = (value: unknown): { readonly [name: string]: unknown } =
 export const listOf = (value: unknown, most: number): readonly unknown[] =>
   Array.isArray(value) ? value.slice(0, most) : []
 
-/** A text without its end where it is too long. */
+/** A text, cut to at most `most` characters. */
 export const textField = (value: unknown, most: number): string | undefined =>
   typeof value === 'string' ? (value.length > most ? value.slice(0, most) : value).toWellFormed() : undefined
 

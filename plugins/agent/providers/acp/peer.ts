@@ -15,7 +15,7 @@ import { countOf, fieldsOf } from './outside.js'
 import { modelOf, settingPlan, type SessionOptions, type SettingPlan, type WantedOptions } from './session-options.js'
 import { wire } from './wire.js'
 
-/** The program's side of the work is over for good; the message is a sentence about it without its name. */
+/** The program has failed for good; the message continues a sentence that begins with its name. */
 export class Crashed extends Error {}
 
 type Handlers = ClientRequestHandlersByMethod
@@ -24,7 +24,7 @@ type Answer<M extends keyof Handlers> = (
   signal: AbortSignal,
 ) => ReturnType<Handlers[M]>
 
-/** What a program may ask for while a turn of it runs. */
+/** The requests that a program may make during its turn. */
 export interface PeerAbilities {
   readonly readFile: Answer<'fs/read_text_file'>
   readonly writeFile: Answer<'fs/write_text_file'>
@@ -36,7 +36,7 @@ export interface PeerAbilities {
   readonly releaseTerminal: Answer<'terminal/release'>
 }
 
-/** The turn that a program works for. */
+/** The turn that a program runs. */
 export interface PeerTurn extends PeerAbilities {
   /** An update of the session, unchecked. */
   update(params: unknown): void
@@ -46,10 +46,10 @@ export interface PeerTurn extends PeerAbilities {
   bug(error: unknown): void
 }
 
-/** How long a program may take. */
+/** Time limits for a program, in ms. */
 export interface PeerPatience {
   readonly startMs: number
-  /** A first session may unpack and index. */
+  /** Longer, because a first session may unpack and index files. */
   readonly sessionMs: number
   readonly silenceMs: number
   readonly cancelMs: number
@@ -60,7 +60,7 @@ export const PATIENCE: PeerPatience = { startMs: 15_000, sessionMs: 60_000, sile
 const IDLE_BYTES = 8 * 1024 * 1024
 const MOST_ID = 1024
 
-/** What a prompt came to: why it stopped, and what it used as far as the program says. */
+/** The result of a prompt: why it stopped, and the usage, if the program reports it. */
 export interface PromptEnd {
   readonly reason: StopReason
   readonly usage?: PromptUsage
@@ -87,10 +87,10 @@ export class AgentPeer {
   #turn: PeerTurn | undefined
   #session: Session | undefined
   #tools: ToolSession | undefined
-  /** What its session has cost up to the last turn, when it says so. */
+  /** The cost of its session up to the last turn, if it reports one. */
   costUsd: number | undefined
   #idle = 0
-  /** Requests of its own that wait for us, and whether it has one of ours in hand. */
+  /** Open requests of the program, plus one while it handles a request of the daemon. */
   #busy = 0
   #prompted = false
   #silence: NodeJS.Timeout | undefined
@@ -102,7 +102,7 @@ export class AgentPeer {
     void this.#process.ended.then(how => this.#lose(how))
   }
 
-  /** Starts a program and agrees with it on the protocol. */
+  /** Starts a program and initializes the protocol. */
   static async start(command: TreeCommand, patience: PeerPatience, signal: AbortSignal): Promise<AgentPeer> {
     const peer = new AgentPeer(command, patience)
     const stop = () => void peer.end()
@@ -127,7 +127,7 @@ export class AgentPeer {
     return this.#session?.id
   }
 
-  /** Whether it is gone or going. */
+  /** Whether it has ended or is ending. */
   get over(): boolean {
     return this.#process.over || this.#connection?.signal.aborted === true
   }
@@ -237,20 +237,17 @@ export class AgentPeer {
   }
 
   #nobody(): never {
-    throw new Declined('asked for something while no turn of it ran')
+    throw new Declined('made a request while no turn of it was running')
   }
 
-  /**
-   * Everything that is heard starts the wait for the next word again; nobody listens to a program without a turn for
-   * long.
-   */
+  /** Every byte restarts the timeout for silence. A program without a turn may write only a limited number of bytes. */
   #heard(bytes: number): void {
     if (this.#turn) return this.#listen()
     this.#idle += bytes
-    if (this.#about && this.#idle > IDLE_BYTES) this.#lose('wrote on and on while no turn of it ran')
+    if (this.#about && this.#idle > IDLE_BYTES) this.#lose('wrote too much while no turn of it was running')
   }
 
-  /** A program that waits for an answer of ours is not silent. */
+  /** The timeout for silence is off while a program waits for the daemon. */
   #work(by: 1 | -1): void {
     this.#busy += by
     this.#listen()
@@ -288,7 +285,7 @@ export class AgentPeer {
   /** The answer to a request, unless the program is lost first. */
   #ask<T>(request: Promise<T>): Promise<T> {
     const answer = request.catch(error => {
-      // A connection that broke is reported by the loss of the program, which knows why.
+      // A broken connection is reported by the loss of the program, which has the reason.
       if (this.#connection?.signal.aborted) return this.#lost.promise
       throw error
     })
@@ -299,7 +296,7 @@ export class AgentPeer {
     return (this.#connection ?? this.#nobody()).agent
   }
 
-  /** The answer to a request that takes no thinking; a stop does not wait for it. */
+  /** The answer to a request that should be quick; a stop does not wait for it. */
   async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
     const { sessionMs } = this.#patience
     const late = setTimeout(() => this.#lose(`${what} within ${sessionMs / 1000} s`), sessionMs)
@@ -314,7 +311,7 @@ export class AgentPeer {
     }
   }
 
-  /** Opens the session it had, when it can, or a new one; answers whether it remembers. */
+  /** Loads the previous session if possible, otherwise opens a new one; returns whether it was loaded. */
   async open(
     cwd: string,
     before: string | undefined,
@@ -347,7 +344,7 @@ export class AgentPeer {
     }
   }
 
-  /** Sets the session to what a turn wants, as far as the program can be set to it. */
+  /** Applies the options of a turn to the session, as far as the program supports them. */
   async configure(wanted: WantedOptions, signal: AbortSignal): Promise<SettingPlan> {
     const session = this.#session ?? this.#nobody()
     const plan = settingPlan(session, wanted)
@@ -378,7 +375,7 @@ export class AgentPeer {
     if (options.length > 0) this.#session = { ...session, options }
   }
 
-  /** Whose turn it is: its abilities are the turn's until the answered function is called. */
+  /** Connects a turn: its methods serve the program's requests until the returned function is called. */
   serve(turn: PeerTurn): () => void {
     this.#turn = turn
     this.#idle = 0
@@ -387,13 +384,13 @@ export class AgentPeer {
     }
   }
 
-  /** Has somebody listen to what the program writes to standard error, until the answered function is called. */
+  /** Passes the program's standard error to a listener until the returned function is called. */
   overhear(listener: (piece: string) => void): () => void {
     this.#process.onErrors = listener
     return () => (this.#process.onErrors = undefined)
   }
 
-  /** Says something and answers why it stopped; on the signal it is asked to stop, and ended when it does not. */
+  /** Sends a prompt and returns why it stopped; on the signal cancels it, and ends a program that does not stop. */
   async prompt(
     prompt: ContentBlock[],
     meta: { readonly [name: string]: unknown },
@@ -422,7 +419,7 @@ export class AgentPeer {
     }
   }
 
-  /** Ends the program with everything it started. */
+  /** Ends the program and everything that it started. */
   async end(way?: 'at once'): Promise<void> {
     clearTimeout(this.#silence)
     this.#tools?.end()
@@ -438,7 +435,7 @@ const sessionOf = (answer: NewSessionResponse): Session => {
   return { id: sessionId, ...optionsOf(answer) }
 }
 
-/** What a session can be set to: the library has checked the answer. */
+/** The options of a session; the library has validated the answer. */
 const optionsOf = (answer: unknown): SessionOptions => {
   const { modes, configOptions } = (answer ?? {}) as Partial<NewSessionResponse>
   return { options: configOptions ?? [], ...(modes && { modes }) }

@@ -6,15 +6,14 @@ const KEPT_MS = 600_000
 
 interface Kept {
   readonly peer: AgentPeer
-  /** What the process was started with: another wall or another copy needs another process. */
+  /** The parameters of its start: another wall or another copy needs another process. */
   readonly made: string
   readonly conversationId: string
   timer?: NodeJS.Timeout
 }
 
 /**
- * Agent programs that wait a while for the next turn: one per conversation, because each is behind the wall of its
- * copy.
+ * Agent programs that are kept for the next turn: one per conversation, because each is behind the wall of its copy.
  */
 export class Peers {
   readonly #patience: PeerPatience
@@ -28,19 +27,19 @@ export class Peers {
     this.#keptMs = keptMs
   }
 
-  /** How many programs run or wait. */
+  /** The number of running and waiting programs. */
   get size(): number {
     return this.#kept.size
   }
 
-  /** The processes of the programs that run or wait. */
+  /** The processes of running and waiting programs. */
   get processes(): { pid: number; conversationId: string }[] {
     return [...this.#kept.values()].flatMap(({ peer: { pid }, conversationId }) =>
       pid === undefined ? [] : [{ pid, conversationId }],
     )
   }
 
-  /** The program of a conversation's provider: the one that waits, when it has the session, or a new one. */
+  /** The program of a conversation's provider: the waiting one if it has the session, otherwise a new one. */
   async take(
     conversationId: string,
     provider: string,
@@ -64,7 +63,7 @@ export class Peers {
     return peer
   }
 
-  /** Its turn is over: it waits for the next one, or is ended. */
+  /** Called after a turn: keeps the program for the next one, or ends it. */
   async release(conversationId: string, provider: string, again: boolean): Promise<void> {
     const key = `${conversationId}/${provider}`
     const kept = this.#kept.get(key)
@@ -73,7 +72,7 @@ export class Peers {
     kept.timer = setTimeout(() => void this.#drop(key, kept), this.#keptMs).unref()
   }
 
-  /** Ends what waits for a conversation. */
+  /** Ends the waiting program of a conversation. */
   async forget(conversationId: string): Promise<void> {
     await Promise.all(
       [...this.#kept]
@@ -82,7 +81,7 @@ export class Peers {
     )
   }
 
-  /** Ends all of them; the daemon goes down. */
+  /** Ends all programs when the daemon stops. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#kept].map(([key, kept]) => this.#drop(key, kept)))

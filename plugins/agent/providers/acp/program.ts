@@ -4,28 +4,28 @@ import type { Env } from '../../../../sdk/node/programs/run.js'
 
 /** An agent program outside the sandbox that speaks the Agent Client Protocol, as its provider describes it. */
 export interface AgentProgram {
-  /** As a person knows it. */
+  /** The name shown to people. */
   readonly label: string
-  /** What is started: a name looked up in the PATH, or a path; blanks split nothing. */
+  /** The command: a name in the PATH, or a path; not split at blanks. */
   readonly command: readonly [program: string, ...args: string[]]
-  /** How a person installs it. */
+  /** Instructions for installing it. */
   readonly install: string
   readonly env?: Env
-  /** Where it may lie beside the PATH. */
+  /** Folders to search besides the PATH. */
   readonly folders?: readonly string[]
-  /** Folders it needs beside those of the system. */
+  /** Folders that it needs besides those of the system. */
   readonly needs?: readonly string[]
-  /** It is the sandbox's own, and does nothing without asking: no wall need hold it to a plan. */
+  /** It is the sandbox's own and asks before every action, so plan mode needs no wall. */
   readonly asks?: true
-  /** The connected program it is, which has a home folder of its own. */
+  /** The name of the connected program, which has its own home folder. */
   readonly home?: string
 }
 
-/** The path at which a program is found, or undefined where it is not installed. */
+/** The path of a program; undefined if it is not installed. */
 export const located = ({ command: [name], folders }: AgentProgram): Promise<string | undefined> =>
   programNamed(name, folders)
 
-/** The sentence that names a program that is missing, and how to install it. */
+/** The message for a missing program, with how to install it. */
 export const absence = ({ label, command: [name], install }: AgentProgram): string =>
   `expected the program ${name} of ${label} and found none: ${install}`
 

@@ -7,12 +7,12 @@ import type { TreePaths } from './tree-paths.js'
 const MOST_IMAGE = 5 * 1024 * 1024
 const MOST_HISTORY = 120_000
 
-/** Words for the model that no person said. */
+/** Text for the model that is not a person's. */
 const note = (text: string): ContentBlock => ({ type: 'text', text, annotations: { audience: ['assistant'] } })
 
 const ROLES: { readonly [role in Row['role']]: string } = { user: 'Person', assistant: 'You', notice: 'Sandbox' }
 
-/** What was said before, the newest in full as far as it goes. */
+/** The earlier messages, the newest in full up to a limit. */
 const historyOf = (rows: readonly Row[]): string => {
   const said: string[] = []
   let left = MOST_HISTORY
@@ -29,7 +29,7 @@ const historyOf = (rows: readonly Row[]): string => {
     : ''
 }
 
-/** What this turn said and did before it was interrupted, or went on here. */
+/** What this turn said and did before an interruption or a move. */
 const soFar = ({ run, words, since = [] }: TurnRequest): readonly Row[] => {
   const record = new RunRecord({ run, text: words, sentAt: 0, by: '', messageId: '' })
   for (const frame of since) record.add(frame)
@@ -59,7 +59,7 @@ const RESUMED =
   'You were interrupted while you worked on this. What you did so far is in the files: look at them and go on '
   + 'from there. This is what was asked:'
 
-/** The prompt at the beginning of a turn: notes, the words, and what is attached. */
+/** The prompt at the beginning of a turn: notes, the message, and attachments. */
 export const opening = async (
   request: TurnRequest,
   knows: { readonly session: boolean; readonly images: boolean },
@@ -68,7 +68,7 @@ export const opening = async (
   const { prompt, words, history = [], attachments, resume, permissionMode, instructions = '' } = request
   const preamble = prompt.slice(0, prompt.length - words.length)
   const before = knows.session ? '' : historyOf([...history, ...(resume ? soFar(request) : [])])
-  // The persona may be another one than in the turn before, also in a session that goes on.
+  // The persona may have changed since the previous turn of the same session.
   const notes = [instructions, knows.session || instructions ? '' : WORKING, before, preamble, resume ? RESUMED : '']
     .map(text => text.trim())
     .filter(Boolean)
@@ -80,8 +80,8 @@ export const opening = async (
   ]
 }
 
-/** The prompt once a plan was approved. */
+/** The prompt after a plan was approved. */
 export const approval = (): ContentBlock[] => [note('The plan was approved. Carry it out now.')]
 
-/** A plan for a program that does not remember having made it. */
+/** The prompt with a plan, for a program whose session does not have it. */
 export const planned = (text: string): ContentBlock[] => [note(`This is the plan that was made for it:\n\n${text}`)]

@@ -12,7 +12,7 @@ const LIMIT = anyOf(
 )
 const MOST = 300
 
-/** What a program's words say of its model server: that it takes no more requests, or not its credential. */
+/** The failure that a program's text reports of its model server: a limit, or a refused credential. */
 export const refusalIn = (label: string, words: string): TurnFailure | undefined => {
   const said = words.slice(0, MOST).toWellFormed()
   if (AUTH.test(words))

@@ -1,37 +1,37 @@
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import type { PermissionMode, Unenforced } from '../../turn/frames/frames.js'
 
-/** What a session of a program can be set to, as the program said last. */
+/** The options of a program's session, as it reported them last. */
 export interface SessionOptions {
   readonly modes?: SessionModeState
   readonly options: readonly SessionConfigOption[]
 }
 
-/** What a turn wants of a session. */
+/** The options that a turn requests. */
 export interface WantedOptions {
   readonly mode: PermissionMode
-  /** Left out: the program's own choice. */
+  /** Left out: the program's default. */
   readonly model?: string
   readonly effort?: string
 }
 
-/** One thing to set: with `option` a configuration option, otherwise the mode of the session. */
+/** One setting: with `option` a configuration option, otherwise the mode of the session. */
 export interface OptionToSet {
   readonly what: 'mode' | 'model' | 'effort'
   readonly option?: string
   readonly value: string
 }
 
-/** What is to be set, and what the program has no way to be set to. */
+/** The settings to apply, and the requested ones that the program does not support. */
 export interface SettingPlan {
   readonly set: readonly OptionToSet[]
   readonly missing: readonly Unenforced[]
-  /** The models it has, when the wanted one is none of them. */
+  /** The models of the program, if it lacks the requested one. */
   readonly models?: readonly string[]
 }
 
 const CATEGORIES = { model: 'model', mode: 'mode', effort: 'thought_level' } as const
-/** How programs call the mode in which they ask before they do something. */
+/** Names that programs use for the mode in which they ask for permission. */
 const ASKING = ['default', 'ask', 'manual', 'build', 'code', 'agent']
 const PLAN = 'plan'
 
@@ -46,16 +46,16 @@ const optionFor = ({ options }: SessionOptions, what: OptionToSet['what']): Sele
 const valuesOf = (option: Select): string[] =>
   option.options.flatMap(each => ('options' in each ? each.options.map(({ value }) => value) : [each.value]))
 
-/** The model a session runs on, when the program says it. */
+/** The model of a session, if the program reports it. */
 export const modelOf = (options: SessionOptions): string | undefined => optionFor(options, 'model')?.currentValue
 
-/** The models of a program, when it says them. */
+/** The models of a program, if it reports them. */
 export const modelsOf = (options: SessionOptions): string[] => {
   const option = optionFor(options, 'model')
   return option ? valuesOf(option) : []
 }
 
-/** What a session must be set to so that it does what a turn wants. */
+/** The settings that a session needs for the options of a turn. */
 export const settingPlan = (session: SessionOptions, { mode, model, effort }: WantedOptions): SettingPlan => {
   const set: OptionToSet[] = []
   const missing: Unenforced[] = []

@@ -1,16 +1,16 @@
 import type { StepAdmitted } from '../../spending/admission.js'
 import type { TurnFailure } from '../adapter.js'
 
-/** Asks the budgets whether a turn that has cost so much up to now may go on. */
+/** Asks the budgets whether a turn with this cost may continue. */
 export type AskStep = (costUsd: number | undefined) => Promise<StepAdmitted>
 
-/** The budgets between the steps of a program: while they are asked, nothing of what it says or wants goes on. */
+/** Checks budgets between the steps of a program; during a check its requests and updates wait. */
 export class StepBudget {
   readonly #ask: AskStep | undefined
   readonly #stop = new AbortController()
   #asking: Promise<void> | undefined
   #failure: TurnFailure | undefined
-  /** What the turn has cost up to now, where the program says so. */
+  /** The cost of the turn so far, if the program reports it. */
   spent: () => number | undefined = () => undefined
 
   constructor(ask: AskStep | undefined) {
@@ -27,12 +27,12 @@ export class StepBudget {
     return this.#failure
   }
 
-  /** Resolves once the answer to what was asked last is there; undefined: nothing is asked. */
+  /** Resolves when the running check is done; undefined: none is running. */
   get asking(): Promise<void> | undefined {
     return this.#asking
   }
 
-  /** A step begins: resolves when the turn may go on, or ends. */
+  /** Checks the budgets before a step; resolves when the turn may continue, or ends. */
   step(): Promise<void> {
     if (!this.#ask || this.#failure) return Promise.resolve()
     this.#asking ??= this.#decide(this.#ask).finally(() => (this.#asking = undefined))

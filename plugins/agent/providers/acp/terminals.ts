@@ -22,20 +22,20 @@ interface Terminal {
   released: boolean
 }
 
-/** The commands a program has running in the turn's tree, none of which outlives the turn. */
+/** The commands that a program runs in the turn's tree; none outlives the turn. */
 export class AcpTerminals {
   readonly #terminals = new Map<string, Terminal>()
   /** Called when a command has ended. */
   readonly #onEnd: (id: string) => void
 
-  /** The turn is over: nothing starts any more. */
+  /** The turn has ended: no command can start. */
   #closed = false
 
   constructor(onEnd: (id: string) => void) {
     this.#onEnd = onEnd
   }
 
-  /** Starts a command; undefined when too many are there already. */
+  /** Starts a command; undefined when too many are running. */
   start(
     { program, args, cwd, env, enforced, limits, begun }: TreeCommand,
     command: string,
@@ -82,17 +82,17 @@ export class AcpTerminals {
     return id
   }
 
-  /** A terminal the program may still use. */
+  /** A terminal that the program has not released. */
   get(id: string): (Omit<Terminal, 'stop' | 'output'> & { readonly text: string }) | undefined {
     const terminal = this.#terminals.get(id)
     return terminal && !terminal.released ? { ...terminal, text: this.text(id) ?? '' } : undefined
   }
 
-  /** What a command wrote, also after its terminal was given back. */
+  /** The output of a command, also after its terminal was released. */
   text(id: string): string | undefined {
     const terminal = this.#terminals.get(id)
     if (!terminal) return undefined
-    // The first bytes may be the rest of a character that was cut.
+    // The first bytes may be the end of a character that was cut.
     let from = 0
     while (terminal.truncated && from < 3 && ((terminal.output[from] ?? 0) & 0xc0) === 0x80) from++
     return terminal.output.toString('utf8', from)
@@ -103,7 +103,7 @@ export class AcpTerminals {
     this.#terminals.get(id)?.stop.abort()
   }
 
-  /** Takes a terminal back, and ends its command. */
+  /** Releases a terminal, and ends its command. */
   release(id: string): void {
     const terminal = this.#terminals.get(id)
     if (!terminal) return
@@ -111,7 +111,7 @@ export class AcpTerminals {
     terminal.stop.abort()
   }
 
-  /** Ends every command and resolves when they are gone. */
+  /** Ends every command; resolves when all have ended. */
   async close(): Promise<void> {
     this.#closed = true
     for (const id of this.#terminals.keys()) this.release(id)

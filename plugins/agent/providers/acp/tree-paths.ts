@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { contains } from '../../../../sdk/node/files/paths.js'
 import type { TreeCommand } from '../adapter.js'
 
-/** The paths of a program, which are absolute, and those of the sandbox, which count from the root of the tree. */
+/** Converts between the absolute paths of a program and paths relative to the root of the tree. */
 export class TreePaths {
   readonly #roots: readonly string[]
 

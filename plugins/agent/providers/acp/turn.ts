@@ -19,21 +19,21 @@ import { approval, opening, planned } from './prompt.js'
 
 const MOST_MESSAGE = 2000
 const MOST_NAMED = 20
-/** As the list of models calls whatever the program chooses. */
+/** The entry of the model list that leaves the choice to the program. */
 const OWN_MODEL = 'default'
 const SLOW_MS = 5_000
 const REFUSED_MS = 3_000
-/** What a program may say of its own refusal. */
+/** Error codes that a program may use. */
 const CODES = ['script-syntax', 'unknown-command', 'model-invalid', 'context-full'] as const satisfies ErrorCode[]
 
 const STOPS: { readonly [reason: string]: string } = {
   cancelled: 'stopped the turn by itself',
-  refusal: 'refuses to go on with this',
-  max_tokens: 'came to the most tokens it may use in a turn',
-  max_turn_requests: 'came to the most requests it may make in a turn',
+  refusal: 'refused to continue',
+  max_tokens: 'reached its limit of tokens in a turn',
+  max_turn_requests: 'reached its limit of requests in a turn',
 }
 
-/** A turn that ends as failed. */
+/** Ends the turn as failed. */
 class Failed extends Error {
   readonly failure: TurnFailure
   constructor(failure: TurnFailure) {
@@ -51,7 +51,7 @@ export type AcpRun = (
 ) => AsyncIterable<Frame>
 
 /**
- * Runs turns in agent programs, which `peers` keeps for the next one.
+ * Runs turns in agent programs, which `peers` keeps for the next turn.
  *
  * @param admit Asks the budgets between the steps of a turn; left out: there are none.
  */
@@ -104,7 +104,7 @@ class VendorTurn {
   readonly #servers: ToolServers
   readonly #writable: () => Promise<TreeCommand>
   #usage: PromptUsage | undefined
-  /** What the session had cost before this turn, as far as that is known. */
+  /** The cost of the session before this turn, if known. */
   #costBefore: number | undefined
   #called = 0
 
@@ -128,7 +128,7 @@ class VendorTurn {
     this.#servers = servers
   }
 
-  /** The whole turn: what happens in it goes to the client's frames. */
+  /** Runs the whole turn; its frames go to the client's queue. */
   async run(): Promise<void> {
     const { frames, updates } = this.#client
     const { conversationId } = this.#request
@@ -164,7 +164,7 @@ class VendorTurn {
     return this.#peers.take(conversationId, this.#provider, tree, session, this.#io.signal)
   }
 
-  /** What the turn has cost up to now; undefined: nobody here knows. */
+  /** The cost of the turn so far; undefined: unknown. */
   get #cost(): number | undefined {
     const { costUsd } = this.#client.updates
     if (costUsd === undefined || this.#costBefore === undefined) return undefined
@@ -176,7 +176,7 @@ class VendorTurn {
     const leave = peer.serve(this.#client)
     try {
       const session = await this.#open(peer, before, permissionMode)
-      // A session that an earlier process opened has cost what nobody here knows.
+      // The previous cost of a session that an earlier process opened is unknown.
       if (!session) this.#costBefore ??= 0
       this.#client.budget.spent = () => this.#cost
       const words = await opening(this.#request, { session, images: peer.takesImages }, this.#client.paths)
@@ -188,7 +188,7 @@ class VendorTurn {
     }
   }
 
-  /** Opens the session and sets it to what the turn wants; answers whether the program remembers. */
+  /** Opens the session and applies the turn's options; returns whether the program loaded the previous one. */
   async #open(peer: AgentPeer, before: string | undefined, mode: PermissionMode): Promise<boolean> {
     const { model, harness, effort, allowedTools, powers } = this.#request
     const narrow = allowedTools !== undefined || (powers !== undefined && withheldBy(powers, '') !== undefined)
@@ -222,7 +222,7 @@ class VendorTurn {
     }
   }
 
-  /** The tool servers of a session: the sandbox's own tools, which the program has none of itself. */
+  /** The tool servers of a session: that of the sandbox, with the tools that programs lack. */
   async #tools(peer: AgentPeer): Promise<McpServer[]> {
     if (this.#program.asks) return []
     const session = peer.tools(() => this.#servers.open())
@@ -231,7 +231,7 @@ class VendorTurn {
       call: async (name, input) => {
         const { frames, updates } = this.#client
         frames.push(...updates.close())
-        // What the program said before stands in front of the call.
+        // Frames from before the call are written first.
         await frames.flushed()
         const { budget } = this.#client
         await budget.step()
@@ -244,8 +244,8 @@ class VendorTurn {
   }
 
   /**
-   * What the program does by itself without asking. A plan, and a turn that may not write, are held by the wall; which
-   * tools it uses beside that is up to the program.
+   * Reports restrictions that the program does not enforce. The wall enforces plans and read-only turns; which tools a
+   * program uses beyond that is its choice.
    */
   #loose(mode: PermissionMode, narrow: boolean, missing: readonly Unenforced[]) {
     const { enforced } = this.#client.tree
@@ -256,7 +256,7 @@ class VendorTurn {
     ].filter(what => !missing.includes(what))
   }
 
-  /** Two rounds: one for the plan, and one to carry it out once a person said yes, in a process that may write. */
+  /** Two rounds: the plan, and after approval its execution, in a process that may write. */
   async #planned(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
     const { updates, frames } = this.#client
     this.#client.planning = true
@@ -315,7 +315,7 @@ class VendorTurn {
     }
   }
 
-  /** Ends the prompt of a program that asks a server again and again which refuses it, and says nothing of it. */
+  /** Ends the prompt of a program that silently retries a server that refuses it. */
   #refusals(peer: AgentPeer): {
     readonly signal: AbortSignal
     readonly failure: TurnFailure | undefined
@@ -335,7 +335,7 @@ class VendorTurn {
       if (!found || timer) return
       timer = setTimeout(() => {
         timer = undefined
-        // It went on by itself meanwhile.
+        // It has recovered meanwhile.
         if (this.#client.updates.count !== said) return
         failure = found
         stop.abort()
@@ -353,7 +353,7 @@ class VendorTurn {
     }
   }
 
-  /** What a person reads of an end that was not good; undefined for a bug. */
+  /** The failure that is shown to people; undefined for a bug. */
   #failureOf(error: unknown): TurnFailure | undefined {
     const { label } = this.#program
     if (error instanceof Failed) return error.failure

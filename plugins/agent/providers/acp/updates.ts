@@ -7,26 +7,26 @@ const MOST_PLAN = 64 * 1024
 const MOST_ITEMS = 200
 const STATUSES = ['pending', 'in_progress', 'completed'] as const satisfies TodoItem['status'][]
 
-/** Turns what a program says in one turn into frames. */
+/** Converts the updates of a program in one turn into frames. */
 export class Updates {
   readonly #calls: AgentCalls
   #prose: { readonly message: unknown } | undefined
-  /** What it said since `heard` was last emptied, for a plan. */
+  /** The text since `takeSaid` was last called, for a plan. */
   #said = ''
   #cost: number | undefined
-  /** How many updates were heard. */
+  /** The number of received updates. */
   count = 0
 
   constructor(calls: AgentCalls) {
     this.#calls = calls
   }
 
-  /** What the session has cost so far in US dollars, when the program counts it. */
+  /** The cost of the session so far in US dollars, if the program reports it. */
   get costUsd(): number | undefined {
     return this.#cost
   }
 
-  /** Everything said since the last time this was asked. */
+  /** Returns the text since the last call. */
   takeSaid(): string {
     const said = this.#said
     this.#said = ''
@@ -40,7 +40,7 @@ export class Updates {
     return [{ kind: 'text_end' }]
   }
 
-  /** The frames of an update; none when it says nothing that is shown. */
+  /** The frames of an update; none if it has nothing to show. */
   heard(update: { readonly [name: string]: unknown }): Frame[] {
     this.count++
     switch (update.sessionUpdate) {
@@ -79,7 +79,7 @@ export class Updates {
   }
 }
 
-/** The words of a block; a link is shown by its name. */
+/** The text of a block; a link is shown by its name. */
 const wordsOf = (content: unknown): string => {
   const { type, text, name } = fieldsOf(content)
   if (type === 'text' && typeof text === 'string') return text.toWellFormed()

@@ -3,20 +3,20 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { linesWithin, NotTheProtocol, quotedLine } from '../../../../sdk/node/programs/piped-process.js'
 
-/** Who listens to a program. */
+/** Callbacks for the messages of a program. */
 export interface WireHooks {
-  /** Anything arrived. */
+  /** Called with the number of bytes received. */
   heard(bytes: number): void
   /** A `session/update`, unchecked. */
   update(params: unknown): void
-  /** Resolves when there is room for more of what the program says. */
+  /** Resolves when there is room for more updates. */
   room(): Promise<void> | undefined
 }
 
-/** How much is taken of a program. */
+/** Limits for the messages of a program. */
 export interface WireLimits {
   readonly line: number
-  /** Requests of the program under way at once. */
+  /** The most open requests of the program. */
   readonly requests: number
 }
 
@@ -33,15 +33,15 @@ const parsed = (line: string): Parsed => {
     const value: unknown = JSON.parse(line)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
-    // What it wrote is reported below; the parser's words would not help a reader.
+    // The line itself is reported below, which is more useful than the parser's message.
   }
-  throw new NotTheProtocol(`wrote a line that is no message of the Agent Client Protocol: ${quotedLine(line)}`)
+  throw new NotTheProtocol(`wrote a line that is not a message of the Agent Client Protocol: ${quotedLine(line)}`)
 }
 
 /**
- * The messages of a program over its two pipes, read no faster than they are dealt with.
+ * The messages of a program over its two pipes, read no faster than they are handled.
  *
- * Only well-formed requests, and answers to what was asked, come through; updates of a session go to their hook.
+ * Passes on only well-formed requests, and answers to requests; updates of a session go to their hook.
  */
 export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits = LIMITS): Stream => {
   const asked = new Set<unknown>()
@@ -58,11 +58,10 @@ export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits
       if (method === 'session/update') hooks.update(params)
       return method === '$/cancel_request' ? (message as AnyMessage) : undefined
     }
-    if (typeof id !== 'string' && typeof id !== 'number')
-      throw new NotTheProtocol('asked something without an id to answer to')
-    if (asking.has(id)) throw new NotTheProtocol('asked two things under one id')
+    if (typeof id !== 'string' && typeof id !== 'number') throw new NotTheProtocol('made a request without an id')
+    if (asking.has(id)) throw new NotTheProtocol('made two requests with the same id')
     asking.add(id)
-    if (asking.size > limits.requests) throw new NotTheProtocol(`asked for more than ${limits.requests} things at once`)
+    if (asking.size > limits.requests) throw new NotTheProtocol(`made more than ${limits.requests} requests at once`)
     return message as AnyMessage
   }
 
@@ -87,7 +86,7 @@ export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits
     write: async message => {
       const { id, method } = message as Parsed
       if (method !== undefined && id !== undefined) asked.add(id)
-      if (output.destroyed) throw new NotTheProtocol('takes no more words')
+      if (output.destroyed) throw new NotTheProtocol('closed its input')
       if (!output.write(`${JSON.stringify(message)}\n`))
         await Promise.race([once(output, 'drain'), once(output, 'close')])
       if (method === undefined) asking.delete(id)

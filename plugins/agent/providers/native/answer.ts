@@ -23,7 +23,7 @@ interface Draft {
 
 type Finish = Extract<StreamPart, { type: 'finish' }>
 
-/** Reads one answer as it comes: frames on the way, and the answer at its end. */
+/** Reads one streamed answer: yields frames on the way, and the answer at its end. */
 export class AnswerReader {
   readonly #spoken: Spoken
   readonly #parts: (Draft | Omit<CallPart, 'frame'>)[] = []
@@ -65,7 +65,7 @@ export class AnswerReader {
     }
   }
 
-  /** The answer, when it came whole. */
+  /** The complete answer. */
   whole(): ModelAnswer {
     const finish = this.#finish
     if (!finish || finish.finishReason.unified === 'interrupted') throw lost('the answer ended in the middle')
@@ -85,7 +85,7 @@ export class AnswerReader {
     }
   }
 
-  /** What came so far. */
+  /** The parts received so far. */
   get parts(): ModelAnswer['parts'] {
     return this.#parts.flatMap((part): ModelAnswer['parts'] => {
       if (part.kind === 'call') return [part]
@@ -137,5 +137,5 @@ const inputOf = (text: string): Pick<CallPart, 'input' | 'malformed'> => {
     why = error instanceof Error ? error.message.slice(0, 200) : why
   }
   const begins = JSON.stringify(text.slice(0, 200))
-  return { malformed: `the arguments of the call are no JSON object (${why}); they begin with ${begins}` }
+  return { malformed: `the arguments of the call are not a JSON object (${why}); they begin with ${begins}` }
 }

@@ -6,31 +6,31 @@ import type { ModelCall, ServerModel, StreamPart } from './model.js'
 import { failTurn, NativeOver } from './over.js'
 import type { Spoken } from './spoken.js'
 
-/** How often a server that fails is asked again, and after which times. */
+/** How often and after which delays a failed request is repeated. */
 export interface AskAgain {
   readonly times: number
   readonly firstMs: number
   readonly mostMs: number
-  /** A server that wants to be left alone for longer is not waited for. */
+  /** A longer `retry-after` than this is not waited for. */
   readonly longestMs: number
 }
 
 export const ASK_AGAIN: AskAgain = { times: 8, firstMs: 1000, mostMs: 60_000, longestMs: 600_000 }
 
-/** A request to a model, and where its answer is told. */
+/** A request to a model, and the receiver of its answer. */
 export interface ModelAsking {
   readonly model: ServerModel
   readonly call: ModelCall
   readonly io: Pick<TurnIo, 'signal' | 'gap'>
   readonly spoken: Spoken
   readonly again: AskAgain
-  /** Called with what came of an answer that a stop cut off. */
+  /** Called with the received parts of an answer that a stop cut off. */
   readonly cut?: (parts: ModelAnswer['parts']) => Promise<void>
 }
 
 /**
- * Asks a model, telling its answer as it comes; asks again after failures that pass. Ends the turn after the last of
- * them; other refusals are thrown as `ServerFault`.
+ * Asks a model and yields frames of its answer; repeats the request after temporary failures. Ends the turn after the
+ * last one; throws other refusals as `ServerFault`.
  */
 export async function* askModel(asked: ModelAsking): AsyncGenerator<Frame, ModelAnswer> {
   const { io, spoken, again } = asked

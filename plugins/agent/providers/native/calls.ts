@@ -4,21 +4,21 @@ import type { Frame } from '../../turn/frames/frames.js'
 import { MAYBE_DONE } from './instructions.js'
 import type { CallPart, NewEntry } from './session.js'
 
-/** The call in hand that may change something, and what its paths held before it. */
+/** A running call that may change something, with hashes of its paths from before. */
 export interface CallIntent {
   readonly frame: string
   readonly stamps: readonly string[]
 }
 
-/** What running the calls of an answer needs. */
+/** The dependencies of running the calls of an answer. */
 export interface CallDeps {
   readonly io: TurnIo
   readonly offered: readonly OfferedTool[]
-  /** Keeps a result before anything else happens. */
+  /** Stores a result before anything else happens. */
   readonly keep: (entry: NewEntry) => Promise<void>
-  /** Makes a call known that may change something before it is made. */
+  /** Stores the intent of a call that may change something, before it is made. */
   readonly intend: (intent: CallIntent) => Promise<void>
-  /** What was intended when a restart came. */
+  /** The intent that a restart found. */
   readonly intent?: CallIntent
   readonly request: TurnRequest
 }
@@ -26,7 +26,7 @@ export interface CallDeps {
 const MOST_AT_ONCE = 8
 const FILES = new Set<OfferedTool['category']>(['edit', 'delete', 'move'])
 
-/** Runs the calls of an answer: those that only read up to eight at once, all others one after another. */
+/** Runs the calls of an answer: read-only ones up to eight at once, all others one after another. */
 export async function* runCalls(calls: readonly CallPart[], deps: CallDeps): AsyncGenerator<Frame, void> {
   const past = new Replay(deps.request.since ?? [])
   for (let at = 0; at < calls.length && !deps.io.signal.aborted;) {
@@ -43,7 +43,7 @@ export async function* runCalls(calls: readonly CallPart[], deps: CallDeps): Asy
 const toolOf = ({ name }: CallPart, { offered }: CallDeps): OfferedTool | undefined =>
   offered.find(tool => tool.name === name)
 
-/** The calls from here on that only read, as many as run at once. */
+/** The next read-only calls, as many as run at once. */
 const readsFrom = (calls: readonly CallPart[], from: number, deps: CallDeps): readonly CallPart[] => {
   const reads = (call: CallPart): boolean => {
     const tool = toolOf(call, deps)
@@ -91,7 +91,7 @@ async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGener
   await keep({ kind: 'result', frame, ok, text })
 }
 
-/** What the files that a call changes hold now; none: it changes more than that. */
+/** Hashes of the files that a call changes; none if it changes more than files. */
 const stampsOf = async (tool: OfferedTool, input: object, io: TurnIo): Promise<readonly string[]> => {
   if (!FILES.has(tool.category)) return []
   const { path, from, to } = input as { [field: string]: unknown }

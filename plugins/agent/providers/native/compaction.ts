@@ -1,11 +1,11 @@
 import { LEFT_OUT } from './instructions.js'
 import type { NewEntry, SessionEntry, SummaryEntry } from './session.js'
 
-/** From which part of the window on a conversation is made shorter. */
+/** The part of the context window from which a session is compacted. */
 export const COMPACT_AT = 0.85
-/** Dropping results is enough when this part is left. */
+/** Dropping tool results is enough if it leaves this part. */
 const ENOUGH = 0.6
-/** What is kept word for word beside a summary. */
+/** The part that is kept word for word after a summary. */
 const TAIL = 0.25
 const CHARACTERS_A_TOKEN = 3.5
 const PICTURE_TOKENS = 1500
@@ -27,7 +27,7 @@ export const tokensOf = (entries: readonly SessionEntry[]): number =>
   + entries.reduce((sum, entry) => sum + (entry.kind === 'words' ? (entry.pictures?.length ?? 0) : 0), 0)
     * PICTURE_TOKENS
 
-/** The entries without what older calls gave; undefined: that is not enough. */
+/** The entries without the results of older calls; undefined: that is not enough. */
 export const withoutOldResults = (
   entries: readonly SessionEntry[],
   window: number,
@@ -42,7 +42,7 @@ export const withoutOldResults = (
   return tokensOf(shorter) <= window * ENOUGH ? shorter : undefined
 }
 
-/** The entries with the beginning alone of what calls gave. */
+/** The entries with only the beginning of each call's result. */
 export const inBrief = (entries: readonly SessionEntry[]): readonly SessionEntry[] =>
   entries.map(entry =>
     entry.kind === 'result' && entry.text.length > SHORT
@@ -50,13 +50,13 @@ export const inBrief = (entries: readonly SessionEntry[]): readonly SessionEntry
       : entry,
   )
 
-/** What is to be summed up, and what stays as it is. */
+/** The entries to summarize, and those to keep. */
 export interface Split {
   readonly head: readonly SessionEntry[]
   readonly tail: readonly SessionEntry[]
 }
 
-/** Splits a session where no call is parted from what became of it; undefined: there is nothing to sum up. */
+/** Splits a session without separating a call from its result; undefined: there is nothing to summarize. */
 export const splitFor = (entries: readonly SessionEntry[], window: number): Split | undefined => {
   let at = entries.length
   let tokens = 0
@@ -68,7 +68,7 @@ export const splitFor = (entries: readonly SessionEntry[], window: number): Spli
   return at === 0 || entries.length < 2 ? undefined : { head: entries.slice(0, at), tail: entries.slice(at) }
 }
 
-/** The entry that stands for what was summed up, with what was asked last in its own words. */
+/** The entry that replaces the summarized ones, with the last request word for word. */
 export const summaryOf = ({ head, tail }: Split, summary: string): SummaryEntry => {
   const asked = tail.some(({ kind }) => kind === 'words') ? undefined : head.findLast(({ kind }) => kind === 'words')
   const words = asked?.kind === 'words' ? `\n\nWhat was asked last:\n${asked.text.slice(0, MOST_ASKED)}` : ''

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../../turn/frames/frames.js'
 
-/** What is known of a failure of a model server, beside its sentence. */
+/** The details of a failure of a model server. */
 export interface FaultDetails {
   readonly status?: number
   /** The same request may succeed later. */
   readonly again?: boolean
-  /** How long the server wants to be left alone. */
+  /** The delay that the server requested. */
   readonly retryAfterMs?: number
   readonly code?: ErrorCode
 }
@@ -46,7 +46,7 @@ const textField = (value: unknown, ...names: string[]): string | undefined => {
   return undefined
 }
 
-/** What a server says of an error, in whichever form its protocol has. */
+/** The error message of a server, in any of the protocols' forms. */
 export const refusalWords = (body: unknown): string => {
   const error = fieldOf(body, 'error')
   const said =
@@ -55,7 +55,7 @@ export const refusalWords = (body: unknown): string => {
     ?? textField(error, 'message', 'type', 'code')
     ?? textField(body, 'message', 'detail', 'type')
     ?? ''
-  // A page of a proxy says nothing that helps.
+  // The HTML page of a proxy does not help.
   return /^\s*</.test(said) ? '' : said.replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS).toWellFormed()
 }
 
@@ -66,7 +66,7 @@ export const faultOf = (status: number, words: string, retryAfterMs?: number): S
   if (status === 401 || status === 403)
     return new ServerFault(`the model server refused the key (${status})${said}`, { ...known, code: 'token-refused' })
   if (status === 402)
-    return new ServerFault(`the model server wants payment${said}`, { ...known, code: 'not-entitled' })
+    return new ServerFault(`the model server requires payment${said}`, { ...known, code: 'not-entitled' })
   if (status === 429) {
     const spent = /insufficient_quota|billing/i.test(words)
     return new ServerFault(`the model server allows no more requests for now${said}`, {
@@ -109,7 +109,7 @@ const causeOf = (error: unknown): ServerFault | undefined => {
   return undefined
 }
 
-/** What a request that failed in a provider package failed of. */
+/** Converts the error of a provider package into a server fault. */
 export const faultFrom = (error: unknown): ServerFault => {
   const own = causeOf(error)
   if (own) return own
@@ -117,7 +117,7 @@ export const faultFrom = (error: unknown): ServerFault => {
   if (name === 'AI_InvalidResponseDataError' && /finish reason/.test((error as Error).message))
     return lost('the answer ended in the middle')
   if (/^AI_(JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|EmptyResponseBody)Error$/.test(name))
-    return new ServerFault('the model server sent an answer that its protocol does not know')
+    return new ServerFault('the model server sent an answer that is invalid in its protocol')
   return streamFault(error)
 }
 

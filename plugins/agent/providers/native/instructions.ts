@@ -1,4 +1,4 @@
-/** What every model is told first. The same bytes in every request, so that a server can keep what it read of it. */
+/** The system prompt of every model. Identical in every request, so that servers can cache it. */
 export const INSTRUCTIONS = `You are a coding agent. You work in a folder of files, which is your workspace, with the \
 tools you are given.
 
@@ -11,17 +11,17 @@ tools you are given.
 - Check your work where that is possible: build it, run it, test it.
 - When you are done, say in a few plain sentences what you did and what is left.`
 
-/** Stands with the words of a turn that begins in plan mode. */
+/** Added to the message of a turn that begins in plan mode. */
 export const PLANNING =
   'Plan mode is on: look at what you need, but change nothing and run nothing that changes anything. When you know '
   + 'what to do, show your plan with the tool Plan. After the yes to it, carry it out.'
 
-/** Stands after what was done elsewhere in this turn. */
+/** Added after the work that another adapter did in this turn. */
 export const GO_ON =
   'You were interrupted while you worked on this. What is described above is done already: look at the files where you '
   + 'are not sure, and go on from there.'
 
-/** Asks for what is to stand in place of the conversation. */
+/** Requests the summary that replaces the conversation. */
 export const SUMMARIZE =
   'The conversation is about to be cut to save room. Write a summary for yourself, to go on from it alone: what was '
   + 'asked, in the words that matter; what was decided and why; what was done, with the paths of the files; what was '

@@ -4,7 +4,7 @@ import { tokensOf } from './compaction.js'
 import { doneElsewhere, historyEntries, openingWords } from './opening.js'
 import {
   NO_TOKENS,
-  tokensTogether,
+  sumTokens,
   type CallPart,
   type NativeSessions,
   type NewEntry,
@@ -12,7 +12,7 @@ import {
   type TokenCount,
 } from './session.js'
 
-/** What a turn saves: where it stands in its session, which holds everything else. */
+/** The state that a turn saves: its position in its session, which holds everything else. */
 interface NativeState {
   readonly version: 1
   readonly kind: 'native'
@@ -32,16 +32,16 @@ const isNativeState = (state: unknown): state is NativeState =>
   && (state as Partial<NativeState>).version === 1
   && (state as Partial<NativeState>).kind === 'native'
 
-/** The session of a turn at work: every entry is kept before anything else happens. */
+/** The session of a running turn: every entry is stored before anything else happens. */
 export class LiveSession {
   readonly #id: string
   readonly #sessions: NativeSessions
   readonly #io: TurnIo
   readonly #request: TurnRequest
   #entries: SessionEntry[] = []
-  /** Words of before a restart that nobody took. */
+  /** Messages from before a restart that the adapter had not taken. */
   #unheard: readonly UserMessage[] = []
-  /** Words that have no id and are in the session, though the state does not know yet. */
+  /** Messages without an id that are in the session but not in the saved state yet. */
   #nameless: string[] = []
   /** Tokens of this run. */
   usage: TokenCount = NO_TOKENS
@@ -62,7 +62,7 @@ export class LiveSession {
     return this.#entries
   }
 
-  /** Whether a restart found an answer under way: what the log holds of one then belongs to it. */
+  /** Opens the session; `cutOff`: a restart interrupted an answer, whose beginning is in the log. */
   async open(): Promise<{ readonly cutOff: boolean }> {
     const { state, sessionId, run, resume } = this.#request
     const saved = isNativeState(state) ? state : undefined
@@ -87,9 +87,9 @@ export class LiveSession {
     this.round = saved.round + answers.length
     this.blind = saved.blind ?? false
     this.intent = saved.intent
-    // An outage gave the words another run, and what was used before it was told there.
+    // After an outage the message has a new run; its earlier usage was reported in the old one.
     const own = saved.run === run
-    this.usage = [own ? saved.usage : NO_TOKENS, ...answers.map(({ usage }) => usage)].reduce(tokensTogether)
+    this.usage = [own ? saved.usage : NO_TOKENS, ...answers.map(({ usage }) => usage)].reduce(sumTokens)
     this.answers = this.#entries.filter(entry => entry.kind === 'answer' && entry.run === run).length
     this.#nameless = later.flatMap(entry => (entry.kind === 'words' && !entry.messageId ? [entry.text] : []))
     this.#unheard = since.flatMap(frame => (frame.kind === 'steer' ? [{ attachments: [], ...frame }] : []))
@@ -104,13 +104,13 @@ export class LiveSession {
     await this.#sessions.add(this.#id, numbered)
   }
 
-  /** Puts other entries in the place of all. */
+  /** Replaces all entries. */
   async replace(entries: readonly SessionEntry[]): Promise<void> {
     this.#entries = [...entries]
     await this.#sessions.write(this.#id, entries)
   }
 
-  /** Saves where the turn stands. */
+  /** Saves the position of the turn. */
   async save(): Promise<void> {
     const { round, usage, intent, blind } = this
     const state: NativeState = {
@@ -126,13 +126,13 @@ export class LiveSession {
     await this.#io.state(state)
   }
 
-  /** Makes a call known before it is made. */
+  /** Stores the intent of a call before it is made. */
   async intend(intent: CallIntent): Promise<void> {
     this.intent = intent
     await this.save()
   }
 
-  /** Takes in the words said since the last look; answers whether there were any. */
+  /** Adds messages since the last call; returns whether there were any. */
   async hear(): Promise<boolean> {
     const known = new Set(this.#entries.flatMap(entry => (entry.kind === 'words' ? (entry.messageId ?? []) : [])))
     const said = [...this.#unheard, ...this.#io.takeWords()]
@@ -152,7 +152,7 @@ export class LiveSession {
     return true
   }
 
-  /** The calls of the newest answer that nothing is known of yet. */
+  /** The calls of the newest answer that have no result yet. */
   get openCalls(): readonly CallPart[] {
     const at = this.#entries.findLastIndex(({ kind }) => kind !== 'result')
     const answer = this.#entries[at]
@@ -161,12 +161,12 @@ export class LiveSession {
     return answer.parts.filter(part => part.kind === 'call').filter(({ frame }) => !known.has(frame))
   }
 
-  /** The model has said all it wanted to say. */
+  /** Whether the newest answer is complete and calls no tools. */
   get answered(): boolean {
     return this.#entries.at(-1)?.kind === 'answer'
   }
 
-  /** About how many tokens the session takes: what the server counted last, and what came after it. */
+  /** The estimated tokens of the session: the server's last count, plus later entries. */
   get tokens(): number {
     const at = this.#entries.findLastIndex(entry => entry.kind === 'answer' && spent(entry.usage) > 0)
     const answer = this.#entries[at]

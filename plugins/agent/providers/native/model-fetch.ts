@@ -4,16 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 
-/** What one answer of a model server may take. */
+/** The limits of one answer of a model server. */
 export interface AnswerLimits {
   readonly bytes: number
-  /** How long no byte may come. */
+  /** The longest silence. */
   readonly silenceMs: number
 }
 
 export const ANSWER_LIMITS: AnswerLimits = { bytes: 32 * 1024 * 1024, silenceMs: 600_000 }
 
-/** Stands where a provider package insists on a key; never sent. */
+/** A placeholder for provider packages that require a key; never sent. */
 export const NO_KEY = 'not-sent'
 
 const REDIRECTS = new Set([301, 302, 307, 308])
@@ -82,7 +82,7 @@ const redirected = (start: URL, from: URL, location: string, hops: number): URL 
   return to
 }
 
-/** Sends the request; a connection that was kept and turns out to be closed is replaced without a word. */
+/** Sends the request; silently replaces a kept connection that turns out to be closed. */
 const send = async (url: URL, sending: Sending): Promise<IncomingMessage> => {
   for (;;) {
     const { answer, stale, error } = await once(url, sending)
@@ -177,7 +177,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** How long `retry-after` says to wait: seconds or a date. */
+/** The delay of `retry-after`, which is in seconds or a date. */
 const waitOf = ({ 'retry-after': after, 'retry-after-ms': exact }: IncomingMessage['headers']): number | undefined => {
   const ms = exact === undefined ? NaN : Number(exact)
   if (Number.isFinite(ms)) return Math.max(0, ms)

@@ -14,7 +14,7 @@ export interface NativeProvider {
   readonly models: readonly string[]
   /** Needs no network. */
   readonly local?: boolean
-  /** The server as a turn speaks to it now. */
+  /** The current address and settings of the server. */
   target(): Promise<EndpointTarget>
 }
 
@@ -63,7 +63,7 @@ async function* run(
     const target = await targetOf(provider, request)
     headers = target.headers
     yield* opening(provider.id, request, request.model || target.default)
-    // Loaded with the first turn: the daemon starts without it.
+    // Loaded with the first turn, so that the daemon starts faster.
     const { NativeTurn } = await import('./native-turn.js')
     turn = new NativeTurn(provider.id, target, deps, request, io)
     yield* turn.work()
@@ -90,7 +90,7 @@ const targetOf = async ({ label, target }: NativeProvider, { model }: TurnReques
   return model || found.default ? found : failTurn(`${label} has no model: name one`, 'model-invalid')
 }
 
-/** Frames at the start of a turn, but for those that a first attempt wrote. */
+/** Frames at the start of a turn, except those that an earlier attempt wrote. */
 function* opening(
   provider: ProviderId,
   { conversationId, harness, state, resume, since = [] }: TurnRequest,

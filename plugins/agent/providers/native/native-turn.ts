@@ -15,8 +15,8 @@ import { promptOf } from './prompt.js'
 import {
   nativeSessionOf,
   NO_TOKENS,
-  passingSessions,
-  tokensTogether,
+  memorySessions,
+  sumTokens,
   type NativeSessions,
   type SessionEntry,
   type TokenCount,
@@ -30,16 +30,16 @@ export interface ModelStep {
   readonly run: string
   readonly provider: ProviderId
   readonly model: string
-  /** What the turn used so far. */
+  /** The usage of the turn so far. */
   readonly usage: TokenCount
 }
 
-/** What turns over model servers need of the daemon. */
+/** The dependencies of turns over model servers. */
 export interface NativeDeps {
   readonly sessions: NativeSessions
-  /** Asked before each request to a model; a no ends the turn with its message. */
+  /** Called before each request to a model; a refusal ends the turn with its message. */
   readonly admit?: (step: ModelStep) => Promise<{ ok: true } | { ok: false; message: string }>
-  /** What the model is told first, the same in every request of a conversation; left out: the sandbox's own. */
+  /** The system prompt, the same in every request of a conversation; left out: the sandbox's own. */
   readonly instructions?: (request: TurnRequest) => Promise<string>
   readonly again?: AskAgain
   readonly limits?: AnswerLimits
@@ -47,13 +47,13 @@ export interface NativeDeps {
 }
 
 const MOST_ROUNDS = 500
-/** What a server is taken to have room for that does not say. */
+/** The assumed context window of a server that reports none. */
 const UNKNOWN_WINDOW = 1_000_000
-/** Why a session is made shorter: by itself, or because the server said so. */
+/** Why a session is compacted: automatically, or because the server refused its length. */
 type CompactTrigger = 'auto' | 'too-long'
 const NO_SUMMARY = 'Earlier messages were left out: they did not fit.'
 
-/** One turn of a model: asks it, runs the tools it calls, and tells it the results until it calls none. */
+/** One turn of a model: sends requests, runs the tools that it calls and returns their results, until it calls none. */
 export class NativeTurn {
   readonly #provider: ProviderId
   readonly #target: EndpointTarget
@@ -75,12 +75,12 @@ export class NativeTurn {
     this.#deps = deps
     this.#request = request
     this.#io = io
-    // A subagent's session is its own, and nobody continues it.
-    const sessions = request.depth > 0 ? passingSessions() : deps.sessions
+    // The session of a subagent is never continued.
+    const sessions = request.depth > 0 ? memorySessions() : deps.sessions
     this.#session = new LiveSession(nativeSessionOf(request.conversationId), sessions, request, io)
   }
 
-  /** Everything up to where the model calls no more tools. */
+  /** Runs the turn until the model calls no more tools. */
   async *work(): AsyncGenerator<Frame, void> {
     const { effort, thinking, fast, since = [] } = this.#request
     const settings = {
@@ -117,7 +117,7 @@ export class NativeTurn {
     }
   }
 
-  /** What stands at the end of a turn however it ends. */
+  /** The frames at the end of a turn, however it ends. */
   *end(): Generator<Frame> {
     yield* this.#spoken.close()
     const { usage, answers } = this.#session
@@ -169,17 +169,17 @@ export class NativeTurn {
     this.#goOn()
   }
 
-  /** Asks the model once, and keeps its answer. */
+  /** Asks the model once, and stores its answer. */
   async *#round(wire: ModelWire): AsyncGenerator<Frame, void> {
     const session = this.#session
     const most = this.#deps.mostRounds ?? MOST_ROUNDS
     if (session.round >= most)
-      failTurn(`the model was asked ${most} times in this turn and still wants to go on; say more to continue`)
+      failTurn(`the model was asked ${most} times in this turn, which is the limit; send a message to continue`)
     if (session.tokens >= this.#window * COMPACT_AT) yield* this.#compact('auto', this.#window)
     const answer = yield* this.#answer()
     session.round++
     session.answers++
-    session.usage = tokensTogether(session.usage, answer.usage)
+    session.usage = sumTokens(session.usage, answer.usage)
     await session.keep({
       kind: 'answer',
       run: this.#request.run,
@@ -200,18 +200,18 @@ export class NativeTurn {
   }
 
   *#remark({ finish, parts }: ModelAnswer): Generator<Frame> {
-    if (finish === 'refused') failTurn('the model declined to go on with this')
+    if (finish === 'refused') failTurn('the model declined to continue')
     if (parts.some(({ kind }) => kind === 'call')) return
     const text =
       finish === 'length'
-        ? 'the answer ends here because the model came to the most tokens it may say at once'
+        ? 'the answer ends here because the model reached its limit of tokens for one answer'
         : parts.some(({ kind }) => kind === 'text')
           ? undefined
-          : 'the model answered nothing'
+          : 'the model sent an empty answer'
     if (text) yield { kind: 'notice', level: 'warning', text }
   }
 
-  /** Asks; where the server says that it takes no pictures or that all is too long, mends that and asks once more. */
+  /** Asks the model; if the server refuses pictures or the length, asks once more without them, or compacted. */
   async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
     for (let shortened = false; ;) {
       await this.#admit()
@@ -229,7 +229,7 @@ export class NativeTurn {
         if (!shown || this.#session.blind || status < 400 || !/image|picture|vision|multimodal/i.test(error.message))
           throw error
         this.#session.blind = true
-        yield { kind: 'notice', level: 'warning', text: 'the model takes no pictures: it is asked without them' }
+        yield { kind: 'notice', level: 'warning', text: 'the model accepts no pictures: they are left out' }
       }
     }
   }
@@ -269,7 +269,7 @@ export class NativeTurn {
     this.#goOn()
   }
 
-  /** A stop cut the answer off: the next turn knows what was said. */
+  /** Stores an answer that a stop cut off, so that the next turn has it. */
   async #cut(parts: ModelAnswer['parts']): Promise<void> {
     const said = parts.filter(part => part.kind !== 'call').filter(({ kind }) => kind === 'text')
     if (said.length === 0) return
@@ -281,18 +281,18 @@ export class NativeTurn {
     return this.#wire?.window ?? UNKNOWN_WINDOW
   }
 
-  /** Makes the session shorter; answers whether it is. */
+  /** Compacts the session; returns whether it became shorter. */
   async *#compact(trigger: CompactTrigger, window: number): AsyncGenerator<Frame, boolean> {
     const session = this.#session
     const before = session.tokens
     const estimate = tokensOf(session.entries)
-    // What counts as a token is the server's own: lengths are measured in what it counted.
+    // Servers count tokens differently: estimates are scaled by the server's last count.
     const room = (window * estimate) / Math.max(1, before)
     const dropped = withoutOldResults(session.entries, room)
     const split = dropped ? undefined : splitFor(session.entries, room)
     const shorter = dropped ?? (split && [summaryOf(split, yield* this.#summary(split, trigger)), ...split.tail])
     if (!shorter || tokensOf(shorter) > estimate * 0.9) return false
-    // What was counted before says nothing of what is left.
+    // Earlier counts do not apply to the compacted session.
     await session.replace(shorter.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)))
     await session.save()
     yield { kind: 'compact', trigger, preTokens: before, postTokens: session.tokens }
@@ -310,7 +310,7 @@ export class NativeTurn {
           if (value.kind === 'provider_retry') yield value
           continue
         }
-        this.#session.usage = tokensTogether(this.#session.usage, value.usage)
+        this.#session.usage = sumTokens(this.#session.usage, value.usage)
         this.#session.answers++
         const text = value.parts.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
         return text.trim() || NO_SUMMARY

@@ -16,7 +16,7 @@ export const ollamaFetch =
   (send: typeof fetch, think: boolean | undefined): typeof fetch =>
   async (input, init) => {
     const body = JSON.parse(String(init?.body)) as { think?: boolean; messages: Message[] }
-    // The package switches thinking off where nobody said anything.
+    // The package disables thinking by default.
     if (think === undefined) delete body.think
     const names = new Map<string, string>()
     for (const message of body.messages) {
@@ -49,7 +49,7 @@ const checkedLines = (): TransformStream<Uint8Array, Uint8Array> => {
       for (const line of lines) pass(line, controller)
     },
     flush: controller => {
-      // What is left of an answer that was cut is no line.
+      // The rest of a cut answer is not a complete line.
       if (!ended) {
         try {
           pass(rest, controller)
@@ -62,7 +62,7 @@ const checkedLines = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** A line with every field the package insists on. */
+/** Adds the fields that the package requires to a line. */
 const lineOf = (line: string): { done: boolean } => {
   let value: { [field: string]: unknown }
   try {

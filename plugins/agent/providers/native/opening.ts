@@ -6,7 +6,7 @@ import { NO_TOKENS, type NewEntry, type SentPicture } from './session.js'
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'])
 
-/** The words of a turn, with what is attached to them. */
+/** The message of a turn, with its attachments. */
 export const openingWords = (request: TurnRequest): NewEntry => {
   const { prompt, attachments, permissionMode, run } = request
   const pictures: readonly SentPicture[] = attachments
@@ -17,11 +17,11 @@ export const openingWords = (request: TurnRequest): NewEntry => {
   return { kind: 'words', run, text, ...(pictures.length > 0 && { pictures }) }
 }
 
-/** A conversation that no session remembers, as far as its record goes. */
+/** The entries of a conversation without a session, made from its record. */
 export const historyEntries = ({ history = [], run }: TurnRequest): readonly NewEntry[] =>
   history.flatMap(row => rowEntries(row, run))
 
-/** What this turn said and did elsewhere before it came here. */
+/** The entries of what this turn did with other adapters before. */
 export const doneElsewhere = ({ since = [], run, words }: TurnRequest): readonly NewEntry[] => {
   const record = new RunRecord({ run, text: words, sentAt: 0, by: '', messageId: '' })
   for (const frame of since) record.add(frame)

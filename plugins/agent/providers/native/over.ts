@@ -1,6 +1,6 @@
 import type { TurnFailure } from '../adapter.js'
 
-/** Thrown where a turn has nothing more to do here. */
+/** Thrown to end the work of a turn in this adapter. */
 export class NativeOver extends Error {
   readonly why: 'stopped' | 'moved' | 'failed'
   readonly failure?: TurnFailure & { readonly resetsAt?: number }

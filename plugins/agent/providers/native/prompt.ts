@@ -8,15 +8,15 @@ type UserContent = Extract<Message, { role: 'user' }>['content']
 type AnswerContent = Extract<Message, { role: 'assistant' }>['content']
 type Results = Extract<Message, { role: 'tool' }>['content']
 
-/** How a session is put to a model. */
+/** How a session is converted for a model. */
 export interface PromptOptions {
   readonly instructions: string
   /** Server protocol and model. */
   readonly by: string
-  /** The model takes pictures, as far as anybody knows. */
+  /** The model accepts pictures, or it is not known that it does not. */
   readonly pictures: boolean
   readonly marksCache: boolean
-  /** Bytes of pictures that were read before. */
+  /** Pictures that were read before, in base64. */
   readonly album: Map<string, string>
 }
 
@@ -32,7 +32,7 @@ export const promptOf = async (entries: readonly SessionEntry[], options: Prompt
     else if (entry.kind === 'words') messages.push(userMessage(await wordsContent(entry, options)))
     else if (entry.kind === 'answer') messages.push(...answered(entry, resultsAfter(entries, at), options.by))
   }
-  // No server takes an answer to nothing.
+  // Servers refuse an answer without a message before it.
   if (messages[1]?.role === 'assistant')
     messages.splice(1, 0, userMessage([{ type: 'text', text: '(what was said before is left out)' }]))
   if (options.marksCache) mark(messages)
@@ -64,7 +64,7 @@ const pictureBytes = async ({ absolute }: SentPicture, album: Map<string, string
   return text
 }
 
-/** What became of the calls of the answer at a place. */
+/** The results of the calls of the answer at an index. */
 const resultsAfter = (entries: readonly SessionEntry[], at: number): Map<string, ResultEntry> => {
   const results = new Map<string, ResultEntry>()
   for (let next = at + 1; next < entries.length; next++) {
@@ -85,7 +85,7 @@ const answered = (
   for (const part of parts) {
     const kept = part.meta && by === asks ? { providerOptions: part.meta } : {}
     if (part.kind === 'text') content.push({ type: 'text', text: part.text, ...kept })
-    // Thoughts go back to the model that had them, and to no other.
+    // Thoughts are sent back only to the model that wrote them.
     else if (part.kind === 'thought' && by === asks) content.push({ type: 'reasoning', text: part.text, ...kept })
     else if (part.kind === 'call') {
       const named = { toolCallId: part.id, toolName: wireName(part) }
@@ -103,10 +103,10 @@ const answered = (
   return outcomes.length > 0 ? [answer, { role: 'tool', content: outcomes }] : [answer]
 }
 
-/** A name no server chokes on, whatever the model called. */
+/** A tool name that every server accepts, whatever the model called. */
 const wireName = ({ name }: Pick<CallPart, 'name'>): string => name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
 
-/** Says where the cache may end: behind the instructions, behind the newest words but one, and at the end. */
+/** Marks the cache breakpoints: after the instructions, after the last message but one, and at the end. */
 const mark = (messages: Message[]): void => {
   const turns = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []))
   const places = new Set([0, turns.at(-1), messages.length - 1])

@@ -9,7 +9,7 @@ export interface TokenCount {
   readonly cacheWrite: number
 }
 
-/** A picture by where it is; its bytes are read when it is sent. */
+/** A picture by its path; its bytes are read when it is sent. */
 export interface SentPicture {
   readonly path: string
   readonly absolute: string
@@ -27,7 +27,7 @@ export interface WordsEntry {
   readonly pictures?: readonly SentPicture[]
 }
 
-/** What a package wants back with a part of an answer, such as a signature. */
+/** Metadata that a package needs back with a part of an answer, such as a signature. */
 interface Kept {
   readonly meta?: ProviderOptions
 }
@@ -45,9 +45,9 @@ export interface CallPart extends Kept {
   /** Its id in the frames of its run. */
   readonly frame: string
   readonly name: string
-  /** Left out: the model's text was no JSON object. */
+  /** Left out: the model's text was not a JSON object. */
   readonly input?: { readonly [field: string]: unknown }
-  /** Why it was none. */
+  /** Why the text was not valid. */
   readonly malformed?: string
 }
 
@@ -58,13 +58,13 @@ export interface AnswerEntry {
   readonly run: string
   readonly parts: readonly (SaidPart | CallPart)[]
   readonly usage: TokenCount
-  /** Server protocol and model: nobody else takes back what its package wants to be given. */
+  /** Server protocol and model: only these accept the package's metadata. */
   readonly by: string
   /** A stop cut it off. */
   readonly cut?: true
 }
 
-/** What became of a call of the answer before it. */
+/** The result of a call of the answer before it. */
 export interface ResultEntry {
   readonly kind: 'result'
   readonly n: number
@@ -74,7 +74,7 @@ export interface ResultEntry {
   readonly text: string
 }
 
-/** What stands for everything before it. */
+/** A summary that replaces everything before it. */
 export interface SummaryEntry {
   readonly kind: 'summary'
   readonly n: number
@@ -87,9 +87,9 @@ type WithoutNumber<E> = E extends SessionEntry ? Omit<E, 'n'> : never
 /** An entry before it has its number. */
 export type NewEntry = WithoutNumber<SessionEntry>
 
-/** Where sessions are kept. What was added or written survives `kill -9` when the call returns. */
+/** The store of sessions. Changes survive `kill -9` when the call returns. */
 export interface NativeSessions {
-  /** Undefined: there is none, or it cannot be read. */
+  /** Returns undefined if there is none, or it cannot be read. */
   read(id: string): Promise<SessionEntry[] | undefined>
   add(id: string, entries: readonly SessionEntry[]): Promise<void>
   write(id: string, entries: readonly SessionEntry[]): Promise<void>
@@ -106,7 +106,7 @@ const isEntry = (value: unknown): value is SessionEntry =>
 /**
  * Sessions as journals, one line an entry.
  *
- * @param mask Replaces stored values, which a model may have said by itself.
+ * @param mask Replaces stored values, which a model may have written itself.
  */
 export const journalSessions = (
   journal: Pick<Journals, 'append' | 'read' | 'rewrite' | 'remove'>,
@@ -125,8 +125,8 @@ export const journalSessions = (
   }
 }
 
-/** Sessions that end with the process: those of subagents, which nobody continues. */
-export const passingSessions = (): NativeSessions => {
+/** Sessions in memory: those of subagents, which are never continued. */
+export const memorySessions = (): NativeSessions => {
   const kept = new Map<string, SessionEntry[]>()
   return {
     read: async id => kept.get(id),
@@ -138,7 +138,7 @@ export const passingSessions = (): NativeSessions => {
 
 export const NO_TOKENS: TokenCount = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
 
-export const tokensTogether = (one: TokenCount, other: TokenCount): TokenCount => ({
+export const sumTokens = (one: TokenCount, other: TokenCount): TokenCount => ({
   input: one.input + other.input,
   output: one.output + other.output,
   cacheRead: one.cacheRead + other.cacheRead,

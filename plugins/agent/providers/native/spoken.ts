@@ -1,6 +1,6 @@
 import type { Frame } from '../../turn/frames/frames.js'
 
-/** A text that is told piece by piece, and again from its beginning after it was cut off. */
+/** A text that arrives in pieces, and again from its beginning after an interruption. */
 class Retold {
   #past: string
   #seen = ''
@@ -11,7 +11,7 @@ class Retold {
     this.#again = past !== ''
   }
 
-  /** The new part of a piece, and whether the text differs from the one that was cut off. */
+  /** The new part of a piece, and whether the text differs from the interrupted one. */
   tell(piece: string): { readonly fresh: string; readonly other?: true } {
     this.#seen += piece
     if (!this.#again) return { fresh: piece }
@@ -21,28 +21,28 @@ class Retold {
     return { fresh: this.#seen, other: true }
   }
 
-  /** It ends here: what was held back because the text before it began alike. */
+  /** The end of the text: returns what was held back because the interrupted text began alike. */
   end(): string {
     if (!this.#again || this.#seen === this.#past) return ''
     this.#again = false
     return this.#seen
   }
 
-  /** Whether it is still where the text before it was. */
+  /** Whether it is still repeating the interrupted text. */
   get behind(): boolean {
     return this.#again && this.#seen.length < this.#past.length
   }
 
-  /** It was cut off and is told again from its beginning. */
+  /** Called when the text was interrupted and will be repeated. */
   restart(): void {
-    // Cut off before it came as far as the one before it, it has not become another text yet.
+    // An interruption before the end of the previous text does not replace that text.
     if (!this.#again) this.#past = this.#seen
     this.#again = this.#past !== ''
     this.#seen = ''
   }
 }
 
-/** The frames of one answer; an answer that begins as one that was cut off goes on where that one ended. */
+/** The frames of one answer; an answer that repeats an interrupted one continues where that ended. */
 export class Spoken {
   readonly #text: Retold
   readonly #thoughts: Retold
@@ -87,14 +87,14 @@ export class Spoken {
     yield { kind: 'text_end' }
   }
 
-  /** The answer was cut off and is asked for again. */
+  /** Called when the answer was interrupted and is requested again. */
   restart(): void {
     this.#text.restart()
     this.#thoughts.restart()
   }
 }
 
-/** What the log holds of an answer that a restart cut off. */
+/** The part of an answer in the log that a restart interrupted. */
 export const spokenIn = (since: readonly Frame[]): Spoken => {
   let [text, thoughts, open] = ['', '', false]
   for (const frame of since) {

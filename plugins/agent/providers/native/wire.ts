@@ -3,7 +3,7 @@ import type { ModelCall, ProviderOptions, ServerModel } from './model.js'
 import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fetch.js'
 import { ollamaFetch } from './ollama-lines.js'
 
-/** What a turn asks of its model beside the words. */
+/** The options of a turn for its model. */
 export interface AnswerSettings {
   readonly effort?: string
   readonly thinking?: boolean
@@ -13,16 +13,16 @@ export interface AnswerSettings {
 /** A model of a server, ready to be asked. */
 export interface ModelWire {
   readonly model: ServerModel
-  /** What every request carries beside messages and tools. */
+  /** The fields of every request besides messages and tools. */
   readonly options: Pick<ModelCall, 'maxOutputTokens' | 'providerOptions'>
-  /** Tokens that fit into a request with its answer; undefined: nobody knows. */
+  /** The context window in tokens; undefined: unknown. */
   readonly window?: number
-  /** Wants to be told where its cache of the prompt may end. */
+  /** Requests need cache breakpoints. */
   readonly marksCache: boolean
 }
 
 const MOST_OUTPUT = 32_000
-/** What a local server is asked to make room for at most: its memory grows with it. */
+/** The largest context window requested from a local server, because its memory grows with it. */
 const MOST_LOCAL_WINDOW = 32_768
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 const BUDGETS: { readonly [effort: string]: number } = { low: 4_000, medium: 10_000 }
@@ -81,6 +81,6 @@ const messagesOptions = ({ effort, thinking, fast }: AnswerSettings): ProviderOp
   }
 }
 
-/** Where the calls of a server are. */
+/** The base address of a server's calls. */
 const apiOf = ({ apiBase, baseUrl, protocol }: EndpointTarget): string =>
   apiBase ?? `${baseUrl}/${protocol === 'ollama' ? 'api' : 'v1'}`

@@ -8,14 +8,14 @@ import { redacted } from '../../../../sdk/node/access/redact.js'
 
 const IDLE = 60_000
 const MOST_COMMAND = 8 * 1024
-/** Of an output that is too long the beginning and the end are kept. */
+/** The kept beginning and end of an output that is too long. */
 const MOST_HEAD = 16 * 1024
 const MOST_TAIL = 48 * 1024
 
 /** A command as it begins. */
 export interface CommandBegun {
   readonly command: string
-  /** What it is read as, when it is no command of the shell. */
+  /** The language, if it is not a shell command. */
   readonly language?: 'javascript'
   /** Its folder, from the root of the tree. */
   readonly folder: string
@@ -28,14 +28,13 @@ export interface CommandEnded {
   readonly exit?: number
   readonly signal?: string
   readonly timedOut?: boolean
-  /** What the program that ran it by itself says of its end. */
+  /** The end as reported by the program that ran it by itself. */
   readonly said?: 'completed' | 'failed'
   readonly output: string
 }
 
 /**
- * Writes down that a command begins, and, when what it answers is called, how it ended; both return at once and never
- * fail.
+ * Logs the start of a command, and its end when the returned function is called; both return at once and never fail.
  */
 export type BeginCommand = (begun: CommandBegun) => (ended: CommandEnded) => void
 
@@ -45,10 +44,7 @@ interface Log {
   idle?: NodeJS.Timeout
 }
 
-/**
- * What commands the turns of each conversation ran, without credentials: two lines for each, when it begins and when it
- * has ended.
- */
+/** The commands that the turns of each conversation ran, without credentials: two lines each, at start and end. */
 export class CommandLogs {
   readonly #folder: string
   readonly #safe: (text: string) => string
@@ -78,7 +74,7 @@ export class CommandLogs {
         folder: folder || '.',
         startedAt,
       })
-      // The turn goes on first, and what is written stays in order.
+      // Deferred, so that the turn continues first; the lines stay in order.
       setImmediate(() => log.file.write(lineOf('info', startedAt, 'a command begins', known())))
       return ended => {
         const endedAt = Date.now()
@@ -104,7 +100,7 @@ export class CommandLogs {
     }
   }
 
-  /** Takes away what is written of a conversation that is gone for good; no turn of it lives. */
+  /** Deletes the log of a conversation that was deleted for good; no turn of it is running. */
   async forget(conversationId: string): Promise<void> {
     const log = this.#open.get(conversationId)
     this.#open.delete(conversationId)

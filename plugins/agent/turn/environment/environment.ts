@@ -7,20 +7,20 @@ import type { AdapterRun } from '../adapter-run.js'
 import type { PermissionMode } from '../frames/frames.js'
 import type { Turn } from '../turn.js'
 
-/** Where a turn stands: its tree, and what is said to the provider before the words. */
+/** The prepared tree of a turn, and the notes for the provider. */
 export interface PreparedTurn {
   /** The folder the turn's tools work in: the private copy, or the workspace. */
   readonly root: string
   /** The folder the turn starts in. */
   readonly cwd: string
-  /** What of `root` the turn reaches; left out: all. */
+  /** The folders of `root` that the turn reaches; left out: all. */
   readonly folders?: readonly ReachFolder[]
-  /** The notes in front of the words, as the model is given them. */
+  /** The notes before the message, as the model receives them. */
   readonly preamble: string
   readonly attachments: TurnRequest['attachments']
   readonly mentions: readonly string[]
   readonly allowedTools?: readonly string[]
-  /** What the turn gets of the card it wears; left out: it wears none. */
+  /** What the turn's persona gives it; left out: it has none. */
   readonly persona?: TurnPersona
   /** The skills that are offered to it. */
   readonly skills?: readonly TurnSkill[]
@@ -28,12 +28,12 @@ export interface PreparedTurn {
   readonly helpers?: SubagentLimits
 }
 
-/** The adapter's side of a turn, and when nothing it began is under way any more. */
+/** The adapter's interface of a turn, and when all its work has ended. */
 export interface WorkingIo extends TurnIo {
   idle(): Promise<void>
 }
 
-/** Who works through an io: the turn's own agent, or the subagent that a call started. */
+/** The user of an io: the turn's own agent, or a subagent. */
 export interface ToolCaller {
   readonly signal: AbortSignal
   readonly mode: PermissionMode
@@ -41,14 +41,14 @@ export interface ToolCaller {
   readonly helper?: string
 }
 
-/** Makes a turn's tree ready and gives its adapter something to work with. */
+/** Prepares a turn's tree and creates the io of its adapter. */
 export interface TurnEnvironment {
   prepare(turn: Turn, conversation: Conversation): Promise<PreparedTurn>
-  /** Brings the tree up to date after a plan or a question was answered. */
+  /** Updates the tree after a plan or a question was answered. */
   refresh(turn: Turn, conversation: Conversation): Promise<void>
   /**
-   * Commits what a turn left in a copy and takes it into the repositories, and marks it as taken; what stays out is
-   * written into the run.
+   * Commits a turn's work in its copy, imports it into the repositories and marks it as taken; writes a notice about
+   * what was not imported.
    */
   settle(turn: Turn, conversation: Conversation): Promise<void>
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun): WorkingIo

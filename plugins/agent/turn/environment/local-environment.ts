@@ -40,7 +40,15 @@ import type { AdapterRun } from '../adapter-run.js'
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
-import { keptFolders, personaOf, fetchReach, skillsNote, tellUnknown, usedBy, walledFor } from '../../personas/worn.js'
+import {
+  keptFolders,
+  personaOf,
+  fetchReach,
+  skillsNote,
+  reportUnknownPersona,
+  usedBy,
+  walledFor,
+} from '../../personas/worn.js'
 import { notesOf, preambleOf } from '../preamble.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import { sweepBeside } from '../../tools/tree.js'
@@ -51,37 +59,37 @@ import { turnIo } from '../io.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { aroundOf, treeCommand } from './shell.js'
 
-/** What a turn's tree is made of. */
+/** The dependencies of preparing a turn's tree. */
 export interface TurnEnvironmentDeps {
   readonly workspace: string
   readonly data: string
   readonly underWay: ProgramsUnderWay
   readonly commands: CommandLogs
   readonly copies: Copies
-  /** Keeps the programs of each conversation within the limits of the machine. */
+  /** Limits the memory and processes of each conversation's programs. */
   readonly limiter: Limiter
   readonly conversations: Conversations
-  /** The turn locks: nothing else moves a conversation's tree meanwhile. */
+  /** The turn locks: nothing else changes a conversation's tree meanwhile. */
   readonly locks: KeyedMutex
   readonly log: Log
   readonly subagentDeps: SubagentDeps
-  /** How many subagents a turn may have, as it begins. */
+  /** The limits of subagents at the start of a turn. */
   readonly limits: () => Promise<SubagentLimits>
   readonly remembered: Remembered
   readonly anchors: Anchors
-  /** What of the workspace a turn reaches that is limited to areas. */
+  /** The folders that a turn limited to areas reaches. */
   readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
-  /** Puts stored values in place of references in what leaves a turn. */
+  /** Replaces references by stored values in the calls of a turn. */
   readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
-  /** What stands for values that are bound to hosts, where the network of a turn has a proxy. */
+  /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
   /** The variables of connected command-line tools. */
   readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<Env>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
-  /** Where personas and skills are asked for. */
+  /** The host, for calls about personas and skills. */
   readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
-  /** The values that no turn may show. */
+  /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
@@ -91,11 +99,11 @@ interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
   readonly reach: TurnNetwork['reach']
   readonly expose: TurnNetwork['serve']
-  /** What every program of the turn gets, with values of secrets. */
+  /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
 }
 
-/** Makes private copies ready, writes what stands before a provider's first frame, and gives adapters the tools. */
+/** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
@@ -145,7 +153,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const open = input.editorContext && { editorContext: input.editorContext }
     const notes = turn.record.notes ?? [...skillsNote(skills, persona), ...notesOf({ ...facts, ...open })]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
-    if (persona && !again) tellUnknown(this.#deps.personas, turn, persona)
+    if (persona && !again) reportUnknownPersona(this.#deps.personas, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     return {
       helpers: await this.#deps.limits(),
@@ -173,8 +181,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /**
-   * The folders a turn is kept to; undefined: it reaches the whole tree. Those held for work are there, also where git
-   * has nothing in them.
+   * The folders that a turn is limited to; undefined: the whole tree. Writable folders are created if git has no files
+   * in them.
    */
   async #folders(turn: Turn, conversation: Conversation, root: string): Promise<readonly ReachFolder[] | undefined> {
     const { startIn, branch, folders: kept } = conversation
@@ -183,13 +191,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const folders = commonReach(limits && (await reach(limits)), kept)
     if (!folders || accessTo(folders, '.') === 'work') return undefined
     if (!branch)
-      refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be kept to some folders')
+      refuse('conflict', 'expected a private copy, found the shared tree: no turn in it can be limited to folders')
     await assertMasking()
     if ((await accessViewWith(workspace, folders).access(startIn)) !== 'work') {
-      refuse(
-        'forbidden',
-        `the turn was to start in ${startIn ?? 'the workspace root'}, which is not held for work any more`,
-      )
+      refuse('forbidden', `the turn was to start in ${startIn ?? 'the workspace root'}, where it may no longer write`)
     }
     for (const { path, access } of folders)
       if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
@@ -197,8 +202,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /**
-   * The folder a turn starts in; one that is gone is the root, or for a turn that is kept to folders the nearest around
-   * it of them.
+   * The folder in which a turn starts; instead of a missing one the root, or for a turn limited to folders the nearest
+   * one above it.
    */
   async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
     const found = startIn === undefined ? root : await this.#folder(root, startIn)
@@ -210,7 +215,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /**
-   * A folder of the tree; one outside the repositories of a copy is the workspace's own. One that is gone is the root.
+   * A folder of the tree; outside the repositories of a copy that of the workspace. Instead of a missing one the root.
    */
   async #folder(root: string, path: string): Promise<string> {
     const { workspace } = this.#deps
@@ -221,7 +226,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return there === undefined ? root : join(root, relative(workspace, there))
   }
 
-  /** The private copy as a turn finds it: made or repaired, brought up to date, its state kept. */
+  /** Prepares the private copy for a turn: creates or repairs it, updates it, stores its checkpoint. */
   async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, branch: string, again: boolean) {
     const { copies, conversations, anchors } = this.#deps
     const opened = await copies.open(id, before, starts)
@@ -251,12 +256,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return shown
   }
 
-  /** Makes the next conversation's copy ready ahead of time; one at a time, and it is waited for at the end. */
+  /** Prepares the next conversation's copy ahead of time; one at a time, and `idle` waits for it. */
   warm(): Promise<void> {
     const { copies, log } = this.#deps
     this.#warming ??= copies
       .warm()
-      .catch(error => log.warn('no warm copy could be kept ready', { error: String(error) }))
+      .catch(error => log.warn('preparing a warm copy failed', { error: String(error) }))
       .finally(() => (this.#warming = undefined))
     return this.#warming
   }
@@ -267,7 +272,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     for (const path of paths) await sweepBeside(branch ? copies.dir(id) : workspace, path).catch(() => {})
   }
 
-  /** Resolves when nothing is made ready any more. */
+  /** Resolves when no warm copy is being prepared. */
   async idle(): Promise<void> {
     await this.#deps.copies.close()
     await this.#warming
@@ -278,7 +283,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       return await this.#deps.copies.sync(id, repos)
     } catch (error) {
       if (turn.signal.aborted || error instanceof Refusal) throw error
-      this.#deps.log.error('a private copy could not be brought up to date', { conversation: id, error: String(error) })
+      this.#deps.log.error('updating a private copy failed', { conversation: id, error: String(error) })
       return { repos: [...repos], commits: 0, blocked: repos.map(({ repo }) => repo) }
     }
   }
@@ -295,7 +300,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         commits,
         blocked: covered(folders, blocked),
       })
-      // The turn may have ended over it, and its log with it.
+      // The turn, and with it its log, may have ended meanwhile.
       if (!turn.leaving) await turn.log.write(frame)
     } finally {
       release()
@@ -321,24 +326,24 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         release()
       }
     } catch (error) {
-      // The next turn, landing or look at the work does it again, and says to whom it matters why it cannot be done.
+      // The next turn, landing or diff repeats the import and reports why it fails.
       if (error instanceof GitFailure && !turn.record.done)
         turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
-      log.warn('what a turn left could not be taken over', { conversation: id, run: turn.run, error: String(error) })
+      log.warn('importing the work of a turn failed', { conversation: id, run: turn.run, error: String(error) })
     }
   }
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
     const { wall, root, cwd } =
-      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: nothing is started for it yet')
+      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
     return treeCommand(wall, root, cwd, program, begun)
   }
 
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
     const { remembered, subagentDeps, underWay, commands } = this.#deps
-    // Every prepared of this environment was made by `prepare`.
+    // Every `PreparedTurn` of this environment was made by `prepare`.
     const tree = prepared as Tree
     const { wall, reach, expose, variables } = tree
     this.#trees.set(turn, tree)
@@ -371,24 +376,24 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 }
 
-/** The network of a turn is settled when it begins. */
+/** The network of a turn is chosen when it begins. */
 const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> =>
   wall
 
 const unread = ({ message }: GitFailure): string =>
-  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent put that right`
+  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`
 
-/** What was written outside every repository, where this machine has no wall that refuses it. */
+/** The notice about files outside every repository, on a machine without a wall to prevent them. */
 const lost = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
   `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
   + 'and cannot land: '
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
   + `into ${repos.map(({ repo }) => repo).join(', ')}`
 
-/** How long the end of a turn waits for a landing that is under way. */
+/** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
 
-/** The repositories of which somebody who reaches these folders may know. */
+/** The repositories that are visible to somebody who reaches these folders. */
 const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
   repos.filter(repo => covers(folders, repo) !== 'none')
 

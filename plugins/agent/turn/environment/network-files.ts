@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { writeAtomic } from '../../../../sdk/node/files/files.js'
 import { systemAuthorities, type Authority } from '../../../../sdk/node/network/authority.js'
 
-/** The files that programs see of the network they are in. None outlives the daemon, and none holds a secret. */
+/** The files by which programs use their network. None outlives the daemon, and none holds a secret. */
 export class NetworkFiles {
   readonly #folder: string
   readonly #written = new Map<string, Promise<string>>()
@@ -31,12 +31,12 @@ export class NetworkFiles {
     return written
   }
 
-  /** Removes what was written for a conversation that is no more. */
+  /** Removes the files of a deleted conversation. */
   async forget(id: string): Promise<void> {
     await rm(join(this.#folder, `authorities-${id}.pem`), { force: true })
   }
 
-  /** Removes what a daemon before left. */
+  /** Removes the files of an earlier daemon. */
   async sweep(): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true })
   }

@@ -23,7 +23,7 @@ import { NetworkFiles } from './network-files.js'
 import type { Settings } from '../../../settings/contract.js'
 import type { Turn } from '../turn.js'
 
-/** What the networks of conversations are made with. */
+/** The dependencies of the networks of conversations. */
 export interface ConversationNetworksDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   /** The agent's own folder. */
@@ -33,7 +33,7 @@ export interface ConversationNetworksDeps {
   readonly listeners: () => Promise<readonly Listener[]>
   /** The live turn of a conversation. */
   readonly live: (id: string) => Turn | undefined
-  /** The values that are put into requests on their way. */
+  /** The values to fill into requests. */
   readonly bound: Pick<BoundValues, 'some' | 'traffic'>
 }
 
@@ -41,11 +41,11 @@ export interface ConversationNetworksDeps {
 export interface TurnNetwork {
   /** For the walls of its programs; left out: they have the machine's. */
   readonly wall?: WallNetwork
-  /** What it really has, as the frame `worktree` says. */
+  /** The kind of network it really has, for the frame `worktree`. */
   kind(): Promise<'own' | 'shared'>
-  /** Which addresses the daemon asks for it. */
+  /** The addresses that the daemon may reach for it. */
   reach(): Promise<NetworkReach>
-  /** Lets its programs reach a server of the daemon; answers the address they use. */
+  /** Makes a server of the daemon reachable for its programs; returns the address. */
   serve(server: Server): Promise<string>
 }
 
@@ -55,8 +55,8 @@ const NONE =
   + 'iproute2 and util-linux'
 
 /**
- * The networks of conversations: what they reach is settled for each connection anew, and each refusal is reported once
- * a turn.
+ * The networks of conversations: every connection is checked against the current settings, and each refused target is
+ * reported once a turn.
  */
 export class ConversationNetworks {
   readonly #deps: ConversationNetworksDeps
@@ -74,7 +74,7 @@ export class ConversationNetworks {
     })
   }
 
-  /** The network of a turn that begins; nobody waits for it before it is needed. */
+  /** The network of a new turn, created without waiting until it is needed. */
   async of(id: string): Promise<TurnNetwork> {
     const { settings, listeners } = this.#deps
     const shared = async () => ({ near: true, listeners: await listeners() })
@@ -112,9 +112,7 @@ export class ConversationNetworks {
     }
   }
 
-  /**
-   * The network of whatever the daemon runs for a conversation outside of its turns, by the settings of that moment.
-   */
+  /** The network of programs that the daemon runs for a conversation outside of its turns, by the current settings. */
   wall(id: string): WallNetwork {
     return { enter: async () => (await this.of(id)).wall?.enter() }
   }
@@ -124,18 +122,18 @@ export class ConversationNetworks {
     return this.#networks.dial(id, port)
   }
 
-  /** The settings changed: what is under way follows them. */
+  /** Applies changed settings to existing networks. */
   update(): Promise<void> {
     return this.#networks.update()
   }
 
-  /** Lets go of the network of a conversation that is no more. */
+  /** Closes the network of a deleted conversation. */
   async forget(id: string): Promise<void> {
     this.#networks.forget(id)
     await this.#files.forget(id)
   }
 
-  /** Lets go of all; the daemon goes down. */
+  /** Closes all networks when the daemon stops. */
   close(): void {
     this.#networks.close()
   }
@@ -174,7 +172,7 @@ export class ConversationNetworks {
     })
   }
 
-  /** Says that a placeholder went where its value does not go. */
+  /** Reports that a placeholder was sent to a host to which its value is not bound. */
   misdirected({ conversationId, run }: ReferenceUser, name: string, target: string, sentence: string): void {
     const { host, live } = this.#deps
     const turn = live(conversationId)
@@ -203,7 +201,7 @@ export class ConversationNetworks {
     )
   }
 
-  /** Writes a notice into the live turn once and answers whether it did; without a turn it writes none. */
+  /** Writes a notice into the live turn once; returns whether it did. Without a turn it writes none. */
   #tell(id: string, what: string, text: string): boolean {
     const turn = this.#deps.live(id)
     if (!turn || turn.leaving) return false
@@ -215,19 +213,19 @@ export class ConversationNetworks {
     return true
   }
 
-  /** Removes what a killed daemon left. */
+  /** Removes the files of a killed daemon. */
   sweep(): Promise<void> {
     return this.#files.sweep()
   }
 }
 
-/** Few sandboxes bind values to hosts, so what makes certificates is loaded for them alone. */
+/** Few sandboxes bind values to hosts, so the certificate library is loaded on demand. */
 const madeAuthority = async (): Promise<Authority> =>
   (await import('../../secrets/conversation-authority.js')).ConversationAuthority.make()
 
 const listening = new WeakMap<Server, Promise<unknown>>()
 
-/** Has a server listen on the machine's loopback, where programs have the network of the machine. */
+/** Makes a server listen on loopback, for programs in the network of the machine. */
 const onLoopback = async (server: Server): Promise<string> => {
   if (!listening.has(server)) listening.set(server, once(server.listen(0, '127.0.0.1').unref(), 'listening'))
   await listening.get(server)

@@ -3,7 +3,7 @@ interface UnderWay {
   readonly conversationId: string
 }
 
-/** The programs that tools of turns run at this moment. */
+/** The programs that tools of turns are running now. */
 export class ProgramsUnderWay {
   readonly #running = new Map<number, UnderWay>()
 
@@ -15,7 +15,7 @@ export class ProgramsUnderWay {
   begun(conversationId: string, pid: number, over: Promise<unknown>): void {
     const one: UnderWay = { pid, conversationId }
     this.#running.set(pid, one)
-    // Its number may have gone to another program by then.
+    // Its pid may belong to another program by then.
     const gone = () => void (this.#running.get(pid) === one && this.#running.delete(pid))
     over.then(gone, gone)
   }

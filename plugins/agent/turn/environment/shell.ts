@@ -13,12 +13,12 @@ import { readOnlyAround, type Around } from '../../tools/tree.js'
 
 const MOST_OUTPUT = 1024 * 1024
 const SHELL = '/bin/sh'
-/** The command is an argument of its own; both outputs go one way, in the order they come. */
+/** The command is a separate argument; both outputs go into one stream, in order. */
 const BOTH = 'exec /bin/sh -c "$1" 2>&1'
-/** The program text comes as input: an argument could be too long for it, and others see arguments. */
+/** The program text is passed as input: arguments have a length limit and are visible to others. */
 const SOURCE = 'exec "$1" - 2>&1'
 
-/** Called for the programs of a turn. */
+/** The options and callbacks of a turn's programs. */
 export interface ProgramListeners {
   readonly onStart: NonNullable<RunOptions['onStart']>
   readonly begun: BeginCommand
@@ -27,16 +27,18 @@ export interface ProgramListeners {
 }
 
 /**
- * What lies around the repositories of the private copy behind a wall; undefined: the copy holds all of the workspace,
- * or there is none.
+ * The workspace around the repositories of a private copy; undefined: the copy holds the whole workspace, or there is
+ * none.
  */
 export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy'>): Around | undefined =>
   copy && !holdsAll(copy) ? { workspace, repos: copy.gitdirs.map(({ path }) => path) } : undefined
 
-/** What a program says that writes where nothing can be written (EROFS). */
+/** The message of a program that writes on a read-only file system (EROFS). */
 const READ_ONLY = /read-only file system/i
 
-/** The programs of a turn in one tree: behind the wall, each in a process group of its own that ends with the turn. */
+/**
+ * Runs the programs of a turn in one tree: behind the wall, each in its own process group, which ends with the turn.
+ */
 export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   { root, cwd }: { readonly root: string; readonly cwd: string },
@@ -90,8 +92,8 @@ export const turnPrograms = (
 }
 
 /**
- * The home folder of a connected program, which several conversations share, but for their `/tmp`. What the program
- * keeps there of other conversations is not for a turn that is limited to some folders.
+ * The home folder of a connected program, which several conversations share, except `/tmp`. A turn limited to folders
+ * gets its own, because the program stores data of other conversations there.
  */
 const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: string): Promise<WallHome> => {
   if (only && home) return home
@@ -109,7 +111,7 @@ export const treeCommand = async (
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
   const at = join(workspace, cwd ?? relative(root, start))
-  // In a copy the workspace's own folders are hidden behind it: what the program needs of them is shown there.
+  // A copy is mounted over the workspace, so the folders that the program needs there are mounted again.
   const folders = (await Promise.all(needs.map(folder => realpath(folder).catch(() => [])))).flat()
   const covered = folders.filter(
     folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),

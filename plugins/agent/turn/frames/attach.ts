@@ -10,7 +10,7 @@ import { assertVisible } from '../../../../sdk/node/access/conversation-reach.js
 import type { ViewOf } from '../../conversations/access-view.js'
 import type { Transcripts } from '../../conversations/transcripts.js'
 
-/** What showing a run needs. */
+/** The dependencies of attaching to a run. */
 export interface AttachDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -26,7 +26,7 @@ export interface AttachInput {
   readonly after?: number
 }
 
-/** Shows a conversation's newest run: its head, and then its journal, which goes on by itself. */
+/** Streams a conversation's newest run: its head, then its journal. */
 export async function* attach(
   deps: AttachDeps,
   input: AttachInput,
@@ -45,13 +45,13 @@ export async function* attach(
   if (turn) await Promise.race([turn.log.opened, turn.ended])
   const stat = run === undefined ? undefined : await journal.stat(framesOf(run))
   if (run === undefined || !stat)
-    return refuse('not-found', 'no log of a run of this conversation is kept any more; its record is in the transcript')
+    return refuse('not-found', 'the frames of this conversation are no longer kept; read its transcript')
   const head = turn
     ? { prompt: turn.message.input.prompt, startedAt: turn.entry.fields.startedAt }
     : await settledHead(deps, conversationId, run, conversation.updatedAt)
   yield { kind: 'attached', run, ...head, seq: stat.entries }
   if (asked !== undefined && asked !== run) return journal.follow(framesOf(run), 0)
-  // Who has seen frames that are still to come is shown those that follow them.
+  // After a restart a watcher can be ahead of the log: continues after the last frame it has seen.
   if (turn && after > stat.entries) await Promise.race([turn.log.reached(after, signal), turn.ended])
   return journal.follow(framesOf(run), after)
 }

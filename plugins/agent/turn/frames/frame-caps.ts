@@ -13,7 +13,7 @@ const room = new Uint8Array(DIFF_BYTES)
 
 const fits = (text: string, bytes: number) => text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 
-/** The longest beginning of at most so many bytes that splits no character. */
+/** The longest beginning of at most `bytes` bytes that splits no character. */
 export const head = (text: string, bytes: number): string =>
   fits(text, bytes) ? text : text.slice(0, encoder.encodeInto(text, room.subarray(0, bytes)).read)
 
@@ -26,7 +26,7 @@ const tail = (text: string, bytes: number): string => {
   return text.slice(code >= 0xdc00 && code <= 0xdfff ? from + 1 : from)
 }
 
-/** The pieces of at most so many bytes each that make up the text. */
+/** Splits a text into pieces of at most `bytes` bytes. */
 export const pieces = (text: string, bytes: number): string[] => {
   const found: string[] = []
   for (let rest = text; rest;) {
@@ -58,7 +58,7 @@ const cutContent = (content: ToolContent): ToolContent => {
   }
 }
 
-/** About how many bytes a value takes as JSON, without writing it. */
+/** Estimates the size of a value as JSON, without serializing it. */
 export const weigh = (value: unknown): number => {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || !value) return 8
@@ -74,7 +74,7 @@ const shorten = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shorten(inner)]))
 }
 
-/** The frame within the size limits of the log; what was cut says so where a reader would miss it. */
+/** The frame within the size limits of the log, with markers where text was cut. */
 export const capped = (frame: Frame): Frame => {
   let within = frame
   if ((frame.kind === 'tool_call' || frame.kind === 'tool_call_update') && frame.content)
@@ -86,7 +86,7 @@ export const capped = (frame: Frame): Frame => {
   return shorten(within) as Frame
 }
 
-/** The frame without what a run beyond its limits no longer records; undefined when nothing is left of it. */
+/** The frame without the parts that a run beyond its limits does not record; undefined when nothing is left. */
 export const thinned = (frame: Frame): Frame | undefined => {
   if (frame.kind === 'delta' || frame.kind === 'thinking') return undefined
   if (frame.kind !== 'tool_call' && frame.kind !== 'tool_call_update') return frame

@@ -21,21 +21,21 @@ interface Waiting {
 }
 
 export interface FrameLogOptions {
-  /** How many frames the journal holds already, after a restart. */
+  /** The number of frames in the journal, after a restart. */
   readonly seq?: number
-  /** Settles when a restart would find the run: no frame is written before. */
+  /** Settles when the run's entry is stored: no frame is written before. */
   readonly after?: Promise<unknown>
-  /** What a run may hold before prose and tool output are dropped. */
+  /** The size of a run from which prose and tool output are dropped. */
   readonly most?: { readonly frames: number; readonly bytes: number }
   /** Replaces stored values in every frame before it is seen or written; left out: nothing is replaced. */
   readonly mask?: FrameMask
-  /** Sees every frame as it will stand in the log, in order, before it is written. */
+  /** Called with every frame of the log, in order, before it is written. */
   readonly onFrame: (frame: Frame) => void
-  /** The journal cannot be written: what is pushed waits for `retry`. */
+  /** Called when the journal cannot be written: frames wait for `retry`. */
   readonly onBroken: (error: unknown) => void
 }
 
-/** One run's frames on their way into its journal: numbered, merged, held to the limits, in order. */
+/** Writes the frames of one run to its journal: in order, numbered, merged, within the limits. */
 export class FrameLog {
   readonly #journals: Pick<Journals, 'append' | 'stat'>
   readonly #name: string
@@ -61,7 +61,7 @@ export class FrameLog {
     if (this.#seq) this.#first.resolve()
   }
 
-  /** How many frames are in the journal. */
+  /** The number of frames in the journal. */
   get seq(): number {
     return this.#seq
   }
@@ -71,12 +71,12 @@ export class FrameLog {
     return this.#first.promise
   }
 
-  /** Whether the journal stopped taking frames. */
+  /** Whether the journal cannot be written. */
   get broken(): boolean {
     return this.#broken
   }
 
-  /** Resolves once so many frames are in the journal, or when the signal is aborted. */
+  /** Resolves when the journal has `seq` frames, or when the signal is aborted. */
   reached(seq: number, signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
       if (this.#seq >= seq || signal.aborted) return resolve()
@@ -92,7 +92,7 @@ export class FrameLog {
     })
   }
 
-  /** Adds a frame; deltas wait a moment for more of the same block. */
+  /** Adds a frame; deltas are delayed briefly, to be merged with more of the same block. */
   push(frame: Frame): void {
     if (this.#frozen) return
     for (const masked of this.#options.mask?.push(frame) ?? [frame]) this.#push(masked)
@@ -116,7 +116,7 @@ export class FrameLog {
     await this.#pumping
   }
 
-  /** Tries again to write what could not be written. */
+  /** Repeats a failed write. */
   retry(): void {
     this.#broken = false
     if (this.#queue.length) this.#start()
@@ -127,7 +127,7 @@ export class FrameLog {
     if (this.#queue.length > BACKLOG) await this.#pumping
   }
 
-  /** Takes nothing more: what comes from here on belongs to the next start of the daemon. */
+  /** Stops writing: later frames are left to the next start of the daemon. */
   async freeze(): Promise<void> {
     for (const held of this.#options.mask?.end() ?? []) this.#push(held)
     this.#release()
@@ -188,7 +188,7 @@ export class FrameLog {
   }
 
   async #pump(): Promise<void> {
-    // Waiting a turn of the event loop besides lets frames that come together be written together.
+    // One more turn of the event loop, so that frames that arrive together are written together.
     await this.#options.after?.catch(() => {})
     while (this.#queue.length && !this.#broken) {
       const batch = this.#queue.slice(0, BATCH)
@@ -222,7 +222,7 @@ export class FrameLog {
         return
       } catch (error) {
         const stat = await this.#journals.stat(this.#name).catch(() => undefined)
-        // What was written before the failure must not be written twice.
+        // Frames that were written before the failure must not be written twice.
         const written = Math.min(rest.length, Math.max(0, (stat?.entries ?? 0) - this.#seq))
         this.#seq += written
         rest = rest.slice(written)

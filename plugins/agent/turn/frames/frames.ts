@@ -42,7 +42,7 @@ export interface ImageContent {
 }
 export type ToolContent = TextContent | DiffContent | ImageContent
 
-/** What the sandbox put in front of the words, exactly as the model was given it. */
+/** A note of the sandbox before the message, exactly as the model received it. */
 export interface TurnNote {
   title: string
   text: string
@@ -66,8 +66,8 @@ export interface SessionFrame {
   sessionId: string
 }
 /**
- * The private copy the turn works in; `unenforced`: this machine cannot wall the turn into it. `network` is what the
- * turn really has: a network of the conversation's own, or that of the machine.
+ * The private copy the turn works in; `unenforced`: this machine has no wall to limit the turn to it. `network` is what
+ * the turn really has: a network of the conversation's own, or that of the machine.
  */
 export interface WorktreeFrame {
   kind: 'worktree'
@@ -81,9 +81,9 @@ export interface PreambleFrame {
   kind: 'preamble'
   notes: TurnNote[]
 }
-/** What a turn asked for and its program cannot be held to. */
+/** A requested restriction or option that cannot be enforced on the program of a turn. */
 export type Unenforced = 'mode' | 'tools' | 'rules' | 'model' | 'effort'
-/** What the turn runs on; without `unenforced` the program is held to all that the turn asked for. */
+/** What the turn runs on; without `unenforced` everything that was requested is enforced. */
 export interface InitFrame {
   kind: 'init'
   model: string
@@ -92,7 +92,7 @@ export interface InitFrame {
   account?: string
   unenforced?: Unenforced[]
 }
-/** The run goes on elsewhere from here, with its provider's session or with the record. */
+/** The run moved to another provider choice, with its provider's session or with the record. */
 export interface SwitchedFrame {
   kind: 'switched'
   provider: ProviderId
@@ -107,7 +107,7 @@ export interface ResumedFrame {
   attempt: number & tags.Type<'uint32'> & tags.Minimum<2>
   resumedFrom?: RunId
 }
-/** The work as it was before this turn's message; `index` is the message's position in the transcript. */
+/** The state of the work before this turn's message; `index` is the message's position in the transcript. */
 export interface CheckpointFrame {
   kind: 'checkpoint'
   id: string
@@ -117,7 +117,7 @@ export interface ModeFrame {
   kind: 'mode'
   mode: PermissionMode
 }
-/** Words said into the running turn. */
+/** A message sent into the running turn. */
 export interface SteerFrame {
   kind: 'steer'
   text: string
@@ -173,12 +173,12 @@ export interface SubagentFrame {
   background?: boolean
   terminal?: string
 }
-export type HelperStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
-/** How a subagent moved; what is left out is as before. */
+export type SubagentStatus = 'pending' | 'running' | 'blocked' | 'completed' | 'failed' | 'killed' | 'paused'
+/** A change of a subagent; omitted fields are unchanged. */
 export interface SubagentUpdateFrame {
   kind: 'subagent_update'
   id: string
-  status?: HelperStatus
+  status?: SubagentStatus
   tokens?: Count
   toolUses?: Count
   lastTool?: string
@@ -204,7 +204,7 @@ export interface UsageFrame {
   durationMs?: Count
   numTurns?: Count
 }
-/** How far a limit of the provider's is used up, as its last answer said; `utilization` is percent. */
+/** How much of a limit of the provider is used, by its last answer; `utilization` is percent. */
 export interface RateLimitFrame {
   kind: 'rate_limit_info'
   account?: string
@@ -213,7 +213,7 @@ export interface RateLimitFrame {
   rateLimitType?: string
   utilization?: number & tags.Minimum<0> & tags.Maximum<100>
 }
-/** One limit of an account: `kind` is the provider's own key of it, `utilization` percent used. */
+/** One limit of an account: `kind` is the provider's name for it, `utilization` percent used. */
 export interface LimitWindow {
   kind: string
   label?: string
@@ -232,7 +232,7 @@ export interface FastModeFrame {
   state: 'off' | 'cooldown' | 'on'
   reason?: string
 }
-/** The provider's server is asked again; `status` is what it answered before. */
+/** A request to the provider's server is repeated; `status` is its previous answer. */
 export interface ProviderRetryFrame {
   kind: 'provider_retry'
   attempt: Positive
@@ -246,14 +246,14 @@ export interface ContextUsageFrame {
   tokens: Count
   contextWindow: Count
 }
-/** The context was made shorter. */
+/** The context was compacted. */
 export interface CompactFrame {
   kind: 'compact'
   trigger: string
   preTokens?: Count
   postTokens?: Count
 }
-/** What a service that a person let run tells of itself. */
+/** A status or result of a service that a person allowed. */
 export interface ServiceFrame {
   kind: 'service_event'
   requestId: string
@@ -267,7 +267,7 @@ export interface ServiceResult {
   event: 'result'
   data: unknown
 }
-/** What became of a run of a service; `simulated`: nothing was bought. */
+/** The receipt of a service run; `simulated`: nothing was bought. */
 export interface ServiceReceiptFrame {
   kind: 'service_receipt'
   requestId: string
@@ -282,7 +282,7 @@ export interface CapabilityOutcomeFrame {
   outcome: 'connected' | 'unfinished'
   id?: string
 }
-/** What became of a payment; `simulated`: nothing was paid. */
+/** The receipt of a payment; `simulated`: nothing was paid. */
 export interface PaymentReceiptFrame {
   kind: 'payment_receipt'
   requestId: string
@@ -292,14 +292,14 @@ export interface PaymentReceiptFrame {
   network?: string
   simulated?: boolean
 }
-/** What became of a card; no reply: nobody answered. */
+/** The end of a card; no reply: nobody answered. */
 export interface ResolvedFrame {
   kind: 'resolved'
   requestId: string
   reply?: CardReply
   by?: string
 }
-/** The whole queue, after every change while the run lives. */
+/** The whole queue, after every change during the run. */
 export interface QueueFrame {
   kind: 'queue'
   messages: QueuedMessage[]
@@ -331,7 +331,7 @@ export type ErrorCode =
   | 'context-full'
   | 'runner-lost'
   | 'script-syntax'
-/** When a turn that died of an outage is run again, and for the how many-th time of how many. */
+/** When a turn that an outage ended is resumed, which try this is, and of how many. */
 export interface OutageNote {
   retryAt: Millis
   attempt: Positive
@@ -342,7 +342,7 @@ export interface ErrorFrame {
   message: string
   code?: ErrorCode
   resetsAt?: Millis
-  /** After an outage: whether the turn is run again by itself, or would be if somebody turned that on. */
+  /** After an outage: whether the turn resumes automatically, or could if that were turned on. */
   autoResume?: 'scheduled' | 'available'
   outage?: OutageNote
 }
@@ -413,20 +413,23 @@ export interface QueuedMessage {
   by: string
   at: Millis
   why: QueuedWhy
-  /** Everything else the message asked for. */
+  /** The other options of the message. */
   options: { [option: string]: unknown }
 }
 
 /**
- * Why a path does not land: `workspace` your uncommitted copy is in the way, `diverged` the committed main line moved
- * on, `binary` git cannot merge it.
+ * Why a path does not land: `workspace`: your uncommitted version conflicts, `diverged`: the committed main line
+ * changed, `binary`: git cannot merge it.
  */
 export type ConflictReason = 'workspace' | 'diverged' | 'binary'
 export interface ConflictPath {
   path: string
   reason: ConflictReason
 }
-/** What of one repository does not land; `clean` counts what would. Both empty: the main checkout is gone. */
+/**
+ * The paths of one repository that do not land; `clean` counts those that would. Both empty: the main checkout is
+ * missing.
+ */
 export interface LandConflict {
   repo: string
   paths: ConflictPath[]

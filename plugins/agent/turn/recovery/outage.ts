@@ -3,15 +3,15 @@ import type { ErrorFrame, Frame, RunEnd } from '../frames/frames.js'
 import type { Resumable, RunMessage } from '../run-entry.js'
 import type { Turn } from '../turn.js'
 
-/** Who decides what becomes of runs that an outage ends. */
+/** Plans the resumes of runs that an outage ends. */
 export interface OutagePlans {
-  /** A frame of a provider as watchers get it: an outage says what becomes of the turn. */
+  /** Adds to an outage error whether and when the turn is resumed; returns other frames unchanged. */
   told(turn: Turn, frame: Frame): Promise<Frame>
-  /** Called when a turn is over and written down. */
+  /** Called when a turn has ended and is stored. */
   settled(turn: Turn, end: RunEnd): void
 }
 
-/** How an outage of a provider is waited out. */
+/** The timing of retries after an outage. */
 export interface OutageTimes {
   /** The wait before each further try of a message; each is taken at half to one and a half of its length. */
   readonly delays: readonly number[]
@@ -23,7 +23,7 @@ export interface OutageTimes {
   readonly random: () => number
 }
 
-/** The times that hold outside of tests. */
+/** The timing outside of tests. */
 export const OUTAGE_TIMES: OutageTimes = {
   delays: [30_000, 60_000, 120_000, 300_000, 600_000, 1_200_000],
   mostMs: 3_600_000,
@@ -31,7 +31,7 @@ export const OUTAGE_TIMES: OutageTimes = {
   random: Math.random,
 }
 
-/** How long to wait before the try after so many. */
+/** The wait before the next try after `tries` tries. */
 export const waitAfter = (tries: number, { delays, random }: OutageTimes): number =>
   Math.round((delays[tries] ?? 0) * (0.5 + random()))
 

@@ -9,7 +9,7 @@ import type { Queue } from '../../queue/queue.js'
 import type { Resumable } from '../run-entry.js'
 import type { Turn } from '../turn.js'
 
-/** What resuming turns after an outage needs. */
+/** The dependencies of resuming turns after an outage. */
 export interface PlannedResumesDeps {
   readonly engine: () => Pick<Engine, 'live' | 'start' | 'stop' | 'closing'>
   readonly conversations: Conversations
@@ -18,12 +18,12 @@ export interface PlannedResumesDeps {
   readonly log: Pick<Log, 'info' | 'error'>
   /** Called when a conversation has changed. */
   readonly changed: (conversationId: string) => void
-  /** What holds for conversations that say nothing of their own (`resumeAfterOutage`). */
+  /** The setting for conversations without their own choice (`resumeAfterOutage`). */
   readonly setting: () => Promise<boolean>
   readonly signal: AbortSignal
 }
 
-/** The try that finds out whether a provider is back. */
+/** The try that tests whether a provider is available again. */
 interface Probe {
   readonly conversationId: string
   readonly run: string
@@ -31,7 +31,7 @@ interface Probe {
   started: boolean
 }
 
-/** Runs turns that died of an outage again: one at a time until their provider answers, then all that wait. */
+/** Resumes turns that an outage ended: one at a time until their provider answers, then all. */
 export class PlannedResumes implements OutagePlans {
   readonly #deps: PlannedResumesDeps
   readonly #times: OutageTimes
@@ -50,14 +50,14 @@ export class PlannedResumes implements OutagePlans {
     for (const [id] of this.#deps.queue.resumables) this.#schedule(id)
   }
 
-  /** A frame of a provider as watchers get it: an outage says what becomes of the turn. */
+  /** Adds to an outage error whether and when the turn is resumed; returns other frames unchanged. */
   async told(turn: Turn, frame: Frame): Promise<Frame> {
     if (frame.kind !== 'error' || frame.code !== 'provider-outage' || turn.record.failure) return frame
     const armed = await this.#armed(this.#deps.conversations.find(turn.conversationId))
     return outageNotice(frame, turn.message, armed, this.#times, Date.now())
   }
 
-  /** Called when a turn is over and written down. */
+  /** Called when a turn has ended and is stored. */
   settled({ conversationId, run, entry }: Turn, end: RunEnd): void {
     const { provider } = entry.fields
     if (this.#probes.get(provider)?.run === run) this.#probes.delete(provider)
@@ -68,7 +68,7 @@ export class PlannedResumes implements OutagePlans {
     this.#schedule(conversationId)
   }
 
-  /** Writes down whether turns of a conversation are resumed; without a word the setting decides. */
+  /** Stores whether turns of a conversation are resumed; undefined: the setting decides. */
   choose(id: string, wanted: boolean | undefined): Promise<void> {
     const { conversations, decisions } = this.#deps
     return decisions.with(conversations.get(id).id, async () => {
@@ -78,7 +78,7 @@ export class PlannedResumes implements OutagePlans {
     })
   }
 
-  /** Drops what is planned where the setting, which has changed, no longer wants it. */
+  /** Drops planned resumes that a changed setting disables. */
   async recheck(): Promise<void> {
     const { decisions, log, queue } = this.#deps
     for (const [id] of queue.resumables) {
@@ -90,11 +90,11 @@ export class PlannedResumes implements OutagePlans {
     }
   }
 
-  /** Stops a conversation's turn, and the one that was to come in its place. */
+  /** Stops a conversation's turn and drops its planned resume. */
   async stop(id: string): Promise<void> {
     await this.#halt(id)
     await this.#deps.engine().stop(id)
-    // A turn that was failing as the stop came leaves a plan behind.
+    // A turn that was failing during the stop may have planned a resume.
     await this.#halt(id)
   }
 
@@ -108,7 +108,7 @@ export class PlannedResumes implements OutagePlans {
     })
   }
 
-  /** Plans what is wanted and was not planned when `picksUp`, and drops the plan of what is not wanted. */
+  /** Drops a plan that is disabled, and with `picksUp` plans an enabled one. */
   async #weigh(id: string, picksUp: boolean): Promise<void> {
     const { changed, conversations, engine, queue } = this.#deps
     const found = queue.resumable(id)
@@ -127,14 +127,14 @@ export class PlannedResumes implements OutagePlans {
     try {
       return await this.#deps.setting()
     } catch (error) {
-      this.#deps.log.error('whether turns are resumed after an outage could not be read: they are not', {
+      this.#deps.log.error('reading the setting for resumes after an outage failed: turns are not resumed', {
         error: String(error),
       })
       return false
     }
   }
 
-  /** What waits for a provider. */
+  /** The resumable turns of a provider. */
   #of(provider: string): (readonly [id: string, resumable: Resumable])[] {
     return this.#deps.queue.resumables.filter(([id, resumable]) => this.#providerOf(id, resumable) === provider)
   }
@@ -143,7 +143,7 @@ export class PlannedResumes implements OutagePlans {
     return message.input.agent ?? this.#deps.conversations.find(id)?.provider ?? ''
   }
 
-  /** Looks at a conversation when its time has come, or is over. */
+  /** Schedules the next check of a conversation. */
   #schedule(id: string, notBefore = 0): void {
     clearTimeout(this.#timers.get(id))
     this.#timers.delete(id)
@@ -166,7 +166,7 @@ export class PlannedResumes implements OutagePlans {
       })
   }
 
-  /** Resumes what is due; `answered`: its provider is back, and nothing is waited for. */
+  /** Resumes a due turn; `answered`: its provider is back, so at once. */
   async #resume(id: string, answered: boolean): Promise<void> {
     const { changed, conversations, engine, queue } = this.#deps
     const found = queue.resumable(id)
@@ -204,10 +204,7 @@ export class PlannedResumes implements OutagePlans {
     })
   }
 
-  /**
-   * Until when a try under way keeps others of its provider from starting: one that is parked or goes on for long found
-   * it answering.
-   */
+  /** Until when a running try delays others of its provider; a parked or long one shows that the provider answers. */
   #busyUntil(provider: string, now: number): number | undefined {
     const probe = this.#probes.get(provider)
     if (!probe) return undefined

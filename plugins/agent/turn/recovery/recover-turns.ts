@@ -51,7 +51,7 @@ export const recoverTurns = async (deps: RecoverTurnsDeps): Promise<void> => {
     ...deps,
     resumes: deps.autoResume,
     sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
-    lands: (id, input) => landing.wanted(id, input),
+    lands: (id, input) => landing.isRequested(id, input),
   })
   deps.resumes.begin()
   const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)

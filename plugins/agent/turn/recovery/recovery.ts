@@ -11,7 +11,7 @@ import type { Queue } from '../../queue/queue.js'
 import { entryFrom, entryOf, type EntryFields, type RunMessage } from '../run-entry.js'
 import { isLostOffer, type Turn } from '../turn.js'
 
-/** What the pass over the journals at the start of the daemon needs. */
+/** The dependencies of the recovery of runs. */
 export interface RestartDeps {
   readonly engine: Engine
   readonly conversations: Conversations
@@ -19,11 +19,11 @@ export interface RestartDeps {
   readonly cards: OpenCards
   readonly journal: Journals
   readonly log: Log
-  /** Whether running turns go on by themselves (`autoResumeOnRestart`). */
+  /** Whether interrupted turns resume automatically (`autoResumeOnRestart`). */
   readonly resumes: () => Promise<boolean>
-  /** Removes what was half-written beside these paths of a conversation's tree. */
+  /** Removes half-written files beside these paths of a conversation's tree. */
   readonly sweep: (conversationId: string, paths: readonly string[]) => Promise<void>
-  /** Whether what a turn did is to land by itself. */
+  /** Whether the work of a turn lands automatically. */
   readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 
@@ -47,7 +47,7 @@ export const restart = async (deps: RestartDeps): Promise<void> => {
     try {
       await recoverRun(deps, entry, newest.get(conversationId) === run)
     } catch (error) {
-      log.error('a run could not be recovered after the start', {
+      log.error('recovering a run failed', {
         run,
         error: error instanceof Error ? error.stack : String(error),
       })
@@ -60,7 +60,7 @@ export const restart = async (deps: RestartDeps): Promise<void> => {
     else {
       const next = queue.current(id) ?? (queue.paused(id) ? undefined : queue.take(id))
       if (!next) continue
-      // Whatever stands there belongs to a beginning that no entry tells of.
+      // Frames without an entry are from a run that never began.
       await deps.journal.remove(framesOf(next.run))
       engine.start(next)
     }
@@ -76,7 +76,7 @@ const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> =
     const run = name.slice(entryOf('').length)
     const lines = await journal.read<unknown>(name).catch(() => undefined)
     if (lines?.length === 0) {
-      // Killed before its first line was whole: the run never began, and its message still waits to start it.
+      // Killed before its first line was complete: the run never began, and its message is still queued.
       await journal.remove(name)
       continue
     }
@@ -95,7 +95,7 @@ const entries = async ({ journal, log, queue }: RestartDeps): Promise<Found[]> =
   return found.sort((one, other) => one.fields.startedAt - other.fields.startedAt)
 }
 
-/** What stands in for an entry that cannot be read: enough to end its run. */
+/** Replaces an entry that cannot be read, with enough to end its run. */
 const lost = (message: RunMessage): EntryFields => ({
   message,
   startedAt: message.at,
@@ -146,14 +146,14 @@ const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: b
     else if (effect === 'resume') await resume(deps, turn)
     else if (effect === 'finish') {
       const finished = engine.finish(turn, { next: newest })
-      // What is to land waits until everything has started.
+      // Landing waits until everything has started.
       const lands = newest && (over || turn.stopping) && deps.lands(conversationId, fields.message.input)
       if (!lands) await finished
     }
   }
 }
 
-/** Goes on with a turn where its adapter was. */
+/** Resumes a turn where its adapter was. */
 const resume = async ({ engine }: RestartDeps, turn: Turn): Promise<void> => {
   const { boots, attempt } = turn.entry.fields
   await turn.entry.change({ boots: boots + 1, attempt: attempt + 1 })
@@ -161,7 +161,7 @@ const resume = async ({ engine }: RestartDeps, turn: Turn): Promise<void> => {
   void engine.drive(turn, { reason: 'restart' })
 }
 
-/** Words that were accepted and are not in the frames yet are said now; those no adapter took are offered again. */
+/** Adds accepted messages that are not in the frames yet; offers those that no adapter took again. */
 const offerWords = (queue: Queue, turn: Turn): void => {
   for (const words of turn.entry.fields.unheard ?? []) turn.words.put(words)
   for (const words of queue.said(turn.conversationId, turn.run)) {
@@ -169,7 +169,7 @@ const offerWords = (queue: Queue, turn: Turn): void => {
   }
 }
 
-/** Cancels the offers: what stood behind them died with the last daemon. */
+/** Cancels the offers, whose services ended with the last daemon. */
 const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
   const dead = turn.entry.fields.parked.filter(parked => isLostOffer(parked, turn.record))
   if (!dead.length) return
@@ -189,7 +189,7 @@ const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> =
   await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })
 }
 
-/** Puts the cards up again; the turn goes on when the last of them is answered. */
+/** Opens the cards again; the turn continues when the last one is answered. */
 const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise<void> => {
   const { attempt, parked } = turn.entry.fields
   const before = turn.entry.fields.answered ?? []
@@ -201,7 +201,7 @@ const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise
     if (resolved.reply) answered.push({ card, reply: resolved.reply, ...(holds && { holds }) })
     return false
   })
-  // Who gave an answer that only the log tells of is not known here.
+  // The sender of an answer that only the log has is unknown.
   const found = answered.length > before.length && { outsiders: true }
   await turn.entry.change({ attempt: attempt + 1, answered, parked: up, ...found })
   const put = await Promise.all(up.map(card => turn.put(card)))
@@ -219,13 +219,13 @@ const closeStreams = async ({ engine, conversations, journal }: RestartDeps): Pr
   }
 }
 
-/** Removes frames that are kept no longer: of older runs, of conversations that are gone, and a week after the end. */
+/** Removes old frames: of older runs, of deleted conversations, and a week after the end. */
 export const sweep = async ({
   engine,
   conversations,
   journal,
 }: Pick<RestartDeps, 'engine' | 'conversations' | 'journal'>): Promise<void> => {
-  // Names first: a run that begins meanwhile is its conversation's newest before it has a log.
+  // Lists the names first: a run that begins meanwhile becomes its conversation's newest before it has a log.
   const names = await journal.list(framesOf(''))
   const oldest = Date.now() - FRAMES_KEPT_MS
   const kept = new Set<string>()

@@ -1,18 +1,18 @@
 import { type Context, type Handlers, type Host, refuse } from '../../../sdk/index.js'
-import type { HelperSession } from '../../agent/contract.js'
-import type { HelperCalls } from './contract.js'
+import type { SubagentSession } from '../../agent/contract.js'
+import type { SubagentSessionCalls } from './contract.js'
 
-type HelperHost = Pick<Host, 'call' | 'serves'>
+type SubagentHost = Pick<Host, 'call' | 'serves'>
 
 const MOST = 200
 
 /** Serves the subagents of conversations, from the group that runs them. */
-export const helperCalls = (host: HelperHost): Handlers<HelperCalls> => ({
+export const subagentSessionCalls = (host: SubagentHost): Handlers<SubagentSessionCalls> => ({
   'GET /system/subagents': async ({ limit = 100, ...query }, context) => {
     if (!(await host.serves('agent.helpers'))) return { sessions: [] }
     const most = Math.min(limit, MOST)
     const sees = seeing(host, context)
-    const sessions: HelperSession[] = []
+    const sessions: SubagentSession[] = []
     for (let before = query.before; ;) {
       const page = await host.call(
         'agent.helpers',
@@ -36,7 +36,7 @@ const unknown = (id: string): never =>
   refuse('not-found', `there is no subagent ${JSON.stringify(id.slice(0, 120))}, or it ended more than a week ago`)
 
 /** Whether the caller sees a conversation: an editor token those it opened, a person limited to areas those inside. */
-const seeing = (host: HelperHost, context: Context): ((conversationId: string) => Promise<boolean>) => {
+const seeing = (host: SubagentHost, context: Context): ((conversationId: string) => Promise<boolean>) => {
   const { caller, signal } = context
   if (caller.scope !== 'editor' && !caller.areas) return async () => true
   const known = new Map<string, Promise<boolean>>()

@@ -1,9 +1,9 @@
 import type { tags } from 'typia'
 import type { Millis, Positive, Text } from '../../../sdk/types.js'
-import type { ConversationId, HelperSession, TranscriptMessage } from '../../agent/contract.js'
+import type { ConversationId, SubagentSession, TranscriptMessage } from '../../agent/contract.js'
 
 /** Subagents that agents started. */
-export interface HelperCalls {
+export interface SubagentSessionCalls {
   /**
    * List the subagents that conversations started, newest first.
    *
@@ -15,7 +15,7 @@ export interface HelperCalls {
     status?: 'live' | 'all'
     limit?: Positive & tags.Default<100>
     before?: Millis
-  }): { sessions: HelperSession[]; next?: Millis }
+  }): { sessions: SubagentSession[]; next?: Millis }
 
   /**
    * Read the prompt, actions and output of one subagent.
