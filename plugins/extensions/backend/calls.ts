@@ -6,7 +6,7 @@ import type { ExtensionRecords } from '../seam.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import { patternHolds, type ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
-import { isTrustSurface, showsTranscripts } from './trust-surface.js'
+import { isReachable, showsTranscripts } from '../manifest/trust-surface.js'
 
 /** What calls of one backend are made with. */
 export interface BackendCallDeps {
@@ -44,7 +44,7 @@ const checkedCall = async (
   const [method = '', path = ''] = entry.split(' ', 2)
   const { access } = await host.call('kernel.route', { call: entry })
   if (!access) return refuse('not-found', `nothing serves ${entry.slice(0, 200)}`)
-  if (isTrustSurface(entry, access)) return deny(entry, `no extension can make the call ${access.id}`)
+  if (!isReachable({ call: entry, ...access })) return deny(entry, `no extension can make the call ${access.id}`)
   const segments = segmentsWith(path, fields as { [name: string]: unknown })
   // A repository's path is one segment of a request, with its slashes encoded.
   const matching = entries.routes.filter(pattern =>

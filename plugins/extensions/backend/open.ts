@@ -37,7 +37,7 @@ export const openBackends = (
   { limits = BACKEND_LIMITS, wall }: { limits?: BackendLimits; wall?: ProcessPlace['wall'] } = {},
 ): OpenedBackends => {
   const { place } = host
-  const logs = new ExtensionLogs(join(place.data, 'logs'))
+  const logs = new ExtensionLogs(place.logs)
   const published = new PublishedEvents()
   const events = new SandboxEvents(host, published)
   const names = new Names()

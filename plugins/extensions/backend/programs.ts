@@ -65,7 +65,7 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
       args,
       deps.wall,
     )
-    if (!command) return refuse('missing-program', UNCONTAINED)
+    if (!command) return refuse('unprocessable', UNCONTAINED)
     records.used(extension.id, `run:${program}`)
     const {
       code,

@@ -5,7 +5,7 @@ import { isCondition } from '../manifest/condition.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
 import type { ExtensionContributions, ExtensionTemplate } from '../manifest/manifest.js'
 import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
-import { isReachable, isTrustSurface, isWildReachable } from '../manifest/trust-surface.js'
+import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-surface.js'
 import { powerOfEntry } from '../powers/powers.js'
 import type { LoadedExtension } from './catalog.js'
 
@@ -47,7 +47,7 @@ const routeProblems = (entry: string, routes: readonly GroupRoute[]): string[] =
   if (covered.length === 0) return [`${entry} matches no route of this daemon`]
   const reached = covered.filter(parsed.wild ? isWildReachable : isReachable)
   if (reached.length === 0) return [`${entry} matches only routes that no extension reaches this way`]
-  const cut = covered.filter(({ call }) => isTrustSurface(call)).map(({ call }) => call)
+  const cut = covered.filter(isClosedRoute).map(({ call }) => call)
   return cut.length > 0 ? [`${entry} does not reach ${cut.slice(0, 3).join(', ')}: no extension does`] : []
 }
 

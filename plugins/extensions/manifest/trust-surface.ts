@@ -32,9 +32,39 @@ const CLOSED: readonly RegExp[] = [
 /** Whether a route belongs to the trust surface, which no extension reaches whatever its manifest says. */
 export const isTrustSurface = (call: string): boolean => CLOSED.some(rule => rule.test(call))
 
+/** Groups of which no call is reached that no token makes. */
+const CLOSED_GROUPS = new Set(['accounts', 'routed', 'secrets', 'capabilities', 'endpoints', 'logs', 'exports', 'cli'])
+
+/** Calls about who may do what, by operation id. */
+const CLOSED_CALLS = new RegExp(
+  '^system[.](?:session|sessions|revokeSessions|mintToken|tokens|revokeToken|members|grant|removeMember|leave|invite'
+    + '|revokeInvite|ticket|presence|terminals|openTerminal|killTerminal|terminalScrollback|browserPage|closeBrowser'
+    + '|bundles|export|removeBundle|restore)$'
+    + '|^workspace[.](?:mediaTicket|downloadTicket)$|^activity[.]export$|^automations[.](?:create|save)$'
+    + '|^extensions[.](?!list$|readiness$|processStatus$|settings$|removal$)',
+)
+
+/** Calls that show what people and agents wrote. */
+const TRANSCRIPTS = new Set([
+  'agents.transcript',
+  'agents.search',
+  'agent.attach',
+  'agent.cards',
+  'sessions.list',
+  'sessions.get',
+  'system.subagentTranscript',
+])
+
+/** Whether the trust surface holds a served route, by its path, its id or its group. */
+export const isClosedRoute = ({ call, id, tokens = [] }: GroupRoute): boolean =>
+  isTrustSurface(call) || CLOSED_CALLS.test(id) || (CLOSED_GROUPS.has(id.split('.', 1)[0]!) && tokens.length === 0)
+
 /** Whether an extension could be given a route: not of the trust surface, open, or the owner's. */
-export const isReachable = ({ call, role }: GroupRoute): boolean =>
-  role !== undefined && role !== 'owner' && !isTrustSurface(call)
+export const isReachable = (route: GroupRoute): boolean =>
+  route.role !== undefined && route.role !== 'owner' && !isClosedRoute(route)
+
+/** Whether a route needs the entry `conversation:read` besides its own. */
+export const showsTranscripts = ({ id }: Pick<GroupRoute, 'id'>): boolean => TRANSCRIPTS.has(id)
 
 /** Whether an entry with a wildcard reaches a route: a maintainer's route must be named. */
 export const isWildReachable = (route: GroupRoute): boolean => isReachable(route) && route.role !== 'maintainer'

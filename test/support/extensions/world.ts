@@ -90,7 +90,7 @@ export const extensionDaemon = async (
   const manifest = JSON.parse(readFileSync(own, 'utf8')) as object
   writeFileSync(
     own,
-    JSON.stringify({ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: ROUTES }),
+    JSON.stringify({ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} }),
   )
   const world = new World()
   world.limits = { ...BACKEND_LIMITS, ...limits }
@@ -146,5 +146,3 @@ export const extensionDaemon = async (
     },
   }
 }
-
-const ROUTES = { 'GET /extensions': { id: 'extensions.list', role: 'viewer', tokens: ['read', 'drive', 'land'] } }
