@@ -64,6 +64,48 @@ export interface SkillsAsked {
   folders?: { path: string; access: 'read' | 'work' }[]
 }
 
+/** A folder of the workspace with skills in it. */
+export interface SkillFolder {
+  kind: 'path'
+  path: string & tags.MinLength<1> & tags.MaxLength<1000>
+}
+/** A commit of a repository with skills in it. */
+export interface SkillCommit {
+  kind: 'git'
+  /** https, ssh, http on this machine, or the path of a repository in the workspace. */
+  url: string & tags.MinLength<1> & tags.MaxLength<2000>
+  /** The full id of the commit: 40 hexadecimal digits. */
+  ref: string & tags.MinLength<40> & tags.MaxLength<40> & tags.Pattern<'^[0-9a-f]+$'>
+  /** A folder in the repository; default: all of it. */
+  path?: string & tags.MinLength<1> & tags.MaxLength<500>
+  /** The name of a stored secret that is sent as access token. */
+  secret?: string & tags.MaxLength<200>
+}
+/** What to import, and from where. */
+export interface SkillImport {
+  from: SkillFolder | SkillCommit
+  /** Default: every skill of the source. */
+  names?: SkillName[] & tags.MaxItems<100>
+  /** Import skills that exist already in place of the present ones. */
+  replace?: boolean
+}
+/** A skill that was imported: its files beside `SKILL.md`, and the size of all. */
+export interface ImportedSkill {
+  name: string
+  files: Count
+  size: Size
+}
+/** A skill that was not imported, and why. */
+export interface SkippedSkill {
+  name: string
+  reason: string
+}
+/** What came of an import. */
+export interface ImportedSkills {
+  imported: ImportedSkill[]
+  skipped: SkippedSkill[]
+}
+
 export interface SkillsCalls {
   /**
    * List every skill: own ones first, then built-in, those of personas, and loose folders, by name.
@@ -118,6 +160,22 @@ export interface SkillsCalls {
    * - 424: a file could not be written; the message says why
    */
   'POST /skills/enabled'(input: { id: string & tags.MinLength<1> & tags.MaxLength<200>; enabled: boolean }): Ok
+
+  /**
+   * Copy skills with their files from a folder of the workspace or a commit of a repository, and switch new ones on.
+   *
+   * Every folder with a `SKILL.md` is a skill, at most 100 with 500 files and 20 MiB each. Programs stay executable,
+   * and nothing is run: of a repository hooks and filters are off. All are imported, or after a refusal none; names
+   * that exist are skipped unless `replace` is set.
+   *
+   * - 400: a wrong address, or a `ref` that is no full commit
+   * - 404: no such folder in the workspace
+   * - 409: more than 200 skills would be on
+   * - 413: too many skills or files, or the disk is full
+   * - 422: no folder there is a skill, a link leaves a skill, or the settings cannot be read
+   * - 424: the repository could not be fetched, has no such commit, or a file could not be written
+   */
+  'POST /skills/import'(input: SkillImport): ImportedSkills
 
   /** Reads what a `SKILL.md` says. */
   'skills.parse'(input: { text: string }): SkillText

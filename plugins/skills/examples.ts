@@ -24,5 +24,9 @@ export const examples = (): Examples<SkillsCalls> => ({
   'POST /skills': { input: SKILL, output: { ok: true } },
   'GET /skills/read': { input: { id: 'release' }, output: { id: 'release', ...SKILL, files: [] } },
   'POST /skills/remove': { input: { name: 'release' }, output: { ok: true } },
+  'POST /skills/import': {
+    input: { from: { kind: 'git', url: 'https://example.org/skills.git', ref: '0'.repeat(40), path: 'release' } },
+    output: { imported: [{ name: 'release', files: 1, size: 812 }], skipped: [] },
+  },
   'POST /skills/enabled': { input: { id: 'subagents', enabled: true }, output: { ok: true } },
 })

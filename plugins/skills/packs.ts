@@ -14,6 +14,9 @@ const NAME = /^[a-z0-9][a-z0-9-]{0,59}$/
 /** A folder that is being removed; no name of a skill begins so. */
 const PARKED = '.removed-'
 
+/** Whether a folder of this name can be a skill. */
+export const isSkillName = (name: string): boolean => NAME.test(name)
+
 /** A file of a skill, and whether it is a program. */
 export interface PackFile extends SkillFile {
   readonly executable: boolean

@@ -31,6 +31,7 @@ export const activate = async (host: Host): Promise<void> => {
       await all.setEnabled(id, enabled, context)
       return ok
     },
+    'POST /skills/import': (asked, context) => all.import(asked, context),
     'skills.parse': ({ text }) => parseSkill(text),
     'skills.compose': ({ name, description, body }) => ({ text: composeSkill(name, description, body) }),
     'skills.forTurn': async asked => ({ skills: await all.forTurn(asked) }),

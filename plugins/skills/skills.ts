@@ -5,12 +5,25 @@ import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { KitSkillFolder } from '../personas/contract.js'
 import { BUILTIN } from './builtin.js'
-import type { SkillBody, SkillFile, SkillsAsked, SkillSummary, TurnSkill } from './contract.js'
+import type {
+  ImportedSkills,
+  SkillBody,
+  SkillFile,
+  SkillImport,
+  SkillsAsked,
+  SkillSummary,
+  TurnSkill,
+} from './contract.js'
 import { LoadedSkills, type WantedSkill } from './loaded.js'
-import { Packs, SKILL_FILE } from './packs.js'
+import type { FoundPack } from './found-packs.js'
+import { PackImport } from './pack-import.js'
+import { sweepFetched, withPacksOf } from './skill-source.js'
+import { isSkillName, Packs, SKILL_FILE } from './packs.js'
 import { composeSkill, parseSkill, tokensIn } from './skill-text.js'
 
 const MOST_ON = 200
+/** The folder of own skills, from the workspace root. */
+const OWN = ['.sandbox', 'config', 'skills']
 const MOST_TURN_FILE = 256 * 1024
 
 /** The skills of the sandbox: where they are kept, which are on, and what turns find. */
@@ -18,12 +31,14 @@ export class Skills {
   readonly #host: Host
   readonly #own: Packs
   readonly #loaded: LoadedSkills
+  readonly #imports: PackImport
   readonly #turns = new KeyedMutex()
 
   constructor(host: Host) {
     const { workspace } = host.place
     this.#host = host
-    this.#own = new Packs(workspace, '.sandbox', 'config', 'skills')
+    this.#own = new Packs(workspace, ...OWN)
+    this.#imports = new PackImport(workspace, ...OWN)
     this.#loaded = new LoadedSkills(workspace, host.store)
   }
 
@@ -120,6 +135,66 @@ export class Skills {
     await record(this.#host, { type: 'skill.removed', outcome: 'ok', extra: { name } }, context)
   }
 
+  /** Imports all chosen skills of a source, or none. */
+  async import({ from, names, replace = false }: SkillImport, context: Context): Promise<ImportedSkills> {
+    const answer = await withPacksOf(this.#host, from, context, found =>
+      this.#turns.with('skills', async () => {
+        const skipped = (names ?? [])
+          .filter(name => !found.some(pack => pack.name === name))
+          .map(name => ({ name, reason: 'the source has no such skill' }))
+        const chosen = new Map<string, FoundPack>()
+        for (const pack of found.filter(({ name }) => !names || (names as readonly string[]).includes(name))) {
+          const { name } = pack
+          const reason = chosen.has(name)
+            ? 'another folder of the source has this name'
+            : await this.#reasonNotToImport(name, replace)
+          if (reason === undefined) chosen.set(name, pack)
+          else skipped.push({ name, reason })
+        }
+        await this.#importAll([...chosen.values()], context)
+        return {
+          imported: [...chosen.values()].map(({ name, files, bytes }) => ({
+            name,
+            files: files.length - 1,
+            size: bytes,
+          })),
+          skipped,
+        }
+      }),
+    )
+    for (const { name } of answer.imported) await this.#published(name)
+    const extra = { names: answer.imported.map(({ name }) => name), source: from.kind === 'git' ? from.url : from.path }
+    if (answer.imported.length > 0) await record(this.#host, { type: 'skill.imported', outcome: 'ok', extra }, context)
+    return answer
+  }
+
+  async #importAll(packs: readonly FoundPack[], context: Context): Promise<void> {
+    if (packs.length === 0) return
+    const { skills: on } = await this.#host.call('settings.get')
+    const known = await this.#own.all()
+    const fresh = packs.map(({ name }) => name).filter(name => !known.has(name) && !on.includes(name))
+    if (on.length + fresh.length > MOST_ON)
+      refuse('conflict', `expected at most ${MOST_ON} skills to be on, found ${on.length} and ${fresh.length} more`)
+    const staged = await this.#imports.stage(packs)
+    try {
+      if (fresh.length > 0)
+        await this.#host.call('POST /settings/patch', { set: { skills: [...on, ...fresh] } }, { as: context })
+    } catch (error) {
+      await this.#imports.drop(staged)
+      throw error
+    }
+    await this.#imports.finish(staged)
+    await this.#converge()
+  }
+
+  async #reasonNotToImport(name: string, replace: boolean): Promise<string | undefined> {
+    if (!isSkillName(name)) return 'expected a folder of lower-case letters, digits and dashes, at most 60'
+    if (Object.hasOwn(BUILTIN, name)) return 'it is a skill of the sandbox itself'
+    const isOwn = (await this.#own.text(name)) !== undefined
+    if (!isOwn && (await this.#loaded.isForeign(name))) return `${this.#loaded.packs.folder(name)} is there already`
+    return isOwn && !replace ? 'it exists already; replace was not asked for' : undefined
+  }
+
   async setEnabled(id: string, enabled: boolean, context: Context): Promise<void> {
     await this.#turns.with('skills', async () => {
       const found = (await this.list(context)).find(each => each.id === id)
@@ -143,6 +218,7 @@ export class Skills {
 
   /** Ends what a crash cut off. */
   async recover(): Promise<void> {
+    await Promise.all([this.#imports.recover(), sweepFetched(this.#host)])
     await Promise.all([this.#own.sweep(), this.#loaded.packs.sweep()])
     await this.converge()
   }

@@ -14,6 +14,7 @@ import {
   LATE_MS,
   PERSONAS_POINTS,
   SECRETS_POINTS,
+  SKILLS_POINTS,
   WORKSPACE_POINTS,
   GIT_POINTS,
   type Where,
@@ -34,6 +35,7 @@ export const reached = new Set<string>([
   ...GIT_POINTS,
   ...PERSONAS_POINTS,
   ...SECRETS_POINTS,
+  ...SKILLS_POINTS,
   ...WORKSPACE_POINTS,
 ])
 const all: { readonly name: string; readonly run: (t: Test) => Promise<void> }[] = []

@@ -37,6 +37,8 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
+export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
+
 export const WORKSPACE_POINTS: readonly string[] = [
   'workspace.archive.staged',
   'workspace.copy.staged',

@@ -45,7 +45,8 @@ export const installParts = (all: LoadedExtensions): InstallParts => {
       'POST /extensions/{id}/update': ({ id, ...given }, context) => updates.apply(id, given, context),
       'POST /extensions/{id}/revert': ({ id }, context) => updates.revert(id, context),
       'POST /extensions/{id}/update-policy': async ({ id, updates: when, advisories }) => {
-        if (when === undefined && advisories === undefined) refuse('invalid', 'expected updates or advisories')
+        if (when === undefined && advisories === undefined)
+          refuse('invalid', 'expected updates, advisories or both, found neither')
         const { installed: known } = updates.installed(id)
         if (when === 'agent')
           refuse('unprocessable', 'updates: reviews by agents are not served here; take notify or auto')

@@ -48,7 +48,7 @@ const readCursor = (text: string | undefined, of: string): Cursor => {
   } catch {
     // It is refused as any other that is not of this query.
   }
-  return refuse('invalid', 'after: expected the cursor of a page of this query', {
+  return refuse('invalid', 'after: expected the cursor of a page of this query, found another text', {
     errors: [{ path: 'after', expected: 'the cursor of a page of this query' }],
   })
 }

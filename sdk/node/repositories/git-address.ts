@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
-import { inside } from '../../../sdk/node/files/paths.js'
-import { isLoopbackHostname } from '../../../sdk/node/models/outgoing.js'
+import { refuse } from '../../refusal.js'
+import { inside } from '../files/paths.js'
+import { isLoopbackHostname } from '../models/outgoing.js'
 
 /** How git reaches a repository. */
 export interface GitAddress {
@@ -12,7 +12,7 @@ export interface GitAddress {
 
 const SCP = /^[\w.-]+@[\w.-]+:(?!\/\/)[^\s-][^\s]*$/
 
-/** Checks where an extension comes from: https, ssh, http on this machine, or a repository of the workspace. */
+/** Checks where code is fetched from: https, ssh, http on this machine, or a repository of the workspace. */
 export const gitAddress = async (workspace: string, url: string): Promise<GitAddress> => {
   const wrong = (found: string) =>
     refuse('invalid', `url: expected https, ssh or a repository of the workspace, found ${found}`, {

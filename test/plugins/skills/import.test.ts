@@ -1,0 +1,109 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { daemonWith, folderOf, makeWorkspace } from '../../support/daemon.js'
+import { bareCopy, committed, gitServer } from '../../support/git-server.js'
+import { exactly } from '../../support/lists.js'
+
+const SKILL = '---\nname: any\ndescription: Use it.\n---\n\nDo it.\n'
+const daemon = await daemonWith(t, ['skills', 'settings', 'activity', 'areas', 'personas'])
+const { client, workspace } = daemon
+const own = join(workspace, '.sandbox/config/skills')
+const write = (folder: string, files: { readonly [path: string]: string }): void => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+}
+const refusedWith = async (body: object): Promise<number> =>
+  (await daemon.fetch('/skills/import', { method: 'POST', body: JSON.stringify(body) })).status
+const from = (path: string) => ({ kind: 'path' as const, path })
+
+t.test('without a credential, with a token, and of nothing, nothing is imported', async t => {
+  t.equal((await fetch(`${daemon.url}/skills/import`, { method: 'POST', body: '{}' })).status, 401)
+  const { client: lander } = await daemon.token('land')
+  t.match(await refusalOf(() => lander.call('POST /skills/import', { from: from('packs') })), { status: 403 })
+  mkdirSync(join(workspace, 'empty'))
+  t.equal(await refusedWith({ from: from('none') }), 404)
+  t.equal(await refusedWith({ from: from('../..') }), 404)
+  t.equal(await refusedWith({ from: from('empty') }), 422)
+  t.equal(await refusedWith({ from: { kind: 'git', url: 'empty', ref: 'main' } }), 400)
+  t.notOk(existsSync(own))
+})
+
+t.test('skills of a folder are imported with their files, and new ones are on', async t => {
+  write(join(workspace, 'packs'), {
+    'review/SKILL.md': SKILL,
+    'review/bin/check': 'echo ok\n',
+    'more/deep/release/SKILL.md': SKILL,
+    'subagents/SKILL.md': SKILL,
+    'Wrong Name/SKILL.md': SKILL,
+  })
+  chmodSync(join(workspace, 'packs/review/bin/check'), 0o755)
+  const { imported, skipped } = await client.call('POST /skills/import', { from: from('packs') })
+  t.match(
+    imported.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    exactly({ name: 'release', files: 0, size: SKILL.length }, { name: 'review', files: 1, size: SKILL.length + 8 }),
+  )
+  t.same(skipped.map(({ name }) => name).sort(), ['Wrong Name', 'subagents'])
+  t.ok(statSync(join(own, 'review/bin/check')).mode & 0o100, 'programs stay executable')
+  t.ok(existsSync(join(workspace, '.agents/skills/review/bin/check')), 'agents load it')
+  t.same([...(await client.call('GET /settings')).skills].sort(), ['release', 'review'])
+})
+
+t.test('what exists is skipped unless it is to be replaced, and what is off stays off', async t => {
+  await client.call('POST /skills/enabled', { id: 'release', enabled: false })
+  write(join(workspace, 'packs'), { 'more/deep/release/SKILL.md': `${SKILL}Twice.\n` })
+  const again = await client.call('POST /skills/import', { from: from('packs'), names: ['release', 'gone'] })
+  t.same(again.imported, [])
+  t.match(again.skipped, exactly({ name: 'gone' }, { name: 'release', reason: /exists already/ }))
+  await client.call('POST /skills/import', { from: from('packs'), names: ['release'], replace: true })
+  t.match(readFileSync(join(own, 'release/SKILL.md'), 'utf8'), /Twice/)
+  t.same((await client.call('GET /settings')).skills, ['review'])
+})
+
+t.test('of a repository exactly the commit is imported, however its branch moved', async t => {
+  const repositories = folderOf(t)
+  const source = join(folderOf(t), 'source')
+  makeWorkspace(source)
+  write(source, { 'skills/deploy/SKILL.md': SKILL })
+  const ref = committed(source)
+  write(source, { 'skills/deploy/SKILL.md': `${SKILL}Later.\n` })
+  committed(source)
+  bareCopy(source, join(repositories, 'source.git'))
+  const { url } = await gitServer(t, repositories)
+  const git = { kind: 'git' as const, url: `${url}/source.git`, ref, path: 'skills' }
+  t.match(await client.call('POST /skills/import', { from: git }), { imported: exactly({ name: 'deploy' }) })
+  t.equal(readFileSync(join(own, 'deploy/SKILL.md'), 'utf8'), SKILL)
+  t.equal(await refusedWith({ from: { ...git, ref: '0'.repeat(40) } }), 424)
+  t.equal(await refusedWith({ from: { ...git, path: 'none' } }), 422)
+  t.same(readdirSync(join(daemon.data, 'skills/fetched')), [])
+})
+
+t.test('a link that leaves a skill refuses the whole import', async t => {
+  write(join(workspace, 'bad'), { 'good/SKILL.md': SKILL, 'linked/SKILL.md': SKILL })
+  symlinkSync('/etc/passwd', join(workspace, 'bad/linked/users'))
+  t.equal(await refusedWith({ from: from('bad') }), 422)
+  t.notOk(existsSync(join(own, 'good')))
+  t.same(
+    readdirSync(own).filter(name => name.startsWith('.')),
+    [],
+  )
+})
+
+t.test('more than a skill may hold is refused', async t => {
+  write(join(workspace, 'large'), Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`many/${at}`, ''])))
+  write(join(workspace, 'large'), { 'many/SKILL.md': SKILL })
+  t.equal(await refusedWith({ from: from('large') }), 413)
+  t.notOk(existsSync(join(own, 'many')))
+})
