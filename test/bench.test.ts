@@ -25,7 +25,7 @@ const ROWS = {
   spawn: /\| spawn: .*, the loop stands still \| /,
   mask: /\| mask: 2,000 deltas a second, .* \| at most 2.00 % \| (?:reached|missed) \|/,
   git: /\| git: a blob to a spawn of git \| /,
-  workspace: /\| workspace: recall@5 of 12 questions in mode q \| /,
+  workspace: /\| workspace: recall@5 of 6 questions in mode q \| /,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

@@ -11,7 +11,7 @@ import { QUESTIONS, type SearchQuestion } from './search-questions.js'
 
 const ROUNDS = quick ? 1 : 9
 const FIRST = 5
-/** What is measured, whole or in short. */
+/** What is measured: all of it, or a part. */
 const FOLDERS = quick ? ['sdk'] : ['plugins', 'sdk']
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bench-workspace-')))

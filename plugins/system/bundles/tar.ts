@@ -1,7 +1,4 @@
-type Tar = typeof import('tar-stream')
+import { namesOf } from '../../../sdk/node/programs/library.js'
 
-/** Loads the tar library when it is first used; the bundled one exports everything as its default. */
-export const tar = async (): Promise<Tar> => {
-  const loaded: Tar & { readonly default?: Tar } = await import('tar-stream')
-  return loaded.default ?? loaded
-}
+/** Loads the tar library when it is first used. */
+export const tar = async () => namesOf(await import('tar-stream'))

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Header } from 'tar-stream'
+import { namesOf } from '../../../sdk/node/programs/library.js'
 import { BadArchive, type ArchiveEntry, type Unpacking } from './unpacking.js'
 
 /** The length of a header of a tar. */
@@ -41,7 +42,7 @@ const entryOf = ({ name, type, mode, mtime, linkname }: Header): ArchiveEntry =>
 
 /** Unpacks a tar as it comes. */
 export const unpackTar = async (source: Readable, unpacking: Unpacking): Promise<void> => {
-  const { extract } = await import('tar-stream')
+  const { extract } = namesOf(await import('tar-stream'))
   const tar = extract()
   const fail = (error: Error) => tar.destroy(error)
   source.once('error', fail)

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { crc32 } from 'node:zlib'
 import type { Entry } from 'yauzl'
+import { namesOf } from '../../../sdk/node/programs/library.js'
 import { BadArchive, type ArchiveEntry, type Unpacking } from './unpacking.js'
 
 const KIND = 0o170000
@@ -37,7 +38,7 @@ const targetIn = async (content: Readable): Promise<string> => {
 
 /** Unpacks a zip whose descriptor is open. */
 export const unpackZip = async (fd: number, unpacking: Unpacking): Promise<void> => {
-  const { fromFdPromise } = await import('yauzl')
+  const { fromFdPromise } = namesOf(await import('yauzl'))
   try {
     const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false })
     for (let entry = await nextEntry(zip); entry; entry = await nextEntry(zip)) await addEntry(zip, entry, unpacking)

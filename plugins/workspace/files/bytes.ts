@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { refuse, type HttpFacts } from '../../../sdk/index.js'
+import { namesOf } from '../../../sdk/node/programs/library.js'
 import { partOf } from '../../../sdk/node/files/byte-part.js'
 import { openFile, type OpenedPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
@@ -22,7 +23,7 @@ export interface ServeOptions {
 
 /** The types are a large table, read when it is first needed. */
 const typeOf = async (path: string): Promise<string> =>
-  (await import('mime-types')).contentType(extname(path).toLowerCase()) || 'application/octet-stream'
+  namesOf(await import('mime-types')).contentType(extname(path).toLowerCase()) || 'application/octet-stream'
 
 /** A name as a header field says it (RFC 5987). */
 export const attachmentNamed = (name: string): string => {

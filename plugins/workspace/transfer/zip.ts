@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { ZipFile } from 'yazl'
+import { namesOf } from '../../../sdk/node/programs/library.js'
 import { refuse, Refusal } from '../../../sdk/index.js'
 import {
   openExisting,
@@ -117,7 +118,7 @@ const addTo = async (zip: ZipFile, tree: PathTree, { at, kind }: { at: string; k
 
 /** A ZIP, made while it is read. */
 export async function* zipOf(tree: PathTree, plan: ZipPlan): AsyncGenerator<Buffer> {
-  const { ZipFile } = await import('yazl')
+  const { ZipFile } = namesOf(await import('yazl'))
   const zip = new ZipFile()
   const output = zip.outputStream as NodeJS.ReadableStream & { destroy(error?: Error): void }
   zip.on('error', error => output.destroy(error))

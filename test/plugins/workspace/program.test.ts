@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+
+// Libraries load differently in the bundled program than in the compiled files that other tests run.
+t.test('the program serves files, makes archives and unpacks them', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, { 'docs/a.html': '<p>a</p>\n', 'docs/b.csv': 'x,y\n1,2\n' })
+  execFileSync('tar', ['-czf', 'docs.tgz', 'docs'], { cwd: where.workspace })
+  const { client, url, session } = await spawnDaemon(t, where)
+  const headers = { authorization: `Bearer ${session}` }
+
+  const raw = await fetch(`${url}/workspace/raw?path=docs/b.csv`, { headers })
+  t.match(raw.headers.get('content-type'), /^text\/csv/)
+  t.equal(await raw.text(), 'x,y\n1,2\n')
+
+  const { ticket } = await client.call('POST /workspace/download-ticket', { paths: ['docs'] })
+  const zip = await fetch(`${url}/workspace/download?ticket=${ticket}`)
+  writeFileSync(join(where.workspace, 'docs.zip'), Buffer.from(await zip.arrayBuffer()))
+  for (const archive of ['docs.zip', 'docs.tgz']) {
+    await client.call('POST /workspace/unpack', { path: archive, to: `of-${archive}` })
+    const [file] = execFileSync('find', [`of-${archive}`, '-name', 'a.html'], {
+      cwd: where.workspace,
+      encoding: 'utf8',
+    })
+      .split('\n')
+      .filter(Boolean)
+    t.equal(readFileSync(join(where.workspace, file ?? ''), 'utf8'), '<p>a</p>\n', archive)
+  }
+})
