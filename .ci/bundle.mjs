@@ -60,6 +60,7 @@ export const bundle = async folder => {
       '@lydell/node-pty',
       '@ast-grep/napi',
       '@vscode/ripgrep',
+      '@vscode/tree-sitter-wasm',
       'web-tree-sitter',
       'isomorphic-git',
       'officeparser',

@@ -234,13 +234,14 @@ t.test('every call an editor token reaches is attacked below', async t => {
     ({ call }) => call,
   )
   // Subagents of other callers are tested in test/plugins/system/subagents.test.ts, open cards and past conversations
-  // beside the groups that serve them.
+  // beside the groups that serve them. The search of the workspace reads no conversation.
   const attacked = new Set([
     'POST /agent/reply',
     'GET /agent/cards',
     'GET /sessions',
     'GET /sessions/{id}',
     'GET /system/subagents/{id}/transcript',
+    'GET /workspace/search',
     ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`),
   ])
   t.same(reached.toSorted(), [...attacked].toSorted(), 'a new one needs its own attack')

@@ -83,7 +83,7 @@ export type Builder = (
   how: Pick<WallSpec, 'ordinary' | 'terminal' | 'offline'> & {
     readonly mark: string
     readonly inUserNamespace?: boolean
-    /** Without a network, and without what the system tells about the machine. */
+    /** Without a network, and without what the system tells about the machine; bubblewrap alone can do it. */
     readonly tight?: boolean
   },
 ) => Omit<Walled, 'enforced'>
@@ -157,7 +157,7 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [
 
 const withUnshare =
   (setpriv: string, path: string, unset: string): Builder =>
-  (mounts, cwd, env, command, { terminal, offline, mark, tight = false }) => {
+  (mounts, cwd, env, command, { terminal, offline, mark }) => {
     const { outer, loader } = split(env)
     const uid = process.getuid?.() ?? 0
     const gid = process.getgid?.() ?? 0
@@ -173,8 +173,7 @@ const withUnshare =
       '--mount',
       '--pid',
       '--ipc',
-      ...(offline && !tight ? ['--net'] : []),
-      ...(tight ? ['--net', '--uts'] : []),
+      ...(offline ? ['--net'] : []),
       '--fork',
       '--kill-child=KILL',
       '--',
@@ -186,7 +185,6 @@ const withUnshare =
       String(uid),
       String(gid),
       terminal ? 'exec' : 'setsid',
-      tight ? 'tight' : 'machine',
       env.PATH ?? '',
       cwd,
       String(folders.length),

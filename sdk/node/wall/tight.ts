@@ -47,8 +47,8 @@ exec nice -n 10 "$@"
 `
 
 /**
- * The command that runs a program behind a wall without a network, in which only the named paths are; undefined: this
- * machine has no wall.
+ * The command that runs a program behind a wall without a network, in which only the named paths are; undefined:
+ * without bubblewrap there is none, since `unshare` needs programs inside that are not shown.
  */
 export const tightlyWalled = async (
   spec: TightSpec,
@@ -56,7 +56,8 @@ export const tightlyWalled = async (
   args: readonly string[],
   kind?: WallKind,
 ): Promise<TightCommand | undefined> => {
-  const [build, shell] = await Promise.all([wallKind().then(found => builder(kind ?? found)), ownProgram('sh')])
+  if ((kind ?? (await wallKind())) !== 'bwrap') return undefined
+  const [build, shell] = await Promise.all([builder('bwrap'), ownProgram('sh')])
   if (!build || shell === undefined) return undefined
   const at =
     (operation: 'show' | 'bind') =>

@@ -1,15 +1,15 @@
 /**
  * The wall without bubblewrap: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
- * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <machine|tight> <PATH> <cwd>`, the number of folders to make
- * in the new root and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is
- * evaluated as script. The new root is made below a temporary /dev, which contains no source, so that all sources stay
- * reachable until the new root replaces the old one.
+ * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, the number of folders to make in the new root
+ * and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is evaluated as
+ * script. The new root is made below a temporary /dev, which contains no source, so that all sources stay reachable
+ * until the new root replaces the old one.
  */
 export const SCRIPT = `
 set -eu
-mode=$1 uid=$2 gid=$3 session=$4 view=$5 path=$6 cwd=$7
-shift 7
+mode=$1 uid=$2 gid=$3 session=$4 path=$5 cwd=$6
+shift 6
 new=/dev/n
 mount -n -t tmpfs -o mode=0755 wall /dev
 mkdir $new /dev/r /dev/d
@@ -45,7 +45,7 @@ eval "mkdir -p -- $folders"
 cd /
 shift $count
 mount -n --rbind /dev/d $new/dev
-if [ "$view" = machine ]; then mount -n --rbind /sys $new/sys; fi
+mount -n --rbind /sys $new/sys
 while read -r _ _ _ _ at _; do
   case $at in $new/sys | $new/sys/*) mount -n -o remount,bind,ro,nosuid,nodev,noexec "$at" ;; esac
 done < /proc/self/mountinfo

@@ -61,8 +61,13 @@ t.test('a run reaches what its starter does, without the trust surface', async t
   t.match(await refusalOf(() => admit(person('viewer', 'run'), route('maintainer', ['land']))), { status: 403 })
 })
 
+t.test('an extension reaches what its role does; its entries are checked before', async t => {
+  t.equal(admit(person('collaborator', 'extension'), route('viewer', [])).kind, 'extension')
+  t.match(await refusalOf(() => admit(person('collaborator', 'extension'), route('maintainer', []))), { status: 403 })
+})
+
 t.test('no other kind of caller comes in by a route', async t => {
-  for (const kind of ['turn', 'extension', 'plugin'] as const) {
+  for (const kind of ['turn', 'plugin'] as const) {
     t.match(await refusalOf(() => admit(person('owner', kind), route('viewer', SCOPES))), {
       status: 403,
       message: `kind ${kind}`,

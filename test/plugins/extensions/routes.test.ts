@@ -12,3 +12,12 @@ t.test('a backend answers its routes', async t => {
   const answer = await daemon.ask('acme.notes', '/hello/world')
   t.match(answer, { status: 200, body: { hello: 'world' } })
 })
+
+t.test('without bubblewrap no backend runs, and its state says what to install', async t => {
+  const daemon = await extensionDaemon(t, { wall: 'unshare' })
+  t.match(await daemon.run('ada.open', { server: 'export const activate = () => {}' }), {
+    state: 'error',
+    detail: /install bubblewrap/,
+  })
+  t.equal((await daemon.ask('ada.open', '/any')).status, 503)
+})

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { SearchMode } from '../../../plugins/workspace/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+import { pdfOf } from '../../support/pdf.js'
 
 // Libraries load differently in the bundled program than in the compiled files that other tests run.
 t.test('the program serves files, makes archives and unpacks them', async t => {
@@ -30,4 +32,32 @@ t.test('the program serves files, makes archives and unpacks them', async t => {
       .filter(Boolean)
     t.equal(readFileSync(join(where.workspace, file ?? ''), 'utf8'), '<p>a</p>\n', archive)
   }
+})
+
+t.test('the program searches in every way, and reads documents', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, {
+    'src/count.ts': 'export const countWords = (text: string): number => text.split(" ").length\n',
+    'src/use.ts': "import { countWords } from './count.js'\nconsole.log(countWords('a b'))\n",
+    'table.csv': 'x,y\n1,2\n',
+    'page.pdf': pdfOf('Hello page'),
+  })
+  const { client } = await spawnDaemon(t, where)
+  const first = async (mode: SearchMode, query: string): Promise<string | undefined> => {
+    for (const end = Date.now() + 15_000; Date.now() < end;) {
+      const { groups, freshness } = await client.call('GET /workspace/search', { mode, query })
+      if (groups.length || freshness.state !== 'building') return groups[0]?.path
+    }
+    return undefined
+  }
+  t.equal(await first('find', 'text.split'), 'src/count.ts')
+  t.equal(await first('files', 'use'), 'src/use.ts')
+  t.equal(await first('def', 'countWords'), 'src/count.ts')
+  t.equal(await first('sym', 'countW'), 'src/count.ts')
+  t.equal(await first('refs', 'countWords'), 'src/use.ts')
+  t.equal(await first('ast', 'console.log($A)'), 'src/use.ts')
+  t.ok(await first('q', 'count the words of a text'))
+  t.match(await client.call('POST /workspace/derive', { path: 'table.csv' }), { content: /\| 1 \| 2 \|/ })
+  t.match(await client.call('POST /workspace/derive', { path: 'page.pdf' }), { content: /Hello page/ })
 })
