@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { withChromium } from '../../support/browser.js'
 import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/console.js'
@@ -57,6 +58,19 @@ t.test('a person waits for requests to land if they may land, and for what got s
   t.same(idsFor(false), ['failed'])
 })
 
+/** Presses a key, and again until what it opens is there. */
+const pressUntil = async (page: Page, key: string, opened: Locator): Promise<void> => {
+  for (let tries = 1; tries < 5; tries++) {
+    await page.keyboard.press(key)
+    const isThere = await opened.waitFor({ timeout: 3_000 }).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return
+  }
+  await opened.waitFor()
+}
+
 t.test('the console by keyboard alone', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS, { files: { 'README.md': '# work\n' } })
   const browser = await launchBrowser(t)
@@ -92,8 +106,8 @@ t.test('the console by keyboard alone', withChromium(), async t => {
     await keyboard.press('j')
     await keyboard.press('Enter')
     await page.getByRole('link', { name: /^Changes/ }).waitFor()
-    await keyboard.press('d')
-    await page.getByRole('region', { name: 'one.txt' }).waitFor()
+    // A page that has just come takes keys a moment later.
+    await pressUntil(page, 'd', page.getByRole('region', { name: 'one.txt' }))
     await keyboard.press('v')
     await page.locator('.file-row.viewed').waitFor()
     await keyboard.press('n')
@@ -115,7 +129,7 @@ t.test('the console by keyboard alone', withChromium(), async t => {
     await keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
     // The focus goes back to where it was.
-    await page.waitForFunction(`document.activeElement?.dataset.key === 'land'`)
+    await page.locator('[data-key="land"]:focus').waitFor()
     await keyboard.press('Escape')
     await page.getByRole('link', { name: /^Changes/ }).waitFor()
     await keyboard.press('Escape')

@@ -10,6 +10,13 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
+/** An element, or the one that took its place when the page was drawn anew. */
+const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
+  if (!(element instanceof HTMLElement)) return null
+  const { key } = element.dataset
+  return element.isConnected || key === undefined ? element : document.querySelector(`[data-key="${CSS.escape(key)}"]`)
+}
+
 /** A question or a form in front of the page; Escape and another address close it. */
 export const Dialog = ({ title, close, children }: DialogProps) => {
   const box = useRef<HTMLDialogElement>(null)
@@ -20,9 +27,10 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
     addEventListener('hashchange', close)
     return () => {
       removeEventListener('hashchange', close)
-      // The element goes with the focus in it: where nothing else took it, it returns to what opened the dialog.
+      // The element goes with the focus in it: where nothing else took it, it returns to what opened the dialog, or to
+      // what the page shows in its place by now.
       requestAnimationFrame(() => {
-        if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus()
+        if (document.activeElement === document.body) nowInPlaceOf(opener)?.focus()
       })
     }
   }, [])
