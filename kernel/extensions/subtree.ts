@@ -22,7 +22,7 @@ export interface SubtreeDeps extends AdmissionDeps {
 type Head = { kind: 'head'; status: number; headers: { [name: string]: string } }
 type Piece = { kind: 'piece'; bytes: Uint8Array }
 
-/** The least that is needed of whoever asks; what more is needed the call decides. */
+/** The least that a caller needs; the call may need more. */
 const LEAST = { role: 'viewer', tokens: ['read', 'drive', 'land'] satisfies Scope[] } as const
 const ROLES: { readonly [scope in Scope]: Role } = {
   read: 'viewer',

@@ -23,7 +23,7 @@ export interface RunnableExtension {
   manifest: ExtensionManifest
 }
 
-/** What runs backends, as those that manage extensions use it. */
+/** Runs the backends of extensions. */
 export interface ExtensionRuntime {
   /** Start its backend, or start it anew from this code; ends a quarantine. Does not wait for `activate`. */
   start(extension: RunnableExtension): Promise<void>
@@ -37,7 +37,7 @@ export interface ExtensionRuntime {
   close(deadline: number): Promise<void>
 }
 
-/** Who runs the backends asks this of those that manage the extensions. */
+/** What the runtime of backends asks about extensions. */
 export interface ExtensionRecords {
   /** Why `/x/<id>/…` is refused: not there, switched off, waiting for approval; nothing while it may run. */
   refused(id: string): 'absent' | 'off' | 'pending' | undefined

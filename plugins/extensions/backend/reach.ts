@@ -37,7 +37,7 @@ const rulesFor = (
   }
   const below = ofPort.find(({ host }) => host.startsWith('*.') && name.endsWith(host.slice(1)))
   const found = below ?? ofPort.find(({ any }) => any)
-  // Whoever owns a name of which only the end was allowed chooses its address: public ones alone.
+  // A wildcard allows names whose owners choose their addresses, so it reaches public addresses only.
   return found && { entry: found.entry, rules: { allow: [], only: false, listeners } }
 }
 

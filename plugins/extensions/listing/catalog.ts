@@ -69,7 +69,7 @@ export class ExtensionCatalog {
     this.#resolve()
   }
 
-  /** Reads again what is new, gone, or has another manifest than before. */
+  /** Reads the folders again that are new, were removed, or whose manifest changed. */
   async refresh(): Promise<void> {
     const there = await workspaceFolders(this.#deps.workspace)
     const changed = new Set<string>()

@@ -5,7 +5,7 @@ const PART = '\u0001part'
 const NEWLINE = 10
 const CHUNK = 64 * 1024
 
-/** What came through a pipe is no message, or too large; the message is the end of a sentence. */
+/** Bytes from a pipe that are not a message, or too many; the text is the end of a sentence. */
 export class BadMessage extends Error {}
 
 /** A message as bytes: one line of JSON, which counts its binary parts, and these parts. */

@@ -86,7 +86,7 @@ export interface StreamRef {
 /** Bytes that go through the pipe beside the JSON. */
 export type LinkBytes = Uint8Array
 
-/** Bytes from a backend: whoever uses them checks that they are, because the validators know no such type. */
+/** Bytes from a backend; the validators do not know the type, so its users check it. */
 export type UncheckedBytes = unknown
 
 type Key = string & tags.MinLength<1> & tags.MaxLength<500>

@@ -11,7 +11,7 @@ const { client, workspace, daemon, as } = await gitWorld(t, { 'README.md': '# wo
 const server = await gitServer(t, folderOf(t))
 let made = 0
 
-/** A repository whose remote has what it has, and the checkout of somebody else. */
+/** A repository, its remote with the same commits, and another checkout of that remote. */
 const fresh = async (files: { readonly [path: string]: string } = { f: '1\n' }) => {
   const repo = `repo${made++}`
   const at = join(workspace, repo)
