@@ -13,7 +13,7 @@ import {
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { textOrBytes } from './bytes.js'
-import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionRecords } from '../runtime.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'

@@ -7,7 +7,7 @@ import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.
 import { systemMounts } from '../../../sdk/node/wall/system.js'
 import { tightlyWalled } from '../../../sdk/node/wall/tight.js'
 import { textOrBytes } from './bytes.js'
-import type { ExtensionRecords, RunnableExtension } from '../seam.js'
+import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'

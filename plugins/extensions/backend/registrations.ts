@@ -3,7 +3,7 @@ import { refuse } from '../../../sdk/index.js'
 import type { ExtensionBackend } from './backend.js'
 import type { HostHandlers } from './operations.js'
 import type { PublishedEvents } from './published-events.js'
-import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionRecords } from '../runtime.js'
 
 /** The operations that add own routes. */
 export const routeOperations = (routes: RouteTable): Pick<HostHandlers, `routes.${'handle' | 'off'}`> => ({

@@ -1,5 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
-import type { BackendStatus, ExtensionRuntime, RunnableExtension } from '../seam.js'
+import type { BackendStatus, ExtensionRuntime, RunnableExtension } from '../runtime.js'
 import { ExtensionBackend, type BackendDeps } from './backend.js'
 
 /** Runs the backends of all extensions. */

@@ -1,6 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import { refuse } from '../../../sdk/index.js'
-import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionRecords } from '../runtime.js'
 import type { ExtensionBackend } from './backend.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import { globHolds } from '../../../sdk/node/extension/entries.js'

@@ -1,7 +1,7 @@
 import { refuse, type Context, type Host } from '../../../sdk/index.js'
 import { LinkError } from '../../../sdk/node/extension/link.js'
 import type { BackendOperations, OperationOutput } from '../../../sdk/node/extension/protocol.js'
-import type { ExtensionRecords } from '../seam.js'
+import type { ExtensionRecords } from '../runtime.js'
 import { answerHeaders } from './answer-head.js'
 import { bytesGiven } from './bytes.js'
 import type { SubtreeHead, SubtreePiece, SubtreeRequest } from './contract.js'

@@ -6,7 +6,7 @@ import { packageFolder } from '../../../sdk/node/programs/package.js'
 import { NODE, nodeMounts } from '../../../sdk/node/wall/node-mounts.js'
 import { tightlyWalled } from '../../../sdk/node/wall/tight.js'
 import type { WallKind } from '../../../sdk/node/wall/wall.js'
-import type { RunnableExtension } from '../seam.js'
+import type { RunnableExtension } from '../runtime.js'
 import type { BackendLimits } from './limits.js'
 
 /** Where code and data of an extension are, as its process sees them. */

@@ -4,7 +4,7 @@ import type { Count, Ok, Size } from '../../../sdk/types.js'
 import type { ExtensionId, PowersDigest } from '../listing/contract.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
 import type { PowersDiff } from '../records/kept-extension.js'
-import type { BackendStatus } from '../seam.js'
+import type { BackendStatus } from '../runtime.js'
 
 /** A commit, in full. */
 export type CommitSha = string & tags.MinLength<40> & tags.MaxLength<40> & tags.Pattern<'^[0-9a-f]*$'>

@@ -8,7 +8,7 @@ import type {
   UpdateHealth,
   UpdatePolicy,
 } from '../records/kept-extension.js'
-import type { BackendStatus } from '../seam.js'
+import type { BackendStatus } from '../runtime.js'
 
 /** `<publisher>.<name>`: derived from the manifest, never declared. */
 export type ExtensionId = string & tags.MinLength<3> & tags.MaxLength<121> & tags.Pattern<'^[a-z0-9][a-z0-9.-]*$'>

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { BACKEND_LIMITS, type BackendLimits } from '../../../plugins/extensions/backend/limits.js'
 import type { Backends } from '../../../plugins/extensions/backend/runtime.js'
 import type { ExtensionManifest } from '../../../plugins/extensions/manifest/manifest.js'
-import type { BackendStatus } from '../../../plugins/extensions/seam.js'
+import type { BackendStatus } from '../../../plugins/extensions/runtime.js'
 import type { WallKind } from '../../../sdk/node/wall/wall.js'
 import { daemonWith, folderOf, makeWorkspace, root, type Support, type SupportOptions } from '../daemon.js'
 
