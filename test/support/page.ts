@@ -9,10 +9,10 @@ import { root } from './daemon.js'
 /** The folder of the project. */
 export const project = dirname(root.replace(/\/$/, ''))
 
-/** The front page. */
+/** The text of README.md. */
 export const readme = readFileSync(join(project, 'README.md'), 'utf8')
 
-/** A command of the page; `prints` is what a transcript shows below it. */
+/** A command of the page; `prints` is its output as the page shows it. */
 export interface ShownCommand {
   readonly command: string
   readonly prints?: string
@@ -50,16 +50,16 @@ export const shownIn = (page: string): ShownCommand[] =>
   })
 
 const MARK = '\u0001'
-/** Each command has a bash of its own: the variable that one sets is handed to the next. */
+/** Each command runs in its own bash: the variables that one sets are passed to the next. */
 const EXPORTED = `printf '\\001%s' "$TOKEN"`
 
-/** A shell as the reader has one, with its own state and what it exported so far. */
+/** A shell like a reader's, with its working directory and exported variables. */
 export const shell = (t: Test, env: NodeJS.ProcessEnv) => {
   const up = new Set<ChildProcess>()
   t.teardown(async () => {
     for (const child of up) {
       process.kill(-child.pid!, 'SIGTERM')
-      // Not its exit: what it started may still be at work.
+      // Not its exit: its child processes may still be running.
       await once(child, 'close')
     }
   })
@@ -77,7 +77,7 @@ export const shell = (t: Test, env: NodeJS.ProcessEnv) => {
           },
         )
       }),
-    /** Starts what stays up, and waits for the line that says that it is. */
+    /** Starts a program that keeps running, and waits for the line that says it is ready. */
     start: (command: string, until: RegExp): Promise<string> =>
       new Promise((resolve, reject) => {
         const child = spawn('bash', ['-c', command], {
