@@ -5,7 +5,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
-/** The processes whose environment names this folder as theirs. */
+/** The processes whose environment names this folder. */
 const within = (folder: string): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -18,7 +18,7 @@ const within = (folder: string): string[] =>
     })
 
 t.test(
-  'a daemon that is killed leaves no agent program behind, and its conversation goes on with the next one',
+  'a killed daemon leaves no agent program behind, and the conversation continues with the next one',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }

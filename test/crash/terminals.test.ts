@@ -9,7 +9,7 @@ import { exactly } from '../support/lists.js'
 const numbers = (text: string): number[] => [...text.matchAll(/count-(\d+)\b/g)].map(([, n]) => Number(n))
 
 t.test(
-  'a counter goes on while the daemon is killed and started again, and nothing of what it said is missing',
+  'a counter continues while the daemon is killed and restarted, and none of its output is missing',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -47,7 +47,7 @@ t.test(
     t.ok(kept.length >= last + 40)
     const log = join(where.data, 'logs', 'terminals', 'web-count.log')
     const written = () => readFileSync(log, 'utf8')
-    // How far it counted while no daemon ran depends on how long the second took to start.
+    // How far it counted without a daemon depends on how long the second one took to start.
     while (!numbers(written()).some(number => number >= last + 40)) await delay(20)
     t.match(
       written(),
@@ -66,7 +66,7 @@ t.test(
     )
     t.ok(after9[0]! > before9.at(-1)!)
 
-    // A shell that forks just then loses an interrupt to its child, on a busy machine; a person presses again.
+    // On a busy machine a shell that is just forking can lose the interrupt, so it is sent again.
     const again = setInterval(() => after.type('\x03'), 3_000)
     t.teardown(() => clearInterval(again))
     after.type('\x03')
