@@ -79,7 +79,7 @@ for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agen
   })
 }
 
-t.test('a command that is stopped with its turn is in the log, and one that runs is before it has ended', async t => {
+t.test('the log has a command that was stopped with its turn, and a running one before its end', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   const { client } = daemon
   const path = join(daemon.data, 'logs', 'runs', 'long', 'commands.log')
@@ -93,7 +93,7 @@ t.test('a command that is stopped with its turn is in the log, and one that runs
   t.match(linesOf(path)[1], { message: 'a command has ended', level: 'warn', stopped: true })
 })
 
-t.test('a purge takes the log of the commands along, a discard leaves it with the record', async t => {
+t.test('a purge removes the log of the commands, a discard keeps it with the record', async t => {
   const { client, data } = await daemonWith(t, ['system', 'agent', 'agents'])
   const folder = (id: string) => join(data, 'logs', 'runs', id)
   for (const id of ['purged', 'discarded']) await runTurn(client, id, 'run echo of it', { isolated: true })
@@ -104,7 +104,7 @@ t.test('a purge takes the log of the commands along, a discard leaves it with th
   t.ok(existsSync(join(folder('discarded'), 'commands.log')))
 })
 
-t.test('where no log can be written, and where something else lies in its place, turns go on', async t => {
+t.test('turns continue if the log cannot be written or its path is taken', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   mkdirSync(join(daemon.data, 'logs'), { recursive: true })
   writeFileSync(join(daemon.data, 'logs', 'runs'), 'no folder')
@@ -117,7 +117,7 @@ t.test('where no log can be written, and where something else lies in its place,
 })
 
 t.test(
-  'an output of any size is cut, a command too, and nothing in them begins a line or steers a terminal',
+  'long outputs and commands are cut, and neither can begin a line or control a terminal',
   async t => {
     const folder = t.testdir()
     const logs = new CommandLogs(folder)
@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test('a link in the place of a log is not written through', async t => {
+t.test('a link at the path of a log is not followed', async t => {
   const folder = t.testdir({ elsewhere: 'as it was', logs: { c: {} } })
   symlinkSync(join(folder, 'elsewhere'), join(folder, 'logs', 'c', 'commands.log'))
   const logs = new CommandLogs(join(folder, 'logs'))

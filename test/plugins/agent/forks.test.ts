@@ -9,7 +9,7 @@ import { inner, refusal, state, transcript } from './support.js'
 
 const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
 
-/** Commits a file on the main line and answers the commit. */
+/** Commits a file on the main line and returns the commit. */
 const commit = (workspace: string, name: string): string => {
   writeFileSync(join(workspace, name), name)
   inGit(workspace, 'add', '-A')
@@ -21,7 +21,7 @@ const send = ({ client }: Support, input: Partial<TurnInput>) =>
   client.call('POST /agent', { conversationId: 'f', prompt: 'say x', ...input } as TurnInput)
 
 t.test(
-  'a pin that names no repository, no commit or a moving name is refused, and no conversation is opened',
+  'a pin to an unknown repository or commit, or to a branch, is refused, and no conversation is opened',
   async t => {
     const daemon = await daemonWith(t, ['agent'])
     inGit(daemon.workspace, 'branch', 'abcdef12')
@@ -55,7 +55,7 @@ t.test(
 )
 
 t.test(
-  'a pinned copy begins at its commits, is a private one without being asked, and never follows the main line',
+  'a pinned conversation gets a private copy at its commits, which never follows the main line',
   async t => {
     const daemon = await daemonWith(t, ['agent', 'agents'])
     const { workspace, client } = daemon
@@ -88,7 +88,7 @@ t.test(
   },
 )
 
-t.test('pins are kept when the daemon dies before the copy is made', async t => {
+t.test('pins are kept when the daemon is killed before the copy is made', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -151,7 +151,7 @@ t.test('an editor token forks only what it opened', async t => {
   t.match(await of('mine'), { delivery: 'started' })
 })
 
-t.test('a fork begins with the rows kept and the files as they are now', async t => {
+t.test('a fork begins with the kept rows and the current files', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   await source(daemon)
@@ -171,7 +171,7 @@ t.test('a fork begins with the rows kept and the files as they are now', async t
   t.same(
     mine.messages.slice(0, 2),
     theirs.messages.slice(0, 2).map(bare),
-    'a row that is not its own has no state to go back to',
+    'a row of the source has no checkpoint in the fork',
   )
   const { conversation } = await state(daemon, 'f')
   t.match(conversation, { forkedFrom: { conversationId: 'src', index: 2, files: 'now' }, branch: undefined })
@@ -179,10 +179,10 @@ t.test('a fork begins with the rows kept and the files as they are now', async t
   t.same(await daemon.kernel.journals.list('agent/forks/'), [])
   await inner(daemon, 'agent.discard', { id: 'src' })
   await runTurn(client, 'g', 'say late', { forkOf: { conversationId: 'src', keep: 4, files: 'now' } })
-  t.equal((await transcript(daemon, 'g')).total, 6, 'what was discarded can still be gone on from')
+  t.equal((await transcript(daemon, 'g')).total, 6, 'a discarded conversation can still be forked')
 })
 
-t.test('a fork with the files of then begins at the commits of that message, whose work it can land', async t => {
+t.test('a fork with the files of a message begins at its commits, and can land its work', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client, workspace } = daemon
   await source(daemon)
@@ -211,7 +211,7 @@ t.test('a fork with the files of then begins at the commits of that message, who
 })
 
 t.test(
-  'a fork that was accepted when the daemon died begins with its rows, and one that was not is forgotten',
+  'after a kill an accepted fork begins with its rows, and one that was not accepted does not exist',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -226,7 +226,7 @@ t.test(
       })
       await framesOf(daemon.client, 'f', { run }).until(({ kind }) => kind === 'init')
       const rows = (await transcript(daemon, 'src')).messages.slice(0, 2)
-      // As a kill between the acceptance and the record leaves it.
+      // The state after a kill between the acceptance and the record.
       await journals.remove('agent/transcripts/f')
       await journals.rewrite('agent/forks/f', rows)
       await journals.rewrite('agent/forks/never', rows)

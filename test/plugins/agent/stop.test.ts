@@ -7,7 +7,7 @@ import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { inner, refusal, state, transcript } from './support.js'
 
-/** Whether a process of this machine has these words in its command line. */
+/** Whether a process of this machine has this text in its command line. */
 const alive = (words: string): boolean =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -20,7 +20,7 @@ const alive = (words: string): boolean =>
     })
 
 t.test(
-  'a stop ends a child that ignores being asked, keeps what was written, and leaves the conversation free',
+  'a stop ends a child that ignores SIGTERM, keeps the written files, and frees the conversation',
   async t => {
     const daemon = await daemonWith(t, ['agent'])
     const { client, workspace } = daemon
@@ -41,7 +41,7 @@ t.test(
     ])
     t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
     t.ok(Date.now() - before < 15_000)
-    t.notOk(alive(`sleep ${seconds}`), 'the process is gone')
+    t.notOk(alive(`sleep ${seconds}`), 'the process has ended')
     t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
     t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
     const frames = (await watched.all()).map(({ event }) => event)
@@ -53,14 +53,14 @@ t.test(
   },
 )
 
-t.test('a stop with nothing running answers at once, and an unknown conversation is not found', async t => {
+t.test('a stop without a running turn returns at once, and an unknown conversation is not found', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await runTurn(client, 's', 'say x')
   t.same(await client.call('POST /agent/stop', { conversationId: 's' }), { ok: true })
   t.match(await refusal(client.call('POST /agent/stop', { conversationId: 'none' })), { status: 404 })
 })
 
-t.test('a stop holds back what waits until the next message, which goes first', async t => {
+t.test('a stop pauses the queue until the next message, which goes first', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 's', prompt: 'wait 60000' })
@@ -82,7 +82,7 @@ t.test('a stop holds back what waits until the next message, which goes first', 
   t.same(said, ['first', 'held'])
 })
 
-t.test('a discarded conversation is gone with its turn, queue, frames, copy and branch; its record stays', async t => {
+t.test('discarding a conversation removes its turn, queue, frames, copy and branch, and keeps its record', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace, kernel } = daemon
   const { run } = await client.call('POST /agent', {
@@ -103,7 +103,7 @@ t.test('a discarded conversation is gone with its turn, queue, frames, copy and 
   t.match(await kernel.journals.stat('agent/transcripts/d'), { entries: 1 })
 })
 
-t.test('while the turn lock is held no turn begins its work', async t => {
+t.test('while the turn lock is held no turn starts', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, kernel } = daemon
   await runTurn(client, 'l', 'say x', { isolated: true })
@@ -136,7 +136,7 @@ t.test('while the turn lock is held no turn begins its work', async t => {
   t.match((await state(daemon, 'l')).conversation.repos, exactly({ repo: 'root', landedTip: 'abc' }))
 })
 
-t.test('a stop right after an answer leaves nothing that writes into the log of the ended turn', async t => {
+t.test('after a stop right after an answer nothing writes into the log of the ended turn', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, logged } = daemon
   for (const conversationId of ['a', 'b', 'c']) {
@@ -146,7 +146,7 @@ t.test('a stop right after an answer leaves nothing that writes into the log of 
     await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'which?': 'one' } })
     await client.call('POST /agent/stop', { conversationId })
     await watched.all()
-    // This waits for whoever still holds the private copy.
+    // This waits until the private copy is no longer in use.
     await inner(daemon, 'agent.archive', { id: conversationId })
   }
   t.same(

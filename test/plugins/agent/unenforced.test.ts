@@ -6,7 +6,7 @@ import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
 
-/** Takes away the programs that walls are built with, for the program behind it alone. */
+/** Hides the programs that build walls, only from the given program. */
 const UNWALLED = [
   'unshare',
   '--map-root-user',
@@ -21,7 +21,7 @@ const UNWALLED = [
 const NO_WALL = (await wallKind()) === 'none'
 const [PROGRAM = '', ...ARGS] = UNWALLED
 const options = () => ({
-  skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'this machine takes its programs from nobody',
+  skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'programs cannot be hidden on this machine',
 })
 
 /** The real program on a machine that can build no wall. */
@@ -33,7 +33,7 @@ const started = async (t: Test, files: { [path: string]: string }) => {
 }
 
 t.test(
-  'where no wall can be built the frame and the info say so, and a turn still begins in its own copy',
+  'without a wall the frame and the info say so, and a turn still begins in its own copy',
   options(),
   async t => {
     const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n' })
@@ -57,7 +57,7 @@ t.test(
 )
 
 t.test(
-  'where no wall can be built dependencies are links into the main checkout, and nobody commits them',
+  'without a wall dependencies are links into the main checkout, and are never committed',
   options(),
   async t => {
     const { client, workspace, data, terminate } = await started(t, {
@@ -83,7 +83,7 @@ t.test(
     t.match(await client.call('POST /agents/{id}/land', { id: 'u' }), { landed: true })
     t.notOk(lstatSync(join(workspace, 'node_modules')).isSymbolicLink())
     t.match(await client.call('POST /agents/{id}/discard', { id: 'u' }), { ok: true })
-    t.ok(existsSync(join(workspace, 'node_modules/dep/index.js')), 'what the link led to is untouched')
+    t.ok(existsSync(join(workspace, 'node_modules/dep/index.js')), 'the target of the link is unchanged')
     await terminate()
   },
 )
