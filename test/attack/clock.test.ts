@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 interface Clocked extends RunningDaemon {
-  /** Sets the clock on the daemon's wall: so far from the true time. */
+  /** Sets the offset of the daemon's wall clock. */
   readonly set: (offset: number) => void
   readonly again: () => Promise<RunningDaemon>
 }
@@ -35,7 +35,7 @@ const statusOf = async (url: string, path: string, token: string): Promise<Respo
   fetch(url + path, { headers: { 'x-sandbox-control': token } })
 
 t.test(
-  'a limit by the minute is over when the clock is set back by days, and never asks for more than a minute',
+  'a rate limit ends although the clock is set back by days, and retry-after is never more than a minute',
   async t => {
     const { url, client, set } = await clocked(t)
     const { token } = await client.call('POST /system/control/tokens', { label: 'busy', scope: 'read' })
@@ -46,11 +46,11 @@ t.test(
     t.equal(answer.status, 429)
     t.ok(Number(answer.headers.get('retry-after')) <= 60)
     set(-3 * DAY)
-    t.equal((await statusOf(url, '/agents', token)).status, 200, 'the credential is heard again')
+    t.equal((await statusOf(url, '/agents', token)).status, 200, 'the credential is accepted again')
     for (let tries = 0; tries < 30; tries++) await statusOf(url, '/agents', 'sbc_wrong')
     t.equal((await statusOf(url, '/agents', 'sbc_wrong')).status, 429)
     set(-6 * DAY)
-    t.equal((await statusOf(url, '/agents', 'sbc_wrong')).status, 401, 'and so is the address')
+    t.equal((await statusOf(url, '/agents', 'sbc_wrong')).status, 401, 'the address is accepted again')
     const asked = async () => (await fetch(`${url}/system/sign-in`)).status
     for (let tries = 0; tries < 200 && (await asked()) === 200; tries++) continue
     set(-9 * DAY)
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('a credential ends with its time when the clock is set forward, and the stream on it soon after', async t => {
+t.test('a credential expires when the clock is set forward, and its stream ends soon after', async t => {
   const { url, client, set } = await clocked(t)
   const { token } = await client.call('POST /system/control/tokens', {
     label: 'short',
@@ -78,12 +78,12 @@ t.test('a credential ends with its time when the clock is set forward, and the s
   t.match(await text, /event: error\ndata: .*expired/)
   t.ok(performance.now() - began < 15_000)
   set(-2 * DAY)
-  t.equal((await lasting.call('GET /agents')).agents.length, 0, 'a token without an end knows no clock')
+  t.equal((await lasting.call('GET /agents')).agents.length, 0, 'a token without an expiry is not affected')
   t.equal((await runTurn(lasting, 'back', 'say hello')).at(-1)?.kind, 'done')
 })
 
 t.test(
-  'a stream beats on, a wait is as long as it was, and frames fit the contract, wherever the clock is set',
+  'heartbeats and waits are unaffected by the clock, and frames match the contract',
   async t => {
     const { url, client, set } = await clocked(t)
     const land = createClient({
@@ -111,7 +111,7 @@ t.test(
       set(to)
       const began = performance.now()
       const { requestId } = await watched.until(({ kind }) => kind === 'question')
-      t.ok(performance.now() - began < 10_000, 'the wait was not made longer')
+      t.ok(performance.now() - began < 10_000, 'the wait did not get longer')
       await land.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'more?': 'yes' } })
       const frames = await watched.all()
       t.match(frames.at(-1)?.event, { kind: 'done', reason: 'completed' })
@@ -119,13 +119,13 @@ t.test(
         frames.flatMap(({ seq, event }) => misfits(attach, { event: 'message', data: { kind: 'frame', seq, event } })),
         [],
       )
-      t.match(await beats, { kind: 'heartbeat' }, 'the peer hears that it is still connected')
+      t.match(await beats, { kind: 'heartbeat' }, 'the client gets heartbeats')
     }
   },
 )
 
 t.test(
-  'a start years later or earlier finds everything: the question, the queue, the token and what was said',
+  'a start years later or earlier restores the question, the queue, the token and the record',
   async t => {
     const daemon = await clocked(t)
     const { client, set } = daemon
