@@ -22,7 +22,7 @@ const given = fc
   .record({ role: fc.constantFrom(...ROLES), areas })
   .map(({ role, areas }): Given => ({ role, ...(areas && { areas }) }))
 
-/** All rights of a person, one by one: each right of a role, in each area and outside of them. */
+/** All rights of a person: each right of a role, in each area and outside of them. */
 const reached = ({ role, areas }: Given): string[] => {
   const places = areas && role !== 'maintainer' ? areas : [...AREAS, 'elsewhere']
   return ROLES.slice(0, ROLES.indexOf(role) + 1).flatMap(each => [each, ...places.map(place => `${each} in ${place}`)])
@@ -43,7 +43,7 @@ t.test('an edit names exactly the people who lose a right', t => {
     }),
     PROPERTY,
   )
-  t.same(grant(EMPTY, EMAIL, { role: 'viewer' }, LOCAL.email, 1).shrunk, [], 'somebody new has lost nothing')
+  t.same(grant(EMPTY, EMAIL, { role: 'viewer' }, LOCAL.email, 1).shrunk, [], 'a new person has lost nothing')
   t.end()
 })
 
@@ -63,7 +63,7 @@ const step = fc.oneof(
 )
 const nameOf = ({ issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>): string => `${issuer} ${subject}`
 
-/** The book with a session of whoever just signed in, as opening one leaves it. */
+/** The book after a person signed in, with the new session. */
 const withSession = (book: Book, id: string, { issuer, subject }: IdentifiedPerson, email: string): Book => {
   const session = {
     id,
@@ -82,7 +82,7 @@ const withSession = (book: Book, id: string, { issuer, subject }: IdentifiedPers
 }
 
 t.test(
-  "an e-mail is its first account's until it is granted anew, and no session outlives the account it was of",
+  'an e-mail belongs to its first account until it is granted again, and no session outlives its account',
   t => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 14 }), steps => {

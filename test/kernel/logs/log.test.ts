@@ -10,7 +10,7 @@ import { inTime } from '../../support/in-time.js'
 
 const SECRET = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
-t.test('a line says when, how grave, which group and what, and the same line is kept', t => {
+t.test('a line has time, level, group and message, and is stored unchanged', t => {
   const [written, kept]: [string[], string[]] = [[], []]
   const log = createLog(
     true,
@@ -30,7 +30,7 @@ t.test('a line says when, how grave, which group and what, and the same line is 
   t.end()
 })
 
-t.test('a person gets warnings and errors in plain lines, and everything is kept', t => {
+t.test('a person gets warnings and errors as plain lines, and everything is stored', t => {
   const [written, kept]: [string[], string[]] = [[], []]
   const log = createLog(
     false,
@@ -44,7 +44,7 @@ t.test('a person gets warnings and errors in plain lines, and everything is kept
   t.end()
 })
 
-t.test('no line holds a credential, a line of its own making, or what steers a terminal', t => {
+t.test('no line contains a credential, a forged line or a control sequence', t => {
   for (const json of [true, false]) {
     const lines: string[] = []
     const log = createLog(json, line => lines.push(line))
@@ -66,13 +66,13 @@ t.test('no line holds a credential, a line of its own making, or what steers a t
 })
 
 t.test(
-  "an error of a group is followed within a second, and is found afterwards in its log and the daemon's",
+  "an error of a group reaches followers within a second, and is in the group's log and the daemon's",
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
     makeWorkspace(where.workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"none":1}\n' })
     const daemon = await spawnDaemon(t, where)
-    // Where today's entries would go: what is done from now on cannot be written down.
+    // Blocks the paths of today's entries, so that nothing can be recorded from now on.
     for (const day of [0, 1])
       mkdirSync(
         join(
