@@ -8,7 +8,7 @@ import { landRepo } from '../../../plugins/agents/landing/landing.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { Bed, inGit, memoryFiles } from './support.js'
 
-/** What still waits anywhere below a folder. */
+/** The staged files anywhere below a folder. */
 const waiting = (folder: string): string[] =>
   (readdirSync(folder, { recursive: true }) as string[]).filter(name => name.includes('.sandbox-write-'))
 
@@ -24,7 +24,7 @@ const bedWith = (t: Test): Bed => {
   return bed
 }
 
-/** What somebody may do to the folder in which files wait. */
+/** Changes that a person may make to the folder of staged files. */
 const RACES: readonly (readonly [what: string, race: (bed: Bed) => void])[] = [
   ['moved away', ({ main }) => renameSync(join(main, 'src'), join(main, 'elsewhere'))],
   ['moved out of the workspace', ({ main, folder }) => renameSync(join(main, 'src'), join(folder, 'elsewhere'))],
@@ -48,7 +48,7 @@ const RACES: readonly (readonly [what: string, race: (bed: Bed) => void])[] = [
 ]
 
 t.test(
-  'whatever happens to the folder in which new files wait, a landing that does not come about leaves none of them',
+  'after any change of the folder of staged files, a failed landing leaves none of them',
   async t => {
     for (const at of ['written', 'refused'] as const) {
       for (const [what, race] of RACES) {
@@ -62,7 +62,7 @@ t.test(
               if ((record as LandingRecord).state === 'moving') {
                 most = waiting(bed.folder).length
                 race(bed)
-                if (at === 'refused') throw new Error('it cannot be written down')
+                if (at === 'refused') throw new Error('the record cannot be written')
               }
               await files.write(name, record)
             },
@@ -84,7 +84,7 @@ t.test(
 )
 
 t.test(
-  'landings of several daemons at once, while a person moves the folder they write in, leave nothing that waits',
+  'concurrent landings of several daemons, while a person moves the target folder, leave no staged files',
   async t => {
     const bed = bedWith(t)
     const copies = Array.from({ length: 3 }, (_, at) => {

@@ -11,7 +11,7 @@ const NESTED = ['second repo', 'nested/one']
 const LONG = Array.from({ length: 40 }, (_, at) => `line ${at + 1}\n`).join('')
 const EDIT = '- line 25\n| + agent'
 
-/** Every file and folder, with modes and hashes, and none of git's own. */
+/** Every file and folder, with modes and hashes, except git's own. */
 const treeOf = (folder: string) => bytesOf(folder, /(^|\/)\.git$|^\.sandbox$/)
 
 const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
@@ -47,7 +47,7 @@ const started = async (t: Test): Promise<Support> => {
 }
 
 t.test(
-  'what a branch holds in three repositories lands as it is: renames, folders that go, strange names and 50 MiB',
+  'the work in three repositories lands exactly: renames, removed folders, unusual names and 50 MiB',
   async t => {
     const daemon = await started(t)
     const { client, workspace } = daemon
@@ -91,7 +91,7 @@ t.test(
       treeOf(copyOf(daemon, 'c-1')),
       'nothing is missing, and no file or empty folder is left over',
     )
-    t.same(books(daemon), before, 'index, HEAD and main of each are as they were')
+    t.same(books(daemon), before, 'index, HEAD and main of each are unchanged')
     for (const [at, path] of ['', ...NESTED].entries()) {
       const branch = inGit(join(workspace, path), 'ls-tree', '-r', '--name-only', '-z', 'agent/c-1')
         .split('\0')
@@ -114,7 +114,7 @@ t.test(
 )
 
 t.test(
-  "of several turns' landed work that was thrown away here and there, a cumulative landing restores what is "
+  "if parts of several turns' landed work were removed, a cumulative landing restores what is "
     + 'missing and nothing else',
   async t => {
     const daemon = await started(t)
@@ -155,7 +155,7 @@ t.test(
     const before = books(daemon)
     const mine = treeOf(workspace)
     t.same(await land('outstanding'), { landed: true }, 'nothing is outstanding')
-    t.same(treeOf(workspace), mine, 'and nothing was written')
+    t.same(treeOf(workspace), mine, 'nothing was written')
     t.same(await land('cumulative'), { landed: true })
     t.same(treeOf(workspace), {
       ...whole,

@@ -7,12 +7,12 @@ import { TerminalFanout, type Viewer } from '../../../plugins/system/terminals/f
 const [FULL, ROOM] = [1 << 20, 256 << 10]
 const SIZE = { cols: 80, rows: 24 }
 
-/** A fan-out of a session of the test, which sends given output and knows whether it is paused. */
+/** A fan-out of a fake session, which sends given output and records whether it is paused. */
 const fanoutOf = () => {
   const state = { paused: false, follows: 0, closed: 0, gone: 0 }
   const follow = async (): Promise<Feed> => {
     state.follows += 1
-    // A feed that is followed again is not paused.
+    // A feed that is resumed is not paused.
     state.paused = false
     return {
       draw: drawn => drawn(''),
@@ -26,14 +26,14 @@ const fanoutOf = () => {
   return { state, fanout: new TerminalFanout(follow, () => void (state.gone += 1)) }
 }
 
-/** One who reads by the test's word only. */
+/** A reader that reads only when the test tells it to. */
 const readerOf = (viewer: Viewer) => {
   const frames = viewer[Symbol.asyncIterator]()
   let read = ''
   return {
     viewer,
     text: () => read,
-    /** Takes frames until so little is left. */
+    /** Takes frames until at most `left` bytes remain. */
     take: async (waiting: number, left: number): Promise<number> => {
       let now = waiting
       while (now > left) {
@@ -69,7 +69,7 @@ const step = fc.oneof(
 )
 
 t.test(
-  'a session is paused exactly while a viewer has too much unread output, whatever the others do',
+  'a session is paused exactly while any viewer has too much unread output',
   { timeout: 60_000 },
   async t => {
     await fc.assert(
