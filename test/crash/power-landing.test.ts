@@ -144,7 +144,7 @@ t.test('a power cut during a landing that is undone', options, async t => {
   const failing = watched(records, async ({ state }) => {
     if (state === 'applied') throw new Error('the record cannot be written')
   })
-  await cutIn(t, world, 'before', () => t.rejects(land(world.bed, failing), /cannot be written down/))
+  await cutIn(t, world, 'before', () => t.rejects(land(world.bed, failing), /cannot be written/))
 })
 
 t.test('a power cut during a landing that the next start completes', options, async t => {
