@@ -12,8 +12,7 @@ const MOUNTS =
   process.getuid?.() === 0
   && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
 /** Required in CI; skipped with a message on a machine that allows no mounts. */
-const skip =
-  MOUNTS || process.env.CI ? {} : { skip: 'only the superuser can mount the small disk of this test' }
+const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the superuser can mount the small disk of this test' }
 
 /** A disk of 2 MiB that is unmounted after the test. */
 const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
@@ -124,11 +123,7 @@ for (const [what, { limits, take }] of Object.entries(DISKS))
       )
       const { agents } = await land.call('GET /agents')
       const shown = agents.find(({ id }) => id === 'said')?.title
-      t.equal(
-        shown?.startsWith('full') ? shown : undefined,
-        title,
-        'reads succeed, and refused messages do not exist',
-      )
+      t.equal(shown?.startsWith('full') ? shown : undefined, title, 'reads succeed, and refused messages do not exist')
       t.equal((await fetch(`${first.url}/health`)).status, 200)
 
       free()
@@ -185,48 +180,44 @@ t.test(
   },
 )
 
-t.test(
-  'on a full disk backups and restores are refused with the required space, and leave no files',
-  skip,
-  async t => {
-    const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
-    makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
-    const { client } = await spawnDaemon(t, { workspace, data })
-    await client.call('GET /agents')
-    const whole = await refused(client.call('POST /bundles', {}))
-    t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-    t.same((await client.call('GET /bundles')).exports, [])
-    await made(
-      join(workspace, 'restored'),
-      [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
-      { groups: [{ group: 'agent', version: 1 }] },
-    )
-    const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
-    t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-    t.same(
-      [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
-      [[], ['.gitignore']],
-    )
-    rmSync(join(workspace, 'restored'))
+t.test('on a full disk backups and restores are refused with the required space, and leave no files', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
+  const { client } = await spawnDaemon(t, { workspace, data })
+  await client.call('GET /agents')
+  const whole = await refused(client.call('POST /bundles', {}))
+  t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same((await client.call('GET /bundles')).exports, [])
+  await made(
+    join(workspace, 'restored'),
+    [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
+    { groups: [{ group: 'agent', version: 1 }] },
+  )
+  const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
+  t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same(
+    [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
+    [[], ['.gitignore']],
+  )
+  rmSync(join(workspace, 'restored'))
 
-    // Enough space for the estimate, but not for the actual size.
-    rmSync(join(workspace, 'large.bin'))
-    inGit(workspace, 'commit', '-qam', 'without it')
-    writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
-    const free = fill(data, 400_000)
-    const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
-    if (asked.status === undefined) {
-      for (;;) {
-        const {
-          exports: [one],
-        } = await client.call('GET /bundles')
-        if (one?.state === 'packing') continue
-        t.match(one, { state: 'failed', detail: /disk is full/ })
-        break
-      }
-    } else t.match(asked, { status: 413 })
-    t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
-    free()
-  },
-)
+  // Enough space for the estimate, but not for the actual size.
+  rmSync(join(workspace, 'large.bin'))
+  inGit(workspace, 'commit', '-qam', 'without it')
+  writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
+  const free = fill(data, 400_000)
+  const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
+  if (asked.status === undefined) {
+    for (;;) {
+      const {
+        exports: [one],
+      } = await client.call('GET /bundles')
+      if (one?.state === 'packing') continue
+      t.match(one, { state: 'failed', detail: /disk is full/ })
+      break
+    }
+  } else t.match(asked, { status: 413 })
+  t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
+  free()
+})

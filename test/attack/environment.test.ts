@@ -50,62 +50,58 @@ const OF_HOME = new Set(Object.keys(homeEnv({ dir: '/h', tmp: '/t', caches: '/c'
 const WAY_OUT = /^(?:(?:https?|all|no)_proxy|NODE_USE_ENV_PROXY)$/i
 const ALL = 'for file in /proc/[0-9]*/environ; do tr "\\0" "\\n" < $file; done 2>/dev/null; env'
 
-t.test(
-  'only the listed variables of the daemon reach a turn, a terminal or a git child',
-  walled(),
-  async t => {
-    const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
-    makeWorkspace(workspace, {
-      'README.md': '# work\n',
-      '.gitattributes': '*.spy filter=spy\n',
-      '.gitignore': '/seen-by-git\n',
-    })
-    // A filter is a program of the repository: git runs it whenever it reads such a file.
-    inGit(workspace, 'config', 'filter.spy.clean', `(${ALL}) >> seen-by-git; cat`)
-    t.teardown(() => endTerminals(data))
-    const daemon = await spawnDaemon(t, {
-      workspace,
-      data,
-      env: { ...Object.fromEntries(NAMES.map(name => [name, SECRET])), HOME: folder, SHELL: '/bin/sh' },
-    })
-    const { client } = daemon
-    const check = (where: string, text: string, own = WAY_OUT): void => {
-      t.match(text, /^PATH=/m, `${where}: the environment was printed`)
-      t.notMatch(text, SECRET, where)
-      const names = text.split('\n').flatMap(line => /^([A-Za-z_]\w*)=/.exec(line)?.[1] ?? [])
-      t.same(
-        names.filter(name => NAMES.includes(name) && !/^GIT_ASKPASS$/.test(name) && !own.test(name)),
-        [],
-        where,
-      )
-      t.same(
-        [...new Set(names)].filter(
-          name => !LISTED.test(name) && !TOOLCHAINS.test(name) && !OF_HOME.has(name) && !own.test(name),
-        ),
-        [],
-        `${where}: only listed variables`,
-      )
-    }
-    const script =
-      `${runs(ALL)}\ncode\n| console.log(Object.entries(process.env).map(each => `
-      + `each.join('=')).join('\\n'))\nwrite a.spy\n| a`
-    for (const [conversation, options] of [
-      ['shared', {}],
-      ['alone', { isolated: true }],
-    ] as const) {
-      const [shell, code] = answersOf(await runTurn(client, conversation, script, options))
-      check(`the shell of ${conversation}`, shell!.text)
-      check(`the code of ${conversation}`, code!.text)
-    }
-    await client.call('GET /agents/{id}/diff', { id: 'alone' })
-    const [look] = answersOf(await runTurn(client, 'alone', runs('cat seen-by-git')))
-    check('a git child', look!.text)
+t.test('only the listed variables of the daemon reach a turn, a terminal or a git child', walled(), async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace, {
+    'README.md': '# work\n',
+    '.gitattributes': '*.spy filter=spy\n',
+    '.gitignore': '/seen-by-git\n',
+  })
+  // A filter is a program of the repository: git runs it whenever it reads such a file.
+  inGit(workspace, 'config', 'filter.spy.clean', `(${ALL}) >> seen-by-git; cat`)
+  t.teardown(() => endTerminals(data))
+  const daemon = await spawnDaemon(t, {
+    workspace,
+    data,
+    env: { ...Object.fromEntries(NAMES.map(name => [name, SECRET])), HOME: folder, SHELL: '/bin/sh' },
+  })
+  const { client } = daemon
+  const check = (where: string, text: string, own = WAY_OUT): void => {
+    t.match(text, /^PATH=/m, `${where}: the environment was printed`)
+    t.notMatch(text, SECRET, where)
+    const names = text.split('\n').flatMap(line => /^([A-Za-z_]\w*)=/.exec(line)?.[1] ?? [])
+    t.same(
+      names.filter(name => NAMES.includes(name) && !/^GIT_ASKPASS$/.test(name) && !own.test(name)),
+      [],
+      where,
+    )
+    t.same(
+      [...new Set(names)].filter(
+        name => !LISTED.test(name) && !TOOLCHAINS.test(name) && !OF_HOME.has(name) && !own.test(name),
+      ),
+      [],
+      `${where}: only listed variables`,
+    )
+  }
+  const script =
+    `${runs(ALL)}\ncode\n| console.log(Object.entries(process.env).map(each => `
+    + `each.join('=')).join('\\n'))\nwrite a.spy\n| a`
+  for (const [conversation, options] of [
+    ['shared', {}],
+    ['alone', { isolated: true }],
+  ] as const) {
+    const [shell, code] = answersOf(await runTurn(client, conversation, script, options))
+    check(`the shell of ${conversation}`, shell!.text)
+    check(`the code of ${conversation}`, code!.text)
+  }
+  await client.call('GET /agents/{id}/diff', { id: 'alone' })
+  const [look] = answersOf(await runTurn(client, 'alone', runs('cat seen-by-git')))
+  check('a git child', look!.text)
 
-    await client.call('POST /system/terminals', { name: 'web-a' })
-    const one = await attach(t, daemon, 'web-a', '&cols=400')
-    one.type(`(${ALL}) > seen-in-terminal; echo do-"ne"\r`)
-    await one.shows(/do-ne/)
-    check('a terminal', readFileSync(join(workspace, 'seen-in-terminal'), 'utf8'), /^$/)
-  },
-)
+  await client.call('POST /system/terminals', { name: 'web-a' })
+  const one = await attach(t, daemon, 'web-a', '&cols=400')
+  one.type(`(${ALL}) > seen-in-terminal; echo do-"ne"\r`)
+  await one.shows(/do-ne/)
+  check('a terminal', readFileSync(join(workspace, 'seen-in-terminal'), 'utf8'), /^$/)
+})

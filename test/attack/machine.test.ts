@@ -145,45 +145,42 @@ t.test(
   },
 )
 
-t.test(
-  'nothing lands in a read-only workspace, not even partly, and settings are unchanged',
-  async t => {
-    const { workspace, data } = placed(t)
-    // Permissions do not stop the superuser; a read-only mount does.
-    const readOnly =
-      process.getuid?.() === 0
-        ? spawnSync('mount', ['--bind', workspace, workspace]).status === 0
-        : (chmodSync(workspace, 0o755), false)
-    if (readOnly) t.teardown(() => void spawnSync('umount', ['--lazy', workspace]))
-    const { client, url } = await spawnDaemon(t, { workspace, data })
-    await runTurn(client, 'work', 'write work.txt\n| work\nsay done', { isolated: true })
-    const settings = await client.call('GET /settings')
-    const close = () =>
-      readOnly
-        ? spawnSync('mount', ['-o', 'remount,bind,ro', workspace]).status === 0
-        : (chmodSync(workspace, 0o555), true)
-    // It is busy while git writes there for the warm copy.
-    while (!close()) await delay(20)
-    const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
-    t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn gets the write error')
-    const asked = [
-      client.call('POST /agents/{id}/land', { id: 'work' }),
-      client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }),
-    ]
-    for (const { status, message } of await Promise.all(asked.map(outcome))) {
-      t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)
-    }
-    t.same(readdirSync(workspace).sort(), ['.git', 'README.md'], 'nothing is written partly')
-    t.same(await client.call('GET /settings'), settings)
-    t.equal((await fetch(`${url}/health`)).status, 200)
-    if (readOnly) spawnSync('mount', ['-o', 'remount,bind,rw', workspace])
-    else chmodSync(workspace, 0o755)
-    t.match(await client.call('POST /agents/{id}/land', { id: 'work' }), { landed: true })
-    t.match(await client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }), {
-      settings: { agentRetentionDays: 5 },
-    })
-  },
-)
+t.test('nothing lands in a read-only workspace, not even partly, and settings are unchanged', async t => {
+  const { workspace, data } = placed(t)
+  // Permissions do not stop the superuser; a read-only mount does.
+  const readOnly =
+    process.getuid?.() === 0
+      ? spawnSync('mount', ['--bind', workspace, workspace]).status === 0
+      : (chmodSync(workspace, 0o755), false)
+  if (readOnly) t.teardown(() => void spawnSync('umount', ['--lazy', workspace]))
+  const { client, url } = await spawnDaemon(t, { workspace, data })
+  await runTurn(client, 'work', 'write work.txt\n| work\nsay done', { isolated: true })
+  const settings = await client.call('GET /settings')
+  const close = () =>
+    readOnly
+      ? spawnSync('mount', ['-o', 'remount,bind,ro', workspace]).status === 0
+      : (chmodSync(workspace, 0o555), true)
+  // It is busy while git writes there for the warm copy.
+  while (!close()) await delay(20)
+  const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
+  t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn gets the write error')
+  const asked = [
+    client.call('POST /agents/{id}/land', { id: 'work' }),
+    client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }),
+  ]
+  for (const { status, message } of await Promise.all(asked.map(outcome))) {
+    t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)
+  }
+  t.same(readdirSync(workspace).sort(), ['.git', 'README.md'], 'nothing is written partly')
+  t.same(await client.call('GET /settings'), settings)
+  t.equal((await fetch(`${url}/health`)).status, 200)
+  if (readOnly) spawnSync('mount', ['-o', 'remount,bind,rw', workspace])
+  else chmodSync(workspace, 0o755)
+  t.match(await client.call('POST /agents/{id}/land', { id: 'work' }), { landed: true })
+  t.match(await client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }), {
+    settings: { agentRetentionDays: 5 },
+  })
+})
 
 const residentOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024

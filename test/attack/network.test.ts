@@ -285,21 +285,17 @@ t.test('a killed daemon leaves no helper process, no slirp4netns and no network'
   t.match(await shellTurn(next.client, 'd', ['echo fine']), exactly('fine'))
 })
 
-t.test(
-  'a turn can open at most 512 connections to the proxy, and other turns are not affected',
-  walled(),
-  async t => {
-    const { client } = await daemonWith(t, [])
-    const flood =
-      `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, `
-      + '"127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } '
-      + `setTimeout(() => { console.log(open); process.exit() }, 3000)'`
-    const flooding = shellTurn(client, 'flood', [flood])
-    t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), exactly(/is not reached/))
-    const [open] = await flooding
-    t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
-  },
-)
+t.test('a turn can open at most 512 connections to the proxy, and other turns are not affected', walled(), async t => {
+  const { client } = await daemonWith(t, [])
+  const flood =
+    `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, `
+    + '"127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } '
+    + `setTimeout(() => { console.log(open); process.exit() }, 3000)'`
+  const flooding = shellTurn(client, 'flood', [flood])
+  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), exactly(/is not reached/))
+  const [open] = await flooding
+  t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
+})
 
 t.test('killed helper and slirp4netns processes restart for the next command', walled(), async t => {
   const { client } = await daemonWith(t, [])

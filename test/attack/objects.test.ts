@@ -97,8 +97,7 @@ t.test(
 )
 
 t.test(
-  'with its own links and alternates a turn reads no object of another repository into a diff or the '
-    + 'repository',
+  'with its own links and alternates a turn reads no object of another repository into a diff or the ' + 'repository',
   walled(),
   async t => {
     const here = await placeWith(t)

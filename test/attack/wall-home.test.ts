@@ -50,30 +50,26 @@ const FORMS = [
   ['alone', { isolated: true }],
 ] as const
 
-t.test(
-  'no turn moves a parent of the data folder, and the next turn reads nothing of it',
-  walled(),
-  async t => {
-    const { client, home, state, data, workspace } = await place(t)
-    t.match(outside(`cat ${data}/machine.key | wc -c`, workspace), /^[1-9]/, 'outside the wall it exists')
-    for (const [conversation, options] of FORMS) {
-      const moves = [state, join(home, '.local'), home, dirname(workspace)].flatMap(folder =>
-        [`${folder}-2`, '/tmp/taken'].map(to => `${RENAME} ${folder} ${to} && echo MOVED`),
-      )
-      const reads = [
-        `cat ${data}/machine.key && echo READ`,
-        `ls ${data}/files && echo READ`,
-        `ls ${state}-2/sandbox && echo READ`,
-      ]
-      for (const round of [1, 2]) {
-        const answers = await shellTurn(client, conversation, [...moves, ...reads], options)
-        for (const [at, answer] of answers.entries())
-          t.notMatch(answer, /MOVED|READ/, `${conversation}, turn ${round}: ${[...moves, ...reads][at]}`)
-      }
+t.test('no turn moves a parent of the data folder, and the next turn reads nothing of it', walled(), async t => {
+  const { client, home, state, data, workspace } = await place(t)
+  t.match(outside(`cat ${data}/machine.key | wc -c`, workspace), /^[1-9]/, 'outside the wall it exists')
+  for (const [conversation, options] of FORMS) {
+    const moves = [state, join(home, '.local'), home, dirname(workspace)].flatMap(folder =>
+      [`${folder}-2`, '/tmp/taken'].map(to => `${RENAME} ${folder} ${to} && echo MOVED`),
+    )
+    const reads = [
+      `cat ${data}/machine.key && echo READ`,
+      `ls ${data}/files && echo READ`,
+      `ls ${state}-2/sandbox && echo READ`,
+    ]
+    for (const round of [1, 2]) {
+      const answers = await shellTurn(client, conversation, [...moves, ...reads], options)
+      for (const [at, answer] of answers.entries())
+        t.notMatch(answer, /MOVED|READ/, `${conversation}, turn ${round}: ${[...moves, ...reads][at]}`)
     }
-    t.ok((await client.call('GET /system/sessions')).sessions.length > 0, 'the daemon keeps running')
-  },
-)
+  }
+  t.ok((await client.call('GET /system/sessions')).sessions.length > 0, 'the daemon keeps running')
+})
 
 t.test(
   'a turn reads nothing of the person except the name and e-mail for git, and leaves nothing that runs for the '

@@ -302,20 +302,17 @@ t.test(
   },
 )
 
-t.test(
-  'an open offer of a turn that does not resume is withdrawn, and the turn ends as interrupted',
-  async t => {
-    const where = folders(t)
-    const daemon = await spawnDaemon(t, where)
-    const { run } = await daemon.client.call('POST /agent', {
-      conversationId: 'o',
-      prompt: 'offer payment https://shop.example/a 1\nsay never',
-    })
-    const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
-    const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-    t.match(
-      rest.map(({ event }) => event),
-      exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }),
-    )
-  },
-)
+t.test('an open offer of a turn that does not resume is withdrawn, and the turn ends as interrupted', async t => {
+  const where = folders(t)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'o',
+    prompt: 'offer payment https://shop.example/a 1\nsay never',
+  })
+  const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(
+    rest.map(({ event }) => event),
+    exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }),
+  )
+})

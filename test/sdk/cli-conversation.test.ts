@@ -132,11 +132,7 @@ t.test('each verb acts on the named conversation, otherwise on the newest one, a
     t.same([none.code, none.out], [1, ''])
     t.match(JSON.parse(none.err), { reason: 'not-found', message: 'no such conversation' })
     t.type(JSON.parse(asJson.out), 'object')
-    t.same(
-      JSON.parse(asJson.err),
-      { note: NEWEST.trim(), conversationId: 'c-2' },
-      'notes are JSON as well',
-    )
+    t.same(JSON.parse(asJson.err), { note: NEWEST.trim(), conversationId: 'c-2' }, 'notes are JSON as well')
   }
 })
 
@@ -280,35 +276,32 @@ t.test('files, harness and model are sent with the message', async t => {
   t.equal(daemon.calls().length, before)
 })
 
-t.test(
-  'text without quotes is never treated as a conversation, and incompatible options are refused',
-  async t => {
-    const daemon = await fakeDaemon(t, answer)
-    for (const [args, err] of [
-      [
-        ['steer', 'use', 'tabs', 'now'],
-        'expected sandbox steer [CONVERSATION] "TEXT", found 3 words; put the text in quotes',
-      ],
-      [
-        ['fork', 'c-1', 'x', '--files', 'then'],
-        '--files then: expected --before N as well, the message whose files to take',
-      ],
-      [['queue', '--remove', 'm-1', '--start'], 'expected --remove alone, or --first and --start'],
-      [
-        ['archive', '--list', '--restore'],
-        'expected one of --finished, --list and --restore, found --list and --restore',
-      ],
-      [['archive', '--restore'], 'expected a conversation to restore, found none; sandbox archive --list shows them'],
-      [['rewind', '--before', 'x'], '--before: expected the number of a message, as transcript shows it, found x'],
-      [['transcript', '--limit', '-1'], undefined],
-    ] as const) {
-      const ran = await daemon.run([...args])
-      t.same([ran.code, ran.out], [2, ''], args.join(' '))
-      if (err) t.equal(ran.err, `sandbox: ${err}\n`)
-    }
-    t.equal(daemon.calls().length, 0)
-  },
-)
+t.test('text without quotes is never treated as a conversation, and incompatible options are refused', async t => {
+  const daemon = await fakeDaemon(t, answer)
+  for (const [args, err] of [
+    [
+      ['steer', 'use', 'tabs', 'now'],
+      'expected sandbox steer [CONVERSATION] "TEXT", found 3 words; put the text in quotes',
+    ],
+    [
+      ['fork', 'c-1', 'x', '--files', 'then'],
+      '--files then: expected --before N as well, the message whose files to take',
+    ],
+    [['queue', '--remove', 'm-1', '--start'], 'expected --remove alone, or --first and --start'],
+    [
+      ['archive', '--list', '--restore'],
+      'expected one of --finished, --list and --restore, found --list and --restore',
+    ],
+    [['archive', '--restore'], 'expected a conversation to restore, found none; sandbox archive --list shows them'],
+    [['rewind', '--before', 'x'], '--before: expected the number of a message, as transcript shows it, found x'],
+    [['transcript', '--limit', '-1'], undefined],
+  ] as const) {
+    const ran = await daemon.run([...args])
+    t.same([ran.code, ran.out], [2, ''], args.join(' '))
+    if (err) t.equal(ran.err, `sandbox: ${err}\n`)
+  }
+  t.equal(daemon.calls().length, 0)
+})
 
 t.test('a refusal names options and commands, not fields and calls', async t => {
   const daemon = await fakeDaemon(t, ({ path }, response) =>

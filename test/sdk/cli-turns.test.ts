@@ -181,8 +181,7 @@ t.test('the prompt may come from standard input, and a shared turn requests no c
 })
 
 t.test(
-  'a turn works in a private copy if the workspace has a repository, and in the workspace itself if it '
-    + 'holds none',
+  'a turn works in a private copy if the workspace has a repository, and in the workspace itself if it ' + 'holds none',
   async t => {
     const daemon = await fakeDaemon(t, runOf(ended('completed')))
     const asked = async () => {

@@ -27,10 +27,8 @@ export const ask = tool('Ask', {
   category: 'think',
   refine: ({ questions }, misfit) => {
     for (const [at, { options }] of questions.entries())
-      if (hasTwice(options.map(({ label }) => label)))
-        misfit(`questions.${at}.options`, 'unique labels', 'a duplicate')
-    if (hasTwice(questions.map(({ question }) => question)))
-      misfit('questions', 'unique questions', 'a duplicate')
+      if (hasTwice(options.map(({ label }) => label))) misfit(`questions.${at}.options`, 'unique labels', 'a duplicate')
+    if (hasTwice(questions.map(({ question }) => question))) misfit('questions', 'unique questions', 'a duplicate')
   },
   describe: ({ questions }) => ({ target: questions[0]!.question.slice(0, 200) }),
   run: async ({ questions }, { person }) => {

@@ -46,8 +46,7 @@ export interface Spot {
 }
 
 const refuseClosed = (path: string, segments: readonly string[]): void => {
-  if (isClosedName(segments))
-    refuse('forbidden', `${path} belongs to git or to the sandbox; tools do not write it`)
+  if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox; tools do not write it`)
   if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
     refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
   }

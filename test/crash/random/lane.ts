@@ -200,8 +200,7 @@ export class Lane {
         () => undefined,
         (error: Refusal) => error,
       )
-      if (error && error.status !== 404)
-        faults.push(`${id}: a repeated ${flight.what} was refused: ${error.message}`)
+      if (error && error.status !== 404) faults.push(`${id}: a repeated ${flight.what} was refused: ${error.message}`)
       return
     }
     conversation.told.push(`kill ${this.#killed}`)

@@ -119,11 +119,7 @@ t.test('every other request gets a message and the connection is closed', async 
       JSON.stringify(request).slice(0, 40),
     )
   }
-  t.match(
-    JSON.parse(await raw(path, '{"do":"login"}', true)),
-    { message: 'expected one line' },
-    'an endless line',
-  )
+  t.match(JSON.parse(await raw(path, '{"do":"login"}', true)), { message: 'expected one line' }, 'an endless line')
   t.strictSame(files.writes, [])
 })
 

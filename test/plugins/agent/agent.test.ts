@@ -258,49 +258,46 @@ t.test('a copy follows the main line, and reports conflicts', async t => {
   )
 })
 
-t.test(
-  'commits to the main line during a card reach the copy after the answer, unless they conflict',
-  async t => {
-    const { client, workspace, data } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
-    const copy = join(data, 'agent', 'checkouts', 'p')
-    const commit = (path: string, text: string): string => {
-      writeFileSync(join(workspace, path), text)
-      inGit(workspace, 'add', '-A')
-      inGit(workspace, 'commit', '-qm', `${path} ${text}`)
-      return inGit(workspace, 'rev-parse', 'HEAD').trim()
-    }
-    await client.call('POST /agent', {
-      conversationId: 'p',
-      isolated: true,
-      permissionMode: 'plan',
-      prompt: 'plan write it\nwrite mine.txt\n| mine\nask Which?\n| a\nwrite a.txt\n| ours\nask Again?\n| b\nsay done',
-    })
-    const watched = framesOf(client, 'p')
-    const parked = async (kind: 'plan' | 'question') => (await watched.until(frame => frame.kind === kind)).requestId
-    const synced = () => watched.until(({ kind }) => kind === 'worktree')
-    const planned = await parked('plan')
-    commit('b.txt', 'b')
-    const second = commit('b.txt', 'b again')
-    await client.call('POST /agent/reply', { kind: 'plan', requestId: planned, approve: true })
-    t.match(await synced(), { base: second, sync: { commits: 2, blocked: { length: 0 } } })
-    const asked = await parked('question')
-    const third = commit('c.txt', 'c')
-    await client.call('POST /agent/reply', { kind: 'question', requestId: asked, answers: { 'Which?': 'a' } })
-    t.match(await synced(), { base: third, sync: { commits: 1, blocked: { length: 0 } } })
-    const again = await parked('question')
-    t.same(
-      ['a.txt', 'b.txt', 'c.txt', 'mine.txt'].map(name => readFileSync(join(copy, name), 'utf8')),
-      ['ours\n', 'b again', 'c', 'mine\n'],
-    )
-    const before = treeOf(copy)
-    commit('a.txt', 'theirs\n')
-    await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
-    t.match(await synced(), { base: third, sync: { commits: 0, blocked: exactly('root') } })
-    t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
-    t.same(treeOf(copy), before, 'the copy is byte-equal')
-    t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')
-  },
-)
+t.test('commits to the main line during a card reach the copy after the answer, unless they conflict', async t => {
+  const { client, workspace, data } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
+  const copy = join(data, 'agent', 'checkouts', 'p')
+  const commit = (path: string, text: string): string => {
+    writeFileSync(join(workspace, path), text)
+    inGit(workspace, 'add', '-A')
+    inGit(workspace, 'commit', '-qm', `${path} ${text}`)
+    return inGit(workspace, 'rev-parse', 'HEAD').trim()
+  }
+  await client.call('POST /agent', {
+    conversationId: 'p',
+    isolated: true,
+    permissionMode: 'plan',
+    prompt: 'plan write it\nwrite mine.txt\n| mine\nask Which?\n| a\nwrite a.txt\n| ours\nask Again?\n| b\nsay done',
+  })
+  const watched = framesOf(client, 'p')
+  const parked = async (kind: 'plan' | 'question') => (await watched.until(frame => frame.kind === kind)).requestId
+  const synced = () => watched.until(({ kind }) => kind === 'worktree')
+  const planned = await parked('plan')
+  commit('b.txt', 'b')
+  const second = commit('b.txt', 'b again')
+  await client.call('POST /agent/reply', { kind: 'plan', requestId: planned, approve: true })
+  t.match(await synced(), { base: second, sync: { commits: 2, blocked: { length: 0 } } })
+  const asked = await parked('question')
+  const third = commit('c.txt', 'c')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: asked, answers: { 'Which?': 'a' } })
+  t.match(await synced(), { base: third, sync: { commits: 1, blocked: { length: 0 } } })
+  const again = await parked('question')
+  t.same(
+    ['a.txt', 'b.txt', 'c.txt', 'mine.txt'].map(name => readFileSync(join(copy, name), 'utf8')),
+    ['ours\n', 'b again', 'c', 'mine\n'],
+  )
+  const before = treeOf(copy)
+  commit('a.txt', 'theirs\n')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
+  t.match(await synced(), { base: third, sync: { commits: 0, blocked: exactly('root') } })
+  t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
+  t.same(treeOf(copy), before, 'the copy is byte-equal')
+  t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')
+})
 
 t.test('a folder without git refuses an isolated turn and stores nothing of the message', async t => {
   const daemon = await daemonWith(t, ['agent'], { git: false })

@@ -264,37 +264,33 @@ t.test('a message that arrives when a turn frees its conversation gets its turn'
   t.same([ran, queue.waiting('c')], [2, []])
 })
 
-t.test(
-  'a simultaneous message and resume make one turn, and the message is not lost',
-  { timeout: 60_000 },
-  async t => {
-    for (let moment = 0; moment < 12; moment++) {
-      let [turns, out] = [0, true]
-      const { engine, queue, send } = engineOn(
-        t,
-        async function* (): AsyncIterable<Frame> {
-          t.equal(++turns, 1, `one turn at a time, after ${moment}`)
-          await ticks(3)
-          if (out) yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
-          out = false
-          turns -= 1
-        },
-        {
-          words: false,
-          outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 },
-          journal: quickIn(t),
-        },
-      )
-      await send({})
-      await engine.live('c')?.ended
-      await ticks(moment)
-      const { run } = await send({})
-      await ticks(40)
-      for (let turn = engine.live('c'); turn; turn = engine.live('c')) await turn.ended
-      t.same([queue.waiting('c'), queue.current('c'), queue.message(run)], [[], undefined, undefined])
-    }
-  },
-)
+t.test('a simultaneous message and resume make one turn, and the message is not lost', { timeout: 60_000 }, async t => {
+  for (let moment = 0; moment < 12; moment++) {
+    let [turns, out] = [0, true]
+    const { engine, queue, send } = engineOn(
+      t,
+      async function* (): AsyncIterable<Frame> {
+        t.equal(++turns, 1, `one turn at a time, after ${moment}`)
+        await ticks(3)
+        if (out) yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
+        out = false
+        turns -= 1
+      },
+      {
+        words: false,
+        outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 },
+        journal: quickIn(t),
+      },
+    )
+    await send({})
+    await engine.live('c')?.ended
+    await ticks(moment)
+    const { run } = await send({})
+    await ticks(40)
+    for (let turn = engine.live('c'); turn; turn = engine.live('c')) await turn.ended
+    t.same([queue.waiting('c'), queue.current('c'), queue.message(run)], [[], undefined, undefined])
+  }
+})
 
 const ids = ['r-1.1', 'r-1.2']
 const answers = [true, false]
@@ -323,79 +319,75 @@ const cardStep = fc.oneof(
   },
 )
 
-t.test(
-  'the first answer to a card that is written counts and reaches its turn once',
-  { timeout: 60_000 },
-  async t => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
-        const cards = new OpenCards()
-        const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
-        const under = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
-        const pending: Promise<unknown>[] = []
-        const replyOf = (requestId: string, approve: boolean, kind: 'plan' | 'permission' = 'plan') =>
-          (kind === 'plan' ? { kind, requestId, approve } : { kind, requestId, decision: 'once' }) as CardReply
-        let faults = 0
-        for (const each of steps) {
-          const { id } = each
-          const card = model.get(id)
-          if (each.does === 'raise') {
-            // A turn raises a card once, and again after a restart if it was not answered.
-            if (card) continue
-            model.set(id, { up: true, over: false, carried: 0 })
-            cards.raise({
-              card: { kind: 'plan', requestId: id, text: 'x' },
-              conversationId: 'c',
-              answer: () => {
-                model.get(id)!.carried += 1
-                return new Promise<void>((resolve, reject) => under.set(id, { resolve, reject }))
-              },
-            })
-          } else if (each.does === 'settle') {
-            if (!card?.up) continue
-            cards.settle(id, 'c', each.approve === undefined ? undefined : replyOf(id, each.approve))
-            Object.assign(card, { up: false, over: true, answer: each.approve })
-          } else if (each.does === 'carried') {
-            const waits = under.get(id)
-            if (!waits || !card) continue
-            under.delete(id)
-            if (each.fails) Object.assign(card, { up: true, answer: undefined })
-            else card.over = true
-            if (each.fails) waits.reject(new Error('not written'))
-            else waits.resolve()
-            await ticks(1)
-          } else {
-            const expected = !card
-              ? 404
-              : card.up
-                ? each.kind === 'plan'
-                  ? 'carries'
-                  : 422
-                : card.answer === undefined || each.kind !== 'plan' || card.answer !== each.approve
-                  ? 409
-                  : 'same'
-            const before = card?.carried ?? 0
-            const answered = cards.reply(replyOf(id, each.approve, each.kind), { by: 'a', lands: true })
-            pending.push(answered.catch(() => {}))
-            if (typeof expected === 'number') {
-              const status = await answered.then(
-                () => 200,
-                error => (error as Refusal).status,
-              )
-              if (status !== expected || (card?.carried ?? 0) !== before) faults += 1
-            } else if (card && card.carried !== before + (expected === 'carries' ? 1 : 0)) faults += 1
-            if (expected === 'carries') Object.assign(card!, { up: false, answer: each.approve })
-          }
+t.test('the first answer to a card that is written counts and reaches its turn once', { timeout: 60_000 }, async t => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
+      const cards = new OpenCards()
+      const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
+      const under = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
+      const pending: Promise<unknown>[] = []
+      const replyOf = (requestId: string, approve: boolean, kind: 'plan' | 'permission' = 'plan') =>
+        (kind === 'plan' ? { kind, requestId, approve } : { kind, requestId, decision: 'once' }) as CardReply
+      let faults = 0
+      for (const each of steps) {
+        const { id } = each
+        const card = model.get(id)
+        if (each.does === 'raise') {
+          // A turn raises a card once, and again after a restart if it was not answered.
+          if (card) continue
+          model.set(id, { up: true, over: false, carried: 0 })
+          cards.raise({
+            card: { kind: 'plan', requestId: id, text: 'x' },
+            conversationId: 'c',
+            answer: () => {
+              model.get(id)!.carried += 1
+              return new Promise<void>((resolve, reject) => under.set(id, { resolve, reject }))
+            },
+          })
+        } else if (each.does === 'settle') {
+          if (!card?.up) continue
+          cards.settle(id, 'c', each.approve === undefined ? undefined : replyOf(id, each.approve))
+          Object.assign(card, { up: false, over: true, answer: each.approve })
+        } else if (each.does === 'carried') {
+          const waits = under.get(id)
+          if (!waits || !card) continue
+          under.delete(id)
+          if (each.fails) Object.assign(card, { up: true, answer: undefined })
+          else card.over = true
+          if (each.fails) waits.reject(new Error('not written'))
+          else waits.resolve()
+          await ticks(1)
+        } else {
+          const expected = !card
+            ? 404
+            : card.up
+              ? each.kind === 'plan'
+                ? 'carries'
+                : 422
+              : card.answer === undefined || each.kind !== 'plan' || card.answer !== each.approve
+                ? 409
+                : 'same'
+          const before = card?.carried ?? 0
+          const answered = cards.reply(replyOf(id, each.approve, each.kind), { by: 'a', lands: true })
+          pending.push(answered.catch(() => {}))
+          if (typeof expected === 'number') {
+            const status = await answered.then(
+              () => 200,
+              error => (error as Refusal).status,
+            )
+            if (status !== expected || (card?.carried ?? 0) !== before) faults += 1
+          } else if (card && card.carried !== before + (expected === 'carries' ? 1 : 0)) faults += 1
+          if (expected === 'carries') Object.assign(card!, { up: false, answer: each.approve })
         }
-        for (const { resolve } of under.values()) resolve()
-        await Promise.all(pending)
-        return faults === 0
-      }),
-      { seed: 15, numRuns: 500 },
-    )
-    t.pass()
-  },
-)
+      }
+      for (const { resolve } of under.values()) resolve()
+      await Promise.all(pending)
+      return faults === 0
+    }),
+    { seed: 15, numRuns: 500 },
+  )
+  t.pass()
+})
 
 t.test('an answer that could not be written leaves its card open for another one', async t => {
   const cards = new OpenCards()

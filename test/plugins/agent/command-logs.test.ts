@@ -116,45 +116,42 @@ t.test('turns continue if the log cannot be written or its path is taken', async
   t.equal(readFileSync(join(daemon.data, 'logs', 'runs'), 'utf8'), 'no folder')
 })
 
-t.test(
-  'long outputs and commands are cut, and neither can begin a line or control a terminal',
-  async t => {
-    const folder = t.testdir()
-    const logs = new CommandLogs(folder)
-    const begin = logs.of('c', 'r-1')
-    const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
-    begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({
-      exit: 0,
-      output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J`,
-    })
-    begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({
-      signal: 'SIGKILL',
-      timedOut: true,
-      output: 'half \ud800',
-    })
-    const late = begin({ command: 'late', folder: '' })
-    await logs.close()
-    late({ exit: 0, output: 'after the end' })
-    await logs.close()
-    const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
-    const lines = linesOf(join(folder, 'c', 'commands.log'))
-    t.notMatch(text, /aGlk|[\u202e\x1b]/)
-    t.ok(lines.every(line => line.command.length < 10_000))
-    t.match(
-      lines.map(({ message, id }) => `${id} ${message}`),
-      exactly(
-        '1 a command begins',
-        '1 a command has ended',
-        '2 a command begins',
-        '2 a command has ended',
-        '3 a command begins',
-      ),
-    )
-    t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
-    t.ok(lines[1]!.output!.length < 70_000)
-    t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
-  },
-)
+t.test('long outputs and commands are cut, and neither can begin a line or control a terminal', async t => {
+  const folder = t.testdir()
+  const logs = new CommandLogs(folder)
+  const begin = logs.of('c', 'r-1')
+  const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
+  begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({
+    exit: 0,
+    output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J`,
+  })
+  begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({
+    signal: 'SIGKILL',
+    timedOut: true,
+    output: 'half \ud800',
+  })
+  const late = begin({ command: 'late', folder: '' })
+  await logs.close()
+  late({ exit: 0, output: 'after the end' })
+  await logs.close()
+  const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
+  const lines = linesOf(join(folder, 'c', 'commands.log'))
+  t.notMatch(text, /aGlk|[\u202e\x1b]/)
+  t.ok(lines.every(line => line.command.length < 10_000))
+  t.match(
+    lines.map(({ message, id }) => `${id} ${message}`),
+    exactly(
+      '1 a command begins',
+      '1 a command has ended',
+      '2 a command begins',
+      '2 a command has ended',
+      '3 a command begins',
+    ),
+  )
+  t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
+  t.ok(lines[1]!.output!.length < 70_000)
+  t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
+})
 
 t.test('a link at the path of a log is not followed', async t => {
   const folder = t.testdir({ elsewhere: 'as it was', logs: { c: {} } })

@@ -73,8 +73,7 @@ t.test('an earlier copy can be landed, archived and removed without being used f
 })
 
 t.test(
-  'a start removes leftover entries of an earlier version, and keeps those of its copies until they '
-    + 'are used',
+  'a start removes leftover entries of an earlier version, and keeps those of its copies until they ' + 'are used',
   async t => {
     const { again, dir, workspace, repos, data } = await earlier(t)
     await again().prune(['c-1'])

@@ -154,16 +154,13 @@ t.test('a branch that a person deleted in the repository is created again after 
   t.equal(readFileSync(join(dir, 'mine.txt'), 'utf8'), 'mine')
 })
 
-t.test(
-  'a commit that the repository already has from a removed conversation is imported like any other',
-  async t => {
-    const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
-    await copies.remove('c-1', repos)
-    t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
-    const next = await copies.ensure('c-2', [])
-    git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
-    t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
-    t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
-    t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
-  },
-)
+t.test('a commit that the repository already has from a removed conversation is imported like any other', async t => {
+  const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
+  await copies.remove('c-1', repos)
+  t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
+  const next = await copies.ensure('c-2', [])
+  git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
+  t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
+  t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
+  t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
+})

@@ -256,55 +256,52 @@ const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-t.test(
-  'a call that delays a switch is aborted after a time, and later frames of its adapter are ignored',
-  async t => {
-    const begun = Promise.withResolvers<void>()
-    const requests: TurnRequest[] = []
-    const { engine, send, move, frames } = engineOn(
-      t,
-      async function* (request, io) {
-        requests.push(request)
-        if (request.resume) return yield { kind: 'delta', text: `on as ${request.model}` }
-        await io.state({ at: 1 })
-        const result = io.tool('Shell', {}, 'c1').then(() => 'heard')
-        await aborted(io.signal)
-        void io.state({ at: 2 })
-        yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
-      },
+t.test('a call that delays a switch is aborted after a time, and later frames of its adapter are ignored', async t => {
+  const begun = Promise.withResolvers<void>()
+  const requests: TurnRequest[] = []
+  const { engine, send, move, frames } = engineOn(
+    t,
+    async function* (request, io) {
+      requests.push(request)
+      if (request.resume) return yield { kind: 'delta', text: `on as ${request.model}` }
+      await io.state({ at: 1 })
+      const result = io.tool('Shell', {}, 'c1').then(() => 'heard')
+      await aborted(io.signal)
+      void io.state({ at: 2 })
+      yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
+    },
+    {
+      holdMs: 30,
+      toolbox: shellOf(async signal => {
+        begun.resolve()
+        await aborted(signal)
+        return { ok: false, text: 'stopped', content: [] }
+      }),
+    },
+  )
+  const { run } = await send({})
+  await begun.promise
+  t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
+  await engine.live('c')?.ended
+  t.match(
+    await frames(run),
+    exactly(
+      { kind: 'tool_call', id: 'c1' },
+      { kind: 'tool_call_update', status: 'in_progress' },
       {
-        holdMs: 30,
-        toolbox: shellOf(async signal => {
-          begun.resolve()
-          await aborted(signal)
-          return { ok: false, text: 'stopped', content: [] }
-        }),
+        kind: 'tool_call_update',
+        id: 'c1',
+        status: 'failed',
+        content: exactly({ text: /cut short: .* model one of test/ }),
       },
-    )
-    const { run } = await send({})
-    await begun.promise
-    t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
-    await engine.live('c')?.ended
-    t.match(
-      await frames(run),
-      exactly(
-        { kind: 'tool_call', id: 'c1' },
-        { kind: 'tool_call_update', status: 'in_progress' },
-        {
-          kind: 'tool_call_update',
-          id: 'c1',
-          status: 'failed',
-          content: exactly({ text: /cut short: .* model one of test/ }),
-        },
-        { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
-        { kind: 'delta', text: 'on as one' },
-        { kind: 'done', reason: 'completed' },
-      ),
-    )
-    t.equal((await frames(run)).length, 6)
-    t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
-  },
-)
+      { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
+      { kind: 'delta', text: 'on as one' },
+      { kind: 'done', reason: 'completed' },
+    ),
+  )
+  t.equal((await frames(run)).length, 6)
+  t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
+})
 
 t.test('an adapter that ignores the abort is abandoned with its call', async t => {
   const begun = Promise.withResolvers<void>()

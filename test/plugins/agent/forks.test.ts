@@ -54,39 +54,36 @@ t.test(
   },
 )
 
-t.test(
-  'a pinned conversation gets a private copy at its commits, which never follows the main line',
-  async t => {
-    const daemon = await daemonWith(t, ['agent', 'agents'])
-    const { workspace, client } = daemon
-    const first = inGit(workspace, 'rev-parse', 'HEAD').trim()
-    commit(workspace, 'second.txt')
-    await runTurn(client, 'f', 'write a.txt\n| a', { worktreeBase: [{ repo: 'root', base: first.slice(0, 12) }] })
-    const copy = copyOf(daemon, 'f')
-    t.same(
-      ['README.md', 'a.txt', 'second.txt'].map(name => existsSync(join(copy, name))),
-      [true, true, false],
-    )
-    t.match(await state(daemon, 'f'), {
-      conversation: {
-        branch: 'agent/f',
-        starts: undefined,
-        repos: exactly({ repo: 'root', base: first, pinned: true }),
-      },
-    })
-    commit(workspace, 'third.txt')
-    const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
-    t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
-    t.notOk(existsSync(join(copy, 'third.txt')))
-    t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
-    t.ok(existsSync(join(workspace, 'a.txt')))
-    t.match(
-      (await state(daemon, 'f')).conversation.repos,
-      exactly({ pinned: true, base: first }),
-      'a landing keeps the pin',
-    )
-  },
-)
+t.test('a pinned conversation gets a private copy at its commits, which never follows the main line', async t => {
+  const daemon = await daemonWith(t, ['agent', 'agents'])
+  const { workspace, client } = daemon
+  const first = inGit(workspace, 'rev-parse', 'HEAD').trim()
+  commit(workspace, 'second.txt')
+  await runTurn(client, 'f', 'write a.txt\n| a', { worktreeBase: [{ repo: 'root', base: first.slice(0, 12) }] })
+  const copy = copyOf(daemon, 'f')
+  t.same(
+    ['README.md', 'a.txt', 'second.txt'].map(name => existsSync(join(copy, name))),
+    [true, true, false],
+  )
+  t.match(await state(daemon, 'f'), {
+    conversation: {
+      branch: 'agent/f',
+      starts: undefined,
+      repos: exactly({ repo: 'root', base: first, pinned: true }),
+    },
+  })
+  commit(workspace, 'third.txt')
+  const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
+  t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
+  t.notOk(existsSync(join(copy, 'third.txt')))
+  t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
+  t.ok(existsSync(join(workspace, 'a.txt')))
+  t.match(
+    (await state(daemon, 'f')).conversation.repos,
+    exactly({ pinned: true, base: first }),
+    'a landing keeps the pin',
+  )
+})
 
 t.test('pins are kept when the daemon is killed before the copy is made', async t => {
   const folder = folderOf(t)
@@ -210,37 +207,34 @@ t.test('a fork with the files of a message begins at its commits, and can land i
   t.equal(readFileSync(join(copyOf(daemon, 'src'), 'a.txt'), 'utf8'), 'one\ntwo\n', 'the source is untouched')
 })
 
-t.test(
-  'after a kill an accepted fork begins with its rows, and one that was not accepted does not exist',
-  async t => {
-    const folder = folderOf(t)
-    const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-    makeWorkspace(where.workspace)
-    await t.test('the crash', async t => {
-      const daemon = await daemonWith(t, ['agent'], where)
-      const { journals } = daemon.kernel
-      await source(daemon)
-      const { run } = await send(daemon, {
-        prompt: 'wait 60000',
-        forkOf: { conversationId: 'src', keep: 2, files: 'now' },
-      })
-      await framesOf(daemon.client, 'f', { run }).until(({ kind }) => kind === 'init')
-      const rows = (await transcript(daemon, 'src')).messages.slice(0, 2)
-      // The state after a kill between the acceptance and the record.
-      await journals.remove('agent/transcripts/f')
-      await journals.rewrite('agent/forks/f', rows)
-      await journals.rewrite('agent/forks/never', rows)
+t.test('after a kill an accepted fork begins with its rows, and one that was not accepted does not exist', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  await t.test('the crash', async t => {
+    const daemon = await daemonWith(t, ['agent'], where)
+    const { journals } = daemon.kernel
+    await source(daemon)
+    const { run } = await send(daemon, {
+      prompt: 'wait 60000',
+      forkOf: { conversationId: 'src', keep: 2, files: 'now' },
     })
-    await t.test('the next start', async t => {
-      const daemon = await daemonWith(t, ['agent'], where)
-      await framesOf(daemon.client, 'f').all()
-      t.same(
-        (await transcript(daemon, 'f')).messages.map(({ role }) => role),
-        ['user', 'assistant', 'user'],
-      )
-      t.same(await daemon.kernel.journals.list('agent/forks/'), [])
-      t.equal((await runTurn(daemon.client, 'never', 'say x')).at(-1)?.kind, 'done')
-      t.equal((await transcript(daemon, 'never')).total, 2)
-    })
-  },
-)
+    await framesOf(daemon.client, 'f', { run }).until(({ kind }) => kind === 'init')
+    const rows = (await transcript(daemon, 'src')).messages.slice(0, 2)
+    // The state after a kill between the acceptance and the record.
+    await journals.remove('agent/transcripts/f')
+    await journals.rewrite('agent/forks/f', rows)
+    await journals.rewrite('agent/forks/never', rows)
+  })
+  await t.test('the next start', async t => {
+    const daemon = await daemonWith(t, ['agent'], where)
+    await framesOf(daemon.client, 'f').all()
+    t.same(
+      (await transcript(daemon, 'f')).messages.map(({ role }) => role),
+      ['user', 'assistant', 'user'],
+    )
+    t.same(await daemon.kernel.journals.list('agent/forks/'), [])
+    t.equal((await runTurn(daemon.client, 'never', 'say x')).at(-1)?.kind, 'done')
+    t.equal((await transcript(daemon, 'never')).total, 2)
+  })
+})

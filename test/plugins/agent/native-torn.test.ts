@@ -75,21 +75,18 @@ for (const protocol of ['openai', 'anthropic', 'ollama'] as const) {
     )
   })
 
-  void t.test(
-    `${protocol}: an answer that ends before its end marker never counts as complete`,
-    async t => {
-      const pieces = streamedAs(protocol, { text: ['Some ', 'words'], usage: { input: 1, output: 1 } })
-      const bytes = Buffer.from(pieces.join(''))
-      // The end marker of an answer: its finish reason, its last event, its last line.
-      const last = { openai: '"finish_reason":"stop"', anthropic: '"type":"message_stop"', ollama: '"done":true' }
-      const end = bytes.lastIndexOf(last[protocol])
-      t.ok(end > 0)
-      const taken: number[] = []
-      for (let at = 0; at < end; at++) {
-        const answer = await answerTo(protocol, [bytes.subarray(0, at)]).catch(() => undefined)
-        if (answer !== undefined) taken.push(at)
-      }
-      t.strictSame(taken, [])
-    },
-  )
+  void t.test(`${protocol}: an answer that ends before its end marker never counts as complete`, async t => {
+    const pieces = streamedAs(protocol, { text: ['Some ', 'words'], usage: { input: 1, output: 1 } })
+    const bytes = Buffer.from(pieces.join(''))
+    // The end marker of an answer: its finish reason, its last event, its last line.
+    const last = { openai: '"finish_reason":"stop"', anthropic: '"type":"message_stop"', ollama: '"done":true' }
+    const end = bytes.lastIndexOf(last[protocol])
+    t.ok(end > 0)
+    const taken: number[] = []
+    for (let at = 0; at < end; at++) {
+      const answer = await answerTo(protocol, [bytes.subarray(0, at)]).catch(() => undefined)
+      if (answer !== undefined) taken.push(at)
+    }
+    t.strictSame(taken, [])
+  })
 }

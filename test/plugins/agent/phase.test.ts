@@ -114,24 +114,21 @@ t.test('every event in every phase leads to the phase in the table', t => {
   t.end()
 })
 
-t.test(
-  'effects: a stop counts once, a failure only during work, and a broken log always aborts the turn',
-  t => {
-    for (const phase of PHASES) {
-      const free = ['leaving', 'done', 'frozen', 'stopping'].includes(phase)
-      t.same(after(at(phase), 'stop')[1], free ? [] : STOP, `stop in ${phase}`)
-      t.equal(after(at(phase), 'stop')[0].stopAsked, true)
-      t.same(after(after(at(phase), 'stop')[0], 'stop')[1], [], `and again in ${phase}`)
-      t.same(
-        after(at(phase), 'fail')[1],
-        ['preparing', 'running', 'parked', 'switching', 'worked'].includes(phase) ? FAIL : [],
-        `fail in ${phase}`,
-      )
-      t.same(after(at(phase), 'broken')[1], ['abort'], `broken in ${phase}`)
-    }
-    t.end()
-  },
-)
+t.test('effects: a stop counts once, a failure only during work, and a broken log always aborts the turn', t => {
+  for (const phase of PHASES) {
+    const free = ['leaving', 'done', 'frozen', 'stopping'].includes(phase)
+    t.same(after(at(phase), 'stop')[1], free ? [] : STOP, `stop in ${phase}`)
+    t.equal(after(at(phase), 'stop')[0].stopAsked, true)
+    t.same(after(after(at(phase), 'stop')[0], 'stop')[1], [], `and again in ${phase}`)
+    t.same(
+      after(at(phase), 'fail')[1],
+      ['preparing', 'running', 'parked', 'switching', 'worked'].includes(phase) ? FAIL : [],
+      `fail in ${phase}`,
+    )
+    t.same(after(at(phase), 'broken')[1], ['abort'], `broken in ${phase}`)
+  }
+  t.end()
+})
 
 t.test('a card that is open while a turn prepares or switches parks it afterwards', t => {
   const run = (...events: TurnEvent[]) => events.reduce((state, event) => after(state, event)[0], NEW_TURN)

@@ -129,8 +129,7 @@ t.test('a rewind restores the files byte for byte, removes later rows, and keeps
 })
 
 t.test(
-  'in every repository created, changed, moved, removed and replaced files are as before, byte '
-    + 'for byte',
+  'in every repository created, changed, moved, removed and replaced files are as before, byte ' + 'for byte',
   async t => {
     const daemon = await daemonWith(t, ['agent'], {
       files: {

@@ -19,39 +19,36 @@ const alive = (words: string): boolean =>
       }
     })
 
-t.test(
-  'a stop ends a child that ignores SIGTERM, keeps the written files, and frees the conversation',
-  async t => {
-    const daemon = await daemonWith(t, ['agent'])
-    const { client, workspace } = daemon
-    const [seconds, up] = [`617.${process.pid}`, new AbortController()]
-    const changes = watch(workspace, { signal: up.signal })
-    await client.call('POST /agent', {
-      conversationId: 's',
-      prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait`,
-    })
-    const watched = framesOf(client, 's')
-    await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
-    for await (const { filename } of changes) if (filename === 'up.txt') break
-    t.ok(alive(`sleep ${seconds}`))
-    const before = Date.now()
-    const [one, two] = await Promise.all([
-      client.call('POST /agent/stop', { conversationId: 's' }),
-      client.call('POST /agent/stop', { conversationId: 's' }),
-    ])
-    t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
-    t.ok(Date.now() - before < 15_000)
-    t.notOk(alive(`sleep ${seconds}`), 'the process has ended')
-    t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
-    t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
-    const frames = (await watched.all()).map(({ event }) => event)
-    t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
-    t.match(
-      frames.findLast(({ kind }) => kind === 'tool_call_update'),
-      { status: 'failed' },
-    )
-  },
-)
+t.test('a stop ends a child that ignores SIGTERM, keeps the written files, and frees the conversation', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { client, workspace } = daemon
+  const [seconds, up] = [`617.${process.pid}`, new AbortController()]
+  const changes = watch(workspace, { signal: up.signal })
+  await client.call('POST /agent', {
+    conversationId: 's',
+    prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait`,
+  })
+  const watched = framesOf(client, 's')
+  await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
+  for await (const { filename } of changes) if (filename === 'up.txt') break
+  t.ok(alive(`sleep ${seconds}`))
+  const before = Date.now()
+  const [one, two] = await Promise.all([
+    client.call('POST /agent/stop', { conversationId: 's' }),
+    client.call('POST /agent/stop', { conversationId: 's' }),
+  ])
+  t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
+  t.ok(Date.now() - before < 15_000)
+  t.notOk(alive(`sleep ${seconds}`), 'the process has ended')
+  t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
+  t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
+  const frames = (await watched.all()).map(({ event }) => event)
+  t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
+  t.match(
+    frames.findLast(({ kind }) => kind === 'tool_call_update'),
+    { status: 'failed' },
+  )
+})
 
 t.test('a stop without a running turn returns at once, and an unknown conversation is not found', async t => {
   const { client } = await daemonWith(t, ['agent'])

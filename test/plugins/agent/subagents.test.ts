@@ -60,67 +60,64 @@ const settings = ({ workspace }: Support, values: object): void => {
   writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), JSON.stringify(values))
 }
 
-t.test(
-  'a subagent works in the same tree, its frames are below its call, and its final text is returned',
-  async t => {
-    const daemon = await daemonWith(t, ['agent'])
-    const frames = await runTurn(
-      daemon.client,
-      'a',
-      'say first\nhelper look around\n| think hm\n| write made.txt\n| | by a helper\n| say found\n| say made '
-        + 'it\nsay it said $out',
-    )
-    isWhole(t, frames)
-    t.match(call(frames, 'c2'), {
-      name: 'Delegate',
-      category: 'other',
-      target: 'look around',
-      parentToolUseId: undefined,
-    })
-    const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
-    const [began, ended] = [
-      at(({ kind }) => kind === 'subagent'),
-      at(frame => frame.kind === 'subagent_update' && frame.status !== undefined),
-    ]
-    t.match(frames[began], { id: 'c2', subagentKind: 'subagent', description: 'look around', model: 'script' })
-    t.match(frames[ended], { id: 'c2', status: 'completed', summary: 'made it' })
-    t.match(call(frames, 'c2:c2'), { name: 'Write', parentToolUseId: 'c2', target: 'made.txt' })
-    for (const [index, frame] of frames.entries())
-      if ('parentToolUseId' in frame && frame.parentToolUseId) t.ok(index > began && index < ended, frame.kind)
-    t.same(
-      of(frames, 'subagent_update').map(({ toolUses, lastTool, tokens }) => [toolUses, lastTool, tokens !== undefined]),
-      [
-        [1, 'Write', false],
-        [undefined, undefined, true],
-        [undefined, undefined, false],
-      ],
-    )
-    t.match(result(frames, 'c2'), { status: 'completed', content: exactly({ text: 'made it' }) })
-    t.equal(textOf(frames, 'c2'), 'foundmade it')
-    t.equal(textOf(frames), 'firstit said made it')
-    t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by a helper\n')
-    t.equal(of(frames, 'session').length, 1)
-    const { messages } = await transcript(daemon, 'a')
-    t.match(messages.map(({ text }) => text).slice(1), exactly('first', 'it said made it'))
-    t.match(
-      messages[1]?.tools,
-      exactly({
-        id: 'c2',
-        thinking: 'hm',
-        status: 'completed',
-        children: exactly({ id: 'c2:c2', name: 'Write', status: 'completed' }),
-      }),
-    )
-    const { totals } = (await state(daemon, 'a')).conversation
-    t.match(totals, { turns: 1, helpers: 1, toolUses: 2 })
-    t.equal(
-      totals.inputTokens,
-      of(frames, 'usage').reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
-      'its usage is counted',
-    )
-    t.equal(of(frames, 'usage').length, 2)
-  },
-)
+t.test('a subagent works in the same tree, its frames are below its call, and its final text is returned', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const frames = await runTurn(
+    daemon.client,
+    'a',
+    'say first\nhelper look around\n| think hm\n| write made.txt\n| | by a helper\n| say found\n| say made '
+      + 'it\nsay it said $out',
+  )
+  isWhole(t, frames)
+  t.match(call(frames, 'c2'), {
+    name: 'Delegate',
+    category: 'other',
+    target: 'look around',
+    parentToolUseId: undefined,
+  })
+  const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
+  const [began, ended] = [
+    at(({ kind }) => kind === 'subagent'),
+    at(frame => frame.kind === 'subagent_update' && frame.status !== undefined),
+  ]
+  t.match(frames[began], { id: 'c2', subagentKind: 'subagent', description: 'look around', model: 'script' })
+  t.match(frames[ended], { id: 'c2', status: 'completed', summary: 'made it' })
+  t.match(call(frames, 'c2:c2'), { name: 'Write', parentToolUseId: 'c2', target: 'made.txt' })
+  for (const [index, frame] of frames.entries())
+    if ('parentToolUseId' in frame && frame.parentToolUseId) t.ok(index > began && index < ended, frame.kind)
+  t.same(
+    of(frames, 'subagent_update').map(({ toolUses, lastTool, tokens }) => [toolUses, lastTool, tokens !== undefined]),
+    [
+      [1, 'Write', false],
+      [undefined, undefined, true],
+      [undefined, undefined, false],
+    ],
+  )
+  t.match(result(frames, 'c2'), { status: 'completed', content: exactly({ text: 'made it' }) })
+  t.equal(textOf(frames, 'c2'), 'foundmade it')
+  t.equal(textOf(frames), 'firstit said made it')
+  t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by a helper\n')
+  t.equal(of(frames, 'session').length, 1)
+  const { messages } = await transcript(daemon, 'a')
+  t.match(messages.map(({ text }) => text).slice(1), exactly('first', 'it said made it'))
+  t.match(
+    messages[1]?.tools,
+    exactly({
+      id: 'c2',
+      thinking: 'hm',
+      status: 'completed',
+      children: exactly({ id: 'c2:c2', name: 'Write', status: 'completed' }),
+    }),
+  )
+  const { totals } = (await state(daemon, 'a')).conversation
+  t.match(totals, { turns: 1, helpers: 1, toolUses: 2 })
+  t.equal(
+    totals.inputTokens,
+    of(frames, 'usage').reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
+    'its usage is counted',
+  )
+  t.equal(of(frames, 'usage').length, 2)
+})
 
 t.test('background subagents run beside the script, and join waits for all of them', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])

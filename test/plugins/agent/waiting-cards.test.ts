@@ -44,42 +44,39 @@ t.test('listing cards without a credential or with a malformed id is refused', a
   t.same(await daemon.client.call('GET /agent/cards'), { cards: [] })
 })
 
-t.test(
-  'the open cards of all conversations are listed like their frames, and answered from the list',
-  async t => {
-    const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
-    makeWorkspace(workspace)
-    const first = await daemonWith(t, ['agent'], { workspace, data })
-    const raised = []
-    for (const [id, prompt] of Object.entries(PROMPTS)) raised.push(await ask(first, id, prompt))
-    const before = await first.client.call('GET /agent/cards')
-    t.same(
-      before.cards.map(({ raisedAt: _raisedAt, ...card }) => card),
-      raised,
-      'oldest first',
-    )
-    t.match(await first.client.call('GET /agent/cards', { conversationId: 'planned' }), {
-      cards: exactly({ conversationId: 'planned', card: { kind: 'plan' } }),
-    })
-    await first.stop()
+t.test('the open cards of all conversations are listed like their frames, and answered from the list', async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  const first = await daemonWith(t, ['agent'], { workspace, data })
+  const raised = []
+  for (const [id, prompt] of Object.entries(PROMPTS)) raised.push(await ask(first, id, prompt))
+  const before = await first.client.call('GET /agent/cards')
+  t.same(
+    before.cards.map(({ raisedAt: _raisedAt, ...card }) => card),
+    raised,
+    'oldest first',
+  )
+  t.match(await first.client.call('GET /agent/cards', { conversationId: 'planned' }), {
+    cards: exactly({ conversationId: 'planned', card: { kind: 'plan' } }),
+  })
+  await first.stop()
 
-    const second = await daemonWith(t, ['agent'], { workspace, data })
-    // A recovered turn raises its card again, which the board shows.
-    const waits = async ({ conversationId }: { conversationId: string }) =>
-      (await state(second, conversationId)).live?.cards.length === 1
-    while ((await Promise.all(raised.map(waits))).includes(false)) await setImmediate()
-    const { cards } = await second.client.call('GET /agent/cards')
-    t.same(cards, before.cards, 'the same after a restart')
-    for (const { conversationId, run, card } of cards) {
-      const rest = framesOf(second.client, conversationId, { run })
-      await second.client.call('POST /agent/reply', answerTo(card))
-      const texts = (await rest.all()).flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
-      t.match(texts.join(''), /took (blue|once|the plan)/, conversationId)
-    }
-    t.same(await second.client.call('GET /agent/cards'), { cards: [] })
-  },
-)
+  const second = await daemonWith(t, ['agent'], { workspace, data })
+  // A recovered turn raises its card again, which the board shows.
+  const waits = async ({ conversationId }: { conversationId: string }) =>
+    (await state(second, conversationId)).live?.cards.length === 1
+  while ((await Promise.all(raised.map(waits))).includes(false)) await setImmediate()
+  const { cards } = await second.client.call('GET /agent/cards')
+  t.same(cards, before.cards, 'the same after a restart')
+  for (const { conversationId, run, card } of cards) {
+    const rest = framesOf(second.client, conversationId, { run })
+    await second.client.call('POST /agent/reply', answerTo(card))
+    const texts = (await rest.all()).flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
+    t.match(texts.join(''), /took (blue|once|the plan)/, conversationId)
+  }
+  t.same(await second.client.call('GET /agent/cards'), { cards: [] })
+})
 
 t.test('an editor token lists the cards of conversations it opened, and other tokens all', async t => {
   const daemon = await daemonWith(t, ['agent'])

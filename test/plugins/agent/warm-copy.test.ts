@@ -120,11 +120,7 @@ t.test(
       (await copies.ensure('during', during)).map(({ repo }) => repo),
       ['root'],
     )
-    t.equal(
-      readFileSync(join(folder('during'), 'mine.txt'), 'utf8'),
-      'mine',
-      'uncommitted work is not lost',
-    )
+    t.equal(readFileSync(join(folder('during'), 'mine.txt'), 'utf8'), 'mine', 'uncommitted work is not lost')
     t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/during', 'nested', 'mine.txt'), 'mine.txt')
   },
 )

@@ -196,32 +196,29 @@ t.test('queued messages are listed, withdrawn and reordered, and start on reques
   })
 })
 
-t.test(
-  'a landing request for work that could not be committed says why, and takes effect once it could',
-  async t => {
-    const { client, data } = await daemonWith(t, GROUPS)
-    const { run } = await client.call('POST /agent', {
-      conversationId: 'c-1',
-      prompt: 'write a.txt\n| a\nthink on it\nwait 60000',
-      isolated: true,
-    })
-    const watched = framesOf(client, 'c-1', { run: run! })
-    await watched.until(({ kind }) => kind === 'thinking')
-    const folder = join(data, 'agent', 'git')
-    const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
-    const objects = join(folder, gitdir!, 'objects')
-    renameSync(objects, `${objects}-away`)
-    await client.call('POST /agent/stop', { conversationId: 'c-1' })
-    await watched.all()
-    await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
-      name: 'Refusal',
-      reason: 'dependency',
-      message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
-    })
-    renameSync(`${objects}-away`, objects)
-    t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
-  },
-)
+t.test('a landing request for work that could not be committed says why, and takes effect once it could', async t => {
+  const { client, data } = await daemonWith(t, GROUPS)
+  const { run } = await client.call('POST /agent', {
+    conversationId: 'c-1',
+    prompt: 'write a.txt\n| a\nthink on it\nwait 60000',
+    isolated: true,
+  })
+  const watched = framesOf(client, 'c-1', { run: run! })
+  await watched.until(({ kind }) => kind === 'thinking')
+  const folder = join(data, 'agent', 'git')
+  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
+  const objects = join(folder, gitdir!, 'objects')
+  renameSync(objects, `${objects}-away`)
+  await client.call('POST /agent/stop', { conversationId: 'c-1' })
+  await watched.all()
+  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
+    name: 'Refusal',
+    reason: 'dependency',
+    message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
+  })
+  renameSync(`${objects}-away`, objects)
+  t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
+})
 
 t.test('a landing request names the first requester, until the work lands', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
@@ -394,37 +391,34 @@ t.test('purging deletes branch, record and transcript, and only of archived conv
   t.notOk(existsSync(join(folder, 'checkouts', 'c-1', 'a.txt')))
 })
 
-t.test(
-  "conversations are found by title and by text, live and archived, with the person's own line first",
-  async t => {
-    const { client } = await daemonWith(t, GROUPS)
-    await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
-    await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
-    await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
-    await runTurn(client, 'think', 'think of penguins\nsay done')
-    await client.call('POST /agents/archive', { ids: ['both'] })
-    const find = async (query: string, caseSensitive?: boolean) => {
-      const { matches, indexing, scanned } = await client.call('GET /agents/search', {
-        query,
-        ...(caseSensitive && { caseSensitive }),
-      })
-      t.same([indexing, scanned >= 4], [false, true])
-      return new Map(matches.map(({ id, snippet }) => [id, snippet]))
-    }
-    const found = await find('PELICAN')
-    t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
-    t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
-    t.equal(found.get('title'), undefined)
-    t.same([...(await find('Pelicans', true)).keys()], ['title'])
-    t.equal((await find('pe')).size, 4, 'two letters')
-    t.equal((await find('"pelican')).size, 0)
-    await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
-    await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
-    t.same([...(await find('n albatros')).keys()], ['live'])
-    await client.call('POST /agent/stop', { conversationId: 'live' })
-    t.same([...(await find('n albatros')).keys()], ['live'], 'also in its record')
-  },
-)
+t.test("conversations are found by title and by text, live and archived, with the person's own line first", async t => {
+  const { client } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
+  await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
+  await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
+  await runTurn(client, 'think', 'think of penguins\nsay done')
+  await client.call('POST /agents/archive', { ids: ['both'] })
+  const find = async (query: string, caseSensitive?: boolean) => {
+    const { matches, indexing, scanned } = await client.call('GET /agents/search', {
+      query,
+      ...(caseSensitive && { caseSensitive }),
+    })
+    t.same([indexing, scanned >= 4], [false, true])
+    return new Map(matches.map(({ id, snippet }) => [id, snippet]))
+  }
+  const found = await find('PELICAN')
+  t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
+  t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
+  t.equal(found.get('title'), undefined)
+  t.same([...(await find('Pelicans', true)).keys()], ['title'])
+  t.equal((await find('pe')).size, 4, 'two letters')
+  t.equal((await find('"pelican')).size, 0)
+  await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
+  await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
+  t.same([...(await find('n albatros')).keys()], ['live'])
+  await client.call('POST /agent/stop', { conversationId: 'live' })
+  t.same([...(await find('n albatros')).keys()], ['live'], 'also in its record')
+})
 
 t.test('an unreadable index is rebuilt, and an outdated one is updated', async t => {
   const folder = folderOf(t)
@@ -517,42 +511,39 @@ t.test('acknowledged changes survive a kill', async t => {
   t.equal(inGit(two.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox').trim(), '')
 })
 
-t.test(
-  'messages to a provider without steering run in the order that a person set, and a kill loses none',
-  async t => {
-    const where = folders(t)
-    const one = await spawnDaemon(t, where)
-    await one.client.call('POST /agent', {
-      conversationId: 'v',
-      harness: 'vendor-code',
-      prompt: 'say first\nwait 60000',
-    })
-    await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
-    for (const word of ['a', 'b', 'c']) {
-      t.match(
-        await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }),
-        { delivery: 'queued' },
-      )
-    }
-    t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], {
-      messageId: 'm-a',
-      why: 'no-mid-turn-words',
-    })
-    await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
-    const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
-    await one.kill9()
+t.test('messages to a provider without steering run in the order that a person set, and a kill loses none', async t => {
+  const where = folders(t)
+  const one = await spawnDaemon(t, where)
+  await one.client.call('POST /agent', {
+    conversationId: 'v',
+    harness: 'vendor-code',
+    prompt: 'say first\nwait 60000',
+  })
+  await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
+  for (const word of ['a', 'b', 'c']) {
+    t.match(
+      await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }),
+      { delivery: 'queued' },
+    )
+  }
+  t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], {
+    messageId: 'm-a',
+    why: 'no-mid-turn-words',
+  })
+  await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
+  const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
+  await one.kill9()
 
-    const { client, ...two } = await spawnDaemon(t, where)
-    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
-    const { run } = await client.call('POST /agents/{id}/queue/order', {
-      id: 'v',
-      messageIds: ['m-c', 'm-a'],
-      start: true,
-    })
-    t.equal(run, messages[0]!.run)
-    await framesOf(client, 'v', { run: messages[1]!.run }).all()
-    t.same(await said(client, 'v'), ['first', 'c', 'a'])
-    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
-    await two.terminate()
-  },
-)
+  const { client, ...two } = await spawnDaemon(t, where)
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
+  const { run } = await client.call('POST /agents/{id}/queue/order', {
+    id: 'v',
+    messageIds: ['m-c', 'm-a'],
+    start: true,
+  })
+  t.equal(run, messages[0]!.run)
+  await framesOf(client, 'v', { run: messages[1]!.run }).all()
+  t.same(await said(client, 'v'), ['first', 'c', 'a'])
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
+  await two.terminate()
+})

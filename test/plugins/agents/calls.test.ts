@@ -25,28 +25,21 @@ const callsDuring = async ({ kernel: { calls } }: Support, work: () => Promise<u
 
 const LANDING = ['agent.conversation', 'agent.lock', 'checkouts.commitRest', 'agent.landed']
 
-t.test(
-  'a landing makes at most 6 calls to the group of conversations, one of them under the lock',
-  async t => {
-    const daemon = await daemonWith(t, [...GROUPS, 'activity'])
-    const { client } = daemon
-    await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
-    await client.call('GET /agents/{id}', { id: 'a' })
-    const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
-    const calls = await callsDuring(daemon, land)
-    t.ok(calls.length <= 6)
-    t.same(calls, LANDING)
-    t.same(
-      await callsDuring(daemon, land),
-      LANDING.slice(0, 3),
-      'with nothing outstanding nothing is recorded',
-    )
-    await runTurn(client, 'a', 'write a.txt\n| y')
-    await client.call('POST /agents/{id}/request-land', { id: 'a' })
-    t.same(await callsDuring(daemon, land), LANDING, 'a requested landing makes no more calls')
-    t.equal((await client.call('GET /agents/{id}', { id: 'a' })).landRequested, undefined)
-  },
-)
+t.test('a landing makes at most 6 calls to the group of conversations, one of them under the lock', async t => {
+  const daemon = await daemonWith(t, [...GROUPS, 'activity'])
+  const { client } = daemon
+  await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
+  await client.call('GET /agents/{id}', { id: 'a' })
+  const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
+  const calls = await callsDuring(daemon, land)
+  t.ok(calls.length <= 6)
+  t.same(calls, LANDING)
+  t.same(await callsDuring(daemon, land), LANDING.slice(0, 3), 'with nothing outstanding nothing is recorded')
+  await runTurn(client, 'a', 'write a.txt\n| y')
+  await client.call('POST /agents/{id}/request-land', { id: 'a' })
+  t.same(await callsDuring(daemon, land), LANDING, 'a requested landing makes no more calls')
+  t.equal((await client.call('GET /agents/{id}', { id: 'a' })).landRequested, undefined)
+})
 
 t.test('a landing with nothing outstanding removes its request, and does not count as activity', async t => {
   const daemon = await daemonWith(t, GROUPS)

@@ -296,27 +296,24 @@ t.test('renames, deletions, binaries, modes and folders land completely or not a
   t.equal(bed.git(), index)
 })
 
-t.test(
-  "a choice never removes a person's folder, and a skipped path does not make space for another",
-  async t => {
-    const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
-    const { copy, main } = bed
-    writeFileSync(join(copy, 'folder'), 'agent\n')
-    rmSync(join(copy, 'file'))
-    mkdirSync(join(copy, 'file'))
-    writeFileSync(join(copy, 'file/in'), 'in\n')
-    mkdirSync(join(main, 'folder'))
-    writeFileSync(join(main, 'folder/mine'), 'mine\n')
-    const before = treeOf(main)
-    t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
-    const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
-    t.match(
-      result?.conflict?.paths.map(({ path }) => path),
-      exactly('file/in'),
-    )
-    t.same(treeOf(main), before)
-  },
-)
+t.test("a choice never removes a person's folder, and a skipped path does not make space for another", async t => {
+  const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
+  const { copy, main } = bed
+  writeFileSync(join(copy, 'folder'), 'agent\n')
+  rmSync(join(copy, 'file'))
+  mkdirSync(join(copy, 'file'))
+  writeFileSync(join(copy, 'file/in'), 'in\n')
+  mkdirSync(join(main, 'folder'))
+  writeFileSync(join(main, 'folder/mine'), 'mine\n')
+  const before = treeOf(main)
+  t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
+  const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
+  t.match(
+    result?.conflict?.paths.map(({ path }) => path),
+    exactly('file/in'),
+  )
+  t.same(treeOf(main), before)
+})
 
 t.test('a rewritten branch is compared completely again, including skipped paths', async t => {
   const bed = new Bed(t, main => {

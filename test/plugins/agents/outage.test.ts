@@ -97,88 +97,79 @@ t.test('bad input, unknown conversations and the shared tree are refused, and no
 
 // Auto-landing -------------------------------------------------------------------------------------------------------
 
-t.test(
-  'a conversation with auto-landing lands the running turn, until it follows the rules again',
-  async t => {
-    const { client, workspace } = await daemonWith(t, GROUPS)
-    const there = (name: string) => existsSync(join(workspace, name))
-    await client.call('POST /agent', {
-      conversationId: 'c',
-      isolated: true,
-      prompt: 'write a.txt\n| a\nwait words 60000',
-    })
-    const watched = framesOf(client, 'c')
-    await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
-    t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
-      status: 'running',
-      autoLand: true,
-    })
-    t.match(
-      await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }),
-      { delivery: 'queued' },
-      'a message that must not land is not steered into it',
-    )
-    await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
-    t.same((await watched.all()).map(({ event }) => event).slice(-2), [
-      { kind: 'landed', landed: true },
-      { kind: 'done', reason: 'completed' },
-    ])
-    t.ok(there('a.txt'))
-    await framesOf(client, 'c').all()
-    await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
-    t.notOk(there('b.txt'), "the turn's own word counts first")
-    t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
-    await runTurn(client, 'c', 'say x')
-    t.notOk(there('b.txt'))
-  },
-)
+t.test('a conversation with auto-landing lands the running turn, until it follows the rules again', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS)
+  const there = (name: string) => existsSync(join(workspace, name))
+  await client.call('POST /agent', {
+    conversationId: 'c',
+    isolated: true,
+    prompt: 'write a.txt\n| a\nwait words 60000',
+  })
+  const watched = framesOf(client, 'c')
+  await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
+  t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
+    status: 'running',
+    autoLand: true,
+  })
+  t.match(
+    await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }),
+    { delivery: 'queued' },
+    'a message that must not land is not steered into it',
+  )
+  await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
+  t.same((await watched.all()).map(({ event }) => event).slice(-2), [
+    { kind: 'landed', landed: true },
+    { kind: 'done', reason: 'completed' },
+  ])
+  t.ok(there('a.txt'))
+  await framesOf(client, 'c').all()
+  await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
+  t.notOk(there('b.txt'), "the turn's own word counts first")
+  t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
+  await runTurn(client, 'c', 'say x')
+  t.notOk(there('b.txt'))
+})
 
-t.test(
-  'work that an outsider or an outside wake started waits for a person, despite auto-landing',
-  async t => {
-    const { client, token, workspace } = await daemonWith(t, GROUPS)
-    await runTurn(client, 'c', 'say x', { isolated: true })
-    await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-    const held = [{ kind: 'landed', landed: false, held: true }]
-    const drive = (await token('drive')).client
-    for (const turn of [
-      runTurn(drive, 'c', 'write a.txt\n| a'),
-      runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' }),
-    ])
-      t.same(
-        (await turn).filter(({ kind }) => kind === 'landed'),
-        held,
-      )
-    t.notOk(existsSync(join(workspace, 'a.txt')))
+t.test('work that an outsider or an outside wake started waits for a person, despite auto-landing', async t => {
+  const { client, token, workspace } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'c', 'say x', { isolated: true })
+  await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
+  const held = [{ kind: 'landed', landed: false, held: true }]
+  const drive = (await token('drive')).client
+  for (const turn of [
+    runTurn(drive, 'c', 'write a.txt\n| a'),
+    runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' }),
+  ])
     t.same(
-      (await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'),
-      [],
-      'failed turns do not land',
+      (await turn).filter(({ kind }) => kind === 'landed'),
+      held,
     )
-  },
-)
+  t.notOk(existsSync(join(workspace, 'a.txt')))
+  t.same(
+    (await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'),
+    [],
+    'failed turns do not land',
+  )
+})
 
 // Outages ------------------------------------------------------------------------------------------------------------
 
-t.test(
-  'by default a turn that an outage ended stays failed, and says that it could be resumed',
-  async t => {
-    const { client } = await daemonWith(t, GROUPS)
-    t.same(errorOf(await runTurn(client, 'c', 'outage')), {
-      kind: 'error',
-      code: 'provider-outage',
-      message: 'the provider is out of service, as the script asked',
-      autoResume: 'available',
-    })
-    await answered(client)
-    t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
-      status: 'error',
-      failure: /out of service/,
-      lastEnd: 'failed',
-      resumeAfterOutage: undefined,
-    })
-  },
-)
+t.test('by default a turn that an outage ended stays failed, and says that it could be resumed', async t => {
+  const { client } = await daemonWith(t, GROUPS)
+  t.same(errorOf(await runTurn(client, 'c', 'outage')), {
+    kind: 'error',
+    code: 'provider-outage',
+    message: 'the provider is out of service, as the script asked',
+    autoResume: 'available',
+  })
+  await answered(client)
+  t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
+    status: 'error',
+    failure: /out of service/,
+    lastEnd: 'failed',
+    resumeAfterOutage: undefined,
+  })
+})
 
 t.test('a turn that an outage ended continues where it stopped once its provider answers', async t => {
   const daemon = await resuming(t)

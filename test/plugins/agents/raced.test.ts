@@ -47,41 +47,38 @@ const RACES: readonly (readonly [what: string, race: (bed: Bed) => void])[] = [
   ['deleted', ({ main }) => rmSync(join(main, 'src'), { recursive: true })],
 ]
 
-t.test(
-  'after any change of the folder of staged files, a failed landing leaves none of them',
-  async t => {
-    for (const at of ['written', 'refused'] as const) {
-      for (const [what, race] of RACES) {
-        await t.test(`${what}, ${at}`, async t => {
-          const bed = bedWith(t)
-          const files = memoryFiles()
-          let most = 0
-          const records = new LandingRecords({
-            ...files,
-            write: async (name, record) => {
-              if ((record as LandingRecord).state === 'moving') {
-                most = waiting(bed.folder).length
-                race(bed)
-                if (at === 'refused') throw new Error('the record cannot be written')
-              }
-              await files.write(name, record)
-            },
-          })
-          const landed = landRepo(
-            { ...bed.deps, records },
-            { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
-            bed.checkout,
-            bed.tip,
-          )
-          await t.rejects(landed)
-          t.equal(most, 3, 'files waited')
-          t.same(waiting(bed.folder), [])
-          if (at === 'refused') t.same(await records.open(), [])
+t.test('after any change of the folder of staged files, a failed landing leaves none of them', async t => {
+  for (const at of ['written', 'refused'] as const) {
+    for (const [what, race] of RACES) {
+      await t.test(`${what}, ${at}`, async t => {
+        const bed = bedWith(t)
+        const files = memoryFiles()
+        let most = 0
+        const records = new LandingRecords({
+          ...files,
+          write: async (name, record) => {
+            if ((record as LandingRecord).state === 'moving') {
+              most = waiting(bed.folder).length
+              race(bed)
+              if (at === 'refused') throw new Error('the record cannot be written')
+            }
+            await files.write(name, record)
+          },
         })
-      }
+        const landed = landRepo(
+          { ...bed.deps, records },
+          { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+          bed.checkout,
+          bed.tip,
+        )
+        await t.rejects(landed)
+        t.equal(most, 3, 'files waited')
+        t.same(waiting(bed.folder), [])
+        if (at === 'refused') t.same(await records.open(), [])
+      })
     }
-  },
-)
+  }
+})
 
 t.test(
   'concurrent landings of several daemons, while a person moves the target folder, leave no staged files',

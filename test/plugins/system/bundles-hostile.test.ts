@@ -102,11 +102,7 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ['another size', [{ path: 'workspace/a', text: 'abc', says: { size: 2 } }]],
   ['another target of a link', [{ path: 'workspace/a', link: 'b', has: { linkname: 'c' } }]],
   ['a state of a group that did not hand it over', [{ path: 'state/agent/x.json' }]],
-  [
-    'a state in a separate folder',
-    [{ path: 'state/agent/deep/x.json' }],
-    { groups: [{ group: 'agent', version: 1 }] },
-  ],
+  ['a state in a separate folder', [{ path: 'state/agent/deep/x.json' }], { groups: [{ group: 'agent', version: 1 }] }],
   ['a group with a path for a name', [], { groups: [{ group: '../..', version: 1 }] }],
   ['a repository that leads out', [], { repositories: [repository('../out')] }],
   ['a repository in a git folder', [], { repositories: [repository('a/.GIT')] }],

@@ -391,8 +391,7 @@ t.test('a backup fails if a group cannot give its part', async t => {
 })
 
 t.test(
-  'the files from before a restore are removed after a week, unless a restore is pending for the '
-    + 'next start',
+  'the files from before a restore are removed after a week, unless a restore is pending for the ' + 'next start',
   async t => {
     const folder = folderOf(t)
     const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]

@@ -209,34 +209,31 @@ const filesIn = (folder: string): string[] =>
     .map(name => join(folder, String(name)))
     .filter(path => statSync(path).isFile())
 
-t.test(
-  'a new code is printed at every start until there is an owner, and is in no file',
-  async t => {
-    const folder = folderOf(t)
-    makeWorkspace(join(folder, 'workspace'))
-    const issuer = await startIssuer(t)
-    writeFileSync(
-      join(folder, 'config.json'),
-      JSON.stringify({ identity: { claim: 'code', providers: [issuer.provider] } }),
-    )
-    const shown = await start(t, folder, false)
-    const [, terminal = ''] = /claim code of this start is ([A-Z2-7]{26})/.exec(shown.stderr()) ?? []
-    t.ok(terminal)
-    await shown.stop()
-    const first = await start(t, folder, true)
-    t.match(first.claim, /^[A-Z2-7]{26}$/)
-    t.not(first.claim, terminal)
-    t.notMatch(first.stderr(), first.claim)
-    for (const path of filesIn(join(folder, 'data'))) t.notMatch(readFileSync(path, 'latin1'), first.claim, path)
-    t.equal((await signInAs(first, issuer, ADA)).status, 409)
-    t.match(await signInAs(first, issuer, ADA, { claim: first.claim }), { status: 200, body: { role: 'owner' } })
-    await first.stop()
-    const second = await start(t, folder, true)
-    t.equal(second.claim, undefined)
-    t.match(await signInAs(second, issuer, ADA), { status: 200, body: { role: 'owner' } }, 'the owner is kept')
-    await second.stop()
-  },
-)
+t.test('a new code is printed at every start until there is an owner, and is in no file', async t => {
+  const folder = folderOf(t)
+  makeWorkspace(join(folder, 'workspace'))
+  const issuer = await startIssuer(t)
+  writeFileSync(
+    join(folder, 'config.json'),
+    JSON.stringify({ identity: { claim: 'code', providers: [issuer.provider] } }),
+  )
+  const shown = await start(t, folder, false)
+  const [, terminal = ''] = /claim code of this start is ([A-Z2-7]{26})/.exec(shown.stderr()) ?? []
+  t.ok(terminal)
+  await shown.stop()
+  const first = await start(t, folder, true)
+  t.match(first.claim, /^[A-Z2-7]{26}$/)
+  t.not(first.claim, terminal)
+  t.notMatch(first.stderr(), first.claim)
+  for (const path of filesIn(join(folder, 'data'))) t.notMatch(readFileSync(path, 'latin1'), first.claim, path)
+  t.equal((await signInAs(first, issuer, ADA)).status, 409)
+  t.match(await signInAs(first, issuer, ADA, { claim: first.claim }), { status: 200, body: { role: 'owner' } })
+  await first.stop()
+  const second = await start(t, folder, true)
+  t.equal(second.claim, undefined)
+  t.match(await signInAs(second, issuer, ADA), { status: 200, body: { role: 'owner' } }, 'the owner is kept')
+  await second.stop()
+})
 
 t.test('an invalid provider stops the start with a message', async t => {
   const { readConfig } = await import('../../../kernel/config.js')

@@ -68,58 +68,54 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ does: fc.constant('lose' as const) }) },
 )
 
-t.test(
-  'a session is paused exactly while any viewer has too much unread output',
-  { timeout: 60_000 },
-  async t => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
-        const { state, fanout } = fanoutOf()
-        const viewers = await Promise.all(
-          Array.from({ length: 2 }, async () => ({
-            reader: readerOf((await fanout.enter(SIZE))!),
-            waiting: 0,
-            full: false,
-            said: '',
-            here: true,
-          })),
-        )
-        const all = () => viewers.filter(({ here }) => here)
-        for (const each of steps) {
-          if (each.does === 'say') {
-            const text = 'x'.repeat(each.size)
-            fanout.data(text)
-            for (const viewer of all())
-              Object.assign(viewer, { waiting: viewer.waiting + each.size, said: viewer.said + text })
-          } else if (each.does === 'lose') {
-            if (all().length === 0) continue
-            fanout.data('')
-            fanout.lost()
-            await new Promise(setImmediate)
-            for (const viewer of all())
-              Object.assign(viewer, { waiting: viewer.waiting + 2, said: `${viewer.said}\x1bc` })
-          } else {
-            const viewer = viewers[each.who]!
-            if (!viewer.here) continue
-            if (each.does === 'leave') {
-              viewer.here = false
-              viewer.reader.viewer.leave()
-            } else viewer.waiting = await viewer.reader.take(viewer.waiting, each.left)
-          }
-          for (const viewer of viewers)
-            viewer.full = viewer.here && (viewer.waiting > FULL || (viewer.full && viewer.waiting >= ROOM))
-          if (all().length > 0 && state.paused !== viewers.some(({ full }) => full)) return false
+t.test('a session is paused exactly while any viewer has too much unread output', { timeout: 60_000 }, async t => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
+      const { state, fanout } = fanoutOf()
+      const viewers = await Promise.all(
+        Array.from({ length: 2 }, async () => ({
+          reader: readerOf((await fanout.enter(SIZE))!),
+          waiting: 0,
+          full: false,
+          said: '',
+          here: true,
+        })),
+      )
+      const all = () => viewers.filter(({ here }) => here)
+      for (const each of steps) {
+        if (each.does === 'say') {
+          const text = 'x'.repeat(each.size)
+          fanout.data(text)
+          for (const viewer of all())
+            Object.assign(viewer, { waiting: viewer.waiting + each.size, said: viewer.said + text })
+        } else if (each.does === 'lose') {
+          if (all().length === 0) continue
+          fanout.data('')
+          fanout.lost()
+          await new Promise(setImmediate)
+          for (const viewer of all())
+            Object.assign(viewer, { waiting: viewer.waiting + 2, said: `${viewer.said}\x1bc` })
+        } else {
+          const viewer = viewers[each.who]!
+          if (!viewer.here) continue
+          if (each.does === 'leave') {
+            viewer.here = false
+            viewer.reader.viewer.leave()
+          } else viewer.waiting = await viewer.reader.take(viewer.waiting, each.left)
         }
-        for (const viewer of all()) {
-          viewer.waiting = await viewer.reader.take(viewer.waiting, 0)
-          if (viewer.reader.text() !== viewer.said) return false
-          viewer.reader.viewer.leave()
-        }
-        await new Promise(setImmediate)
-        return state.gone === 1 && state.closed === 1
-      }),
-      { seed: 17, numRuns: 300 },
-    )
-    t.pass()
-  },
-)
+        for (const viewer of viewers)
+          viewer.full = viewer.here && (viewer.waiting > FULL || (viewer.full && viewer.waiting >= ROOM))
+        if (all().length > 0 && state.paused !== viewers.some(({ full }) => full)) return false
+      }
+      for (const viewer of all()) {
+        viewer.waiting = await viewer.reader.take(viewer.waiting, 0)
+        if (viewer.reader.text() !== viewer.said) return false
+        viewer.reader.viewer.leave()
+      }
+      await new Promise(setImmediate)
+      return state.gone === 1 && state.closed === 1
+    }),
+    { seed: 17, numRuns: 300 },
+  )
+  t.pass()
+})

@@ -139,11 +139,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
         /No such file/,
         'a turn limited to some folders has its own caches',
       )
-      t.equal(
-        await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'),
-        'made',
-        'without a home /tmp is temporary',
-      )
+      t.equal(await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'), 'made', 'without a home /tmp is temporary')
     })
 
     t.test('a workspace below /tmp is visible, and none of its parents can be moved', async t => {
@@ -399,28 +395,25 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await say({ ...shared, grants, hide: [path] }), /ECONNREFUSED|EACCES/)
     })
 
-    t.test(
-      'a closed folder inside the workspace or a visible folder is empty and cannot be moved',
-      async t => {
-        for (const at of ['work/a/closed', 'shown/closed']) {
-          const { root, shared, workspace } = await place(t)
-          const folder = join(root, at)
-          mkdirSync(folder, { recursive: true })
-          writeFileSync(join(folder, 'key'), 'a key\n')
-          const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
-          t.match(
-            await out(
-              spec,
-              'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key',
-              folder,
-              workspace,
-            ),
-            /^(?!.*a key)/s,
-          )
-          t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
-        }
-      },
-    )
+    t.test('a closed folder inside the workspace or a visible folder is empty and cannot be moved', async t => {
+      for (const at of ['work/a/closed', 'shown/closed']) {
+        const { root, shared, workspace } = await place(t)
+        const folder = join(root, at)
+        mkdirSync(folder, { recursive: true })
+        writeFileSync(join(folder, 'key'), 'a key\n')
+        const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
+        t.match(
+          await out(
+            spec,
+            'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key',
+            folder,
+            workspace,
+          ),
+          /^(?!.*a key)/s,
+        )
+        t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
+      }
+    })
 
     t.test('.sandbox is read-only except for named paths', async t => {
       const { shared, workspace } = await place(t)
