@@ -1,7 +1,7 @@
 const PREFIX = 'sandbox.draft.'
 const held = new Map<string, string>()
 
-/** What a person wrote in the composer of a conversation and has not sent. */
+/** The unsent text in the composer of a conversation. */
 export const draftOf = (conversation: string): string => {
   try {
     return localStorage.getItem(PREFIX + conversation) ?? held.get(conversation) ?? ''

@@ -112,7 +112,7 @@ const One = ({ name, sessions }: { name: string; sessions: readonly BrowserSessi
   )
 }
 
-/** Browsers of the sandbox: which there are, and one of them to look at and use. */
+/** Browsers of the sandbox: the list, and one of them to view and use. */
 export const BrowsersPage = ({ rest }: PageProps) => {
   const [name] = rest
   const list = useQuery('browsers', ['browsers'], () => askDaemon('GET /system/browsers'))

@@ -44,7 +44,7 @@ const pickedBy = ({ picked }: DiffSides): Extension =>
     picked({ from: first.number, to: last.number, text: state.sliceDoc(first.from, last.to) })
   })
 
-/** Shows both sides in a shadow root, whose style sheets the page's policy allows; the answer takes it away. */
+/** Shows both sides in a shadow root, whose style sheets the page's policy allows; the returned function removes it. */
 export const openDiff = async (host: HTMLElement, sides: DiffSides): Promise<() => void> => {
   const { path, before, after, split } = sides
   const shadow = host.shadowRoot ?? host.attachShadow({ mode: 'open' })

@@ -9,7 +9,7 @@ export interface PickedLines {
   readonly text: string
 }
 
-/** What the comparison of two texts is made from. */
+/** The input of the comparison of two texts. */
 export interface DiffSides {
   readonly path: string
   readonly before: string

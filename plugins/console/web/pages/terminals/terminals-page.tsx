@@ -125,7 +125,7 @@ const One = ({ name, sessions }: { name: string; sessions: readonly TerminalSess
   )
 }
 
-/** Shells in the workspace: which there are, and one of them to watch and type into. */
+/** Shells in the workspace: the list, and one of them to use. */
 export const TerminalsPage = ({ rest }: PageProps) => {
   const [name] = rest
   const list = useQuery('terminals', ['terminals'], () => askDaemon('GET /system/terminals'))
