@@ -447,7 +447,7 @@ t.test('Ask, Plan, Code and Fetch refuse invalid input, and name the field', asy
     ['Ask', { questions: [] }, /at least 1/],
     ['Ask', { questions: [{ question: 'a' }] }, /options/],
     ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/],
-    ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],
+    ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /expected unique labels/],
     [
       'Ask',
       {
@@ -456,7 +456,7 @@ t.test('Ask, Plan, Code and Fetch refuse invalid input, and name the field', asy
           { question: 'a', options: [] },
         ],
       },
-      /differ/,
+      /expected unique questions/,
     ],
     ['Plan', { text: '' }, /text/],
     ['Code', {}, /source/],
