@@ -216,7 +216,7 @@ t.test('a turn that was stopping is stopped, and a run resumes only once', async
   while (
     !readFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), 'utf8').includes('"stopping":true')
   )
-    await new Promise(resolve => setImmediate(resolve))
+    await new Promise(resolve => setTimeout(resolve, 5))
   await daemon.kill9()
   await stopping
   const next = await spawnDaemon(t, where)

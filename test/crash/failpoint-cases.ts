@@ -92,7 +92,7 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     if (warm) {
       await runTurn(client, 'w', 'say warm', { isolated: true })
       while (!existsSync(join(where.data, 'agent/made/.spare.json')))
-        await new Promise(resolve => setImmediate(resolve))
+        await new Promise(resolve => setTimeout(resolve, 5))
     }
     acknowledged.push(await client.call('POST /agent', FIRST))
     const { run } = acknowledged[0]!

@@ -158,7 +158,7 @@ t.test('a power cut during a landing that the next start completes', options, as
   })
   void land(world.bed, killed).catch(() => {})
   while ((await records.open().catch(() => []))[0]?.state !== 'moving')
-    await new Promise(resolve => setImmediate(resolve))
+    await new Promise(resolve => setTimeout(resolve, 5))
   await cutIn(t, world, 'after', async () => {
     const [record] = await records.open()
     t.same(await endLanding(records, record!), [])

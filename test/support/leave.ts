@@ -1,4 +1,4 @@
-import { enableCompileCache } from 'node:module'
+import { enableCompileCache, registerHooks } from 'node:module'
 
 // Loaded before anything else in the process of every test file (`test-env` of tap).
 
@@ -13,3 +13,15 @@ enableCompileCache(new URL('../../compiled/', import.meta.url).pathname)
 // quarter of a second per test file, and doubles the start time of a small program. This pattern excludes all files.
 process.env._TAPJS_PROCESSINFO_EXCLUDE_ = '/^/'
 delete process.env.NODE_OPTIONS
+
+// What tap loads before a test file for mocks and coverage, which no test uses, takes longer than most files do; forked
+// programs would load it too.
+const LOADED = /\/@tapjs\/(mock|processinfo)\/dist\/esm\/import\.mjs$/
+const hooks = registerHooks({
+  resolve: (name, context, next) => {
+    if (LOADED.test(name)) return { url: 'data:text/javascript,', format: 'module', shortCircuit: true }
+    if (name.endsWith('.test.js')) hooks.deregister()
+    return next(name, context)
+  },
+})
+process.execArgv = process.execArgv.filter(option => !LOADED.test(option))

@@ -343,8 +343,7 @@ t.test('a turn that is stopping refuses', async t => {
   await client.call('POST /agent', { conversationId: 's', prompt: 'run trap "" TERM; sleep 618 & wait' })
   await framesOf(client, 's').until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   const stopped = client.call('POST /agent/stop', { conversationId: 's' })
-  // Gives the event loop an iteration, because the stop arrives over HTTP.
-  while ((await state(daemon, 's')).live?.state === 'running') await new Promise(resolve => setImmediate(resolve))
+  while ((await state(daemon, 's')).live?.state === 'running') await new Promise(resolve => setTimeout(resolve, 5))
   // Not over HTTP, because that could take until the turn has ended.
   const move = inner(daemon, 'POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
   t.match(await refusal(move), { status: 409, message: /stopping/ })

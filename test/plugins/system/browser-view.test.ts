@@ -76,7 +76,7 @@ const urlsOf = async (daemon: Support): Promise<string[]> =>
 
 /** Polls a condition, because the effect of a click is not announced. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  while (!(await holds())) continue
+  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 10))
 }
 
 t.test('a view needs a ticket, and a browser that exists and runs', withChromium(), async t => {
