@@ -17,6 +17,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /agents', 'the event stream has the board'],
   ['POST /settings', 'the page changes single settings, so that it overwrites nobody else’s'],
   ['GET /secrets', 'the inventory has these names, and more of each'],
+  ['POST /secrets/ci', 'no page yet: which repositories a key goes to is chosen on the command line'],
   ['POST /secrets/import', 'reads a file of the machine: the command line does that'],
   ['POST /system/presence', 'no page shows who looks at what yet'],
   ['DELETE /members/self', 'no page yet: an owner removes members on the page Access'],
