@@ -39,6 +39,8 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
+export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.dismissed']
+
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
 export const WORKSPACE_POINTS: readonly string[] = [

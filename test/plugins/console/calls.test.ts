@@ -34,6 +34,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],
   ['GET /capabilities/', 'no page yet: connections of other kinds come with their own'],
+  ['DELETE /capabilities/recommendations/', 'no control on the page yet'],
   ['POST /capabilities/{id}/', 'no page yet: connections of other kinds come with their own'],
   ['GET /endpoints/', 'the list of servers has what the page shows'],
   ['POST /endpoints/local-model/', 'no page yet: local models'],
