@@ -79,9 +79,9 @@ export interface InstallCalls {
    * Fetch a commit and say what installing it would approve; nothing of it runs.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: the path names nothing in the workspace
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
-   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 422: the path is no repository of the workspace, or there is no manifest, one that cannot be used, or a link that
+   *   leaves the folder
    * - 424: the source refused, or a registry cannot be read; the message says why
    */
   'POST /extensions/install/preview'(input: InstallSource): InstallPreview
@@ -92,10 +92,10 @@ export interface InstallCalls {
    * Closing the stream does not stop it. A failure before the record leaves nothing behind.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: the path names nothing in the workspace
    * - 409: another digest than that of its powers, the id is taken, or its registry blocks it
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
-   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 422: the path is no repository of the workspace, or there is no manifest, one that cannot be used, or a link that
+   *   leaves the folder
    * - 424: the source refused, or a registry cannot be read; the message says why
    */
   'POST /extensions/install'(input: InstallSource & { digest: PowersDigest }): Stream<InstallLog | InstallResult>
