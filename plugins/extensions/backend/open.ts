@@ -27,6 +27,7 @@ import type { ProcessPlace } from './start-process.js'
 /** What runs backends, and the calls with which others use them. */
 export interface OpenedBackends {
   readonly runtime: Backends
+  readonly logs: ExtensionLogs
   readonly calls: Handlers<BackendServices>
 }
 
@@ -99,6 +100,7 @@ export const openBackends = (
   })
   return {
     runtime,
+    logs,
     calls: {
       'extensions.tools': () => offeredTools(tools),
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),

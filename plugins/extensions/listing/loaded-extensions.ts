@@ -9,7 +9,9 @@ import type { ExtensionPower } from '../powers/powers.js'
 import { ExtensionUsage } from '../records/extension-usage.js'
 import { KeptExtensions } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
-import type { BackendStatus, ExtensionRecords, ExtensionRuntime } from '../runtime.js'
+import type { ExtensionProcessStatus } from '../processes/contract.js'
+import type { ExtensionProcesses } from '../processes/extension-processes.js'
+import type { BackendStatus, ExtensionRecords, ExtensionRuntime, RunnableExtension } from '../runtime.js'
 import { ExtensionSettings } from '../settings/extension-settings.js'
 import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
 import { ExtensionWatcher } from './folder-watcher.js'
@@ -26,6 +28,7 @@ export class LoadedExtensions implements ExtensionRecords {
   /** One change of an extension at a time. */
   readonly turns = new KeyedMutex()
   #runtime: ExtensionRuntime | undefined
+  #processes: ExtensionProcesses | undefined
   readonly #watcher: ExtensionWatcher
   /** The revision that each backend was started from. */
   readonly #started = new Map<string, string>()
@@ -53,6 +56,11 @@ export class LoadedExtensions implements ExtensionRecords {
   /** What their backends run on, which asks this for its part; comes before anything is started. */
   runBackendsOn(runtime: ExtensionRuntime): void {
     this.#runtime = runtime
+  }
+
+  /** Their background programs; comes before anything is started. */
+  runProcessesOn(processes: ExtensionProcesses): void {
+    this.#processes = processes
   }
 
   /** Where the code of installed extensions lies: `<id>/<commit>/`. */
@@ -135,6 +143,20 @@ export class LoadedExtensions implements ExtensionRecords {
   async converge(id: string, { anew = false } = {}): Promise<void> {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
+    await this.#processes?.converge(id, wanted && (await this.asRunnable(wanted)))
+  }
+
+  /** What runs of an extension, with its data folder. */
+  async asRunnable({ id, version, source, dir, revision, manifest }: LoadedExtension): Promise<RunnableExtension> {
+    const dataDir = this.dataFolder(id)
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    return { id, version, source, dir, dataDir, revision, manifest }
+  }
+
+  /** How the programs stand that start by themselves. */
+  autoStarted({ id, manifest }: LoadedExtension): ExtensionProcessStatus[] {
+    const declared = (manifest.contributes?.processes ?? []).filter(({ autoStart }) => autoStart)
+    return declared.flatMap(({ name }) => this.#processes?.status(id, name) ?? [])
   }
 
   async #convergeBackend(id: string, wanted: LoadedExtension | undefined, anew: boolean): Promise<void> {
@@ -146,11 +168,8 @@ export class LoadedExtensions implements ExtensionRecords {
       return runtime.stop(id, this.isEnabled(id) ? 'it may not run as it is now' : 'it is switched off')
     }
     if (!anew && this.#started.get(id) === wanted.revision) return
-    const { version, source, dir, revision, manifest } = wanted
-    const dataDir = this.dataFolder(id)
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    this.#started.set(id, revision)
-    await runtime.start({ ...{ id, version, source, dir, dataDir, revision, manifest } })
+    this.#started.set(id, wanted.revision)
+    await runtime.start(await this.asRunnable(wanted))
   }
 
   /** How a backend stands; undefined: it has none. */
