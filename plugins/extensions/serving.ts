@@ -1,6 +1,8 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { extensionsContract } from './contract.js'
+import { devCalls } from './dev/calls.js'
+import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
@@ -21,12 +23,13 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   all.runProcessesOn(processes)
   const install = installParts(all)
+  const dev = new DevRuns(all, install.updates)
   const failed = (error: unknown) =>
     host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
   host.boot('Extensions', async () => {
     await processes.sweep()
     await all.load()
-    await Promise.all([recoverCreations(all), install.recover()])
+    await Promise.all([recoverCreations(all), install.recover(), dev.sweep()])
     await recoverRemovals(all)
   })
   // Programs of extensions start when everything that they may call is up.
@@ -39,9 +42,11 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...backends.calls,
     ...install.calls,
     ...processCalls(all, processes),
+    ...devCalls(dev),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),
+      devRun: (id, from) => dev.shown(id, from),
     }),
   })
 }

@@ -47,6 +47,7 @@ export class LoadedExtensions implements ExtensionRecords {
     this.catalog = new ExtensionCatalog({
       workspace,
       code: this.codeFolder,
+      dev: this.devFolder,
       kept: this.kept,
     })
     this.#watcher = new ExtensionWatcher(workspace, names => void this.#rescanned(names))
@@ -66,6 +67,11 @@ export class LoadedExtensions implements ExtensionRecords {
   /** Where the code of installed extensions lies: `<id>/<commit>/`. */
   get codeFolder(): string {
     return join(this.host.place.folder, 'code')
+  }
+
+  /** Where the copies lie that extensions run from while somebody works on them: `<id>/<revision>/`. */
+  get devFolder(): string {
+    return join(this.host.place.folder, 'dev')
   }
 
   dataFolder(id: string): string {
@@ -123,7 +129,8 @@ export class LoadedExtensions implements ExtensionRecords {
   /** The powers that were approved: by a person, or with what was installed. */
   approvalOf(id: string): ExtensionApproval | undefined {
     const record = this.kept.get(id)
-    return record?.installed?.current.approval ?? record?.approval
+    const { dev, current } = record?.installed ?? {}
+    return dev?.approval ?? current?.approval ?? record?.approval
   }
 
   /** Whether it asks for a power that nobody approved. */

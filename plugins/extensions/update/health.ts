@@ -51,7 +51,7 @@ export class HealthWatch {
     const { installed } = kept ?? {}
     if (!kept || !installed || installed.current.ref !== ref || installed.health?.state !== 'watching') return true
     const { health, ...rest } = installed
-    if (!kept.enabled || kept.removing) {
+    if (!kept.enabled || kept.removing || installed.dev) {
       await all.kept.put({ ...kept, installed: rest })
       return true
     }
