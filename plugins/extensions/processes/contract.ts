@@ -2,7 +2,7 @@ import type { Count, Millis, Ok } from '../../../sdk/types.js'
 import type { ExtensionId } from '../listing/contract.js'
 import type { ExtensionSlug } from '../manifest/manifest.js'
 
-/** How a background program of an extension stands. What it prints is in the log `extension-<id>`. */
+/** How a background program of an extension stands. What it prints is in the log `plugins/extension-<id>.log`. */
 export interface ExtensionProcessStatus {
   name: string
   running: boolean

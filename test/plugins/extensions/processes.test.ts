@@ -97,7 +97,7 @@ t.test('a program runs with its port, settings and secrets, its own code read-on
   t.match(answer, { secret: 'open sesame', args: ['two words'], workspace: daemon.workspace })
   t.same(answer.attempts, [], 'neither its code nor the system can be written')
   t.notOk(answer.env.some(name => /TOKEN|CONTROL|KEY/.test(name)))
-  t.match(readFileSync(join(daemon.data, `logs/extension-${id}.log`), 'utf8'), /listening for everybody/)
+  t.match(readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8'), /listening for everybody/)
   await call('start', 'web')
   t.equal((await stateOf('web')).pid, found.pid, 'one that runs is left alone')
   await client.call('POST /secrets', { key: 'WORD', value: 'another' })
