@@ -18,7 +18,10 @@ export interface InstallSource {
   path?: string & tags.MinLength<1> & tags.MaxLength<400>
   /** The stored secret that is sent as access token; https only. */
   secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
-  /** The index that lists it, which is asked for updates. */
+  /**
+   * The index that lists it, which is asked for updates: https, http on this machine, a file of the workspace, or a
+   * repository with a `registry.json`, whose address ends with `.git` or is a folder of the workspace.
+   */
   registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
 }
 /** How much code it is. */

@@ -206,6 +206,35 @@ t.test('an advisory switches an extension off, and a blocked listing cannot be i
   t.match(await refusalOf(() => blocked), { status: 409, message: /bad/ })
 })
 
+t.test('an index can be a file or the root of a repository, and has its say there too', async t => {
+  const at = join(repositories, 'index')
+  mkdirSync(at)
+  inGit(at, 'init', '-q', '-b', 'main')
+  const listed = (trust: string) => {
+    const entry = { id, trust, trustReason: 'looked at', source: { url, ref: first } }
+    return JSON.stringify({ name: 'team', extensions: [entry] })
+  }
+  writeFileSync(join(at, 'registry.json'), listed('verified'))
+  committed(at)
+  const address = `${server}/index/.git`
+  t.match(await preview({ registry: address }), { trust: 'verified', trustReason: 'looked at' })
+  writeFileSync(join(at, 'registry.json'), listed('blocked'))
+  committed(at)
+  t.match(await preview({ registry: address }), { trust: 'blocked' }, 'a new commit counts at once')
+  inGit(at, 'rm', '-q', 'registry.json')
+  committed(at)
+  t.match(await refusalOf(() => preview({ registry: address })), { status: 424, message: /has no registry\.json/ })
+  t.equal(await status(preview({ registry: `${server}/nowhere.git` })), 424)
+  const own = join(daemon.workspace, 'index')
+  mkdirSync(own)
+  writeFileSync(join(own, 'registry.json'), listed('listed'))
+  t.match(await preview({ registry: 'index/registry.json' }), { trust: 'listed' })
+  inGit(own, 'init', '-q')
+  committed(own)
+  t.match(await preview({ registry: 'index' }), { trust: 'listed' })
+  t.same(staged(), [])
+})
+
 t.test('a stored secret is sent as access token over TLS alone, and is shown nowhere', async t => {
   const secure = await trustedAuthority(t)
   const seen: string[] = []
