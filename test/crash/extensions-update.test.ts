@@ -35,7 +35,7 @@ t.test(`killed at ${KILLS} random moments of an update, one of the two versions 
     const { extensions } = await daemon.client.call('GET /extensions')
     const before = extensions.find(({ id }) => id === ID)!.commit
     const target = versions.find(({ ref }) => ref !== before)!
-    const delay = Math.round(Math.random() * takes * 1.2)
+    const delay = Math.round(Math.random() * takes * 1.5)
     const update = daemon.client.call('POST /extensions/{id}/update', { id: ID, ref: target.ref }).then(
       () => true,
       () => false,
