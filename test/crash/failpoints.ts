@@ -70,6 +70,8 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.code.placed',
   'extensions.create.moved',
   'extensions.create.noted',
+  'extensions.dev.copied',
+  'extensions.dev.swapped',
   'extensions.install.recorded',
   'extensions.remove.code',
   'extensions.remove.folder',

@@ -46,6 +46,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['PUT /git/', 'stage two: the page for git'],
   ['GET /extensions', 'stage two: the page for extensions'],
   ['POST /extensions/', 'stage two: the page for extensions'],
+  ['DELETE /extensions/', 'stage two: the page for extensions'],
   ['GET /history/', 'stage two: the page for saved points'],
   ['POST /history/', 'stage two: the page for saved points'],
   ['GET /workspace/', 'stage two: the page for files'],

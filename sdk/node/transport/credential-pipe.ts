@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
+import { needProgram, ownEnv, run } from '../programs/run.js'
 import type { ServerAddress } from './remote-address.js'
 
 /** The credential for a server. */

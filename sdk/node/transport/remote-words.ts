@@ -1,8 +1,6 @@
-import type { GitCode } from '../records.js'
-
-/** Why a remote failed, from git's messages. */
+/** Why a remote did not do it, as git's own words tell it. */
 export interface RemoteFailure {
-  readonly code: GitCode
+  readonly code: 'auth' | 'no-remote' | 'other' | 'unreachable'
   readonly reason: string
 }
 
