@@ -6,7 +6,7 @@ const SEQUENCE_MS = 1_500
 /** Whether a key without a modifier is typed into something; text that is only read takes none. */
 const isTypedInto = (target: Element): boolean =>
   target.matches('input:not([type=checkbox], [type=radio]), textarea, select')
-  || (target instanceof HTMLElement && target.isContentEditable && !target.closest('.cm-content'))
+  || (target instanceof HTMLElement && target.isContentEditable && !target.closest('.cm-content:not([data-typed])'))
 
 /** Starts commands by their keys; a dialog and whatever takes every key for itself come first. */
 export const watchKeys = (): void => {
