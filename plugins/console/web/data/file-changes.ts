@@ -23,8 +23,8 @@ const announce: PathListener = paths => {
 /** Asks what changed since the last known generation, as after a gap in the events. */
 const catchUp = (): Promise<void> =>
   (catching ??= (async () => {
-    const since = known
-    if (since === undefined) return announce(undefined)
+    // A generation from before the beginning is answered too: the daemon watches the tree from the first question on.
+    const since = known ?? 0
     try {
       const { paths, generation, reset } = await askDaemon('GET /workspace/changed', { since })
       known = generation
@@ -48,4 +48,13 @@ export const filesChanged = ({ paths, since, generation, reset, conversationId }
 }
 
 /** After events may have been missed. */
-export const filesMissed = (): void => void catchUp()
+export const filesMissed = (): void => {
+  if (listeners.size > 0) void catchUp()
+}
+
+/** Has the daemon send events of changed files, for pages that show more than the tree, until the answer is called. */
+export const followFiles = (): (() => void) => {
+  const stop = onPaths(() => {})
+  if (known === undefined) void catchUp()
+  return stop
+}

@@ -6,7 +6,7 @@ import { goTo } from '../../data/route.js'
 import { saveFrom } from '../../data/save.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
-import { countText, visibleName } from '../../ui/format.js'
+import { visibleName } from '../../ui/format.js'
 
 /** Saves files and folders of the workspace as one ZIP. */
 export const downloadZip = async (paths: string[], includeIgnored = false): Promise<void> => {
@@ -185,6 +185,3 @@ export const ZipButton = ({ path }: { path: string }) => (
     form={close => <ZipForm path={path} close={close} />}
   />
 )
-
-/** A number of files in words. */
-export const filesText = (count: number): string => (count === 1 ? '1 file' : `${countText(count)} files`)

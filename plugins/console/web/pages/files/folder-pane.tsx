@@ -8,10 +8,10 @@ import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { FormButton } from '../../ui/dialog.js'
 import { CheckField } from '../../ui/fields.js'
-import { sizeTextOf, visibleName } from '../../ui/format.js'
+import { filesText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 import { reaches } from '../registry.js'
-import { EntryActions, filesText, NewFileForm, NewFolderForm, ZipButton } from './file-actions.js'
+import { EntryActions, NewFileForm, NewFolderForm, ZipButton } from './file-actions.js'
 
 const STATES = { sending: 'sending', waiting: 'waiting', done: 'done', failed: 'failed' } as const
 

@@ -6,11 +6,10 @@ import { goTo } from '../../data/route.js'
 import { person } from '../../data/session.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { agoOf, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
+import { agoOf, filesText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
-import { filesText } from './file-actions.js'
 
 const PutBackForm = ({ item, close }: { item: TrashItem; close: () => void }) => {
   const to = useSignal(item.path)

@@ -1,5 +1,7 @@
+import { useEffect } from 'preact/hooks'
 import { person } from '../../data/session.js'
 import { repoTitle } from '../../data/git-answers.js'
+import { followFiles } from '../../data/file-changes.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { askDaemon } from '../../data/api.js'
 import { useCommands } from '../../ui/commands.js'
@@ -52,10 +54,10 @@ const Repo = ({ repo, tab, rest }: { repo: string; tab: string; rest: readonly s
         <a class="button plainly back" href={fragmentOf('git')} aria-label="Back to the repositories">
           <Icon name="back" />
         </a>
-        <h1 class="one-line" dir="auto">
+        <h1 class="grow one-line" dir="auto">
           {visibleName(repoTitle(repo))}
         </h1>
-        <span class="grow">
+        <span>
           <span class="tag">{branch === undefined ? 'No branch' : visibleName(branch)}</span>{' '}
           {remote && (remote.ahead > 0 || remote.behind > 0) && (
             <span class="quiet small">
@@ -82,5 +84,7 @@ const Repo = ({ repo, tab, rest }: { repo: string; tab: string; rest: readonly s
 }
 
 /** The repositories of the workspace: what is uncommitted, and what was committed. */
-export const GitPage = ({ rest: [repo, tab = 'changes', ...rest] }: PageProps) =>
-  repo === undefined ? <RepositoriesPane /> : <Repo key={repo} repo={repo} tab={tab} rest={rest} />
+export const GitPage = ({ rest: [repo, tab = 'changes', ...rest] }: PageProps) => {
+  useEffect(followFiles, [])
+  return repo === undefined ? <RepositoriesPane /> : <Repo key={repo} repo={repo} tab={tab} rest={rest} />
+}

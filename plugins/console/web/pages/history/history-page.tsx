@@ -1,13 +1,15 @@
+import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { Restored, Snapshot } from '../../../../history/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
+import { followFiles } from '../../data/file-changes.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session.js'
 import { useAction } from '../../ui/action.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField, useSettled } from '../../ui/fields.js'
-import { agoOf, countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
 import { VirtualList } from '../../ui/list.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
@@ -79,7 +81,7 @@ const RestoredNotice = ({ done, close, undo }: { done: Restored; close: () => vo
   return (
     <div class="notice stack restored" role="status">
       <p>
-        Restored {countText(done.restored)} files and removed {countText(done.removed)}. Branches stay: the difference
+        Restored {filesText(done.restored)} and removed {countText(done.removed)}. Branches stay: the difference
         is uncommitted.
       </p>
       {done.failed.length > 0 && (
@@ -106,6 +108,7 @@ const RestoredNotice = ({ done, close, undo }: { done: Restored; close: () => vo
 
 /** Saved points of the workspace: what changed in each, and going back to one. */
 export const HistoryPage = ({ rest: [id, scope, path] }: PageProps) => {
+  useEffect(followFiles, [])
   const file = useSignal('')
   const intervals = useSignal(false)
   const older = useSignal<readonly Snapshot[]>([])

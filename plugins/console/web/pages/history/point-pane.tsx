@@ -10,7 +10,7 @@ import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { CheckField } from '../../ui/fields.js'
-import { agoOf, countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -51,7 +51,7 @@ const RestorePointForm = ({ id, picked, close, done }: RestoreFormProps) => {
   const scopes = [...new Set(picked.map(({ scope }) => scope))]
   return (
     <DialogForm
-      title={picked.length ? `Restore ${countText(picked.length)} files?` : 'Restore the whole workspace?'}
+      title={picked.length ? `Restore ${filesText(picked.length)}?` : 'Restore the whole workspace?'}
       verb="Restore"
       danger
       close={close}
@@ -149,7 +149,7 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
         </div>
         {maintains && (
           <button class="button danger" type="button" onClick={ask}>
-            {picked.value.size ? `Restore ${countText(picked.value.size)} files` : 'Restore'}
+            {picked.value.size ? `Restore ${filesText(picked.value.size)}` : 'Restore'}
           </button>
         )}
       </div>
