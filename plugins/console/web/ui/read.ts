@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { QueryState } from '../data/queries.js'
+import { refetchedAll, type QueryState } from '../data/queries.js'
 
 /** Reads something that is too large to be kept for later; what was read before stays until the new answer is there. */
 export const useRead = <T>(key: string, reader: () => Promise<T>): QueryState<T> => {
@@ -18,6 +18,6 @@ export const useRead = <T>(key: string, reader: () => Promise<T>): QueryState<T>
     return () => {
       gone = true
     }
-  }, [key])
+  }, [key, refetchedAll.value])
   return state.value
 }

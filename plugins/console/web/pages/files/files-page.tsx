@@ -10,6 +10,7 @@ import { Icon } from '../../ui/icons.js'
 import { Loaded } from '../../ui/page.js'
 import { useRead } from '../../ui/read.js'
 import { usePart } from '../../ui/rows.js'
+import { isWide } from '../../ui/wide.js'
 import { reaches, type PageProps } from '../registry.js'
 import { NewFileForm, NewFolderForm } from './file-actions.js'
 import { WorkspaceFilePane } from './file-pane.js'
@@ -54,7 +55,7 @@ export const FilesPage = ({ rest: [part, path, line] }: PageProps) => {
   useEffect(() => tree.watch(), [])
   const searchFor = (next: SearchMode) => {
     mode.value = next
-    if (chosen && matchMedia('(max-width: 760px)').matches) goTo('files')
+    if (chosen && !isWide()) goTo('files')
     requestAnimationFrame(() => usePart('search', 'focus'))
   }
   useCommands([

@@ -7,10 +7,9 @@ import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { CheckField } from '../../ui/fields.js'
 import { FaultLine } from '../../ui/page.js'
-import { AskButton } from '../../ui/dialog.js'
+import { AskButton, FormButton } from '../../ui/dialog.js'
 import { StashForm } from './stash-form.js'
 import { UndoButton } from './undo-button.js'
-import { FormButton } from '../../ui/dialog.js'
 
 /** Commits what is staged, or everything where nothing is; the message is kept until it was committed. */
 export const CommitForm = ({ repo, changes }: { repo: string; changes: UncommittedChanges }) => {

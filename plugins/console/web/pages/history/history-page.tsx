@@ -81,8 +81,8 @@ const RestoredNotice = ({ done, close, undo }: { done: Restored; close: () => vo
   return (
     <div class="notice stack restored" role="status">
       <p>
-        Restored {filesText(done.restored)} and removed {countText(done.removed)}. Branches stay: the difference
-        is uncommitted.
+        Restored {filesText(done.restored)} and removed {countText(done.removed)}. Branches stay: the difference is
+        uncommitted.
       </p>
       {done.failed.length > 0 && (
         <ul>
