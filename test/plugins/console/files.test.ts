@@ -275,7 +275,8 @@ t.test('files in the console', withChromium(), async t => {
     await page.evaluate(`{
       const transfer = new DataTransfer()
       transfer.items.add(new File(['dropped'], 'dropped.txt'))
-      document.querySelector('.drop-box').dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true }))
+      const box = document.querySelector('.drop-box')
+      box.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true }))
     }`)
     await until(() => existsSync(at('web/dropped.txt')))
     t.equal(read('web/dropped.txt'), 'dropped')

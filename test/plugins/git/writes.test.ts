@@ -209,7 +209,7 @@ t.test('a text is staged in place of what is on disk, if it was made from what i
   t.equal(inGit(at, 'show', ':fresh'), '')
   t.match(await refusalOf(() => stage('f', 'other', '1\n2\n')), {
     status: 409,
-    fields: { hash: hashOf('1 changed\n2\n') },
+    detail: { fields: { hash: hashOf('1 changed\n2\n') } },
   })
   t.match(await refusalOf(() => stage('none', 'x', '')), { status: 404 })
   t.match(await refusalOf(() => stage('f', 'x', '', { take: 'ours' })), { status: 400 })

@@ -30,13 +30,13 @@ const MOST_TEXT = 4 * 1024 * 1024
 const BINARY_WITHIN = 8 * 1024
 
 /** Whether there is a file at a path. */
-export const isThere = async (path: string): Promise<OpenedFile> => {
+export const askWhetherThere = async (path: string): Promise<OpenedFile> => {
   const { content } = await askDaemon('GET /workspace/file', { path, limit: 1 })
   return content === undefined ? { kind: 'missing' } : { kind: 'there' }
 }
 
 /** The text of a file as it is on disk. */
-export const openFile = async (path: string): Promise<OpenedFile> => {
+export const openTextFile = async (path: string): Promise<OpenedFile> => {
   const { content, size = 0, lossy } = await askDaemon('GET /workspace/file', { path, limit: BINARY_WITHIN })
   if (content === undefined) return { kind: 'missing' }
   if (content.includes('\0')) return { kind: 'binary', size }

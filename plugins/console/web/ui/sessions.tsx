@@ -68,14 +68,14 @@ const One = <S extends RunningSession>({ words, name, sessions }: OneProps<S>) =
   )
 }
 
-interface SessionPageProps<S extends RunningSession> {
+interface RunningSessionsProps<S extends RunningSession> {
   readonly words: SessionWords<S>
   readonly name: string | undefined
   readonly list: QueryState<{ readonly sessions: readonly S[] }>
 }
 
 /** Running things of the machine: which there are, and one of them to look into and use. */
-export const SessionPage = <S extends RunningSession>({ words, name, list }: SessionPageProps<S>) => {
+export const RunningSessions = <S extends RunningSession>({ words, name, list }: RunningSessionsProps<S>) => {
   const maintains = reaches(person.value?.role, 'maintainer')
   const { Row } = words
   if (name !== undefined && maintains)

@@ -1,4 +1,4 @@
-/** An empty element in the shadow root of a host: the page's policy allows the style sheets of libraries there alone. */
+/** An empty element in the shadow root of a host: there alone the page's policy allows style sheets of libraries. */
 export const shadowHost = (host: HTMLElement): { readonly parent: HTMLElement; readonly root: ShadowRoot } => {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
   const parent = document.createElement('div')

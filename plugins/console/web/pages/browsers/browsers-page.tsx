@@ -9,7 +9,7 @@ import { TextField } from '../../ui/fields.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { Item } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import { SessionPage, type SessionWords } from '../../ui/sessions.js'
+import { RunningSessions, type SessionWords } from '../../ui/sessions.js'
 import { reaches, type PageProps } from '../registry.js'
 import { BrowserView } from './browser-view.js'
 
@@ -104,5 +104,5 @@ const WORDS: SessionWords<BrowserSession> = {
 /** Browsers of the sandbox: which there are, and one of them to look at and use. */
 export const BrowsersPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('browsers', ['browsers'], () => askDaemon('GET /system/browsers'))
-  return <SessionPage words={WORDS} name={name} list={list} />
+  return <RunningSessions words={WORDS} name={name} list={list} />
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { askDaemon } from '../../data/api.js'
 import { onPaths } from '../../data/file-changes.js'
-import { fileKindOf, isThere, openFile, readsAsDocument } from '../../data/typed-files.js'
+import { fileKindOf, askWhetherThere, openTextFile, readsAsDocument } from '../../data/typed-files.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session.js'
 import { useAction } from '../../ui/action.js'
@@ -51,7 +51,7 @@ const Content = ({ path, line, document }: { path: string; line: number | undefi
   const mayWrite = reaches(person.value?.role, 'maintainer')
   const again = useSignal(0)
   const asText = kind === 'text' || kind === 'archive'
-  const opened = useRead(`${version.value} ${again.value}`, () => (asText ? openFile(path) : isThere(path)))
+  const opened = useRead(`${version.value} ${again.value}`, () => (asText ? openTextFile(path) : askWhetherThere(path)))
   const shown = opened.data
   if (!shown) return <Loaded query={opened}>{() => null}</Loaded>
   if (shown.kind === 'missing') return <Missing path={path} />

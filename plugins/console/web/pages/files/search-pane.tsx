@@ -74,8 +74,7 @@ const FoundRow = ({ found }: { found: Found }) =>
 /** How current the answer is, in words; nothing where it is. */
 const freshnessOf = ({ freshness, partial }: SearchResult): string =>
   [
-    freshness.state === 'building'
-      && `The index is being built${freshness.progress === undefined ? '' : `: ${Math.round(freshness.progress * 100)} %`}.`,
+    freshness.state === 'building' && `The index is being built: ${Math.round((freshness.progress ?? 0) * 100)} %.`,
     freshness.state === 'stale' && `The index is behind by ${countText(freshness.behind ?? 0)} files.`,
     partial && freshness.state !== 'building' && 'There is more than a search within its limits finds.',
   ]

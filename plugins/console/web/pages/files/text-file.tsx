@@ -134,6 +134,7 @@ export const TextFile = ({ path, disk, line, mayWrite, reread }: TextFileProps) 
     base.current = known.value.hash
     keep()
   }
+  const covered = previewing.value !== undefined || (comparing.value !== undefined && conflict)
   const markdown = /\.(?:md|markdown)$/i.test(path)
   useCommands([
     ...(mayWrite ? [{ id: 'save', label: 'Save this file', group: 'Files', keys: 'mod+s', run: save }] : []),
@@ -225,10 +226,7 @@ export const TextFile = ({ path, disk, line, mayWrite, reread }: TextFileProps) 
           <Markdown text={previewing.value} />
         </div>
       )}
-      <div
-        ref={box}
-        class={`diff-host${previewing.value !== undefined || (comparing.value !== undefined && conflict) ? ' put-away' : ''}`}
-      />
+      <div ref={box} class={`diff-host${covered ? ' put-away' : ''}`} />
     </>
   )
 }

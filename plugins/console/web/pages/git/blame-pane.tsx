@@ -7,7 +7,7 @@ import { agoOf, countText, momentOf, visibleName, visibleText } from '../../ui/f
 import { VirtualList } from '../../ui/list.js'
 import { Loaded } from '../../ui/page.js'
 import { useRead } from '../../ui/read.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 
 const PAGE = 5_000
 

@@ -9,7 +9,7 @@ import { CheckField, TextField } from '../../ui/fields.js'
 import { agoOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 
 const NewBranchForm = ({ repo, close }: { repo: string; close: () => void }) => {
   const name = useSignal('')

@@ -7,11 +7,12 @@ import { fragmentOf, goTo, showPlace } from '../../data/route.js'
 import { useAction, type ActionState } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { countText, visibleName } from '../../ui/format.js'
+import { LineCounts } from '../../ui/line-counts.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { isWide } from '../../ui/wide.js'
 import { CommitForm } from './commit-form.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 import { WorkingFile, type ChangeSide } from './working-file.js'
 
 const SECTIONS = [
@@ -45,7 +46,7 @@ interface ChangeRowProps {
 }
 
 const ChangeRow = ({ repo, side, change, current, action }: ChangeRowProps) => {
-  const { path, status, from, additions, deletions } = change
+  const { path, status, from } = change
   const name = visibleName(path)
   return (
     <li class={`file-row${current ? ' current' : ''}`}>
@@ -61,8 +62,7 @@ const ChangeRow = ({ repo, side, change, current, action }: ChangeRowProps) => {
         <span class="file-facts small">
           {status !== 'modified' && <span class={`tag${status === 'conflicted' ? ' bad' : ''}`}>{status}</span>}
           {from !== undefined && <span class="quiet">from {visibleName(from)}</span>}
-          {additions !== undefined && <span class="mono plus">+{countText(additions)}</span>}
-          {deletions !== undefined && <span class="mono minus">−{countText(deletions)}</span>}
+          <LineCounts {...change} />
         </span>
       </a>
       {action && side !== 'conflicted' && (

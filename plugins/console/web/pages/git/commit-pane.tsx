@@ -6,6 +6,7 @@ import { ComparedTexts } from '../../ui/compared-texts.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
 import { countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { LineCounts } from '../../ui/line-counts.js'
 import { Icon } from '../../ui/icons.js'
 import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -173,8 +174,7 @@ export const CommitPane = ({ repo, sha, path, maintains }: CommitPaneProps) => {
                       {visibleName(change.path)}
                     </a>{' '}
                     {change.status !== 'modified' && <span class="tag">{change.status}</span>}{' '}
-                    {change.additions !== undefined && <span class="mono plus">+{countText(change.additions)}</span>}{' '}
-                    {change.deletions !== undefined && <span class="mono minus">−{countText(change.deletions)}</span>}
+                    <LineCounts {...change} />
                   </li>
                 ))}
               </ul>

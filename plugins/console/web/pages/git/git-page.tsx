@@ -14,14 +14,6 @@ import { ChangesTab } from './changes-tab.js'
 import { OperationNotice } from './operation-notice.js'
 import { RepositoriesPane } from './repositories-pane.js'
 
-/** What each part of a repository's page gets. */
-export interface RepoTabProps {
-  readonly repo: string
-  /** The parts of the address behind the name of the tab. */
-  readonly rest: readonly string[]
-  readonly maintains: boolean
-}
-
 const LogTab = lazyView(async () => (await import('./log-tab.js')).LogTab)
 const BranchesTab = lazyView(async () => (await import('./branches-tab.js')).BranchesTab)
 const StashTab = lazyView(async () => (await import('./stash-tab.js')).StashTab)

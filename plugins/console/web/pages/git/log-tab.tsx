@@ -13,7 +13,7 @@ import { VirtualList } from '../../ui/list.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { CommitPane } from './commit-pane.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 
 const PAGE = 200
 const STEP = 12

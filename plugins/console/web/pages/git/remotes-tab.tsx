@@ -11,7 +11,7 @@ import { agoOf, countText, spanText, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 
 const RemoteForm = ({ repo, remote, close }: { repo: string; remote?: GitRemote; close: () => void }) => {
   const name = useSignal(remote?.name ?? '')

@@ -8,7 +8,7 @@ import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import type { RepoTabProps } from './git-page.js'
+import type { RepoTabProps } from './repo-tab.js'
 import { StashForm } from './stash-form.js'
 
 const Files = ({ repo, entry }: { repo: string; entry: StashEntry }) => {

@@ -26,8 +26,7 @@ const TRIGGERS: { readonly [trigger in Snapshot['trigger']]: string } = {
   user: 'Saved',
 }
 
-/** What a saved point is called. */
-export const pointTitle = ({ label, trigger }: Snapshot): string => visibleText(label ?? TRIGGERS[trigger] ?? trigger)
+const pointTitle = ({ label, trigger }: Snapshot): string => visibleText(label ?? TRIGGERS[trigger] ?? trigger)
 
 /** Reads again what a restore or a saved point changes. */
 const historyChanged = (): void => refetch(new Set(['history', 'files', 'refs']))

@@ -9,7 +9,7 @@ import { TextField } from '../../ui/fields.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import { SessionPage, type SessionWords } from '../../ui/sessions.js'
+import { RunningSessions, type SessionWords } from '../../ui/sessions.js'
 import { reaches, type PageProps } from '../registry.js'
 import { TerminalView } from './terminal-view.js'
 
@@ -119,5 +119,5 @@ const WORDS: SessionWords<TerminalSession> = {
 /** Shells in the workspace: which there are, and one of them to watch and type into. */
 export const TerminalsPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('terminals', ['terminals'], () => askDaemon('GET /system/terminals'))
-  return <SessionPage words={WORDS} name={name} list={list} />
+  return <RunningSessions words={WORDS} name={name} list={list} />
 }
