@@ -48,6 +48,11 @@ const renewValidators = () => {
   writeFileSync(STATE, JSON.stringify(state))
 }
 
+const run = (...command) => {
+  const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
 if (before !== wanted) {
   const anew = !before.startsWith(`${tools} `) || !existsSync(STATE)
   if (anew) rmSync('dist', { recursive: true, force: true })
@@ -71,10 +76,8 @@ if (before !== wanted) {
     '--tsBuildInfoFile',
     'dist/.tsbuildinfo-web',
   ]
-  for (const command of [compiler, webCompiler]) {
-    const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' })
-    if (status !== 0) process.exit(status ?? 1)
-  }
+  run(...compiler)
+  run(...webCompiler)
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
   // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for
@@ -83,5 +86,6 @@ if (before !== wanted) {
   await bundle('dist')
   if (anew) await bundleTap('dist')
   await buildWeb('dist/bundle/console')
+  run('dist/openapi/describe-build.js', 'dist', 'dist/bundle')
   writeFileSync(STAMP, wanted)
 }

@@ -1,20 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Contract, ContractSchema } from '../sdk/contract.js'
-import type { PluginManifest } from '../kernel/manifest.js'
 
-/** A fingerprint of each routed call of a group, by operation id; changes with the types of the call. */
-export const shapesOf = ({
-  manifest,
-  contract,
-}: {
-  manifest: Pick<PluginManifest, 'routes'>
-  contract: Pick<Contract, 'schema'>
-}): { [id: string]: string } => {
+/** A fingerprint of each call of a contract; changes with the types of the call. */
+export const shapesOf = (contract: Pick<Contract, 'schema'>): { [call: string]: string } => {
   const schema = contract.schema()
   return Object.fromEntries(
-    schema.functions
-      .filter(({ name }) => manifest.routes[name])
-      .map(call => [manifest.routes[call.name]!.id, hash(JSON.stringify(sorted(withRefs(call, schema))))]),
+    schema.functions.map(call => [call.name, hash(JSON.stringify(sorted(withRefs(call, schema))))]),
   )
 }
 

@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Contract } from '../../sdk/contract.js'
@@ -16,6 +14,20 @@ export const OWN_ROUTES: { readonly [id: string]: string } = {
   'open.health': 'GET /health',
   'open.document': 'GET /openapi.json',
   'open.reference': 'GET /reference',
+}
+
+/** The file of a built program that holds its `BuildInfo`. */
+export const BUILD_FILE = 'openapi/build.json'
+
+/** A fingerprint of each call. */
+type Shapes = { readonly [call: string]: string }
+
+/** What is computed of a program when it is built, because it takes a tenth of a second. */
+export interface BuildInfo {
+  /** Changes with the program. */
+  readonly build: string
+  /** Of each group, by the path of its program. */
+  readonly shapes: { readonly [entry: string]: Shapes }
 }
 
 /** A group's manifest with its contract. */
@@ -47,25 +59,22 @@ const fixedPart = async (
   identity: SandboxIdentity,
   groups: readonly Group[],
 ): Promise<Omit<KernelInfo, 'boot'>> => {
-  const { shapesOf } = (await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href)) as {
-    shapesOf(group: DescribedGroup): { [id: string]: string }
-  }
-  const shapes = Object.assign({}, ...(await describedGroups(groups)).map(shapesOf)) as { [id: string]: string }
+  const { build, shapes } = JSON.parse(readFileSync(join(root, BUILD_FILE), 'utf8')) as BuildInfo
+  const own = await Promise.all(
+    groups.map(async group => {
+      const of = shapes[group.manifest.entry] ?? (await shapesBy(root))(await group.contract())
+      return Object.entries(group.manifest.routes).flatMap(([call, { id }]) => (of[call] ? [[id, of[call]]] : []))
+    }),
+  )
   const routes = [
     ...groups.flatMap(({ manifest }) => Object.values(manifest.routes).map(({ id }) => id)),
     ...Object.keys(OWN_ROUTES),
   ]
-  return { ...identity, version: packageVersion(root), build: await buildOf(root), routes: routes.sort(), shapes }
+  const version = packageVersion(root)
+  return { ...identity, version, build, routes: routes.sort(), shapes: Object.fromEntries(own.flat()) }
 }
 
-const buildOf = async (root: string): Promise<string> => {
-  const folders = ['chunks', 'kernel', 'plugins', 'sdk'].map(async folder =>
-    (await readdir(join(root, folder), { recursive: true }).catch(() => []))
-      .filter(file => file.endsWith('.js'))
-      .map(file => join(folder, file)),
-  )
-  const digest = createHash('sha256')
-  for (const file of (await Promise.all(folders)).flat().sort())
-    digest.update(file).update(readFileSync(join(root, file)))
-  return digest.digest('hex').slice(0, 16)
-}
+/** For a group that is not part of the program. */
+const shapesBy = async (root: string): Promise<(contract: Contract) => Shapes> =>
+  ((await import(pathToFileURL(join(root, 'openapi', 'shapes.js')).href)) as { shapesOf(contract: Contract): Shapes })
+    .shapesOf

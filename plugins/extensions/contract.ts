@@ -9,7 +9,7 @@ export type * from './install/contract.js'
 export type * from './listing/contract.js'
 export type * from './manifest/manifest.js'
 
-/** The extensions of the sandbox: what is loaded, what waits for approval, what each may do. */
+/** The extensions of the sandbox: the loaded ones, those that wait for approval, and their powers. */
 export interface ExtensionsCalls extends BackendServices, InstallCalls, ListingCalls {}
 
 export const extensionsContract: Contract<ExtensionsCalls> = {

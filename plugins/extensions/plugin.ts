@@ -5,5 +5,5 @@ import { serveExtensions } from './serving.js'
 
 export const contract: Contract<ExtensionsCalls> = { ...extensionsContract, examples }
 
-/** Manages extensions: what is loaded, what each may do, and what of it runs. */
+/** Manages extensions: loading, approval, and their backends. */
 export const activate = (host: Host): Promise<void> => serveExtensions(host)

@@ -2,7 +2,7 @@ import type { ExtensionManifest } from './manifest/manifest.js'
 
 export type BackendState = 'running' | 'error' | 'absent' | 'incompatible' | 'starting' | 'stopped'
 
-/** How a backend stands, with a sentence that says why. */
+/** The status of a backend, with the reason. */
 export interface BackendStatus {
   state: BackendState
   detail?: string
@@ -25,11 +25,11 @@ export interface RunnableExtension {
 
 /** Runs the backends of extensions. */
 export interface ExtensionRuntime {
-  /** Start its backend, or start it anew from this code; ends a quarantine. Does not wait for `activate`. */
+  /** Start its backend, or restart it with this code; ends a quarantine. Does not wait for `activate`. */
   start(extension: RunnableExtension): Promise<void>
-  /** Stop its backend; resolves when no process of it is left. */
+  /** Stop its backend; resolves when none of its processes is left. */
   stop(id: string, why: string): Promise<void>
-  /** Nothing for an extension that was never started. */
+  /** Undefined for an extension that was never started. */
   status(id: string): BackendStatus | undefined
   /** Its settings have changed. */
   settingsChanged(id: string, keys: string[]): void
@@ -37,13 +37,13 @@ export interface ExtensionRuntime {
   close(deadline: number): Promise<void>
 }
 
-/** What the runtime of backends asks about extensions. */
+/** The information about extensions for the runtime of backends. */
 export interface ExtensionRecords {
-  /** Why `/x/<id>/…` is refused: not there, switched off, waiting for approval; nothing while it may run. */
+  /** Why `/x/<id>/…` is refused: unknown, switched off, waiting for approval; undefined if it may run. */
   refused(id: string): 'absent' | 'off' | 'pending' | undefined
   /** Values of its settings with defaults; secret ones as references `{{secret:ext/<id>/<key>}}`. */
   settings(id: string): Promise<Record<string, string | number | boolean>>
-  /** It used a declared entry once. */
+  /** Called when it used a declared entry. */
   used(id: string, entry: string): void
   /** A backend or process of it changed its state. */
   changed(id: string): void

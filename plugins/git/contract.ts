@@ -19,7 +19,7 @@ export type * from './records.js'
 export type * from './remotes/contract.js'
 export type * from './stash/contract.js'
 
-/** What other groups need of the repositories. */
+/** The calls for other groups. */
 export interface GitServices {
   /**
    * Holds a repository while the stream is open, by its id or by the git dir that its worktrees share; its one event

@@ -11,7 +11,7 @@ export type RefName = string & tags.MinLength<1> & tags.MaxLength<200>
 export type Revision = string & tags.MinLength<1> & tags.MaxLength<200>
 /** A path from the root of its repository; it is taken literally. */
 export type RepoPath = string & tags.MinLength<1> & tags.MaxLength<4096>
-/** What a repository can be halted in. */
+/** An operation in which a repository can be halted. */
 export type GitOperation = 'merge' | 'rebase' | 'cherry-pick' | 'revert'
 
 /** One changed path; no counts: binary, or larger than 512 KiB. */
@@ -23,7 +23,7 @@ export interface GitChange {
   additions?: Count
   deletions?: Count
 }
-/** Where a branch stands to its upstream, as of the last fetch. */
+/** The state of a branch relative to its upstream, as of the last fetch. */
 export interface GitRemoteState {
   remote?: string
   branch?: string
@@ -31,7 +31,7 @@ export interface GitRemoteState {
   ahead: Count
   behind: Count
 }
-/** What is uncommitted in one repository. */
+/** The uncommitted changes of one repository. */
 export interface UncommittedChanges {
   repo: string
   /** Absent: HEAD is detached. */
@@ -56,7 +56,7 @@ export interface FileDiff {
   /** A side is larger than 512 KiB; the texts are then left out. */
   truncated?: boolean
 }
-/** Why git did not do it. */
+/** Why git did not succeed. */
 export type GitCode =
   | 'conflict'
   | 'nothing'
@@ -70,10 +70,10 @@ export type GitCode =
   | 'checked-out'
   | 'unmerged'
   | 'other'
-/** What git answered when it was run. */
+/** The result of running git. */
 export interface GitResult {
   ok: boolean
-  /** One line: git's own verdict, or what a hook found. */
+  /** One line: git's error, or the objection of a hook. */
   reason?: string
   code?: GitCode
   conflicts?: string[]
@@ -82,7 +82,7 @@ export interface GitResult {
   /** The saved point of the workspace from before. */
   point?: string
 }
-/** A file by which git keeps others out. */
+/** A lock file of git. */
 export interface LockInfo {
   /** Such as `index.lock`. */
   file: string
@@ -92,15 +92,15 @@ export interface LockInfo {
   /** It is older than 60 s and no process holds it. */
   stale: boolean
 }
-/** Who changes a repository now. */
+/** The current holder of a repository. */
 export interface HeldInfo {
   /** Such as `commit by ann@example.org`. */
   by: string
   since: Millis
-  /** How many wait behind. */
+  /** The number of waiting writes. */
   queued: Count
 }
-/** For calls that move HEAD or the index: refused with 409 when HEAD is elsewhere by then. */
+/** For calls that change HEAD or the index: refused with 409 if HEAD is at another commit. */
 export interface ExpectedHead {
   expectHead?: Sha
 }

@@ -29,7 +29,7 @@ const MOST_CHANGES = 5000
 const MOST_SIDE = 512 * 1024
 const LOOKED_AT = 8000
 
-/** A full disk is the caller's to mend; git says it in words. */
+/** Turns git's message about a full disk into a refusal, because the caller can fix it. */
 const orFull = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
@@ -42,7 +42,7 @@ const orFull = async <T>(work: Promise<T>): Promise<T> => {
 
 const at = (scope: string, path: string): string => posix.join(pathOfRepo(scope), path)
 
-/** A point as a caller sees it; undefined: it touches nothing of theirs. */
+/** A point as a caller sees it; undefined: it changes nothing that they may see. */
 const shown = (point: StoredPoint, { reach }: AccessView, changed: readonly string[]): Snapshot | undefined => {
   const { trees: _trees, touched: _touched, more: _more, label, by, conversationId, partial, ...rest } = point
   if (!reach)
@@ -75,7 +75,7 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
     return (await saved.between(before?.trees ?? {}, point.trees)).map(({ scope, path }) => at(scope, path.path))
   }
 
-  /** The two ends that a point is compared between. */
+  /** The two trees of a comparison. */
   const endsOf = async (id: string, against: string | undefined) => {
     const point = saved.get(id)
     if (against === undefined) return { from: saved.points.before(point, true)?.trees ?? {}, to: point.trees }

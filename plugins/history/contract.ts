@@ -5,7 +5,7 @@ import type { Count, Millis, Positive, Text } from '../../sdk/types.js'
 /** Why a point was saved. */
 export type PointTrigger = 'turn' | 'interval' | 'pre-restore' | 'restore' | 'user'
 
-/** A saved point: what a person can return to. */
+/** A saved point that a person can restore. */
 export interface Snapshot {
   id: string
   at: Millis
@@ -17,7 +17,7 @@ export interface Snapshot {
   scopes: string[]
   /** How many files changed since the point before. */
   files: Count
-  /** Files larger than 50 MiB, which it does not hold. */
+  /** Files larger than 50 MiB, which it does not contain. */
   skipped?: Count
   /** Repositories that could not be saved. */
   partial?: string[]
@@ -42,7 +42,7 @@ export interface RestoreFailure {
   path?: string
   message: string
 }
-/** What a restore did. */
+/** The result of a restore. */
 export interface Restored {
   ok: true
   /** The point saved before: restoring it undoes this restore. */
@@ -57,7 +57,7 @@ export interface HistoryCalls {
   /**
    * List saved points, newest first; `before` pages by `at`.
    *
-   * `path` keeps the points in which that file or folder changed. Points saved every 60 s are listed with
+   * `path` selects the points in which that file or folder changed. Points saved every 60 s are listed with
    * `intervals` only. People limited to areas get the points that touch their folders.
    *
    * - 404: `path` is closed
@@ -70,9 +70,9 @@ export interface HistoryCalls {
   }): { snapshots: Snapshot[]; before?: Millis }
 
   /**
-   * Save a point now; where nothing changed since the last one, give that one with `saved: false`.
+   * Save a point now; if nothing changed since the last one, return that one with `saved: false`.
    *
-   * It holds every file that git does not ignore, in every repository of the workspace; no dependencies, no secrets
+   * It contains every file that git does not ignore, in every repository of the workspace; no dependencies, no secrets
    * (`.env`, private keys) and no file over 50 MiB.
    *
    * - 409: a restore is running
@@ -87,7 +87,7 @@ export interface HistoryCalls {
   }
 
   /**
-   * List what changed in a point since the listed point before it, or from it to another one.
+   * List the changes of a point since the previous listed one, or from it to another one.
    *
    * `against` is the id of another point, or `now`: what a restore would undo, read from disk.
    *
@@ -101,7 +101,7 @@ export interface HistoryCalls {
   }
 
   /**
-   * Give both sides of one file for the same two points as GET /history/diff, each at most 512 KiB.
+   * Get both sides of one file for the same two points as GET /history/diff, each at most 512 KiB.
    *
    * - 404: no such point or repository, or the path is on neither side
    * - 501: git is missing; the message says how to install it
@@ -120,7 +120,7 @@ export interface HistoryCalls {
    * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
    *
    * - 400: `paths` without `scope`
-   * - 404: no such point, no such repository in it, or a path that it does not hold and the disk does not either
+   * - 404: no such point, no such repository in it, or a path that is neither in it nor on disk
    * - 409: a turn runs in the shared tree, without `force`; a repository is in the middle of an operation or busy for
    *   60 s; or another restore runs
    * - 413: the disk is full; nothing was changed

@@ -2,7 +2,7 @@ import { lstat, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isGitName, isOwnName } from '../../sdk/node/files/closed-names.js'
 
-/** A larger file is not held. */
+/** Larger files are not saved. */
 const LARGEST = 50 * 1024 * 1024
 const BATCH = 64
 
@@ -16,7 +16,7 @@ const SECRET = /^(?:\.env(?:\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p
 const EXAMPLES = /^\.env\.(?:example|sample|template)$/i
 const CONFIG = ['.sandbox', 'config']
 
-/** Whether a point holds a path of a repository. */
+/** Whether points save a path of a repository. */
 export const isPointFile = (scope: string, path: string): boolean => {
   const segments = path.split('/')
   const name = segments.at(-1)!
@@ -26,19 +26,19 @@ export const isPointFile = (scope: string, path: string): boolean => {
   return !SECRET.test(name) || EXAMPLES.test(name)
 }
 
-/** Of paths that changed, those to be stored again, those that are no file any more, and how many are too large. */
+/** Changed paths: those to store again, those that are no longer files, and the number of too large ones. */
 export interface HeldPaths {
   readonly paths: readonly string[]
   readonly gone: readonly string[]
   readonly skipped: number
 }
 
-/** Sorts changed paths by what a point does with them; names are bytes as Latin-1. */
+/** Groups changed paths by how a point handles them; names are bytes as Latin-1. */
 export const heldOf = async (scope: string, dir: string, paths: readonly string[]): Promise<HeldPaths> => {
   const held: string[] = []
   const gone: string[] = []
   const folders = new Map<string, Promise<boolean>>()
-  // A file behind a link is another place's.
+  // A file behind a link belongs to another folder.
   const isFolder = (folder: string): Promise<boolean> => {
     const place = Buffer.from(folder, 'latin1')
     const known =

@@ -4,7 +4,7 @@ import { segmentsOf } from '../../sdk/node/files/paths.js'
 
 const CONFIG = ['.sandbox', 'config']
 
-/** A path of a repository in its plain form; what no point holds is not found. */
+/** A path of a repository in its normal form; paths that points never contain are not found. */
 export const checkedScopePath = (scope: string, path: string): string => {
   const segments = segmentsOf(path)
   const config = scope === 'root' && CONFIG.every((part, at) => segments[at] === part)

@@ -1,9 +1,9 @@
 import type { Host } from '../../sdk/index.js'
 import type { Snapshot } from './contract.js'
 
-/** A point as it is stored: the tree of every repository, and what changed since the point before. */
+/** A stored point: the tree of every repository, and the changes since the previous point. */
 export interface StoredPoint extends Snapshot {
-  /** The tree of each repository that there was. */
+  /** The tree of each repository of that time. */
   trees: { [scope: string]: string }
   /** Changed paths from the workspace root, as far as they were noted. */
   touched: string[]
@@ -44,7 +44,7 @@ export class PointList {
     return this.#points.find(point => point.id === id)
   }
 
-  /** The listed point before one, or the one just before where that is asked for. */
+  /** The previous listed point, or on request the previous one of any kind. */
   before(point: StoredPoint, listedOnly: boolean): StoredPoint | undefined {
     const at = this.#points.indexOf(point)
     return this.#points.slice(0, at).findLast(({ trigger }) => !listedOnly || trigger !== 'interval')
@@ -55,7 +55,7 @@ export class PointList {
     this.#points.push(point)
   }
 
-  /** Drops what is too old; answers whether anything went. */
+  /** Drops points that are too old; returns whether any was dropped. */
   async drop(now: number): Promise<boolean> {
     const kept = remaining(this.#points, now)
     if (kept.length === this.#points.length) return false
@@ -66,7 +66,7 @@ export class PointList {
 }
 
 /**
- * The points that stay: listed ones for 90 days and at least the newest 200, those of the timer for a day, then one an
+ * The points to keep: listed ones for 90 days and at least the newest 200, those of the timer for a day, then one an
  * hour for 7 days.
  */
 export const remaining = (points: readonly StoredPoint[], now: number): StoredPoint[] => {

@@ -7,7 +7,7 @@ import type { RestoreFailure, Restored } from './contract.js'
 import type { SavedPoints } from './saved-points.js'
 import type { StoredPoint } from './points.js'
 
-/** A restore that has begun: what each repository is to hold. */
+/** A restore in progress: the target tree of each repository. */
 interface RunningRestore {
   readonly id: string
   readonly point: string
@@ -15,7 +15,7 @@ interface RunningRestore {
   readonly trees: { readonly [scope: string]: string }
 }
 
-/** What is to be brought back. */
+/** A restore to make. */
 export interface RestoreOrder {
   readonly id: string
   readonly scope?: string | undefined
@@ -39,7 +39,7 @@ export class Restoring {
     return this.#running
   }
 
-  /** Restores; the caller holds every repository that is written. */
+  /** Restores; the caller must hold every repository that is written. */
   async restore(order: RestoreOrder, { caller }: Context): Promise<Restored> {
     if (this.#running) refuse('conflict', 'another restore is running: wait for its end')
     this.#running = true
@@ -50,7 +50,7 @@ export class Restoring {
     }
   }
 
-  /** Finishes what an earlier daemon began. */
+  /** Completes a restore that a kill interrupted. */
   async recover(): Promise<void> {
     const begun = await this.#host.files.read<RunningRestore>(FILE)
     if (!begun) return
@@ -92,7 +92,7 @@ export class Restoring {
     }
   }
 
-  /** What each repository is to hold; one that did not exist at the point is left alone. */
+  /** The target tree of each repository; one that did not exist at the point is not changed. */
   async #targets(
     { scope, paths }: RestoreOrder,
     point: StoredPoint,

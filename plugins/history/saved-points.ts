@@ -9,7 +9,7 @@ import type { PointTrigger } from './contract.js'
 import { PointList, type StoredPoint } from './points.js'
 import { ScopeStore, type TreePath } from './scope-store.js'
 
-/** What a point is saved for. */
+/** The reason for saving a point. */
 export interface PointOrder {
   readonly trigger: PointTrigger
   readonly label?: string | undefined
@@ -29,7 +29,7 @@ const MOST_TOUCHED = 500
 const MOST_LABEL = 160
 const ALONE = 'store'
 
-/** The saved points of a workspace, and the stores that hold their trees. */
+/** The saved points of a workspace, and the stores of their trees. */
 export class SavedPoints {
   readonly points: PointList
   readonly #host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>
@@ -58,7 +58,7 @@ export class SavedPoints {
     return store
   }
 
-  /** The repositories that there are; the workspace itself always counts. */
+  /** The existing repositories; the workspace itself always counts as one. */
   async scopes(): Promise<string[]> {
     const found = ['root']
     for await (const path of foldersWithGit(this.#host.place.workspace))
@@ -92,12 +92,12 @@ export class SavedPoints {
     return { trees, skipped, partial }
   }
 
-  /** Saves what changed since the last point; the last one again where nothing did. */
+  /** Saves the changes since the last point; returns the last one if nothing changed. */
   save(order: PointOrder): Promise<{ point: StoredPoint | undefined; saved: boolean; partial: string[] }> {
     return this.alone(() => this.saveAlone(order))
   }
 
-  /** As `save`, for who is alone already. */
+  /** Like `save`, for callers that already hold the stores. */
   async saveAlone(order: PointOrder): Promise<{ point: StoredPoint | undefined; saved: boolean; partial: string[] }> {
     const { last } = this.points
     const { trees, skipped, partial } = await this.now()
@@ -127,7 +127,7 @@ export class SavedPoints {
     return { point, saved: true, partial }
   }
 
-  /** What differs between two points, by repository. */
+  /** The differences between two points, by repository. */
   async between(
     from: { [scope: string]: string },
     to: { [scope: string]: string },
@@ -154,7 +154,7 @@ export class SavedPoints {
     await this.#host.call('kernel.events.publish', { domain: 'history' })
   }
 
-  /** The point with an id, or the refusal of one that is unknown. */
+  /** The point with an id; refuses an unknown one. */
   get(id: string): StoredPoint {
     return this.points.find(id) ?? refuse('not-found', `there is no saved point ${id.slice(0, 80)}`)
   }
@@ -163,7 +163,7 @@ export class SavedPoints {
     const found = new Map<string, string[]>()
     for (const { scope, path } of await this.between(from, to))
       (found.get(scope) ?? found.set(scope, []).get(scope)!).push(path.path)
-    // A repository without a held file is worth a point when it comes or goes.
+    // A repository without saved files still needs a point when it is added or removed.
     for (const scope of new Set([...Object.keys(from), ...Object.keys(to)]))
       if ((from[scope] === undefined) !== (to[scope] === undefined) && !found.has(scope)) found.set(scope, [])
     return found

@@ -13,13 +13,13 @@ export interface TreePath {
   readonly status: 'added' | 'modified' | 'deleted' | 'type-changed'
 }
 
-/** What a repository holds now, as a tree of its store. */
+/** The current files of a repository, as a tree of its store. */
 export interface TreeNow {
   readonly tree: string
   readonly skipped: number
 }
 
-/** What a wall around a restore needs to know of the machine. */
+/** The facts about the machine for the wall of a restore. */
 export type RestoreWall = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
 
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
@@ -29,13 +29,13 @@ const LETTERS: { readonly [letter: string]: TreePath['status'] } = {
   D: 'deleted',
   T: 'type-changed',
 }
-/** What is stored is what lies on disk: no line ends, filters or encodings of the repository count. */
+/** Files are stored as on disk, without line end conversion, filters or encodings of the repository. */
 const ATTRIBUTES = '* -text -eol -filter -ident -working-tree-encoding\n'
 const LASTING = ['-c', 'core.fsync=all', '-c', 'core.fsyncMethod=batch', '-c', 'core.fileMode=true']
 const MOST_LIST = 512 * 1024 * 1024
 const LONG_MS = 120_000
 
-/** The store of saved trees of one repository: a bare repository with an index of its own, outside the workspace. */
+/** The store of saved trees of one repository: a bare repository with its own index, outside the workspace. */
 export class ScopeStore {
   readonly scope: string
   readonly #dir: string
@@ -51,7 +51,7 @@ export class ScopeStore {
     this.#store = join(folder, createHash('sha256').update(scope).digest('hex').slice(0, 32))
   }
 
-  /** Makes the store where there is none. */
+  /** Creates the store if it is missing. */
   async open(): Promise<void> {
     if (readPlain(join(this.#store, 'ready')) !== undefined) return
     await rm(this.#store, { recursive: true, force: true })
@@ -62,7 +62,7 @@ export class ScopeStore {
     await writeFile(join(this.#store, 'ready'), `${this.scope}\n`)
   }
 
-  /** The tree of what lies on disk now; `others` are repositories inside, as paths from this one's root. */
+  /** Writes a tree of the current files; `others` are nested repositories, as paths from this one's root. */
   async now(others: readonly string[], signal?: AbortSignal): Promise<TreeNow> {
     await this.#refreshIgnored(others)
     const how = { ...(signal && { signal }), maxBytes: MOST_LIST }
@@ -97,7 +97,7 @@ export class ScopeStore {
     return (await this.#run(['ls-tree', '-z', '--full-tree', tree, '--', path])).stdout.length > 0
   }
 
-  /** Lets go of every tree but these and removes what no tree needs. */
+  /** Drops every tree except these and removes objects that no tree needs. */
   async prune(kept: ReadonlySet<string>): Promise<boolean> {
     const { text } = await this.#run(['for-each-ref', '--format=%(refname)', 'refs/trees'])
     const gone = text.split('\n').filter(ref => ref !== '' && !kept.has(ref.slice('refs/trees/'.length)))
@@ -107,7 +107,7 @@ export class ScopeStore {
     return true
   }
 
-  /** What differs between two trees; undefined stands for nothing. */
+  /** The differences between two trees; undefined stands for an empty one. */
   async changes(from: string | undefined, to: string | undefined): Promise<TreePath[]> {
     const ends = [from ?? EMPTY_TREE, to ?? EMPTY_TREE]
     const { text } = await this.#run(['diff-tree', '-r', '-z', '--name-status', '--no-renames', ...ends], {
@@ -133,7 +133,7 @@ export class ScopeStore {
     return (await this.#run(['cat-file', 'blob', id])).stdout
   }
 
-  /** The tree that has some paths as `to` has them and everything else as `from` does. */
+  /** A tree with some paths from `to` and all others from `from`. */
   async mixed(from: string, to: string, paths: readonly string[]): Promise<string> {
     const env = { GIT_INDEX_FILE: join(this.#store, 'index-mixed') }
     await rm(env.GIT_INDEX_FILE, { force: true })
@@ -147,7 +147,7 @@ export class ScopeStore {
     return (await this.#run([...LASTING, 'write-tree'], { env })).text.trim()
   }
 
-  /** Writes a tree to disk, behind a wall: what differs is written, and removed what only the last one held. */
+  /** Writes a tree to disk, behind a wall: writes differing files, and removes those only in the previous tree. */
   async write(tree: string, wall: RestoreWall): Promise<void> {
     await mkdir(this.#dir, { recursive: true })
     const config = join(wall.workspace, '.sandbox/config')
@@ -155,7 +155,7 @@ export class ScopeStore {
     await this.#run(['read-tree', '--reset', '-u', tree], { wall: place, timeoutMs: 5 * LONG_MS })
   }
 
-  /** What the repository has though it ignores it. */
+  /** Tracked files that the repository ignores. */
   async #trackedThoughIgnored(how: GitOptions): Promise<string[]> {
     const args = ['ls-files', '-z', '-c', '-i', '--exclude-standard']
     const { code, stdout } = await git(this.#dir, args, { ...how, ok: [0, 128] }).catch(() => NOTHING)
@@ -177,7 +177,7 @@ export class ScopeStore {
       GIT_LITERAL_PATHSPECS: '1',
       ...options.env,
     }
-    // A repository that is gone still has its points.
+    // A removed repository still has its points.
     const cwd = existsSync(this.#dir) ? this.#dir : this.#store
     return git(cwd, ['-c', 'core.bare=false', ...args], { timeoutMs: LONG_MS, ...options, env })
   }

@@ -7,13 +7,13 @@ import { personas, type PersonaCard } from './contract.js'
 /** The file of cards, from the workspace. */
 export const CARDS_FILE = '.sandbox/config/personas.json'
 const MOST = 200
-/** What the file may hold, so that it can be read again. */
+/** The maximum size of the file, so that it can be read again. */
 const MOST_BYTES = 256 * 1024
 
-/** What the file holds. */
+/** The content of the file. */
 export interface StoredCards {
   readonly cards: ReadonlyMap<string, PersonaCard>
-  /** Why entries of it are not used, each as a sentence. */
+  /** Why entries of it are not used. */
   readonly problems: readonly string[]
   /** Why the whole file is not. */
   readonly wrong?: string
@@ -40,7 +40,7 @@ export class CardFile {
     return { cards, problems, ...(wrong !== undefined && { wrong }) }
   }
 
-  /** A card; refused where there is none. */
+  /** A card; refuses an unknown id. */
   async get(id: string): Promise<PersonaCard> {
     return (
       (await this.read()).cards.get(id)
@@ -53,7 +53,7 @@ export class CardFile {
     return this.#lock.with('cards', work)
   }
 
-  /** Writes a card, or with undefined removes it; only while `alone`. What else the file holds stays as it is. */
+  /** Writes a card, or with undefined removes it; only while `alone`. The rest of the file is unchanged. */
   async put(id: string, card: PersonaCard | undefined): Promise<void> {
     await this.#edit(keys => {
       const { [id]: _before, ...others } = keys

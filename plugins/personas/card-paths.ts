@@ -7,7 +7,7 @@ import type { PersonaCard } from './contract.js'
 const invalid = (path: string, expected: string, found: string): never =>
   refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected, value: found }] })
 
-/** A folder of a card in its plain form, `.` for the root; refuses one that leaves the workspace. */
+/** A folder of a card in its normal form, `.` for the root; refuses one outside the workspace. */
 const plainFolder = (field: string, given: string): string => {
   const expected = 'a folder inside the workspace'
   const shown = JSON.stringify(given.slice(0, 80))
@@ -26,7 +26,7 @@ const plainFolder = (field: string, given: string): string => {
 
 const folded = <T>(list: readonly T[]): T[] => [...new Set(list)]
 
-/** A card as it is stored: paths in their plain form, each entry of a list once. */
+/** A card in its stored form: normalised paths, no duplicates in lists. */
 export const storedCard = (card: PersonaCard): PersonaCard => {
   const { capabilities, powers, workspace, context, briefing, label, ...rest } = card
   const { startIn, folders } = workspace ?? {}
@@ -58,7 +58,7 @@ const STRANGERS = 'front-desk'
 const LISTS = ['mcp', 'connectors', 'devices', 'extensions'] as const
 const SWITCHES = ['shell', 'code', 'delegate', 'sandbox'] as const
 
-/** Refuses a card for strangers that lets them do more than ask. */
+/** Refuses a card for strangers with more powers than answering questions needs. */
 export const assertNarrow = ({ id, powers = {} }: PersonaCard): void => {
   if (id !== STRANGERS) return
   const wrong = [

@@ -6,7 +6,7 @@ import type { Count, Ok } from '../../sdk/types.js'
 export type EntryId = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
 /** The name of a skill, which is that of its folder. */
 export type KitSkillName = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
-/** Where the instructions of a turn begin: the sandbox's, the provider's, or the persona's prompt. */
+/** The base instructions of a turn: the sandbox's, the provider's, or the persona's prompt. */
 export type PromptMode = 'core' | 'vendor' | 'custom'
 /**
  * The notes the sandbox adds to a turn and a card may leave out. What a person attached, mentioned or has open is never
@@ -15,7 +15,7 @@ export type PromptMode = 'core' | 'vendor' | 'custom'
 export type BriefingNote =
   'map' | 'context' | 'skills' | 'search' | 'dependencies' | 'delegation' | 'cards' | 'browser' | 'capabilities'
 
-/** What a conversation may do; a field left out has its default. */
+/** The powers of a conversation; omitted fields have their defaults. */
 export interface Powers {
   /** Files of the workspace; `write` unless set. */
   files?: 'none' | 'read' | 'write'
@@ -25,7 +25,7 @@ export interface Powers {
   code?: boolean
   /** Fetch and search. */
   web?: boolean
-  /** The browser that holds nobody's account. */
+  /** The browser without accounts. */
   browser?: boolean
   /** Start subagents. */
   delegate?: boolean
@@ -54,9 +54,9 @@ export interface PersonaModel {
 }
 /** Paths from the workspace root. */
 export interface PersonaWorkspace {
-  /** Where its conversations begin; it wins over the folder that a first message names. */
+  /** The folder in which its conversations begin; it overrides that of a first message. */
   startIn?: string & tags.MaxLength<200>
-  /** All that its turns reach of the workspace; none named: everything. */
+  /** The folders of the workspace that its turns reach; none: everything. */
   folders?: (string & tags.MaxLength<4096>)[] & tags.MaxItems<50>
 }
 /** Which nested repositories a conversation sees: no other one. */
@@ -67,13 +67,13 @@ export interface PersonaContext {
 export interface PersonaBriefing {
   omit: BriefingNote[] & tags.MaxItems<50>
 }
-/** What is written of a persona. */
+/** The stored fields of a persona. */
 export interface PersonaCard {
   id: EntryId
   label?: string & tags.MaxLength<60>
   /** The accounts it speaks for; an id that is not connected yet is allowed. */
   capabilities: EntryId[] & tags.MaxItems<50>
-  /** What it is for. */
+  /** Its purpose. */
   brief?: string & tags.MaxLength<2000>
   powers?: Powers
   workspace?: PersonaWorkspace
@@ -81,7 +81,7 @@ export interface PersonaCard {
   briefing?: PersonaBriefing
   /** Tried in order. */
   models?: PersonaModel[] & tags.MaxItems<10>
-  /** Left out: as the sandbox has it. */
+  /** Left out: the sandbox's default. */
   systemPromptMode?: PromptMode
 }
 /** A card, and which of its accounts can act now. */
@@ -110,11 +110,11 @@ export interface KitSkillText extends KitSkillSummary {
 }
 /** The prompt of a card, and its skills by name. */
 export interface PersonaKit {
-  /** Empty when none is written. */
+  /** Empty if there is none. */
   prompt: string
   skills: KitSkillSummary[]
 }
-/** Powers with every choice made; lists hold the ids that exist now. */
+/** The effective powers; lists have the ids that exist now. */
 export interface ResolvedPowers {
   files: 'none' | 'read' | 'write'
   shell: boolean
@@ -128,13 +128,13 @@ export interface ResolvedPowers {
   mcp: string[]
   extensions: string[]
 }
-/** An account of a card; `kind` is empty for one that exists nowhere. */
+/** An account of a card; `kind` is empty for an unknown one. */
 export interface PersonaAccount {
   id: string
   kind: string
   connected: boolean
 }
-/** A tool that a turn is not given, and the field of the card that takes it away. */
+/** A tool that a turn does not get, and the field of the card that removes it. */
 export interface WithheldTool {
   tool: string
   by: string
@@ -145,13 +145,13 @@ export interface PersonaSkill {
   description: string
   origin: 'persona' | 'sandbox'
 }
-/** Where the instructions come from, and how long they are; 0: the provider's own, which nobody here knows. */
+/** The source and length of the instructions; length 0: the provider's own, which are unknown here. */
 export interface PersonaPrompt {
   mode: PromptMode
   from: 'persona' | 'sandbox'
   chars: Count
 }
-/** Where a turn begins, what it reaches, and which of the card's paths are not there. */
+/** The folder of a turn, its reach, and the card's paths that do not exist. */
 export interface ResolvedWorkspace {
   startIn: string
   /** Empty: the whole workspace. */
@@ -164,7 +164,7 @@ export interface PersonaUse {
   id: string
   label: string
 }
-/** What a turn that wears a card gets. */
+/** The effects of a card on a turn. */
 export interface ResolvedPersona {
   id: string
   label: string
@@ -180,41 +180,41 @@ export interface ResolvedPersona {
   model?: PersonaModel
   workspace: ResolvedWorkspace
   usedBy: PersonaUse[]
-  /** Sentences about what is not as the card says, such as an account that exists nowhere. */
+  /** Sentences about unmet parts of the card, such as an unknown account. */
   problems: string[]
 }
 
-/** What a turn gets of the card it wears; of a card that does not exist, nothing. */
+/** The effects of a card on a turn; an unknown card grants nothing. */
 export interface TurnPersona {
   id: string
-  /** Whether there is such a card. */
+  /** Whether the card exists. */
   known: boolean
   powers: ResolvedPowers
   /** The connections it may use. */
   capabilities: string[]
-  /** All it reaches of the workspace, by real location; left out: everything. */
+  /** The folders that it reaches, by real path; left out: everything. */
   folders?: string[]
-  /** Where a first turn begins, when there is such a folder. */
+  /** The folder of a first turn, if it exists. */
   startIn?: string
   /** The nested repositories it sees; left out: all. */
   repos?: string[]
-  /** What the model is told in place of the sandbox's own instructions. */
+  /** The instructions for the model instead of the sandbox's own. */
   instructions?: string
   /** The notes that may be sent. */
   notes: BriefingNote[]
   models: PersonaModel[]
 }
-/** A skill of a kit with its text, and where its folder is. */
+/** A skill of a kit with its text and the path of its folder. */
 export interface KitSkillFolder extends KitSkillText {
   persona: string
   label: string
   folder: string
 }
-/** Something that names a card, and where it works. */
+/** A use of a card. */
 export interface PersonaPointer extends PersonaUse {
   persona: string
   startIn?: string
-  /** The folders it is kept to; left out: the whole workspace. */
+  /** The folders it is limited to; left out: the whole workspace. */
   folders?: { path: string; access: 'read' | 'work' }[]
 }
 
@@ -222,20 +222,20 @@ export interface PersonasCalls {
   /**
    * List every card by label, with the accounts that are connected at this moment.
    *
-   * A card that cannot be used as it stands in the file is left out; `GET /system/manifest-problems` names it. People
+   * A card that is invalid in the file is left out; `GET /system/manifest-problems` names it. People
    * limited to areas see the folders that they reach, and no card that has none of these.
    */
   'GET /personas'(): { personas: Persona[] }
 
   /**
-   * Write a whole card: fields left out return to their defaults, the prompt and the skills stay.
+   * Write a whole card: omitted fields return to their defaults, the prompt and the skills are kept.
    *
    * `folders` and `startIn` are kept also while there is no such folder. Of two writers the last one wins.
    *
    * - 400: an unknown key, a value out of range, or a path that leaves the workspace
    * - 409: `front-desk` answers strangers, and its card has too many powers; or there are 200 cards
    * - 413: the file of cards would become too large, or the disk is full
-   * - 422: the file of cards cannot be read, or its folder is none
+   * - 422: the file of cards cannot be read, or its folder's path is not a folder
    * - 424: the file of cards could not be written; the message says why
    */
   'POST /personas'(input: PersonaGiven): Ok
@@ -243,11 +243,11 @@ export interface PersonasCalls {
   /**
    * Remove a card with its prompt and skills; accounts stay connected.
    *
-   * What names it goes quiet: a conversation that wears it gets no account and no tools. Without such a card nothing
+   * Its users become inactive: a conversation that wears it gets no account and no tools. Without such a card nothing
    * happens.
    *
    * - 413: the disk is full
-   * - 422: the file of cards cannot be read, or its folder is none
+   * - 422: the file of cards cannot be read, or its folder's path is not a folder
    * - 424: the file of cards could not be written; the message says why
    */
   'DELETE /personas/{id}'(input: { id: EntryId }): Ok
@@ -268,7 +268,7 @@ export interface PersonasCalls {
    * - 400: longer than 20000 characters
    * - 404: no persona with that id
    * - 413: the disk is full
-   * - 422: something that is no folder is in the place of the kit
+   * - 422: the path of the kit is not a folder
    * - 424: the file could not be written; the message says why
    */
   'POST /personas/{id}/prompt'(input: { id: EntryId; prompt: string & tags.MaxLength<20000> }): Ok
@@ -281,14 +281,14 @@ export interface PersonasCalls {
   'GET /personas/{id}/skills/read'(input: { id: EntryId; name: KitSkillName }): KitSkillText
 
   /**
-   * Create a skill of a card, or replace the one of that name; files beside its `SKILL.md` are left alone.
+   * Create a skill of a card, or replace the one of that name; files beside its `SKILL.md` are not changed.
    *
    * Only conversations that wear the card reach it, from their next turn.
    *
    * - 400: a bad name, an empty description or body
    * - 404: no persona with that id
    * - 413: the disk is full
-   * - 422: something that is no folder is in the place of the kit
+   * - 422: the path of the kit is not a folder
    * - 424: the file could not be written; the message says why
    */
   'POST /personas/{id}/skills'(input: {
@@ -306,17 +306,17 @@ export interface PersonasCalls {
   'POST /personas/{id}/skills/remove'(input: { id: EntryId; name: KitSkillName }): Ok
 
   /**
-   * Read what a turn that wears the card would be given if it started now, and everything that names the card.
+   * Read the effects of the card on a turn that would start now, and all uses of the card.
    *
-   * No model is asked. What a caller does not reach is left out.
+   * No model is called. Parts that the caller does not reach are left out.
    *
    * - 404: no persona with that id
    */
   'GET /personas/{id}/resolved'(input: { id: EntryId; unattended?: boolean }): ResolvedPersona
 
-  /** Gives what a turn gets of the card it wears. */
+  /** Returns the effects of a card on a turn. */
   'personas.forTurn'(input: { actsAs: string; unattended?: boolean }): TurnPersona
-  /** Gives the skills of one card, or of all. */
+  /** Returns the skills of one card, or of all. */
   'personas.kitSkills'(input: { persona?: string }): { skills: KitSkillFolder[] }
   /** Lists which cards name which connections. */
   'personas.naming'(): { personas: { id: string; capabilities: string[] }[] }

@@ -32,7 +32,7 @@ export class Kits {
     return join(this.#workspace, ...KITS, ...names)
   }
 
-  /** The prompt of a card; empty: there is none. */
+  /** The prompt of a card; empty: none. */
   async prompt(id: string): Promise<string> {
     return (await this.#in([id], at => plainText(join(at, PROMPT), MOST_PROMPT))) ?? ''
   }
@@ -64,7 +64,7 @@ export class Kits {
   }
 
   async removeSkill(id: string, name: string): Promise<void> {
-    // Without its text it is no skill, whatever of it is still there after a crash.
+    // Without its text it is not a skill, even if a crash left other files of it.
     await this.#in([id, 'skills', name], at => unlink(join(at, SKILL)).catch(absent))
     await this.#in([id, 'skills'], async at => {
       await rm(join(at, name), { recursive: true, force: true })
@@ -72,7 +72,7 @@ export class Kits {
     })
   }
 
-  /** Removes a kit with its card: `removed` decides, and before it nothing is lost. */
+  /** Removes a kit with its card: `removed` is the commit point, before which nothing is lost. */
   async remove(id: string, removed: () => Promise<void>): Promise<void> {
     const parked = await this.#in([], async at => {
       if (!(await entryExists(join(at, id)))) return false
@@ -92,7 +92,7 @@ export class Kits {
     if (parked) await this.#in([], at => rm(join(at, PARKED + id), { recursive: true, force: true }))
   }
 
-  /** Ends the removals that a crash cut off: the card decides whether its kit comes back. */
+  /** Completes or undoes interrupted removals: a kit is restored if its card exists. */
   async recover(isCard: (id: string) => boolean): Promise<void> {
     await this.#in([], async at => {
       for (const name of await foldersIn(at)) {

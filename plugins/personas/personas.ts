@@ -24,7 +24,7 @@ import { cardWithin, noPersona, BRIEFING_NOTES, placesOf, powersOf, usableConnec
 
 type Connection = { readonly id: string; readonly kind: string; readonly connected: boolean }
 
-/** The personas of the sandbox, and what turns that wear them get. */
+/** The personas of the sandbox, and their effects on turns. */
 export class Personas {
   readonly #host: Host
   readonly #file: CardFile
@@ -51,7 +51,7 @@ export class Personas {
       .map(card => ({ ...card, connected: card.capabilities.filter(id => able.has(id)) }))
   }
 
-  /** A card as a caller sees it; refused as if there were none where they reach nothing of it. */
+  /** A card as a caller sees it; not found if they reach none of its folders. */
   async visible(id: string, caller: Caller): Promise<PersonaCard> {
     const card = await this.#file.get(id)
     const seen = await cardWithin(this.#host.place.workspace, card, await reachFor(this.#host, caller))
@@ -113,7 +113,7 @@ export class Personas {
     return { name, description, body }
   }
 
-  /** What a turn gets of a card. */
+  /** The effects of a card on a turn. */
   async forTurn(actsAs: string): Promise<TurnPersona> {
     const card = (await this.#file.read()).cards.get(actsAs)
     if (!card) return noPersona(actsAs)
@@ -151,7 +151,7 @@ export class Personas {
     ])
     const isToken = caller.kind === 'token'
     const named = new Set([...card.capabilities, ...namedInPowers(card)])
-    // Of connections that the card does not name, a token learns nothing.
+    // A token does not see connections that the card does not name.
     const shown = (ids: readonly string[]) => (isToken ? ids.filter(each => named.has(each)) : [...ids])
     const { connectors, devices, mcp, extensions, ...switches } = turn.powers
     const withheld = POWERED_TOOLS.flatMap(tool => {
@@ -227,7 +227,7 @@ export class Personas {
     await this.published('personas')
   }
 
-  /** Says that personas, or their skills, have changed. */
+  /** Publishes that personas, or their skills, have changed. */
   async published(domain: 'personas' | 'skills', key?: string): Promise<void> {
     await this.#host
       .call('kernel.events.publish', { domain, ...(key !== undefined && { key }) })

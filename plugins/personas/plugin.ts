@@ -7,7 +7,7 @@ import { Personas } from './personas.js'
 
 export const contract: Contract<PersonasCalls> = { ...personas, examples }
 
-/** Keeps the cards of personas with their kits, and gives turns what they get of the card they wear. */
+/** Stores the cards of personas with their kits, and applies them to turns. */
 export const activate = async (host: Host): Promise<void> => {
   const { workspace } = host.place
   const file = new CardFile(workspace)
@@ -15,7 +15,7 @@ export const activate = async (host: Host): Promise<void> => {
   const all = new Personas(host, file, kits)
   host.boot('Personas', async () => {
     const { cards, wrong } = await file.read()
-    // A file that cannot be read says of no kit that its card is gone.
+    // If the file cannot be read, no kit counts as orphaned.
     if (wrong === undefined) await file.alone(() => kits.recover(id => cards.has(id)))
     await file.sweep().catch(error => host.log.info('removing leftover files failed', { error: String(error) }))
   })

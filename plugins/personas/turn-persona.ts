@@ -23,7 +23,7 @@ export interface NamedConnection {
   readonly kind: string
 }
 
-/** What a turn gets that names a card which does not exist. */
+/** The effects of an unknown card on a turn. */
 export const noPersona = (id: string): TurnPersona => ({
   id,
   known: false,
@@ -42,7 +42,7 @@ export const powersOf = (
   const kinds = new Map(connections.map(({ id, kind }) => [id, kind]))
   const usable = (kind: string, given: readonly string[] | undefined): string[] => {
     const there = connections.filter(each => each.kind === kind).map(({ id }) => id)
-    // An account that is not connected yet counts for every kind: what it will be must not widen the card now.
+    // An account that is not connected yet counts for every kind, so that it does not widen the card now.
     const named = capabilities.filter(id => (kinds.get(id) ?? kind) === kind)
     const wanted = given ?? (named.length > 0 ? named : undefined)
     return wanted ? there.filter(id => wanted.includes(id)) : there
@@ -70,12 +70,12 @@ export const usableConnections = (
   return [...connectors, ...devices, ...mcp, ...others.map(({ id }) => id)]
 }
 
-/** Where the paths of a card are in the workspace now. */
+/** The current real paths of a card. */
 export interface CardPlaces {
   readonly startIn?: string
   /** Left out: the whole workspace. */
   readonly folders?: string[]
-  /** Paths of the card where no folder is. */
+  /** Paths of the card that are not folders. */
   readonly missing: string[]
 }
 
@@ -99,7 +99,7 @@ export const placesOf = async (workspace: string, { workspace: named = {} }: Per
   }
 }
 
-/** A card as somebody sees it who reaches only some folders; undefined: it has none of these. */
+/** A card as a person sees it who reaches only some folders; undefined: it has none of these. */
 export const cardWithin = async (
   workspace: string,
   card: PersonaCard,

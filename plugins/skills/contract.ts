@@ -6,17 +6,17 @@ import type { Count, Ok, Size } from '../../sdk/types.js'
 export type SkillName = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 /**
  * Where a skill comes from: it ships with the sandbox, the owner wrote it, a connection, an extension or a cloned
- * plugin brought it, it is in the kit of a persona, or it is a loose folder that nothing else claims.
+ * plugin brought it, it is in the kit of a persona, or it is an unclaimed loose folder.
  */
 export type SkillOrigin = 'builtin' | 'own' | 'capability' | 'extension' | 'plugin' | 'persona' | 'dropped'
 
 /** A skill without its text. */
 export interface SkillSummary {
-  /** The name of what is own, built in or dropped; otherwise `<origin>:<owner>:<name>`. */
+  /** The name of an own, built-in or dropped skill; otherwise `<origin>:<owner>:<name>`. */
   id: string
-  /** The name of the folder, whatever the file says. */
+  /** The name of the folder, regardless of the file. */
   name: string
-  /** When to use it; empty when the file declares nothing. */
+  /** When to use it; empty if the file declares nothing. */
   description: string
   origin: SkillOrigin
   /** Who ships it. */
@@ -36,7 +36,7 @@ export interface SkillFile {
   path: string
   size: Size
 }
-/** The text of a skill and what is beside it. */
+/** The text of a skill and its other files. */
 export interface SkillBody {
   id: string
   name: string
@@ -44,7 +44,7 @@ export interface SkillBody {
   body: string
   files: SkillFile[]
 }
-/** What a `SKILL.md` says. */
+/** A parsed `SKILL.md`. */
 export interface SkillText {
   description: string
   body: string
@@ -60,7 +60,7 @@ export interface TurnSkill {
 /** Whose skills: those of the sandbox, and of the persona that the turn wears. */
 export interface SkillsAsked {
   persona?: string
-  /** The folders the turn is kept to; left out: the whole workspace. */
+  /** The folders that the turn is limited to; left out: the whole workspace. */
   folders?: { path: string; access: 'read' | 'work' }[]
 }
 
@@ -81,15 +81,15 @@ export interface SkillCommit {
   /** The name of a stored secret that is sent as access token. */
   secret?: string & tags.MaxLength<200>
 }
-/** What to import, and from where. */
+/** The skills to import, and their source. */
 export interface SkillImport {
   from: SkillFolder | SkillCommit
   /** Default: every skill of the source. */
   names?: SkillName[] & tags.MaxItems<100>
-  /** Import skills that exist already in place of the present ones. */
+  /** Replace existing skills. */
   replace?: boolean
 }
-/** A skill that was imported: its files beside `SKILL.md`, and the size of all. */
+/** An imported skill: its files beside `SKILL.md`, and the total size. */
 export interface ImportedSkill {
   name: string
   files: Count
@@ -100,7 +100,7 @@ export interface SkippedSkill {
   name: string
   reason: string
 }
-/** What came of an import. */
+/** The result of an import. */
 export interface ImportedSkills {
   imported: ImportedSkill[]
   skipped: SkippedSkill[]
@@ -110,7 +110,7 @@ export interface SkillsCalls {
   /**
    * List every skill: own ones first, then built-in, those of personas, and loose folders, by name.
    *
-   * It is read from the disk: what is enabled is what a turn would find. A folder without a readable `SKILL.md` is no
+   * It is read from the disk: a turn would get exactly the enabled ones. A folder without a readable `SKILL.md` is no
    * skill. People limited to areas see no loose folder that they do not reach.
    */
   'GET /skills'(): SkillSummary[]
@@ -118,13 +118,13 @@ export interface SkillsCalls {
   /**
    * Write an own skill by name; a new one is switched on, and one that is off stays off.
    *
-   * The front matter is written so that every loader can read it; files beside `SKILL.md` are left alone. The answer
-   * comes when what agents load agrees with it.
+   * The front matter is written so that every loader can read it; files beside `SKILL.md` are not changed. The answer
+   * comes when the loaded skills are updated.
    *
    * - 400: a bad name, an empty description or body
    * - 409: the name belongs to a built-in skill or to a loose folder; or 200 skills are on
    * - 413: the disk is full
-   * - 422: something that is no folder is in the place of the skills, or the settings cannot be read
+   * - 422: the path of the skills is not a folder, or the settings cannot be read
    * - 424: a file could not be written; the message says why
    */
   'POST /skills'(input: {
@@ -151,7 +151,7 @@ export interface SkillsCalls {
   'POST /skills/remove'(input: { name: SkillName }): Ok
 
   /**
-   * Switch an own or a built-in skill; a turn under way keeps what it began with.
+   * Switch an own or a built-in skill on or off; a running turn keeps its skills.
    *
    * - 404: no skill with that id
    * - 409: it has no switch here, or 200 skills are on; the message names whose it is
@@ -165,25 +165,25 @@ export interface SkillsCalls {
    * Copy skills with their files from a folder of the workspace or a commit of a repository, and switch new ones on.
    *
    * Every folder with a `SKILL.md` is a skill, at most 100 with 500 files and 20 MiB each. Programs stay executable,
-   * and nothing is run: of a repository hooks and filters are off. All are imported, or after a refusal none; names
+   * and nothing runs: hooks and filters of a repository are off. All are imported, or after a refusal none; names
    * that exist are skipped unless `replace` is set.
    *
-   * - 400: a wrong address, or a `ref` that is no full commit
+   * - 400: a wrong address, or a `ref` that is not a full commit id
    * - 404: no such folder in the workspace
    * - 409: more than 200 skills would be on
    * - 413: too many skills or files, or the disk is full
-   * - 422: no folder there is a skill, a link leaves a skill, or the settings cannot be read
+   * - 422: no folder there is a skill, a link leads out of a skill, or the settings cannot be read
    * - 424: the repository could not be fetched, has no such commit, or a file could not be written
    */
   'POST /skills/import'(input: SkillImport): ImportedSkills
 
-  /** Reads what a `SKILL.md` says. */
+  /** Parses a `SKILL.md`. */
   'skills.parse'(input: { text: string }): SkillText
   /** Writes a `SKILL.md` that every loader can read. */
   'skills.compose'(input: { name: string; description: string; body: string }): { text: string }
   /** Lists the skills that a turn may use. */
   'skills.forTurn'(input: SkillsAsked): { skills: TurnSkill[] }
-  /** Reads a skill of a turn, or a file beside its text. 404: the turn has no such skill, or it no such file. */
+  /** Reads a skill of a turn, or one of its files. 404: no such skill of the turn, or no such file. */
   'skills.text'(input: SkillsAsked & { name: string; file?: string }): { text: string; files: SkillFile[] }
 }
 

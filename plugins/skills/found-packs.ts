@@ -13,7 +13,7 @@ const NOT_SEARCHED = new Set(['.git', 'node_modules'])
 /** A file of a skill that is to be imported; the path is from the skill's folder. */
 export interface PackFileFound {
   readonly path: readonly string[]
-  /** Where its bytes are. */
+  /** The path of its bytes. */
   readonly at: string
   readonly size: number
   readonly executable: boolean

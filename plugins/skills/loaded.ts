@@ -7,7 +7,7 @@ import { inRealFolder, entryExists, plainText } from '../../sdk/node/files/real-
 import { Packs, SKILL_FILE } from './packs.js'
 import { parseSkill } from './skill-text.js'
 
-/** Folders in which agent programs look for skills, beside the one that all share. */
+/** Folders from which agent programs load skills, in addition to the shared one. */
 const RUNTIMES = [['.claude', 'skills']] as const
 const INDEX = 'AGENTS.md'
 const MOST_INDEX = 1024 * 1024
@@ -16,14 +16,14 @@ const PLACED = 'placed'
 const BEGIN = '<!-- skills: this list is kept by the sandbox -->'
 const END = '<!-- end of skills -->'
 
-/** A skill that is to be loaded: its text, and where its other files are. */
+/** A skill to load: its text, and the path of its other files. */
 export interface WantedSkill {
   readonly text: string
   readonly from?: Packs
 }
 
 /**
- * What agents load: a folder for each skill that is on, a link for each agent program that looks elsewhere, and a list
+ * The loaded skills: a folder for each enabled skill, a link for each agent program with another folder, and a list
  * in `AGENTS.md`. Only what was placed here is changed or removed.
  */
 export class LoadedSkills {
@@ -37,20 +37,20 @@ export class LoadedSkills {
     this.packs = new Packs(workspace, '.agents', 'skills')
   }
 
-  /** Whether what has this name in the folder was placed by somebody else. */
+  /** Whether the name in the folder was not placed by the sandbox. */
   async isForeign(name: string, text?: string): Promise<boolean> {
     const there = await inRealFolder(this.#workspace, ['.agents', 'skills'], {}, at => entryExists(join(at, name)))
     if (!there || (await this.#placed()).includes(name)) return false
     return text === undefined || (await this.packs.text(name)) !== text
   }
 
-  /** Makes what is loaded agree with what is wanted. */
+  /** Updates the loaded skills to the wanted ones. */
   async converge(wanted: ReadonlyMap<string, WantedSkill>): Promise<void> {
     const before = await this.#placed()
     const mine: string[] = []
     for (const [name, { text }] of wanted) if (!(await this.isForeign(name, text))) mine.push(name)
     const over = before.filter(name => !mine.includes(name))
-    // Before the folders: after a crash what is there is known as placed here.
+    // Before the folders, so that after a crash they are known as placed here.
     const all = [...new Set([...before, ...mine])].sort()
     if (all.join() !== before.join()) await this.#store.set(PLACED, all)
     for (const name of over) {
@@ -89,19 +89,19 @@ export class LoadedSkills {
       try {
         await inRealFolder(this.#workspace, folders, { make }, work)
       } catch (error) {
-        // Somebody's own file or link is in the place of the folder, and stays there.
+        // A foreign file or link has the path of the folder, and is kept.
         if ((error as { reason?: string }).reason !== 'unprocessable') throw error
       }
     }
   }
 
-  /** Writes the list of skills into `AGENTS.md`; nothing else in it changes. */
+  /** Writes the list of skills into `AGENTS.md`, and changes nothing else in it. */
   async #listed(skills: ReadonlyMap<string, string>): Promise<void> {
     await inRealFolder(this.#workspace, [], {}, async at => {
       const path = join(at, INDEX)
       const there = await entryExists(path)
       const before = there ? await plainText(path, MOST_INDEX) : ''
-      // A link or a binary file belongs to somebody else.
+      // A link or a binary file is not the sandbox's.
       if (before === undefined) return
       const after = withList(before, skills)
       if (after === before) return
@@ -123,7 +123,7 @@ const unlinkOurs = async (path: string, name: string): Promise<void> => {
   if ((await readlink(path).catch(() => undefined)) === targetOf(name)) await unlink(path)
 }
 
-/** A text with the list in its place: where it was, else at the end; without skills there is none. */
+/** A text with the list: at its old position, otherwise at the end; without skills there is no list. */
 export const withList = (text: string, skills: ReadonlyMap<string, string>): string => {
   const from = text.indexOf(BEGIN)
   const to = from === -1 ? -1 : text.indexOf(END, from)

@@ -8,10 +8,10 @@ import type { FoundPack } from './found-packs.js'
 
 /** A folder that skills are copied into; a crash leaves it for the next start to remove. */
 const STAGED = '.import-'
-/** A whole import whose skills move to their places; the next start goes on with it. */
+/** A complete import whose skills are being moved; the next start continues it. */
 const WHOLE = '.importing-'
 
-/** Imports skills into their folder of the workspace: after a crash all of them are there, or none. */
+/** Imports skills into their folder of the workspace: after a crash all of them exist, or none. */
 export class PackImport {
   readonly #workspace: string
   readonly #names: readonly string[]
@@ -22,7 +22,7 @@ export class PackImport {
     this.#names = names
   }
 
-  /** Copies skills beside the others; answers the name of the copy. */
+  /** Copies skills beside the others; returns the name of the copy. */
   async stage(packs: readonly FoundPack[]): Promise<string> {
     const id = randomBytes(9).toString('hex')
     try {
@@ -39,7 +39,7 @@ export class PackImport {
     return id
   }
 
-  /** Moves staged skills to their places, instead of those that are there. */
+  /** Moves staged skills to their paths, replacing existing ones. */
   async finish(id: string): Promise<void> {
     await this.#in(async at => {
       await rename(join(at, STAGED + id), join(at, WHOLE + id))

@@ -49,7 +49,7 @@ export class Packs {
     return found
   }
 
-  /** The text of a skill; undefined: there is none that can be read. */
+  /** The text of a skill; undefined: missing or unreadable. */
   text(name: string): Promise<string | undefined> {
     return this.#in([name], at => plainText(join(at, SKILL_FILE), MOST_TEXT))
   }
@@ -60,7 +60,7 @@ export class Packs {
     return writeBelow(this.#workspace, folders, { name: path.at(-1)!, data, executable })
   }
 
-  /** The plain files beside the text, without those that are no part of a skill, such as links. */
+  /** The plain files beside the text, without links and other names that are not part of a skill. */
   async files(name: string): Promise<PackFile[]> {
     const files: PackFile[] = []
     const look = async (below: readonly string[]): Promise<void> => {
@@ -80,7 +80,7 @@ export class Packs {
     return files
   }
 
-  /** The bytes of a file beside the text; undefined: there is none of at most so many bytes. */
+  /** The bytes of a file beside the text; undefined: missing or too large. */
   file(name: string, path: readonly string[], most: number): Promise<Buffer | undefined> {
     return this.#in([name, ...path.slice(0, -1)], at => plainBytes(join(at, path.at(-1)!), most))
   }
@@ -96,7 +96,7 @@ export class Packs {
     })
   }
 
-  /** Removes what a crash left of removals. */
+  /** Removes the leftovers of interrupted removals. */
   async sweep(): Promise<void> {
     await this.#in([], async at => {
       for (const name of await foldersIn(at))

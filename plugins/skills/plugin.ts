@@ -6,13 +6,13 @@ import { Skills } from './skills.js'
 
 export const contract: Contract<SkillsCalls> = { ...skills, examples }
 
-/** Keeps the instruction packs of agents, and loads those that are on. */
+/** Stores the skills of agents, and loads the enabled ones. */
 export const activate = async (host: Host): Promise<void> => {
   const all = new Skills(host)
   const failed = (error: unknown): void => {
     if (!host.signal.aborted) host.log.warn('loading the skills that are on failed', { error: String(error) })
   }
-  // What agents load can be put right later: nobody waits for it.
+  // The loaded skills can be updated later, so nothing waits for it.
   host.boot('Skills', () => all.recover().catch(failed))
   host.on('settings.changed', ({ keys }) => void (keys.includes('skills') && all.converge().catch(failed)))
   const ok = { ok: true } as const

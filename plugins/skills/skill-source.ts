@@ -11,7 +11,7 @@ const LIMITS = { files: 50_000, bytes: 2 * 1024 ** 3, purpose: 'importing skills
 /** The folder of the group in which commits are fetched. */
 const FETCHED = 'fetched'
 
-/** Does something with the skills of a source; what was fetched for it is removed afterwards. */
+/** Runs `work` with the skills of a source; removes fetched files afterwards. */
 export const withPacksOf = async <T>(
   host: Host,
   from: SkillFolder | SkillCommit,
@@ -34,7 +34,7 @@ export const withPacksOf = async <T>(
   }
 }
 
-/** Removes what interrupted imports fetched. */
+/** Removes the fetched files of interrupted imports. */
 export const sweepFetched = ({ place }: Pick<Host, 'place'>): Promise<void> =>
   rm(join(place.folder, FETCHED), { recursive: true, force: true })
 

@@ -5,7 +5,7 @@ const FRONT = /^---[ \t]*\r?\n([\s\S]*?)\r?\n?---[ \t]*(?:\r?\n|$)/
 const MOST_FRONT = 32 * 1024
 const MOST_DESCRIPTION = 1024
 
-/** What a `SKILL.md` says; one without a front matter, or with one that is no YAML, declares nothing. */
+/** Parses a `SKILL.md`; without a front matter in valid YAML it declares nothing. */
 export const parseSkill = (text: string): SkillText => {
   const found = FRONT.exec(text)
   const [whole = '', front = ''] = found ?? []

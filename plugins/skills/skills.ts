@@ -26,7 +26,7 @@ const MOST_ON = 200
 const OWN = ['.sandbox', 'config', 'skills']
 const MOST_TURN_FILE = 256 * 1024
 
-/** The skills of the sandbox: where they are kept, which are on, and what turns find. */
+/** The skills of the sandbox: their storage, which are enabled, and those that turns get. */
 export class Skills {
   readonly #host: Host
   readonly #own: Packs
@@ -211,19 +211,19 @@ export class Skills {
     await this.#published(id)
   }
 
-  /** Makes what agents load agree with the settings and the disk. */
+  /** Updates the loaded skills from the settings and the disk. */
   converge(): Promise<void> {
     return this.#turns.with('skills', () => this.#converge())
   }
 
-  /** Ends what a crash cut off. */
+  /** Completes or undoes interrupted steps. */
   async recover(): Promise<void> {
     await Promise.all([this.#imports.recover(), sweepFetched(this.#host)])
     await Promise.all([this.#own.sweep(), this.#loaded.packs.sweep()])
     await this.converge()
   }
 
-  /** What a turn may use: what is on, loose folders that it reaches, and the kit of its persona, which comes first. */
+  /** The skills of a turn: the kit of its persona first, enabled ones, and loose folders that it reaches. */
   async forTurn({ persona, folders }: SkillsAsked): Promise<TurnSkill[]> {
     const [own, loaded] = await Promise.all([this.#own.all(), this.#loaded.packs.all()])
     const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
@@ -240,7 +240,7 @@ export class Skills {
     return [...kit, ...loadedNow.filter(({ name }) => !kit.some(each => each.name === name))].sort(byName)
   }
 
-  /** A skill of a turn, or a file beside its text. */
+  /** A skill of a turn, or one of its files. */
   async readForTurn({ name, file, ...asked }: SkillsAsked & { name: string; file?: string }): Promise<{
     text: string
     files: SkillFile[]

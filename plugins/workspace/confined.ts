@@ -16,7 +16,7 @@ let runs = 0
 
 /**
  * Runs a program of the daemon's own on foreign input: behind a wall, without network, seeing neither the workspace nor
- * the data folder, with at most 1 GiB of memory. Its input is all that it gets, its output all that it gives.
+ * the data folder, with at most 1 GiB of memory. It has only its input and its output.
  *
  * @throws OverMemory, or the reason of the signal.
  */

@@ -24,7 +24,7 @@ export type * from './tree/contract.js'
 export type * from './upload/contract.js'
 export type * from './watch/contract.js'
 
-/** The folder all code lives in: its tree, its files, and what changes in it. */
+/** The folder with all code: its tree, its files, and their changes. */
 export interface WorkspaceCalls
   extends
     ArchiveCalls,

@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openOwnFolder, type OpenedPath } from '../../sdk/node/files/open-path.js'
 
-/** Where the sandbox keeps what must lie on the workspace's own disk and belongs to no commit. */
+/** The folder for files of the sandbox that must be on the workspace's disk and in no commit. */
 export const LOCAL_FOLDER = ['.sandbox', 'local'] as const
 
-/** Opens a folder of it, made where it is missing. */
+/** Opens a folder in it, and creates it if missing. */
 export const openLocal = async (root: string, name: string): Promise<OpenedPath> => {
   const folder = await openOwnFolder(root, [...LOCAL_FOLDER, name])
   await using local = await openOwnFolder(root, LOCAL_FOLDER)

@@ -13,7 +13,7 @@ export interface CallerTree extends PathTree {
 
 type TreesHost = Pick<Host, 'call' | 'serves' | 'place'>
 
-/** Whether a caller reads what repositories keep in `.git`, which may hold credentials: maintainers, no tokens. */
+/** Whether a caller may read `.git` of repositories, which may contain credentials: maintainers, no tokens. */
 const readsGitOf = ({ kind, role }: Context['caller']): boolean =>
   kind === 'session' && (role === 'maintainer' || role === 'owner')
 
@@ -24,7 +24,7 @@ export const sharedTree = async (host: TreesHost, { caller }: Pick<Context, 'cal
   readsGit: readsGitOf(caller),
 })
 
-/** The tree of a conversation as a caller sees it now: its private copy, or the shared tree where it works in that. */
+/** The tree of a conversation as a caller sees it now: its private copy, or the shared tree if it works there. */
 export const treeFor = async (
   host: TreesHost,
   agent: string | undefined,

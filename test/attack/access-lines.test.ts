@@ -6,7 +6,7 @@ import { accessLinesFile, type AccessLine } from './access-lines.js'
 
 const ROLES = ['viewer', 'collaborator', 'maintainer', 'owner'] as const
 const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
-/** Nothing of these is judged by a general credential. */
+/** Calls that check no general credential. */
 const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in access
 
 const lines = new Map((JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [line.id, line]))
@@ -40,7 +40,7 @@ const asked = async (
   return { status: response.status, message, reached: daemon.reached() }
 }
 
-t.test('every served call has its line in the written contract, and the manifests say the same', async t => {
+t.test('every served call has its line in the written contract, and the manifests agree', async t => {
   for (const { call, access, line } of served) {
     t.ok(line, `${access.id} is in the contract`)
     if (!line) continue
@@ -92,7 +92,7 @@ t.test('without a credential only open calls answer', async t => {
   for (const routed of served) {
     const { status, reached } = await asked(daemon, routed, {})
     if (!own(routed.access)) t.same([status, reached], [401, []], routed.call)
-    // A download wants its ticket first, a socket to be asked for as one.
+    // A download needs its ticket first, a socket an upgrade request.
     else if ('ticket' in routed.access)
       t.ok((status === 401 || status === 426) && !reached.length, `${routed.call}: ${status}`)
     else t.same([status, reached], [409, [routed.call]], routed.call)

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Who reaches one call, as the written contract says. */
+/** The access to one call by the written contract. */
 export interface AccessLine {
   readonly call: string
   readonly id: string
-  /** The least role of a person; where it depends, the least of all. */
+  /** The least role of a person; if it depends on the input, the lowest. */
   readonly floor: 'open' | 'viewer' | 'collaborator' | 'maintainer' | 'owner'
   readonly tokens: readonly string[]
 }

@@ -39,7 +39,7 @@ const ask = async (
   return { status: answer.status, message: parsed.message ?? '' }
 }
 
-t.test('each scope reaches the calls that name it, and every other is 403 with the sentence', async t => {
+t.test('each scope reaches the calls that name it, and every other is 403 with the message', async t => {
   const daemon = await guarded(t)
   for (const scope of SCOPES) {
     const { token } = await daemon.token(scope)
@@ -71,7 +71,7 @@ t.test('each scope reaches the calls that name it, and every other is 403 with t
   }
 })
 
-t.test('the published document says of every call what the daemon does', async t => {
+t.test("the published document agrees with the daemon's access rules for every call", async t => {
   const daemon = await guarded(t)
   const document = (await (await daemon.fetch('/openapi.json')).json()) as {
     paths: { [path: string]: { [method: string]: { 'x-token': string[]; 'x-floor': string; operationId: string } } }
@@ -112,7 +112,7 @@ t.test('no token of any scope reaches the trust surface', async t => {
   )
 })
 
-t.test('without a credential that counts every call is 401 and none is reached', async t => {
+t.test('without a valid credential every call is 401 and none is reached', async t => {
   const daemon = await guarded(t)
   const { token } = await daemon.token('land')
   const { token: revoked, id } = await daemon.token('land', 'revoked')
@@ -137,7 +137,7 @@ t.test('without a credential that counts every call is 401 and none is reached',
     { 'x-sandbox-control': revoked },
     { 'x-sandbox-control': 'sbc___proto__.x' },
     { 'x-sandbox-control': good.slice(7) },
-    // The first header that is present decides, right or wrong: a good one behind it saves nothing.
+    // The first credential header decides, valid or not: a valid one after it is ignored.
     { 'x-sandbox-control': 'x', authorization: good },
     { 'x-sandbox-control': token.slice(0, -1), authorization: good },
     { 'x-sandbox-turn': 'sbt_x', authorization: good },
@@ -156,22 +156,22 @@ t.test('without a credential that counts every call is 401 and none is reached',
     }
     t.same(daemon.reached(), [], routed.call)
   }
-  t.match(await ask(daemon, 'GET', '/info', { authorization: good }), { status: 409 }, 'and good ones go on working')
+  t.match(await ask(daemon, 'GET', '/info', { authorization: good }), { status: 409 }, 'valid ones keep working')
   t.same(daemon.reached(), ['GET /info'])
   t.match(
     await ask(daemon, 'GET', '/system/control/tokens', { 'x-sandbox-control': token, authorization: good }),
     { status: 403 },
-    'a token in front of a session counts, and it is too little',
+    'a token in front of a session counts, and its scope is too low',
   )
 })
 
-t.test('a session of the owner reaches every call, and one that ended none', async t => {
+t.test('a session of the owner reaches every call, and an ended session none', async t => {
   const daemon = await guarded(t)
   const opened = daemon.auth.openLocal('one')
   for (const { call, method, path, access } of ROUTED) {
     const { status } = await ask(daemon, method, path, { authorization: `Bearer ${opened.token}` })
     const reached = daemon.reached()
-    // Its own check is of the ticket alone.
+    // It checks only the ticket.
     if ('open' in access && access.ticket) t.ok([401, 426].includes(status) && !reached.length, `${call}: ${status}`)
     else t.same([status, reached], [409, [call]], call)
   }
@@ -244,7 +244,7 @@ t.test('every call an editor token reaches is attacked below', async t => {
     'GET /workspace/search',
     ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`),
   ])
-  t.same(reached.toSorted(), [...attacked].toSorted(), 'a new one needs its own attack')
+  t.same(reached.toSorted(), [...attacked].toSorted(), 'a new call needs its own attack')
 })
 
 t.test(
@@ -298,7 +298,7 @@ t.test(
       (await ask(daemon, 'POST', '/agent/reply', { 'x-sandbox-control': first.token }, { ...answer, requestId }))
         .status,
       200,
-      'who opened it answers',
+      'its own token answers',
     )
     await framesOf(first.client, 'theirs').all()
     t.match((await first.client.call('GET /agents/{id}/transcript', { id: 'theirs' })).messages.at(-1), { text: /b/ })
@@ -306,7 +306,7 @@ t.test(
   },
 )
 
-t.test('a conversation thrown away is not taken over by its id', async t => {
+t.test('a purged conversation cannot be taken over by its id', async t => {
   const daemon = await daemonWith(t, [])
   const { client } = daemon
   await runTurn(client, 'gone', 'write secret.txt\n| secret', { isolated: true })
@@ -323,14 +323,14 @@ t.test('a conversation thrown away is not taken over by its id', async t => {
   }
 })
 
-t.test('a token revoked in the middle of its turn is out at once, and the turn goes on', async t => {
+t.test('a token revoked during its turn stops working at once, and the turn continues', async t => {
   const daemon = await daemonWith(t, [])
   const { client, id, token } = await daemon.token('editor')
   await client.call('POST /agent', { conversationId: 'c-1', prompt: 'ask Which?\n| a\nsay $answer' })
   const watched = framesOf(createClient({ url: daemon.url, token, retry: { attempts: 0 } }), 'c-1')
   const { requestId } = await watched.until(frame => frame.kind === 'question')
   await daemon.client.call('DELETE /system/control/tokens/{id}', { id })
-  await t.rejects(watched.all(), 'its stream is cut')
+  await t.rejects(watched.all(), 'its stream is closed')
   t.equal(
     (
       await ask(

@@ -13,7 +13,7 @@ import { OPERATIONS, type Operation } from '../support/schema.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { walled } from './support.js'
 
-/** No name and no content that lies inside holds any of these. */
+/** Words that occur in no name and no content inside the area. */
 const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
 const [NAME, CONTENT, PERSON] = PLANTED
 const WORDS = new RegExp(PLANTED.join('|'), 'i')
@@ -31,9 +31,9 @@ const FILES = {
 
 interface World {
   readonly daemon: Support
-  /** People who reach `docs` and nothing else, each with a limit of their own on how often they may ask. */
+  /** People who reach only `docs`, several because the rate of each is limited. */
   readonly people: Joined[]
-  /** The ids of what lies inside, and of what lies outside. */
+  /** The ids of conversations inside the area, and of those outside. */
   readonly inside: string[]
   readonly outside: string[]
 }
@@ -92,7 +92,7 @@ const openWorld = async (t: Test): Promise<World> => {
   const sessions = (await client.call('GET /system/subagents', {})).sessions.filter(
     ({ conversationId }) => conversationId !== 'in-wide',
   )
-  t.ok(sessions.length > 0, 'there is a helper outside')
+  t.ok(sessions.length > 0, 'a subagent outside exists')
   t.teardown(() =>
     Promise.all(
       ['live', 'busy'].map(name =>
@@ -141,7 +141,7 @@ const PATHS = [
   'docs/%2e%2e/README.md',
 ]
 
-/** Values that lie outside, for a parameter by its name. */
+/** Values from outside the area for a parameter, by its name. */
 const outsideFor = (name: string, { outside }: World): fc.Arbitrary<string> => {
   if (/path|file|cwd|folder|dir/i.test(name)) return fc.constantFrom(...PATHS)
   if (/repo/i.test(name)) return fc.constantFrom('root', `${NAME}-repo`, NAME, 'src')
@@ -149,7 +149,7 @@ const outsideFor = (name: string, { outside }: World): fc.Arbitrary<string> => {
   return fc.constantFrom(...outside, ...PATHS)
 }
 
-/** A request of a read call that asks for something outside. */
+/** A request to a read call for something outside the area. */
 const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: string; body?: object }> => {
   const value = (name: string) =>
     fc.oneof(
@@ -181,7 +181,7 @@ const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: s
     })
 }
 
-/** What an answer says beside the words of the request: those it may say again. */
+/** The text of an answer without the words of the request, which it may repeat. */
 const said = (text: string, { target, body }: { target: string; body?: object }): string => {
   const asked = [
     target.split('?')[0]!,
@@ -198,7 +198,7 @@ const READS = OPERATIONS.filter(
   ({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach',
 )
 
-t.test('a walk over every read call with what lies outside shows nothing of it', walled(), async t => {
+t.test('no read call shows anything from outside the area', walled(), async t => {
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
@@ -207,7 +207,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
       ({ conversationId }) => conversationId === `busy-${NAME}`,
     )
   while (!(await owned(daemon.client))) await new Promise(resolve => setTimeout(resolve, 200))
-  t.notOk(await owned(people[0]!.client), 'a process of a conversation outside is not there')
+  t.notOk(await owned(people[0]!.client), 'processes of conversations outside are not listed')
   await daemon.client.call('POST /agent/stop', { conversationId: `busy-${NAME}` })
   const watching = await Promise.all(
     ['delta', 'snapshot'].map(roster =>
@@ -249,7 +249,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
     [...statuses].some(
       ([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 5 && (found.get(200) ?? 0) > 0,
     ),
-    'what lies inside was found, and what lies outside was not',
+    'values inside were found, and values outside were not',
   )
 
   await daemon.client.call('POST /agent/stop', { conversationId: `live-${NAME}` })
@@ -259,7 +259,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
   for (const events of watching) {
     for (;;) {
       const event = await events.next()
-      t.notMatch(JSON.stringify(event), WORDS, `${event.kind} says nothing of it`)
+      t.notMatch(JSON.stringify(event), WORDS, `${event.kind} does not contain it`)
       const cards = event.kind === 'agents' ? event.agents : event.kind === 'agent' && event.agent ? [event.agent] : []
       if (cards.some(({ id, lastEnd }) => id === 'last' && lastEnd)) break
     }
@@ -267,7 +267,7 @@ t.test('a walk over every read call with what lies outside shows nothing of it',
   }
 })
 
-t.test('a thousand paths and ids outside are not found by who asks for one of them by name', walled(), async t => {
+t.test('a thousand paths and ids outside the area are not found by name', walled(), async t => {
   const { daemon, people, outside } = await openWorld(t)
   const made = fc.sample(
     fc.tuple(
@@ -299,7 +299,7 @@ t.test('a thousand paths and ids outside are not found by who asks for one of th
 })
 
 t.test(
-  'what a turn of the owner read elsewhere is hidden from people limited to areas, though it started inside',
+  "the owner's turn that read files elsewhere is hidden from people limited to areas, although it started inside",
   walled(),
   async t => {
     const daemon = await daemonWith(t, [], { files: FILES })
@@ -377,7 +377,7 @@ t.test(
     t.match(
       await refusalOf(() => ann.call('POST /agent', { conversationId: 'owners', prompt: 'say x', startIn: 'docs' })),
       { status: 404 },
-      'its words do not come back with its id',
+      'a new conversation of its id does not show its messages',
     )
   },
 )
@@ -399,7 +399,7 @@ t.test(
       t.same((await ann.client.call('GET /agents')).agents.map(({ id }) => id).sort(), ['new', 'old'])
       await daemon.stop()
     })
-    await t.test('what an older daemon would have left', async () => {
+    await t.test('the files of an older daemon', async () => {
       const store = openStore(`sqlite://${join(where.data, 'store.sqlite')}`)
       const { folders: _folders, ...old } = (await store.of('agent').get<{ folders: unknown }>('c/old'))!
       await store.of('agent').set('c/old', old)

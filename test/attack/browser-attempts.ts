@@ -1,5 +1,5 @@
 /**
- * Everything a page can do to a server of another origin, as the source of a function of the page: `(base, token) =>
+ * All requests of a page to a server of another origin, as the source of a function for the page: `(base, token) =>
  * Promise<read[]>`.
  */
 export const ATTEMPTS = String.raw`async (base, token) => {

@@ -11,7 +11,7 @@ import { exactly } from '../support/lists.js'
 import { ATTEMPTS, WORKER } from './browser-attempts.js'
 import { bytesOf } from './support.js'
 
-/** A browser of a person's machine, as it comes: nothing between it and the network but names that it knows. */
+/** A browser of a person's machine with its default settings and direct network access, and with own host names. */
 const browserOf = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
   const browser = await chromium.launch({
     executablePath: (await findChromium())!,
@@ -31,7 +31,7 @@ const PAGES = {
     void response.writeHead(200, { 'content-type': 'text/javascript' }).end(WORKER),
 }
 
-/** What a page of an address reads of a server when it tries everything. */
+/** The answers of a server that a page of an address can read with all attempts. */
 const tries = async (browser: Browser, address: string, base: string, token = 'sbs_x.y'): Promise<string[]> => {
   const context = await browser.newContext()
   const page = await context.newPage()
@@ -80,26 +80,26 @@ t.test('a page of another origin reads nothing of the sandbox and changes nothin
   for (const kind of ['get', 'worker', 'service worker'])
     t.ok(
       heard.some(line => line.startsWith(kind)),
-      `${kind}: a server that lets everybody in is read`,
+      `${kind}: a server that allows all origins is read`,
     )
 
   for (const address of [site.url, `http://www.evil.example:${site.port}`]) {
-    t.same(await tries(browser, address, daemon.url, daemon.session), [], `${address}, though it knew a session`)
+    t.same(await tries(browser, address, daemon.url, daemon.session), [], `${address}, even with a session token`)
     t.same(
       await tries(browser, address, `http://localhost:${new URL(daemon.url).port}`),
       [],
       `${address}, by another name`,
     )
   }
-  t.ok(requests.filter(method => method === 'POST').length > 40, 'though it was asked to, in every way there is')
-  t.same(await stateOf(daemon), before, 'nothing is other than it was')
+  t.ok(requests.filter(method => method === 'POST').length > 40, 'although every kind of request was sent')
+  t.same(await stateOf(daemon), before, 'nothing has changed')
 })
 
-t.test('a name of theirs that stands for the sandbox makes no page of its origin', withChromium(), async t => {
+t.test('a page whose name resolves to the sandbox does not get its origin', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const browser = await browserOf(t)
   const { port } = new URL(daemon.url)
-  // Without the policy that the sandbox sends with every answer, which lets a page ask nothing at all.
+  // Without the content security policy of the sandbox, which blocks every request of a page.
   const page = await browser.newPage({ bypassCSP: true })
   const rebound = `http://rebound.evil.example:${port}`
   for (const path of ['/', '/reference', '/openapi.json', '/info']) {
@@ -109,7 +109,7 @@ t.test('a name of theirs that stands for the sandbox makes no page of its origin
   t.match(
     await (await page.goto(`${rebound}/health`))?.json(),
     { ok: true, sandboxId: undefined },
-    'that something lives there is all it learns',
+    'it learns only that a server exists',
   )
   const inside = await page.evaluate(`(() => {
     const status = (path, options) => fetch(path, options).then(answer => answer.status, () => 0)
@@ -117,7 +117,7 @@ t.test('a name of theirs that stands for the sandbox makes no page of its origin
     const paths = ['/info', '/system/sign-in', '/system/session']
     return Promise.all(paths.flatMap(path => [status(path), status(path, post)]))
   })()`)
-  t.same(inside, Array(6).fill(403), 'from within that origin too')
+  t.same(inside, Array(6).fill(403), 'also from within that origin')
 })
 
 t.test('only pages of an allowed origin get permission to reach a local machine', async t => {

@@ -11,7 +11,7 @@ import { between, siteOf, withChromium, type Page } from '../support/browser.js'
 import { daemonWith } from '../support/daemon.js'
 import { ATTEMPTS, WORKER } from './browser-attempts.js'
 
-/** Resolves names as a hostile DNS server would, with a new answer each time. */
+/** Resolves names like a hostile DNS server, with a new answer each time. */
 const namesOf = (t: Pick<Test, 'teardown'>, names: { readonly [name: string]: () => string[] }): void => {
   const { lookup } = dns
   const lie = (name: string, options: object, found: (error: Error | null, addresses: LookupAddress[]) => void) => {
@@ -30,7 +30,7 @@ const namesOf = (t: Pick<Test, 'teardown'>, names: { readonly [name: string]: ()
   })
 }
 
-/** Counts the connections that a port of this process gets. */
+/** Counts the connections to a port of this process. */
 const connectionsTo = (t: Pick<Test, 'teardown'>, port: number): { count: number } => {
   const seen = { count: 0 }
   const hear = (message: unknown) => {
@@ -54,7 +54,7 @@ const throughGate = (
     asked.on('error', () => answered(undefined)).end()
   })
 
-/** What comes back for bytes sent to the gate as they are, until it closes. */
+/** The answer to raw bytes sent to the gate, until it closes. */
 const rawTo = async (gate: Gate, bytes: string): Promise<string> => {
   const socket = connect(gate.port, '127.0.0.1')
   socket.on('error', () => {})
@@ -68,7 +68,7 @@ const gateOf = async (t: Pick<Test, 'teardown'>, reach: NetworkReach): Promise<G
   return gate
 }
 
-t.test('the gate connects to addresses that were checked, whatever a name says the next time', async t => {
+t.test('the gate connects to checked addresses, even if a name resolves differently the next time', async t => {
   const site = await siteOf(t, { '/': 'inside' })
   const seen = connectionsTo(t, site.port)
   let turn = 0
@@ -82,7 +82,7 @@ t.test('the gate connects to addresses that were checked, whatever a name says t
   t.equal(
     await far.barred(new URL(`http://rebound.example:${site.port}`)),
     undefined,
-    'at the first look it is a public one',
+    'the first resolution is a public address',
   )
   for (const name of ['rebound', 'both', 'mapped', 'secrets']) {
     t.equal(await throughGate(far, `http://${name}.example:${site.port}/`), undefined, name)
@@ -98,14 +98,14 @@ t.test('the gate connects to addresses that were checked, whatever a name says t
   t.match(
     await throughGate(near, `http://both.example:${site.port}/`),
     { status: 200, body: 'inside' },
-    'the same is open where addresses near are',
+    'the same is open if nearby addresses are allowed',
   )
 })
 
-t.test('the address that was checked is the one that is connected to, by a request and by a tunnel', async t => {
+t.test('requests and tunnels connect to the address that was checked', async t => {
   const site = await siteOf(t, { '/': 'inside' })
   let turn = 0
-  // Nobody listens at the address it stands for from the second look on.
+  // From the second resolution on, nothing listens at the address.
   namesOf(t, { 'moved.example': () => [turn++ === 0 ? '127.0.0.1' : '127.0.0.2'] })
   const gate = await gateOf(t, { near: true, listeners: [] })
   t.match(await throughGate(gate, `http://moved.example:${site.port}/`), { status: 200, body: 'inside' })
@@ -168,7 +168,7 @@ t.test("the gate serves only the sandbox's browsers, and reveals nothing of itse
 })
 
 t.test(
-  'no page of a browser reaches the sandbox or cloud metadata addresses, with any kind of request',
+  'no page of a browser reaches the sandbox or cloud metadata addresses by any kind of request',
   withChromium(),
   async t => {
     const daemon = await daemonWith(t, ['system'])
@@ -224,7 +224,7 @@ t.test(
     }
     const evil = await siteOf(t, pages)
     await between(daemon, 'browsers.open', { name: 'web-a', url: evil.url })
-    t.same(await done.promise, ['near'], 'a server of the person on the same machine is all it reads')
+    t.same(await done.promise, ['near'], "it reads only the person's server on the same machine")
     for (const base of [
       ...bases,
       'http://169.254.169.254',
@@ -246,8 +246,8 @@ t.test(
         `led to ${base}`,
       )
     }
-    t.equal(seen.count, 0, 'the sandbox heard nothing of it')
+    t.equal(seen.count, 0, 'the sandbox received no request')
     await fetch(`${daemon.url}/health`)
-    t.equal(seen.count, 1, 'which it would have')
+    t.equal(seen.count, 1, 'the sandbox counts requests')
   },
 )

@@ -19,7 +19,7 @@ const repository = (repo: string) => ({
   branches: [],
 })
 
-/** A workspace, and beside it a repository of the person's that no bundle may reach. */
+/** A workspace, and beside it a repository of the person that no bundle may reach. */
 const place = (t: Parameters<typeof folderOf>[0]) => {
   const folder = realpathSync(folderOf(t))
   const where = { workspace: join(folder, 'home', 'work'), data: join(folder, 'data') }
@@ -36,7 +36,7 @@ const place = (t: Parameters<typeof folderOf>[0]) => {
   }
 }
 
-/** Links, each of which looks as if it stayed inside, and the last of which leads so many folders up. */
+/** A chain of links that each seem to stay inside, the last of which leads `steps` folders up. */
 const chain = (steps: number): Made[] => [
   { path: 'workspace/b', link: '.' },
   ...Array.from({ length: steps }, (_, at) => ({
@@ -45,7 +45,7 @@ const chain = (steps: number): Made[] => [
   })),
 ]
 
-t.test('a repository behind chained links: main of a repository outside stays what it was', async t => {
+t.test('a repository behind chained links does not change main of a repository outside', async t => {
   const { victim, history, folder, ...where } = place(t)
   const before = [inGit(victim, 'rev-parse', 'main'), bytesOf(join(folder, 'home'))]
   const daemon = await spawnDaemon(t, where)
@@ -71,7 +71,7 @@ t.test('a repository behind chained links: main of a repository outside stays wh
   )
 })
 
-t.test('chained links without anything behind them stay out, and check names the same ones', async t => {
+t.test('chained links to nothing are not restored, and check names the same ones', async t => {
   const { folder, victim, history, ...where } = place(t)
   const before = bytesOf(victim)
   const daemon = await spawnDaemon(t, where)
@@ -116,7 +116,7 @@ t.test('chained links without anything behind them stay out, and check names the
 })
 
 t.test(
-  'a repository whose folder lies behind a link or a file of the workspace is refused, and nothing moves through it',
+  'a repository whose folder is behind a link or a file of the workspace is refused, and nothing is moved',
   async t => {
     const { folder, victim, history, ...where } = place(t)
     const before = bytesOf(join(folder, 'home', 'victim'))

@@ -19,7 +19,7 @@ const VALUES: { readonly [parameter: string]: string } = { id: 'c-1', repo: 'roo
 
 const fill = (path: string): string => path.replace(/\{(\w+)\}/g, (_, name: string) => VALUES[name] ?? 'x')
 
-/** Every routed call, as the manifests say it. */
+/** Every routed call of the manifests. */
 export const ROUTED: readonly Routed[] = readdirSync(join(root, '..', 'manifests'))
   .filter(file => file.endsWith('.json') && file !== 'schema.json')
   .flatMap(file =>
@@ -34,7 +34,7 @@ export const ROUTED: readonly Routed[] = readdirSync(join(root, '..', 'manifests
   .filter(([call]) => call.includes(' '))
   .map(([call, access]) => ({ call, method: call.split(' ')[0]!, path: fill(call.split(' ')[1]!), access }))
 
-/** Every method some route takes at a path, a word of one route being the parameter of another. */
+/** Every method that a route serves at a path, also where a literal of one route matches a parameter of another. */
 export const methodsAt = (path: string): ReadonlySet<string> =>
   new Set(
     ROUTED.filter(({ call }) => new RegExp(`^${call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)).map(
@@ -43,7 +43,7 @@ export const methodsAt = (path: string): ReadonlySet<string> =>
   )
 
 /**
- * Whether another route has a parameter where a call has a word: another word leads there, and by that route's access.
+ * Whether another route has a parameter where a call has a literal: other values reach that route, with its access.
  */
 export const isShadow = ({ call, path, method }: Routed): boolean =>
   ROUTED.some(
@@ -54,19 +54,19 @@ export const isShadow = ({ call, path, method }: Routed): boolean =>
       && new RegExp(`^${other.call.split(' ')[1]!.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
   )
 
-/** The scopes that reach a call; an open one asks for none. */
+/** The scopes that reach a call; an open call needs none. */
 export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('open' in access ? 'open' : access.tokens)
 
-/** Whether a call is reached with a ticket alone, which is judged before everything else that is sent. */
+/** Whether a call is reached with a ticket alone, which is checked before the rest of the request. */
 export const takesTicket = ({ access }: Routed): boolean => 'open' in access && access.ticket !== undefined
 
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
-  /** The calls reached since it was last asked. */
+  /** The calls reached since the last call of this function. */
   reached(): string[]
 }
 
-/** A daemon with every group, whose calls end just before their handlers. */
+/** A daemon with every group that ends each request just before its handler. */
 export const guarded = async (t: Test): Promise<Guarded> => {
   const daemon = await daemonWith(t, [], { undeclared: true })
   const { calls } = daemon.kernel
@@ -80,5 +80,5 @@ export const guarded = async (t: Test): Promise<Guarded> => {
   return { ...daemon, reached: () => [seen, (seen = [])][0]! }
 }
 
-/** A fresh session of the owner: one credential may ask only so often a minute. */
+/** A new session of the owner, because the rate of each credential is limited. */
 export const freshSession = ({ auth }: Support): string => auth.openLocal('attack').token

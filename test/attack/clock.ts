@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Loaded into a daemon before anything else: its clock on the wall is as far off as the file says, from one look to the
+ * Loaded into a daemon before anything else: shifts its wall clock by the offset in the file, from one reading to the
  * next.
  */
 const file = process.env.SANDBOX_TEST_CLOCK

@@ -11,11 +11,10 @@ import { framesOf, runTurn } from '../support/turns.js'
 const MOUNTS =
   process.getuid?.() === 0
   && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
-/** CI must run it; on a machine that allows no mounts it is skipped with a message. */
-const skip =
-  MOUNTS || process.env.CI ? {} : { skip: 'only the administrator of a machine may mount the small disk this takes' }
+/** Required in CI; skipped with a message on a machine that allows no mounts. */
+const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the superuser can mount the small disk of this test' }
 
-/** A disk of two MiB that goes with the test. */
+/** A disk of 2 MiB that is unmounted after the test. */
 const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
   mkdirSync(at, { recursive: true })
   execFileSync('mount', ['-t', 'tmpfs', '-o', `${limits},mode=0700`, 'tmpfs', at])
@@ -23,7 +22,7 @@ const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
   return at
 }
 
-/** Takes all the room there is but for some bytes; the answer gives it back. */
+/** Fills the disk except for some bytes; the returned function frees it. */
 const fill = (folder: string, but = 0): (() => void) => {
   const [file, rest] = [join(folder, 'filler'), join(folder, 'rest')]
   writeFileSync(rest, Buffer.alloc(but))
@@ -32,7 +31,7 @@ const fill = (folder: string, but = 0): (() => void) => {
     try {
       for (;;) writeSync(fd, Buffer.alloc(size))
     } catch {
-      // That much no longer fits.
+      // A block of this size no longer fits.
     }
   }
   closeSync(fd)
@@ -40,14 +39,14 @@ const fill = (folder: string, but = 0): (() => void) => {
   return () => rmSync(file, { force: true })
 }
 
-/** Makes files until no more can be had; the answer gives them back. */
+/** Creates files until no inode is left; the returned function removes them. */
 const fillNames = (folder: string): (() => void) => {
   const filler = join(folder, 'filler')
   mkdirSync(filler)
   try {
     for (let at = 0; ; at++) writeFileSync(join(filler, String(at)), '')
   } catch {
-    // The disk has as many files as it takes.
+    // The disk has no inode left.
   }
   return () => rmSync(filler, { recursive: true, force: true })
 }
@@ -69,7 +68,7 @@ const refused = async (asked: Promise<unknown>): Promise<Refused> =>
 
 for (const [what, { limits, take }] of Object.entries(DISKS))
   t.test(
-    `on a disk ${what} what was acknowledged stays, what is refused is told, and with room everything works again`,
+    `on a disk ${what} nothing acknowledged is lost, refusals are reported, and with space everything works again`,
     skip,
     async t => {
       const folder = folderOf(t)
@@ -115,7 +114,7 @@ for (const [what, { limits, take }] of Object.entries(DISKS))
       const told = attempts.filter(({ status }) => status !== undefined)
       t.ok(
         told.length > 10 && acknowledged.size > 0,
-        `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were taken`,
+        `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were accepted`,
       )
       t.same(
         told.filter(({ status, message }) => status !== 413 || !/disk.*full|full.*disk/.test(message!)),
@@ -124,11 +123,7 @@ for (const [what, { limits, take }] of Object.entries(DISKS))
       )
       const { agents } = await land.call('GET /agents')
       const shown = agents.find(({ id }) => id === 'said')?.title
-      t.equal(
-        shown?.startsWith('full') ? shown : undefined,
-        title,
-        'reading goes on, and what was refused did not happen',
-      )
+      t.equal(shown?.startsWith('full') ? shown : undefined, title, 'reads succeed, and refused messages do not exist')
       t.equal((await fetch(`${first.url}/health`)).status, 200)
 
       free()
@@ -155,7 +150,7 @@ for (const [what, { limits, take }] of Object.entries(DISKS))
   )
 
 t.test(
-  'a turn whose log finds no room ends as failed and says why, and the next one runs when there is room',
+  'a turn whose log cannot be written on a full disk ends as failed with the reason, and the next one runs',
   skip,
   async t => {
     const folder = folderOf(t)
@@ -181,52 +176,48 @@ t.test(
       await new Promise(resolve => setTimeout(resolve, 100))
     }
     t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
-    t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation goes on too')
+    t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation continues')
   },
 )
 
-t.test(
-  'without room nothing is packed or restored, each says what it takes, and nothing half-made stays',
-  skip,
-  async t => {
-    const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
-    makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
-    const { client } = await spawnDaemon(t, { workspace, data })
-    await client.call('GET /agents')
-    const whole = await refused(client.call('POST /bundles', {}))
-    t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-    t.same((await client.call('GET /bundles')).exports, [])
-    await made(
-      join(workspace, 'restored'),
-      [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
-      { groups: [{ group: 'agent', version: 1 }] },
-    )
-    const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
-    t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
-    t.same(
-      [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
-      [[], ['.gitignore']],
-    )
-    rmSync(join(workspace, 'restored'))
+t.test('on a full disk backups and restores are refused with the required space, and leave no files', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
+  const { client } = await spawnDaemon(t, { workspace, data })
+  await client.call('GET /agents')
+  const whole = await refused(client.call('POST /bundles', {}))
+  t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same((await client.call('GET /bundles')).exports, [])
+  await made(
+    join(workspace, 'restored'),
+    [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
+    { groups: [{ group: 'agent', version: 1 }] },
+  )
+  const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
+  t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same(
+    [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
+    [[], ['.gitignore']],
+  )
+  rmSync(join(workspace, 'restored'))
 
-    // Room enough for what is weighed, and not for what it then takes.
-    rmSync(join(workspace, 'large.bin'))
-    inGit(workspace, 'commit', '-qam', 'without it')
-    writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
-    const free = fill(data, 400_000)
-    const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
-    if (asked.status === undefined) {
-      for (;;) {
-        const {
-          exports: [one],
-        } = await client.call('GET /bundles')
-        if (one?.state === 'packing') continue
-        t.match(one, { state: 'failed', detail: /disk is full/ })
-        break
-      }
-    } else t.match(asked, { status: 413 })
-    t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
-    free()
-  },
-)
+  // Enough space for the estimate, but not for the actual size.
+  rmSync(join(workspace, 'large.bin'))
+  inGit(workspace, 'commit', '-qam', 'without it')
+  writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
+  const free = fill(data, 400_000)
+  const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
+  if (asked.status === undefined) {
+    for (;;) {
+      const {
+        exports: [one],
+      } = await client.call('GET /bundles')
+      if (one?.state === 'packing') continue
+      t.match(one, { state: 'failed', detail: /disk is full/ })
+      break
+    }
+  } else t.match(asked, { status: 413 })
+  t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
+  free()
+})

@@ -9,7 +9,7 @@ import { walled } from './support.js'
 
 const MIB = 1024 * 1024
 
-/** Answers what each attempt did, by its name; an attempt that throws is refused. */
+/** Returns the result of each attempt by name; an attempt that throws was refused. */
 const ATTEMPTS = `
   import fs from 'node:fs'
   import net from 'node:net'
@@ -49,12 +49,12 @@ const processesWith = (text: string): string[] =>
       }
     })
 
-/** An extension that does nothing but answer, to see that it goes on. */
+/** An extension that only answers, to check that others are not affected. */
 const QUIET = {
   server: `export const activate = host => { host.routes.handle('GET /alive', {}, () => ({ body: { alive: true } })) }`,
 }
 
-/** How long the daemon took at most to answer while work ran. */
+/** The longest time of an answer of the daemon during some work. */
 const slowestWhile = async (daemon: ExtensionDaemon, work: Promise<unknown>): Promise<number> => {
   let slowest = 0
   let over = false
@@ -63,6 +63,7 @@ const slowestWhile = async (daemon: ExtensionDaemon, work: Promise<unknown>): Pr
     const began = performance.now()
     await daemon.fetch('/health').then(response => response.arrayBuffer())
     slowest = Math.max(slowest, performance.now() - began)
+    await delay(10)
   }
   return slowest
 }
@@ -85,7 +86,7 @@ t.test('an extension', walled(), async t => {
   })
   await daemon.run('good.quiet', QUIET)
   const stillAlive = async (t: Test) =>
-    t.match(await daemon.ask('good.quiet', '/alive'), { status: 200, body: { alive: true } }, 'others go on')
+    t.match(await daemon.ask('good.quiet', '/alive'), { status: 200, body: { alive: true } }, 'others are not affected')
 
   await t.test(
     'reads nothing outside its folders, and reaches no process, socket or module of the machine',
@@ -174,7 +175,7 @@ t.test('an extension', walled(), async t => {
     },
   )
 
-  await t.test('gets nothing from its host that its manifest does not name', async t => {
+  await t.test('gets only what its manifest names from its host', async t => {
     await daemon.run('evil.asks', {
       manifest: {
         permissions: {
@@ -302,7 +303,7 @@ t.test('an extension', walled(), async t => {
     },
   }
   for (const [name, { body, why }] of Object.entries(hostile)) {
-    await t.test(`that ${name} is ended, and harms nobody`, async t => {
+    await t.test(`that ${name} is ended, and affects no other`, async t => {
       const id = `evil.${name.replaceAll(' ', '-')}`
       const over = (async () => {
         await daemon.begin(id, {
@@ -323,7 +324,7 @@ t.test('an extension', walled(), async t => {
     })
   }
 
-  await t.test('that floods its pipe waits, and others do not', async t => {
+  await t.test('that floods its pipe is slowed down, and others are not', async t => {
     await daemon.run('evil.flood', {
       server: `export const activate = host => {
         let n = 0
@@ -341,7 +342,7 @@ t.test('an extension', walled(), async t => {
     await stillAlive(t)
   })
 
-  await t.test('answers HTTP only as far as that harms no client', async t => {
+  await t.test('cannot send harmful HTTP answers to clients', async t => {
     await daemon.run('evil.answers', {
       server: `export const activate = host => {
         host.routes.handle('GET /html', {}, () => ({ headers: { 'content-type': 'text/html', 'set-cookie': 'a=b',
@@ -401,10 +402,10 @@ t.test('an extension', walled(), async t => {
     const asToken = (path: string, method: string) =>
       daemon.fetch(`/x/evil.answers${path}`, { method, headers: { authorization: '', 'x-sandbox-control': token } })
     t.equal((await asToken('/head', 'GET')).status, 200)
-    t.equal((await asToken('/write', 'POST')).status, 403, 'a floor is only raised')
+    t.equal((await asToken('/write', 'POST')).status, 403, 'a role floor can only be raised')
     t.equal((await fetch(`${daemon.url}/x/evil.answers/head`)).status, 401)
     t.equal((await daemon.ask('evil.answers', '/pollute')).status, 200)
-    t.notOk('polluted' in {}, 'nothing is polluted')
+    t.notOk('polluted' in {}, 'no prototype is polluted')
     await stillAlive(t)
   })
 
@@ -417,13 +418,13 @@ t.test('an extension', walled(), async t => {
     })
     const began = performance.now()
     await daemon.world.runtime!.stop('evil.stays', 'switched off')
-    t.ok(performance.now() - began < 9_000, 'it is gone within 7 s')
+    t.ok(performance.now() - began < 9_000, 'it has ended within 7 s')
     t.match(daemon.world.runtime!.status('evil.stays'), { state: 'stopped' })
     t.same(processesWith(daemon.dataDirOf('evil.stays')), [])
     await stillAlive(t)
   })
 
-  await t.test('is on the record when it is ended', async t => {
+  await t.test('is in the activity record when it is ended', async t => {
     const { events: entries } = (await (await daemon.fetch('/activity?limit=500')).json()) as {
       events: { type: string; actor: string }[]
     }

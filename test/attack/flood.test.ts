@@ -19,14 +19,14 @@ const spawned = (t: Test, env: NodeJS.ProcessEnv = {}) => {
   return spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data'), env })
 }
 
-/** The memory a process has now, and the most it ever had. */
+/** The current and the maximum memory of a process. */
 const memoryOf = (pid: number): { now: number; most: number } => {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024
   return { now: of('VmRSS'), most: of('VmHWM') }
 }
 
-/** How long one plain call takes. */
+/** The duration of one plain call. */
 const plainCall = async (url: string): Promise<number> => {
   const began = performance.now()
   const { status } = await fetch(`${url}/health`)
@@ -75,7 +75,7 @@ const BODIES: {
   [TOO_LARGE]: { body: `{"prompt":"${'x'.repeat(5 * MIB)}"}`, status: [413] },
 }
 
-t.test('a body made to hurt is refused by every call, at once, and nothing is reached', async t => {
+t.test('every call refuses an expensive body at once, before its handler', async t => {
   const daemon = await guarded(t)
   const { host } = new URL(daemon.url)
   for (const { call, method, path, access } of ROUTED) {
@@ -87,7 +87,7 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
         host,
         authorization: `Bearer ${session}`,
         'content-type': 'application/json',
-        // Where a call takes more than is sent here, the length that is announced decides.
+        // For calls that accept larger bodies, the announced length decides.
         'content-length': String(what === TOO_LARGE ? Math.max(bytes, (access.body ?? 0) + 1) : bytes),
         ...headers,
       }
@@ -114,11 +114,11 @@ t.test('a body made to hurt is refused by every call, at once, and nothing is re
   t.equal(
     (await daemon.fetch('/agent', { method: 'POST', body: '{"prompt":"say x"}' })).status,
     409,
-    'a body that means well reaches the call',
+    'a valid body reaches the call',
   )
 })
 
-t.test('slow headers are given up after 10 s and delay no other client', async t => {
+t.test('slow headers are cut off after 10 s and delay no other client', async t => {
   const { url, client } = await spawned(t)
   const { host } = new URL(url)
   const began = performance.now()
@@ -127,20 +127,20 @@ t.test('slow headers are given up after 10 s and delay no other client', async t
   const answers = slow.map(() => '')
   for (const [at, socket] of slow.entries()) socket.on('data', piece => (answers[at] += String(piece)))
   for (const socket of slow) socket.write(`GET /info HTTP/1.1\r\nhost: ${host}\r\nx-a: `)
-  // A byte now and then does not buy more time.
+  // Occasional bytes do not extend the time.
   const drip = setInterval(() => slow.forEach(socket => socket.writable && socket.write('a')), 1000)
   t.teardown(() => clearInterval(drip))
   t.ok(tookLess(await plainCall(url), 1000))
   await client.call('GET /info')
   await Promise.all(gone)
-  // A byte that arrives after the end resets the connection, and what was not read by then is lost.
+  // A byte that arrives after the close resets the connection, and unread data is lost.
   t.ok(answers.some(answer => answer.startsWith('HTTP/1.1 408')))
   t.same(
     answers.filter(answer => answer && !answer.startsWith('HTTP/1.1 408')),
     [],
   )
   const took = performance.now() - began
-  t.ok(took > 9000 && tookLess(took, 15_000), `they are gone after ${Math.round(took)} ms`)
+  t.ok(took > 9000 && tookLess(took, 15_000), `they are closed after ${Math.round(took)} ms`)
 })
 
 t.test('slow bodies delay no other client, and without a credential the daemon does not wait for them', async t => {
@@ -165,7 +165,7 @@ t.test('slow bodies delay no other client, and without a credential the daemon d
   t.ok(tookLess(await plainCall(url), 1000))
 })
 
-t.test('a credential has so many streams, dead ones give their places back, and memory stays', async t => {
+t.test('the streams of a credential are limited, dead ones are freed, and memory does not grow', async t => {
   const { url, client, pid } = await spawned(t)
   const { host } = new URL(url)
   await client.call('POST /agent', { conversationId: 'c-1', prompt: 'wait words\nsay over' })
@@ -193,8 +193,8 @@ t.test('a credential has so many streams, dead ones give their places back, and 
   for (let round = 0; round < 4; round++) {
     const open = await Promise.all(tokens.flatMap(({ token }) => Array.from({ length: 20 }, () => opened(token))))
     t.equal(open.filter(({ status }) => status === 200).length, 8 * 16, `round ${round}: sixteen each`)
-    t.equal(open.filter(({ status }) => status === 429).length, 8 * 4, 'and not one more')
-    // Cut without a word, as a machine that is switched off would.
+    t.equal(open.filter(({ status }) => status === 429).length, 8 * 4, 'one more is refused')
+    // Reset the connection, like a machine that loses power.
     for (const { socket } of open) socket.resetAndDestroy()
     t.ok(tookLess(await plainCall(url), 1000))
     await freed(url, tokens[0]!.token)
@@ -224,7 +224,7 @@ const freed = async (url: string, token: string): Promise<void> => {
     if (streams.every(({ status }) => status === 'fulfilled')) return
     await new Promise(resolve => setImmediate(resolve))
   }
-  throw new Error('the streams of a token that were cut are still counted')
+  throw new Error('the closed streams of a token are still counted')
 }
 
 const sizeOf = (folder: string): number =>
@@ -235,7 +235,7 @@ const sizeOf = (folder: string): number =>
 
 const LARGE = `repeat 100 say ${'x'.repeat(MIB / 2)}`
 
-t.test('a reader that reads nothing neither slows a turn that writes 50 MiB nor makes the daemon grow', async t => {
+t.test('a client that reads nothing neither slows a turn that writes 50 MiB nor increases memory', async t => {
   const { url, client, pid, data } = await spawned(t, { NODE_OPTIONS: '--max-old-space-size=256' })
   const { host } = new URL(url)
   const timed = async (conversation: string, readers: number): Promise<number> => {
@@ -281,8 +281,8 @@ t.test('a reader that reads nothing neither slows a turn that writes 50 MiB nor 
       + `watched ${Math.round(watched)} ms, ${Math.round(before.now / MIB)} to ${Math.round(after.now / MIB)} MiB, `
       + `most ${Math.round(before.most / MIB)} to ${Math.round(after.most / MIB)} MiB`,
   )
-  t.ok(sizeOf(join(data, 'journals')) > 3 * 50 * MIB, 'what was written is on the disk')
+  t.ok(sizeOf(join(data, 'journals')) > 3 * 50 * MIB, 'the frames are on the disk')
   t.ok(watched < alone * 2 + 1000, 'the turn takes as long as without them')
-  t.ok(after.now - before.most < 64 * MIB, 'memory is what it was')
-  t.ok(after.most - before.most < 96 * MIB, 'and was so all the while')
+  t.ok(after.now - before.most < 64 * MIB, 'memory has not grown')
+  t.ok(after.most - before.most < 96 * MIB, 'memory never grew')
 })

@@ -7,11 +7,11 @@ import { bytesOf, tripwire } from './support.js'
 
 const GROUPS = ['system', 'agent', 'agents']
 const FILES = { 'README.md': '# work\n', 'src/a.txt': 'one\n', '.gitignore': '*.log\n' }
-/** What the daemon takes over of a turn: objects that are sound, its own branch, and that branch's log. */
+/** The files that the daemon imports from a turn: valid objects, its own branch, and that branch's reflog. */
 const TAKEN_OVER = /^(objects|refs\/heads\/agent|logs\/refs\/heads\/agent)(\/|$)|^(logs\/refs|logs\/refs\/heads)$/
 
 /**
- * A daemon on a repository of a person, with somewhere to escape to and a wire that only an escaped program can trip.
+ * A daemon on a repository of a person, with folders outside and a tripwire that only an escaped program can trigger.
  */
 export const placeWith = async (
   t: Test,
@@ -34,7 +34,7 @@ export const placeWith = async (
 
 export type Place = Awaited<ReturnType<typeof placeWith>>
 
-/** Everything the daemon does with the work of a conversation. */
+/** Every call of the daemon that uses the work of a conversation. */
 export const useAll = async ({ client }: Place, id: string): Promise<string[]> => {
   const told: string[] = []
   const tell = async (what: string, work: Promise<unknown>) =>
@@ -61,7 +61,7 @@ const refsOf = (workspace: string): string[] =>
     .split('\n')
     .filter(line => !line.startsWith('refs/heads/agent/'))
 
-/** All that an isolated turn must leave as it is: refs, git folder, and what lies beside the workspace. */
+/** Everything that an isolated turn must not change: refs, git folder, and files beside the workspace. */
 export const stateOf = ({ workspace, common, elsewhere }: Place) => ({
   head: inGit(workspace, 'rev-parse', 'HEAD', 'main'),
   refs: refsOf(workspace),

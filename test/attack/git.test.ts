@@ -11,7 +11,7 @@ import { bytesOf, outside, shellTurn, walled } from './support.js'
 const WHO = '-c user.name=A -c user.email=a@example.org'
 
 t.test(
-  'an isolated turn moves no ref of main and leaves no setting, hook or attribute in its git folder',
+  'an isolated turn changes no ref of main and leaves no setting, hook or attribute in its git folder',
   walled(),
   async t => {
     const here = await placeWith(t)
@@ -60,7 +60,7 @@ t.test(
       ),
     )
     for (const [at, answer] of answers.entries()) t.notMatch(answer, 'DONE', attempts[at]!)
-    // What it does in folders of its own leads the daemon's git nowhere.
+    // Changes in its own folders do not redirect the daemon's git.
     const own = '"$(git rev-parse --git-dir)"'
     await shellTurn(client, 'c-1', [
       'git branch -f main HEAD',
@@ -86,11 +86,11 @@ t.test(
     t.equal(readFileSync(join(workspace, 'src/a.txt'), 'utf8'), 'two\n', 'the work itself landed')
     inGit(workspace, 'config', 'core.fsmonitor', run('person'))
     outside('git status', workspace)
-    t.ok(wire.sprung('person'), 'git of a person without a wall runs such a setting')
+    t.ok(wire.sprung('person'), 'git without a wall runs such a setting')
   },
 )
 
-t.test('links in the work lead no landing out of the workspace', walled(), async t => {
+t.test('a landing follows no link out of the workspace', walled(), async t => {
   const here = await placeWith(t)
   const { client, workspace, elsewhere, data } = here
   const links: { [path: string]: string } = {
@@ -114,38 +114,34 @@ t.test('links in the work lead no landing out of the workspace', walled(), async
   const result = await client.call('POST /agents/{id}/land', { id: 'c-1' })
   t.equal(result.landed, false)
   t.same(result.conflicts?.[0]?.paths.map(({ path }) => path).sort(), Object.keys(links).sort())
-  t.notOk(existsSync(join(workspace, 'good')), 'nothing lands where something does not fit')
+  t.notOk(existsSync(join(workspace, 'good')), 'nothing lands if a path is refused')
   await shellTurn(client, 'c-1', [`rm -rf ${Object.keys(links).join(' ')}`])
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'good'), 'utf8'), 'one\n', 'a link that stays inside lands')
   t.same(stateOf(here), before)
 })
 
-t.test(
-  'a landing writes through no link that a person or a turn put into the shared tree meanwhile',
-  walled(),
-  async t => {
-    const here = await placeWith(t)
-    const { client, workspace, elsewhere } = here
-    await shellTurn(
-      client,
-      'c-1',
-      ['mkdir -p new/deep && echo x > new/deep/file && echo x > src/a.txt && echo x > new/file'],
-      { isolated: true },
-    )
-    const before = stateOf(here)
-    await shellTurn(client, 'shared', [
-      `ln -s ${elsewhere} new`,
-      `rm -rf src && ln -s ${elsewhere} src && ln -s file ${elsewhere}/a.txt; rm -f ${elsewhere}/a.txt`,
-    ])
-    const result = await client.call('POST /agents/{id}/land', { id: 'c-1' })
-    t.equal(result.landed, false)
-    t.same(bytesOf(elsewhere), before.elsewhere)
-    t.same(Object.keys(bytesOf(workspace, /^\.git(\/|$)|^\.sandbox/)).sort(), ['.gitignore', 'README.md', 'new', 'src'])
-  },
-)
+t.test('a landing writes through no link that was put into the shared tree meanwhile', walled(), async t => {
+  const here = await placeWith(t)
+  const { client, workspace, elsewhere } = here
+  await shellTurn(
+    client,
+    'c-1',
+    ['mkdir -p new/deep && echo x > new/deep/file && echo x > src/a.txt && echo x > new/file'],
+    { isolated: true },
+  )
+  const before = stateOf(here)
+  await shellTurn(client, 'shared', [
+    `ln -s ${elsewhere} new`,
+    `rm -rf src && ln -s ${elsewhere} src && ln -s file ${elsewhere}/a.txt; rm -f ${elsewhere}/a.txt`,
+  ])
+  const result = await client.call('POST /agents/{id}/land', { id: 'c-1' })
+  t.equal(result.landed, false)
+  t.same(bytesOf(elsewhere), before.elsewhere)
+  t.same(Object.keys(bytesOf(workspace, /^\.git(\/|$)|^\.sandbox/)).sort(), ['.gitignore', 'README.md', 'new', 'src'])
+})
 
-t.test('a tree made by hand with names no checkout has writes nothing anywhere', walled(), async t => {
+t.test('a handmade tree with names that no checkout can have writes no file', walled(), async t => {
   const here = await placeWith(t)
   const { client, workspace, elsewhere, wire } = here
   const names = [
@@ -203,7 +199,7 @@ t.test('a tree made by hand with names no checkout has writes nothing anywhere',
 })
 
 t.test(
-  'filters, drivers and hooks a person set up run nowhere outside a wall, whatever attributes a turn writes',
+  "a person's filters, drivers and hooks never run outside a wall, whatever attributes a turn writes",
   walled(),
   async t => {
     const here = await placeWith(t, {
@@ -271,11 +267,11 @@ t.test(
     t.same({ ...stateOf(here).elsewhere }, before.elsewhere)
     t.match(told.join('\n'), /land: ok/)
     outside('git add -A', workspace)
-    t.ok(wire.tripped().length > 0, 'git of a person without a wall runs them')
+    t.ok(wire.tripped().length > 0, 'git without a wall runs them')
   },
 )
 
-t.test('settings a turn leaves in the shared tree start nothing outside a wall', walled(), async t => {
+t.test('settings that a turn leaves in the shared tree start nothing outside a wall', walled(), async t => {
   const here = await placeWith(t)
   const { client, wire } = here
   const run = (name: string) => `"sh -c '${wire.command(name)}; cat'"`
@@ -312,10 +308,10 @@ t.test('settings a turn leaves in the shared tree start nothing outside a wall',
   t.same(wire.tripped(), [], told.join('\n'))
   t.match(told.join('\n'), /turn: ok/)
   outside('git add -A; git status', here.workspace)
-  t.ok(wire.tripped().length > 0, 'git of a person without a wall runs them')
+  t.ok(wire.tripped().length > 0, 'git without a wall runs them')
 })
 
-t.test('repositories, pointers and submodules a turn makes inside its copy are no way out', walled(), async t => {
+t.test('repositories, pointers and submodules inside a copy do not lead outside', walled(), async t => {
   const here = await placeWith(t)
   const { client, workspace, wire, data, elsewhere } = here
   const before = stateOf(here)

@@ -21,7 +21,7 @@ const context = {
   trusted: true,
 } as const
 
-/** Somebody with a role, as an invitation makes them. */
+/** A person with a role, created by an invitation. */
 const somebody = async ({ auth }: Support, role: Exclude<Role, 'owner'>) => {
   const { code } = await auth.handlers['kernel.members.invite']({ role, by: 'x' }, context)
   return (
@@ -43,7 +43,7 @@ const under = (url: string, host: string, body: object): Promise<{ status?: numb
       .end(JSON.stringify(body))
   })
 
-t.test('a login code or an invitation sent under another host is not looked at', async t => {
+t.test('a login code or an invitation sent with another Host header is not checked', async t => {
   const daemon = await daemonWith(t, ['system'])
   const login = await daemon.auth.mintLogin()
   const { code } = await daemon.auth.handlers['kernel.members.invite']({ role: 'viewer', by: 'x' }, context)
@@ -77,7 +77,7 @@ t.test('no answer ever sets a cookie, and none is read', async t => {
   }
 })
 
-t.test('a thousand wrong sessions from one address are turned away while a good one from there goes on', async t => {
+t.test('a thousand wrong sessions from one address are refused while a valid one keeps working', async t => {
   const daemon = await daemonWith(t, ['system'])
   const statuses: number[] = []
   for (let round = 0; round < 40; round++) {
@@ -93,7 +93,7 @@ t.test('a thousand wrong sessions from one address are turned away while a good 
   )
 })
 
-t.test('a socket and a ticket of a person whose role shrinks are over within a second', async t => {
+t.test('a socket and a ticket of a person whose role is lowered end within a second', async t => {
   const daemon = await daemonWith(t, ['echo'], {
     manifests: join(root, '..', 'test', 'support', 'sockets', 'manifests'),
     git: false,
@@ -118,14 +118,14 @@ t.test('a socket and a ticket of a person whose role shrinks are over within a s
   t.match(
     await turnedAway(t, `${daemon.url}/echo/by-ticket?session=x&ticket=${await ticket()}`),
     { status: 403 },
-    'and a new one is too little',
+    'a new one is refused',
   )
   t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`, { headers: bearer(bob.token) }), { status: 403 })
   await handlers['kernel.members.remove']({ email: other.email }, context)
   t.match(await left.closed, { code: 1008 })
 })
 
-t.test('a stream of frames is cut where its reader is removed, and the turn they started goes on', async t => {
+t.test('a stream of frames ends when its reader is removed, and the turn they started continues', async t => {
   const daemon = await daemonWith(t, [])
   const bob = await somebody(daemon, 'maintainer')
   const asBob = (call: string, body: object) => ask(daemon.url, call, body, bearer(bob.token))
@@ -149,7 +149,7 @@ t.test('a stream of frames is cut where its reader is removed, and the turn they
   t.match((await framesOf(daemon.client, 'c').all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
 })
 
-/** How many hashes and comparisons some work takes. */
+/** The number of hashes and comparisons of some work. */
 const counted = async (work: () => unknown): Promise<{ hashes: number; compared: number }> => {
   const [hash, equal] = [mock.method(crypto, 'hash'), mock.method(crypto, 'timingSafeEqual')]
   syncBuiltinESMExports()
@@ -167,7 +167,7 @@ const counted = async (work: () => unknown): Promise<{ hashes: number; compared:
 /** The same id with another secret. */
 const wrongSecret = (known: string): string => `${known.split('.')[0]}.${newSecret('sbs').text.split('.')[1]}`
 
-t.test('an unknown id and a known one with a wrong secret take the same work, and so do codes', async t => {
+t.test('an unknown id and a known one with a wrong secret cost the same work, also for codes', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { auth } = daemon
   const { token: control } = await daemon.token('read')
@@ -188,10 +188,10 @@ t.test('an unknown id and a known one with a wrong secret take the same work, an
   const codes = [await auth.mintLogin(), await auth.mintLogin(), await auth.mintLogin()]
   const none = await redeem('x'.repeat(43))
   t.match(none, { compared: 3 })
-  t.equal((await redeem(codes[1]!)).compared, none.compared, 'whichever it is')
+  t.equal((await redeem(codes[1]!)).compared, none.compared, 'in both cases')
 })
 
-t.test('what a token says of itself beside who it is of gives nothing', async (t: Test) => {
+t.test('claims of a token beside the identity grant nothing', async (t: Test) => {
   const issuer = await startIssuer(t)
   const daemon = await daemonWith(t, ['system'], {
     deployment: { identity: { providers: [issuer.provider], claim: 'code' } },

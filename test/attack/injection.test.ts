@@ -5,13 +5,13 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 
-/** What a line of its own, a terminal's orders and a turned direction look like to a log that does not look out. */
+/** Text that could forge a log line, a terminal control sequence or a change of text direction. */
 const FORGED =
   'x\n{"level":"error","at":1,"message":"forged"}\r\u2028\u0085\u001b[2J\u001b]0;owned\u0007\u202egnp.exe\u2066'
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 t.test(
-  'nothing that a stranger, a person or an agent names becomes a line, an order to a terminal or another direction',
+  'no name of a client, a person or an agent becomes a log line, a control sequence or a change of direction',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { resolved, type Operation, type Schema } from '../support/schema.js'
 
-/** One request as it goes over the wire. */
+/** A raw request. */
 export interface Sent {
   readonly method: string
   readonly target: string
@@ -15,7 +15,7 @@ export interface Known {
   readonly [field: string]: readonly string[]
 }
 
-/** Texts that mean something to one layer or another. */
+/** Texts with a special meaning to some layer. */
 const TEXTS = [
   '',
   ' ',
@@ -60,7 +60,7 @@ const TEXTS = [
 const NUMBERS = [0, -0, -1, 0.5, 1e308, -1e308, 2 ** 31, 2 ** 32, 2 ** 53, 5e-324, 64, 65, 1001]
 const nested = (depth: number): unknown => (depth ? { a: [nested(depth - 1)] } : 1)
 
-/** Anything, as long as JSON can say it. */
+/** Any JSON value. */
 const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(...TEXTS),
   fc.constantFrom(...NUMBERS),
@@ -71,7 +71,7 @@ const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
-/** What a schema takes; where something of that name exists it is often named. */
+/** Valid values of a schema; often existing values for the field's name. */
 export const fitting = (schema: Schema, known: Known, name = '', depth = 0): fc.Arbitrary<unknown> => {
   const shape = resolved(schema)
   if (shape.oneOf) return fc.oneof(...shape.oneOf.map(one => fitting(one, known, name, depth)))
@@ -116,7 +116,7 @@ export const fitting = (schema: Schema, known: Known, name = '', depth = 0): fc.
 const objects = ({ properties = {}, required = [] }: Schema, known: Known, depth: number): fc.Arbitrary<unknown> => {
   const fields = Object.entries(properties).map(([name, inner]) => {
     const value = fitting(inner, known, name, depth + 1)
-    // Few of the optional fields at a time: most pairs of them are refused together.
+    // Only few optional fields at a time, because most pairs are refused together.
     return [
       name,
       required.includes(name)
@@ -138,7 +138,7 @@ const pathsIn = (value: unknown, at: Path = []): Path[] => [
     : []),
 ]
 
-/** A value with one place of it changed; undefined takes it out. */
+/** A value with one part changed; undefined removes it. */
 const changed = (value: unknown, [key, ...rest]: Path, to: unknown): unknown => {
   if (key === undefined) return to
   if (Array.isArray(value))
@@ -151,7 +151,7 @@ const changed = (value: unknown, [key, ...rest]: Path, to: unknown): unknown => 
   return Object.fromEntries(entries.map(([name, inner]) => [name, name === key ? changed(inner, rest, to) : inner]))
 }
 
-/** A valid value with one part replaced, left out, or joined by an undeclared field. */
+/** A valid value with one part replaced or removed, or with an undeclared field. */
 const damaged = (good: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -168,7 +168,7 @@ const damaged = (good: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
       return changed(value, path, how === 'remove' && path.length ? undefined : to)
     })
 
-/** Ways to spoil the text of a body. */
+/** Functions that corrupt the text of a body. */
 const SPOILT: { readonly [what: string]: (text: string) => string | Buffer } = {
   cut: text => text.slice(0, -1),
   half: text => text.slice(0, text.length >> 1),
@@ -212,7 +212,7 @@ const bodies = (schema: Schema | undefined, known: Known): fc.Arbitrary<Buffer> 
     .map(body => Buffer.from(body as string))
 }
 
-/** What a segment of a path may be turned into, as it stands in the target. */
+/** Replacements of a path segment, as raw text of the target. */
 const SEGMENTS = [
   '..',
   '.',
@@ -245,7 +245,7 @@ const SEGMENTS = [
   'x'.repeat(4000),
   'x'.repeat(17_000),
 ]
-/** What may stand in the place of a query, as it stands in the target. */
+/** Replacements of a query, as raw text of the target. */
 const QUERIES = [
   '%',
   '%zz=1',
@@ -275,7 +275,7 @@ const QUERIES = [
   'a=b;c=d',
 ]
 
-/** Headers beside those a good request has; each may come twice. */
+/** Additional headers; each may be sent twice. */
 const HEADERS: readonly (readonly [string, string])[] = [
   ['content-encoding', 'gzip'],
   ['content-encoding', 'br'],
@@ -349,7 +349,7 @@ const TYPES = [
 const rarely = <T>(most: fc.Arbitrary<T>, seldom: fc.Arbitrary<T>, weight = 5): fc.Arbitrary<T> =>
   fc.oneof({ weight, arbitrary: most }, { weight: 1, arbitrary: seldom })
 
-/** Requests of one call: most of them nearly right. */
+/** Requests to one call, most of them nearly valid. */
 export const requestsOf = ({ method, path, parameters, body }: Operation, known: Known): fc.Arbitrary<Sent> => {
   const segment = (schema: Schema, name: string) =>
     rarely(

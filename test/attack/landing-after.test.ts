@@ -17,7 +17,7 @@ t.test('work that a person landed once lands automatically again, until another 
   const there = (file: string) => existsSync(join(workspace, file))
   t.same(landings(await autoLands(owner, 'c')), [])
   await runTurn(owner, 'c', 'write one.txt\n| 1')
-  t.ok(there('one.txt'), 'the work of the owner lands by itself')
+  t.ok(there('one.txt'), "the owner's work lands automatically")
   await runTurn(other, 'c', WRITES)
   t.match(await owner.call('POST /agents/{id}/land', { id: 'c' }), { landed: true })
   t.ok(there('theirs.txt'))
@@ -28,7 +28,7 @@ t.test('work that a person landed once lands automatically again, until another 
   t.notOk(there('three.txt'))
 })
 
-t.test('going back to a state that was never landed does not make it land', async t => {
+t.test('a rewind to a state that was never landed does not land it', async t => {
   const {
     daemon: { workspace },
     owner,
@@ -48,7 +48,7 @@ t.test('going back to a state that was never landed does not make it land', asyn
   t.notOk(existsSync(join(workspace, 'theirs.txt')))
 })
 
-t.test('who may not land does not make anything land by itself', async t => {
+t.test('callers who may not land cannot make anything land automatically', async t => {
   const { daemon, owner, other } = await worldOf(t, 'collaborator')
   t.match(
     await refusalOf(() =>
@@ -84,7 +84,7 @@ t.test('who may not land does not make anything land by itself', async t => {
   )
 })
 
-t.test('a restart keeps who wrote and whose work waits', async t => {
+t.test('a restart keeps the authors of messages and of waiting work', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -110,13 +110,13 @@ t.test('a restart keeps who wrote and whose work waits', async t => {
       t,
       world,
       (await run.all()).map(({ event }) => event),
-      'words that were said before it',
+      'messages from before it',
     )
-    isHeld(t, world, await runTurn(owner, 'waits', 'say on'), 'work that waited before it')
+    isHeld(t, world, await runTurn(owner, 'waits', 'say on'), 'work from before it')
   })
 })
 
-t.test('a run, a record and a conversation from before anybody wrote down who spoke wait for a person', async t => {
+t.test('runs, records and conversations from versions without stored authors wait for a person', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -128,10 +128,10 @@ t.test('a run, a record and a conversation from before anybody wrote down who sp
     await framesOf(owner, 'c').until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
     await daemon.stop()
   })
-  await t.test('what an older daemon would have left', async t => {
+  await t.test('the files of an older daemon', async t => {
     const journals = new JournalStore(join(where.data, 'journals'))
     const [first, ...more] = await journals.read<{ message: { lands?: boolean } }>(`agent/runs/${run}`)
-    t.ok(first!.message.lands, 'it is written down now')
+    t.ok(first!.message.lands, 'the author is stored now')
     await journals.rewrite(`agent/runs/${run}`, [
       { ...first, message: { ...first!.message, lands: undefined }, ending: 'completed' },
       ...more,
@@ -146,6 +146,6 @@ t.test('a run, a record and a conversation from before anybody wrote down who sp
       (await framesOf(world.owner, 'c', { run }).all()).map(({ event }) => event),
       'a run',
     )
-    isHeld(t, world, await runTurn(world.owner, 'c', 'say on'), 'and the one after it')
+    isHeld(t, world, await runTurn(world.owner, 'c', 'say on'), 'also for the next one')
   })
 })

@@ -14,11 +14,11 @@ const ASKS = 'write mine.txt\n| mine\nask Go on?\n| yes: on\nwait words 60000\ns
 export interface World {
   readonly daemon: Support
   readonly owner: Client
-  /** Somebody who may speak and may not land. */
+  /** A client that may send messages but not land. */
   readonly other: Client
 }
 
-/** A conversation of the owner whose work lands by itself, and those who may not land. */
+/** A conversation of the owner whose work lands automatically, and clients that may not land. */
 export const worldOf = async (t: Test, who: 'collaborator' | 'token', where = {}): Promise<World> => {
   const daemon = await daemonWith(t, GROUPS, where)
   const other =
@@ -34,7 +34,7 @@ export const autoLands = async (owner: Client, conversationId: string, first = '
   return frames
 }
 
-/** A run of the owner's that waits for an answer. */
+/** A run of the owner that waits for an answer. */
 export const parked = async (owner: Client, conversationId: string) => {
   await owner.call('POST /agent', { conversationId, prompt: ASKS })
   const watched = framesOf(owner, conversationId)

@@ -4,7 +4,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { autoLands, isHeld, parked, worldOf, WRITES, type World } from './landing-world.js'
 
 /**
- * Every way in which input of another person gets into work that lands automatically; each answers the run in which it
+ * Every way in which input of another person gets into work that lands automatically; each returns the run in which it
  * would.
  */
 const WAYS: { readonly [way: string]: (world: World) => Promise<readonly Frame[]> } = {
@@ -97,14 +97,14 @@ const WAYS: { readonly [way: string]: (world: World) => Promise<readonly Frame[]
 }
 
 for (const [way, run] of Object.entries(WAYS)) {
-  t.test(`what a collaborator brought in waits for a person: ${way}`, async t => {
+  t.test(`work with input of a collaborator waits for a person: ${way}`, async t => {
     const world = await worldOf(t, 'collaborator')
     isHeld(t, world, await run(world), way)
   })
 }
 
 for (const way of ['a turn of theirs', 'the turn of the owner after theirs', 'an answer to a card']) {
-  t.test(`what a token without scope land brought in waits for a person: ${way}`, async t => {
+  t.test(`work with input of a token without scope land waits for a person: ${way}`, async t => {
     const world = await worldOf(t, 'token')
     isHeld(t, world, await WAYS[way]!(world), way)
   })

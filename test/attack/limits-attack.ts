@@ -10,7 +10,7 @@ import { exactly } from '../support/lists.js'
 const LIMITS = { memory: '200MiB', processes: 200, openFiles: 4096, fileSize: '64MiB' }
 const MANY_MS = 60_000
 
-/** Each ends by itself after a while: a daemon that does not end it takes no machine down. */
+/** Each attack ends after a while, so that it does not bring down the machine if the daemon fails to end it. */
 const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
   'a fork bomb': {
     command: 'b() { [ $1 = 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 60; }; b 9',
@@ -53,7 +53,7 @@ const ATTACKS: { readonly [name: string]: { readonly command: string; readonly s
   },
 }
 
-/** The real program with small limits, in folders that this user may write to. */
+/** The real program with small limits, in folders that this user can write. */
 export const limited = async (
   t: Test,
   { starter = [], user }: { starter?: readonly string[]; user?: number } = {},
@@ -79,7 +79,7 @@ export const limited = async (
   })
 }
 
-/** Attacks one after the other, in the conversation `attacker`; the daemon says of each what `found` matches. */
+/** Runs the attacks one after another in the conversation `attacker`; checks each message of the daemon. */
 export const attackOneByOne = async (
   t: Test,
   { client, url }: RunningDaemon,
@@ -107,10 +107,10 @@ export const attackOneByOne = async (
       t.same([...statuses], [200])
       const errors = frames.flatMap(frame => (frame.kind === 'error' ? [frame.message] : []))
       t.match(errors, exactly(says))
-      t.match(errors[0], found, 'the system itself kept the limit')
+      t.match(errors[0], found, 'the system enforced the limit')
       t.match(answersOf(frames), exactly({ ok: false, text: says }))
       t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
-      t.ok(took < 50_000, `ended after ${Math.round(took)} ms, before it would have ended by itself`)
+      t.ok(took < 50_000, `ended after ${Math.round(took)} ms, before its own end`)
       t.ok(slowest < 5_000, `an answer took at most ${Math.round(slowest)} ms`)
     })
   }
@@ -141,15 +141,15 @@ export const attack = async (t: Test, running: RunningDaemon): Promise<void> => 
     t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
   }
   const [last] = answersOf(await runTurn(client, 'program', 'run echo here again', { harness: 'vendor-code' }))
-  t.match(last, { ok: true, text: /here again/ }, 'the agent program goes on in the next turn')
+  t.match(last, { ok: true, text: /here again/ }, 'the agent program works in the next turn')
   t.match(
     answersOf(await runTurn(client, 'attacker', 'run echo here again')),
     exactly({ ok: true, text: 'here again' }),
-    'the conversation goes on',
+    'the conversation continues',
   )
   await runTurn(client, 'friend', 'run echo friend', { isolated: true })
   writeFileSync(join(data, 'agent/checkouts/other/stop'), '')
   const frames = (await other.all()).map(({ event }) => event)
-  t.match(answersOf(frames), exactly({ ok: true, text: 'worked' }), 'the other turn worked on')
+  t.match(answersOf(frames), exactly({ ok: true, text: 'worked' }), 'the other turn continued')
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
 }

@@ -4,7 +4,7 @@ import { inMachine, noMachine } from '../support/machine.js'
 
 const inside = fileURLToPath(new URL('limits-in-groups.js', import.meta.url))
 
-t.test('where control groups may be written, the system keeps the limits', { skip: noMachine() }, async t => {
+t.test('if control groups are writable, the system enforces the limits', { skip: noMachine() }, async t => {
   const printed = await inMachine(
     t,
     `

@@ -18,7 +18,7 @@ const turns = () =>
       programs: readFileSync(join(folder, name, 'cgroup.procs'), 'utf8').split('\n').length - 1,
     }))
 
-t.test('control groups hold a turn within its limits', async t => {
+t.test('control groups enforce the limits of a turn', async t => {
   const running = await limited(t)
   const { client } = running
   await client.call('POST /agent', { conversationId: 'seen', prompt: `${runs('sleep 100')}\nsay no`, isolated: true })
@@ -26,7 +26,7 @@ t.test('control groups hold a turn within its limits', async t => {
   await frames.until(({ kind }) => kind === 'tool_call')
   let seen = turns()
   for (; !seen.some(({ programs }) => programs > 0); seen = turns()) await new Promise(again => setTimeout(again, 50))
-  t.match(seen, exactly({ memory: String(200 << 20), processes: '200' }), 'the system was told the limits')
+  t.match(seen, exactly({ memory: String(200 << 20), processes: '200' }), 'the control group has the limits')
   await client.call('POST /agent/stop', { conversationId: 'seen' })
   await frames.all()
 

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { attack, limited } from './limits-attack.js'
 
-/** The user that every system has for nobody's files. */
+/** The user `nobody` of every system. */
 const ORDINARY = 65_534
 
 t.test(
-  'a turn of an ordinary user over a limit ends with a sentence',
-  { skip: process.getuid?.() !== 0 && 'only the superuser becomes somebody else' },
+  'a turn of an ordinary user over a limit ends with a message',
+  { skip: process.getuid?.() !== 0 && 'only the superuser can become another user' },
   async t => attack(t, await limited(t, { user: ORDINARY })),
 )

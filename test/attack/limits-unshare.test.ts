@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { attack, limited } from './limits-attack.js'
 
-/** Takes a program away, for the daemon alone. */
+/** Hides a program, only from the daemon. */
 const without = (program: string): string[] => [
   'unshare',
   '--mount',
@@ -16,7 +16,7 @@ const works = ([program = '', ...args]: readonly string[]): boolean =>
   process.getuid?.() === 0 && spawnSync(program, [...args, 'true']).status === 0
 
 t.test(
-  'a turn over a limit ends with a sentence, also without bubblewrap',
-  { skip: !works(without('bwrap')) && 'only the superuser takes programs from others' },
+  'a turn over a limit ends with a message, also without bubblewrap',
+  { skip: !works(without('bwrap')) && 'only the superuser can hide programs' },
   async t => attack(t, await limited(t, { starter: without('bwrap') })),
 )

@@ -15,7 +15,7 @@ const UPGRADE = [
   'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==',
 ]
 
-/** What connections that show no credential are opened with, and then left. */
+/** The first bytes of connections without a credential, which then stay idle. */
 const OPENINGS = (host: string): readonly string[] => {
   const lines = (first: string, ...more: string[]) => [first, `host: ${host}`, ...more].join('\r\n')
   return [
@@ -28,7 +28,7 @@ const OPENINGS = (host: string): readonly string[] => {
   ]
 }
 
-/** Opens connections of this machine that show no credential, and leaves each as it is. */
+/** Opens connections of this machine without a credential, and leaves them idle. */
 const flooding = (t: Test, url: string, openings = OPENINGS(new URL(url).host)) => {
   const { hostname, port } = new URL(url)
   const sockets: Socket[] = []
@@ -51,7 +51,7 @@ const flooding = (t: Test, url: string, openings = OPENINGS(new URL(url).host)) 
   }
 }
 
-/** A connection of its own with the stream of all events on it. */
+/** A separate connection with the stream of all events. */
 const eventsOf = async (t: Test, url: string, session: string) => {
   const socket = await connected(t, url)
   let said = ''
@@ -88,14 +88,14 @@ t.test('thousands of local connections without a credential neither lock others 
     t.equal(fresh.status, 200, 'a new connection is served')
     const { token } = await client.call('POST /system/control/tokens', { label: `t${round}`, scope: 'read' })
     const { status } = await fetch(`${url}/info`, { headers: { 'x-sandbox-control': token } })
-    t.equal(status, 200, 'and one with a token')
+    t.equal(status, 200, 'also one with a token')
     await more
   }
   const before = events.said().length
   await client.call('POST /agent', { conversationId: 'c-1', prompt: 'say hello' })
   await events.until(/"c-1"/)
   t.ok(events.said().length > before)
-  t.notOk(events.socket.destroyed, 'the stream is the one from before')
+  t.notOk(events.socket.destroyed, 'the stream is still the same')
 })
 
 t.test('the WebSocket of a session survives the flood, the oldest without a credential does not', async t => {
@@ -105,7 +105,7 @@ t.test('the WebSocket of a session survives the flood, the oldest without a cred
   const silent = await connected(t, daemon.url)
   const said = text(silent)
   await flooding(t, daemon.url, [''])(2_100)
-  t.equal(await said, '', 'it was closed for another, before it was told that it took too long')
+  t.equal(await said, '', 'it was closed in favour of another, before its time was over')
   talk.say({ type: 'say', text: 'still here' })
   t.ok(await talk.until(frame => frame.text === 'still here'))
 })
@@ -128,7 +128,7 @@ t.test('a thousand wrong codes write nothing, and a right one works at once', as
   t.match(joined, { status: 200, body: { role: 'viewer' } })
 })
 
-t.test('local requests for the sign-in options use up no budget, forwarded ones do', async t => {
+t.test('local requests for the sign-in options do not count against the rate limit, forwarded ones do', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (let round = 0; round < 20; round++) {
     const all = await Promise.all(Array.from({ length: 10 }, () => ask(daemon.url, 'GET /system/sign-in')))
@@ -137,5 +137,5 @@ t.test('local requests for the sign-in options use up no budget, forwarded ones 
   const through = { 'x-forwarded-for': '203.0.113.9' }
   const asked = Array.from({ length: 130 }, () => ask(daemon.url, 'GET /system/sign-in', undefined, through))
   const far = await Promise.all(asked)
-  t.same([...new Set(far.map(({ status }) => status))].sort(), [200, 429], 'what comes through a proxy is counted')
+  t.same([...new Set(far.map(({ status }) => status))].sort(), [200, 429], 'requests through a proxy are counted')
 })

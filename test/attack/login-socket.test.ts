@@ -17,7 +17,7 @@ interface User {
 
 const SELF: User = { uid: process.getuid!(), gid: process.getgid!() }
 const NOBODY: User = { uid: 65534, gid: 65534 }
-/** Whoever runs the tests, and an ordinary user where that is the superuser. */
+/** The user who runs the tests, and an ordinary user if that is the superuser. */
 const USERS: readonly User[] = SELF.uid === 0 ? [SELF, NOBODY] : [SELF]
 const CLI = join(root, 'bundle', 'sdk', 'cli.js')
 
@@ -31,7 +31,7 @@ const start = (user: User, program: string, args: readonly string[], folder: str
     env: { PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: join(folder, 'state') },
   })
 
-/** A daemon in a process of its own, with all it owns in a folder of the user's. */
+/** A daemon in its own process, with all its files in a folder of the user. */
 const daemonOf = async (t: Test, user: User) => {
   t.teardown(() => {})
   const folder = mkdtempSync(join(tmpdir(), 'l-'))
@@ -54,8 +54,8 @@ const daemonOf = async (t: Test, user: User) => {
 }
 
 /**
- * Asks a login socket in every way there is: before its greeting, and with the name it asks for, under the attack's own
- * number and under those of others, which it reads from its standard input.
+ * Makes all attempts on a login socket: before its greeting, and with the requested name, under the attacker's own
+ * process id and under those of others, which it reads from its standard input.
  */
 const ATTACK = `
 const { createHash } = require('node:crypto'), { connect } = require('node:net'), { writeFileSync } = require('node:fs')
@@ -86,7 +86,7 @@ require('node:readline').createInterface(process.stdin).once('line', async line 
   process.exit()
 })`
 
-/** The number under which this process namespace knows a program, by the last word of its command line. */
+/** The id of a program in this process namespace, by the last word of its command line. */
 const outerPid = (word: string): number => {
   const found = readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -102,7 +102,7 @@ const outerPid = (word: string): number => {
   return Number(found)
 }
 
-/** Runs the attack behind something, or in the open, and gives what each way of asking got. */
+/** Runs the attack, optionally inside a wrapper, and returns the answer to each attempt. */
 const attack = async (user: User, wrapper: readonly string[], daemon: Awaited<ReturnType<typeof daemonOf>>) => {
   const word = randomUUID()
   const [program = '', ...args] = [...wrapper, process.execPath, '-e', ATTACK, daemon.socket, word]
@@ -115,7 +115,7 @@ const attack = async (user: User, wrapper: readonly string[], daemon: Awaited<Re
   return { pids, answers: JSON.parse(String((await lines.next()).value)) as { [way: string]: string } }
 }
 
-/** What puts a program into a process namespace of its own, with the whole machine before it. */
+/** Wrappers that put a program into its own process namespace, with the whole file system visible. */
 const wallsOf = (user: User): { readonly [name: string]: readonly string[] } => ({
   bubblewrap: ['bwrap', '--dev-bind', '/', '/', '--proc', '/proc', '--unshare-pid'],
   unshare: [
@@ -142,7 +142,7 @@ for (const user of USERS) {
         continue
       }
       const { pids, answers } = await attack(user, wrapper, daemon)
-      t.ok(pids.outer, `${name}: it has a number outside`)
+      t.ok(pids.outer, `${name}: it has a process id outside`)
       for (const [way, answer] of Object.entries(answers)) {
         t.notMatch(answer, /"code"|"token"/, `${name}, ${way}`)
         t.match(answer, /"message":"expected a program .*"reason":"forbidden"/, `${name}, ${way}`)
@@ -152,13 +152,13 @@ for (const user of USERS) {
     t.strictSame(daemon.kept(), before, 'no code was minted')
   })
 
-  t.test(`in the open a program of ${who} is answered, by the command line too`, async t => {
+  t.test(`without a namespace a program of ${who} is answered, also over the command line`, async t => {
     const daemon = await daemonOf(t, user)
     const { answers } = await attack(user, [], daemon)
     t.match(answers['own login'], /"code":"[\w-]{43}"/)
     t.match(answers['own session'], /"token":"sbs_/)
     const good = Object.keys(answers).filter(way => /"code"|"token"/.test(answers[way]!))
-    if (process.platform === 'linux') t.same(good, ['own login', 'own session'], 'and in no other way')
+    if (process.platform === 'linux') t.same(good, ['own login', 'own session'], 'by no other attempt')
     const runs = [
       [['login'], /\/#login=[\w-]{43}\n$/],
       [['agents'], /^/],

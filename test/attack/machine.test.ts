@@ -31,7 +31,7 @@ const outcome = async (asked: Promise<unknown>): Promise<Refused> =>
     ({ status, message }: Refused) => ({ status: status!, message: message! }),
   )
 
-/** Calls over one connection that is kept open. */
+/** Calls over one persistent connection. */
 const keptOpen = (t: Test, url: string, token: string) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1, timeout: 60_000 })
   t.teardown(() => agent.destroy())
@@ -58,7 +58,7 @@ const keptOpen = (t: Test, url: string, token: string) => {
 }
 
 t.test(
-  'with no file left to open, calls and turns are refused in a sentence, nothing is lost, and then it goes on',
+  'without file descriptors calls and turns are refused with a message, nothing is lost, and later calls succeed',
   async t => {
     const { workspace, data } = placed(t)
     const daemon = await spawnDaemon(t, { workspace, data, starter: ['prlimit', '--nofile=120:120'] })
@@ -91,7 +91,7 @@ t.test(
       })
       if (status === 200) taken.push({ conversationId, messageId, run: body.run! })
       else t.match({ status, body }, { status: 503, body: { message: /limit of open files/ } })
-      t.ok([200, 503].includes((await ask('GET', '/agents')).status), 'reading is answered')
+      t.ok([200, 503].includes((await ask('GET', '/agents')).status), 'reads are answered')
       t.ok([200, 503].includes((await ask('POST', '/agents/before/rename', { title: `title ${at}` })).status))
     }
     for (const socket of held) socket.destroy()
@@ -101,7 +101,7 @@ t.test(
       t.match(
         (await framesOf(land, conversationId, { run }).all()).at(-1)?.event.kind,
         /done|error/,
-        'every turn that was taken ended',
+        'every accepted turn ended',
       )
       t.equal((await land.call('POST /agent', { conversationId, messageId, prompt: 'say x' })).run, run)
     }
@@ -134,9 +134,9 @@ t.test(
     t.equal((await fetch(`${url}/health`)).status, 200)
     for (const id of ['shared', 'private'])
       await client.call('POST /agent/stop', { conversationId: id }).catch(() => {})
-    t.notOk(existsSync(join(workspace, 'x.txt')), 'no workspace was made up')
+    t.notOk(existsSync(join(workspace, 'x.txt')), 'no workspace was created')
     const madeUp = existsSync(workspace)
-    t.notOk(madeUp, 'nor the folder')
+    t.notOk(madeUp, 'its folder was not created')
     if (!madeUp) renameSync(`${workspace}.away`, workspace)
     t.equal((await runTurn(client, 'again', 'write again.txt\n| again\nsay done')).at(-1)?.kind, 'done')
     t.equal(readFileSync(join(workspace, 'again.txt'), 'utf8'), 'again\n')
@@ -145,50 +145,47 @@ t.test(
   },
 )
 
-t.test(
-  'into a workspace that takes no writes nothing lands, nor is it half-written, and settings stay as they were',
-  async t => {
-    const { workspace, data } = placed(t)
-    // Rights alone do not keep an administrator out; a file system mounted for reading does.
-    const readOnly =
-      process.getuid?.() === 0
-        ? spawnSync('mount', ['--bind', workspace, workspace]).status === 0
-        : (chmodSync(workspace, 0o755), false)
-    if (readOnly) t.teardown(() => void spawnSync('umount', ['--lazy', workspace]))
-    const { client, url } = await spawnDaemon(t, { workspace, data })
-    await runTurn(client, 'work', 'write work.txt\n| work\nsay done', { isolated: true })
-    const settings = await client.call('GET /settings')
-    const close = () =>
-      readOnly
-        ? spawnSync('mount', ['-o', 'remount,bind,ro', workspace]).status === 0
-        : (chmodSync(workspace, 0o555), true)
-    // It is busy for as long as git writes there, for the next copy.
-    while (!close()) await delay(20)
-    const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
-    t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn is told that it cannot write')
-    const asked = [
-      client.call('POST /agents/{id}/land', { id: 'work' }),
-      client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }),
-    ]
-    for (const { status, message } of await Promise.all(asked.map(outcome))) {
-      t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)
-    }
-    t.same(readdirSync(workspace).sort(), ['.git', 'README.md'], 'nothing is half-written')
-    t.same(await client.call('GET /settings'), settings)
-    t.equal((await fetch(`${url}/health`)).status, 200)
-    if (readOnly) spawnSync('mount', ['-o', 'remount,bind,rw', workspace])
-    else chmodSync(workspace, 0o755)
-    t.match(await client.call('POST /agents/{id}/land', { id: 'work' }), { landed: true })
-    t.match(await client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }), {
-      settings: { agentRetentionDays: 5 },
-    })
-  },
-)
+t.test('nothing lands in a read-only workspace, not even partly, and settings are unchanged', async t => {
+  const { workspace, data } = placed(t)
+  // Permissions do not stop the superuser; a read-only mount does.
+  const readOnly =
+    process.getuid?.() === 0
+      ? spawnSync('mount', ['--bind', workspace, workspace]).status === 0
+      : (chmodSync(workspace, 0o755), false)
+  if (readOnly) t.teardown(() => void spawnSync('umount', ['--lazy', workspace]))
+  const { client, url } = await spawnDaemon(t, { workspace, data })
+  await runTurn(client, 'work', 'write work.txt\n| work\nsay done', { isolated: true })
+  const settings = await client.call('GET /settings')
+  const close = () =>
+    readOnly
+      ? spawnSync('mount', ['-o', 'remount,bind,ro', workspace]).status === 0
+      : (chmodSync(workspace, 0o555), true)
+  // It is busy while git writes there for the warm copy.
+  while (!close()) await delay(20)
+  const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
+  t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn gets the write error')
+  const asked = [
+    client.call('POST /agents/{id}/land', { id: 'work' }),
+    client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }),
+  ]
+  for (const { status, message } of await Promise.all(asked.map(outcome))) {
+    t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)
+  }
+  t.same(readdirSync(workspace).sort(), ['.git', 'README.md'], 'nothing is written partly')
+  t.same(await client.call('GET /settings'), settings)
+  t.equal((await fetch(`${url}/health`)).status, 200)
+  if (readOnly) spawnSync('mount', ['-o', 'remount,bind,rw', workspace])
+  else chmodSync(workspace, 0o755)
+  t.match(await client.call('POST /agents/{id}/land', { id: 'work' }), { landed: true })
+  t.match(await client.call('POST /settings/patch', { set: { agentRetentionDays: 5 } }), {
+    settings: { agentRetentionDays: 5 },
+  })
+})
 
 const residentOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
-t.test('very slow readers delay no other client, and their repeated requests do not pile up', async t => {
+t.test('very slow readers delay no other client, and their answers are not buffered', async t => {
   const { workspace, data } = placed(t)
   writeFileSync(join(workspace, 'large.txt'), 'line\n'.repeat(200_000))
   const { client, url, pid } = await spawnDaemon(t, { workspace, data })
@@ -205,7 +202,7 @@ t.test('very slow readers delay no other client, and their repeated requests do 
     }).on('error', () => {})
     t.teardown(() => socket.destroy())
     await once(socket, 'connect')
-    // Many answers asked for in one breath on one connection: they are made one after the other, as they are taken.
+    // Pipelines many requests on one connection: each is served when the previous answer was read.
     socket.write(
       `GET /agents/long/transcript HTTP/1.1\r\nhost: ${host}\r\nx-sandbox-control: ${token}\r\n\r\n`.repeat(20),
     )
@@ -214,6 +211,6 @@ t.test('very slow readers delay no other client, and their repeated requests do 
   const began = performance.now()
   t.equal((await runTurn(client, 'others', 'say hello')).at(-1)?.kind, 'done')
   for (let at = 0; at < 20; at++) t.equal((await fetch(`${url}/health`)).status, 200)
-  t.ok(inTime(began, 5000), 'others are served as ever')
+  t.ok(inTime(began, 5000), 'others are served as usual')
   t.ok(residentOf(pid) - before < 160 * MIB, `${Math.round((residentOf(pid) - before) / MIB)} MiB more for 48 of them`)
 })

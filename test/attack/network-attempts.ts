@@ -10,25 +10,25 @@ import { Networks } from '../../sdk/node/network/networks.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, walled, type WallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
 
-/** What programs in networks of their own found. */
+/** The findings of programs in their own networks. */
 export interface NetworkLeaks {
-  /** What of the machine a program reached; empty where the network holds. */
+  /** The services of the machine that a program reached; empty if the network holds. */
   readonly reached: string[]
-  /** What it changed of its own network; empty. */
+  /** The changes it made to its own network; empty. */
   readonly changed: string[]
-  /** What each of two conversations found on its port 3000. */
+  /** The answers on port 3000 of two conversations. */
   readonly pages: string[]
-  /** What answered that was allowed, each way. */
+  /** The allowed targets that answered, by kind of request. */
   readonly allowed: string[]
-  /** Who a program is inside, with its network and without. */
+  /** The user of a program inside, with its own network and with the shared one. */
   readonly user: readonly [own: string, shared: string]
-  /** The targets of which the sandbox was told that they were refused. */
+  /** The targets that were reported as refused. */
   readonly refused: string[]
 }
 
 const CANARY = 'canary-of-the-machine'
 
-/** Asks each address in every way there is; prints the ways that brought the canary. */
+/** Tries every kind of request to each address; prints those that returned the canary. */
 const ASKS = `
 const net = require('node:net'), http = require('node:http')
 const [canary, proxy, ...targets] = process.argv.slice(1)
@@ -93,7 +93,7 @@ const net = require('node:net')
 const socket = net.connect('\\0' + process.argv[1])
 socket.on('connect', () => { console.log('DONE abstract'); process.exit() }).on('error', () => {})
 `
-/** Serves its argument on port 3000 and asks itself. */
+/** Serves its argument on port 3000 and requests it. */
 const PAGE = `
 const http = require('node:http')
 const ask = () => http.get('http://127.0.0.1:3000', answer => {
@@ -218,7 +218,7 @@ const attempt = async (kind: WallKind, base: string): Promise<NetworkLeaks> => {
   }
 }
 
-// Started as a program it tries as the user it was started as.
+// As a program it makes the attempts as its own user.
 if (process.argv[1]?.endsWith('network-attempts.js')) {
   const [, , kind = 'bwrap', base = ''] = process.argv
   const place = { workspace: join(base, 'w'), data: join(base, 'd'), cwd: '/', env: listEnv() }

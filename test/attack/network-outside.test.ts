@@ -12,7 +12,7 @@ const POSSIBLE =
 
 const direct = (slirp: boolean): string => (slirp ? 'page' : '(7)')
 
-/** What is to come of each way; `(7)`: the system refused the connection, `(97)`: SOCKS did. */
+/** The expected result of each kind of request; `(7)`: refused by the system, `(97)`: by SOCKS. */
 const expected = (slirp: boolean): Outside['found'] => ({
   'public, forwarded': 'page',
   'public, by name': 'page',
@@ -43,7 +43,7 @@ for (const kind of ['bwrap', 'unshare']) {
   const skip =
     !POSSIBLE && !process.env.CI && 'no wire between two networks can be made here: it takes the superuser and iproute2'
   t.test(
-    `behind ${kind} a public host answers, by the proxy and by itself, and one policy holds for both ways`,
+    `behind ${kind} a public host answers through the proxy and directly, with the same policy`,
     skip ? { skip } : {},
     async t => {
       const printed = execFileSync(

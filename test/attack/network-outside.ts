@@ -11,7 +11,7 @@ import { listEnv, ownProgram } from '../../sdk/node/programs/run.js'
 import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, type WallKind, type WallSpec } from '../../sdk/node/wall/wall.js'
 
-/** What each way brought: `page`, `canary`, or the first words of why not. */
+/** The result of each kind of request: `page`, `canary`, or the beginning of the error. */
 export interface Outside {
   readonly slirp: boolean
   readonly found: { readonly [what: string]: string }
@@ -24,7 +24,7 @@ const NAMES = `127.0.0.1 localhost\n${PUBLIC} public.example\n127.0.0.1 turned.e
 
 const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] })
 
-/** A host of the outside: a network of its own at the other end of a wire. */
+/** An outside host: a separate network at the other end of a veth pair. */
 const host = async () => {
   const child = spawn('unshare', ['--net', '--', process.execPath, fileURLToPath(import.meta.url), 'host'], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -39,8 +39,7 @@ const host = async () => {
 }
 
 /**
- * The program of that host: serves its page on port 80, and leads to whatever port of the asker's loopback it is asked
- * for.
+ * The program of that host: serves its page on port 80, and redirects to the requested port of the client's loopback.
  */
 const serve = async (): Promise<void> => {
   console.log('there')
@@ -134,7 +133,7 @@ const world = async (kind: WallKind, base: string): Promise<Outside> => {
   return { slirp: (await ownProgram('slirp4netns')) !== undefined, found }
 }
 
-// A program in networks made for it alone: nothing it does shows on the machine.
+// A program in its own networks, invisible to the machine.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , kind = 'bwrap', base = ''] = process.argv
   if (kind === 'host') await serve()

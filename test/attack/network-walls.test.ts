@@ -5,7 +5,7 @@ import { attempted, USERS } from './users.js'
 for (const kind of ['bwrap', 'unshare'] as const)
   for (const [user, uid] of USERS) {
     t.test(
-      `${user} behind ${kind}: nothing of the machine answers in a network of its own, in whatever way it is asked`,
+      `${user} behind ${kind}: nothing of the machine answers in a network of its own, by any kind of request`,
       async t => {
         const found = attempted<NetworkLeaks>(t, './network-attempts.js', kind, uid)
         if (!found) return
@@ -23,10 +23,10 @@ for (const kind of ['bwrap', 'unshare'] as const)
         t.strictSame(
           allowed.map(line => line.split(' ')[1]),
           ['direct', 'forward', 'connect', 'socks'],
-          'what is allowed answers in every way',
+          'allowed targets answer every kind of request',
         )
         for (const target of ['169.254.169.254:80', '10.255.255.1:80'])
-          t.ok(refused.includes(target), `told of ${target}`)
+          t.ok(refused.includes(target), `reported ${target}`)
         t.equal(own, shared, 'a program is the same user as in the network of the machine')
       },
     )

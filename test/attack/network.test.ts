@@ -26,7 +26,7 @@ const serving = async (t: Test, text = CANARY, host = '127.0.0.1'): Promise<{ se
 }
 
 const curl = (url: string, ...more: string[]): string => `curl -sS -m 10 ${more.join(' ')} ${url}`
-/** Through the proxy also where a program would go by itself. */
+/** Uses the proxy also for hosts that programs connect to directly. */
 const PROXIED = "--noproxy ''"
 const DIRECT = "--noproxy '*'"
 
@@ -37,7 +37,7 @@ const kinds = (frames: readonly Frame[]): (string | undefined)[] =>
 const allow = (client: Client, networkAllow: string[], more: object = {}) =>
   client.call('POST /settings/patch', { set: { networkAllow, ...more } })
 
-/** A server on port 3000 that says its word, and what is found there, after both conversations have theirs. */
+/** Starts a server on port 3000 that sends its word, and reads port 3000 once both conversations have one. */
 const page = (word: string): string =>
   `node -e 'require("http").createServer((_, a) => a.end("${word}")).listen(3000)' & for i in $(seq 50); do curl `
   + '-s -m 1 http://localhost:3000 && break; sleep 0.1; done; sleep 1; kill $!'
@@ -81,7 +81,7 @@ t.test(
       t.notMatch(answers.join('\n'), new RegExp(`${CANARY}|"ok"|sandbox-daemon`), `${id}: nothing answered`)
       for (let at = 0; at < targets.length; at++) {
         t.match(answers[at * 3 + 1], /is not reached from this conversation/, `${id}: the sentence of ${targets[at]}`)
-        t.match(answers[at * 3 + 2], /SOCKS5.*\(2\)/, `${id}: SOCKS says that it is not allowed`)
+        t.match(answers[at * 3 + 2], /SOCKS5.*\(2\)/, `${id}: SOCKS reports that it is not allowed`)
       }
       const hosts = new Set(targets.map(target => target.slice(0, target.lastIndexOf(':'))))
       t.equal(notices(frames).length, hosts.size, `${id}: one notice for each host`)
@@ -95,7 +95,7 @@ t.test(
 
 t.test(
   'the same holds for the daemon of an ordinary user',
-  { ...walled(), ...(process.getuid?.() !== 0 && { skip: 'only the superuser becomes somebody else' }) },
+  { ...walled(), ...(process.getuid?.() !== 0 && { skip: 'only the superuser can become another user' }) },
   async t => {
     const folder = folderOf(t)
     const [workspace, data] = [`${folder}/w`, `${folder}/d`]
@@ -140,7 +140,7 @@ t.test(
 )
 
 t.test(
-  'what a maintainer allows answers at the next connection of the same turn, and no longer once it is taken out',
+  'a target that a maintainer allows is reached by the next connection of the same turn, until it is removed',
   walled(),
   async t => {
     const { client } = await daemonWith(t, [])
@@ -169,7 +169,7 @@ t.test(
       const question = ['first', 'second', 'third'][at]
       const { requestId } = await watched.until(({ kind }) => kind === 'question')
       await allow(client, list)
-      // The port opens inside a moment after the settings are written.
+      // The port opens inside shortly after the settings are written.
       await new Promise(resolve => setTimeout(resolve, 1000))
       await client.call('POST /agent/reply', { requestId, kind: 'question', answers: { [`${question}?`]: 'go' } })
     }
@@ -183,7 +183,7 @@ t.test(
 )
 
 t.test(
-  'with the network of the machine in the settings the next turn has that, and its frame says so',
+  'with network "shared" in the settings the next turn has the network of the machine, and its frame says so',
   walled(),
   async t => {
     const { client } = await daemonWith(t, [])
@@ -199,7 +199,7 @@ t.test(
   },
 )
 
-t.test('Fetch asks the loopback of the conversation, and beyond it what its programs reach', walled(), async t => {
+t.test('Fetch reaches the loopback of the conversation, and the same targets as its programs', walled(), async t => {
   const { client, url } = await daemonWith(t, [])
   const { port } = await serving(t)
   const daemon = new URL(url).port
@@ -221,7 +221,7 @@ t.test('Fetch asks the loopback of the conversation, and beyond it what its prog
   t.equal(
     texts.filter(text => /nothing is listening on port/.test(text)).length,
     1,
-    "the port of the daemon is nobody's there",
+    'nothing listens on the port of the daemon there',
   )
   t.equal(texts.filter(text => /is not reached from this conversation/.test(text)).length, 2)
 })
@@ -263,7 +263,7 @@ t.test('fifty turns leave no process, no open file and no network', walled(), as
   await until(() => helpersOf(process.pid).length === 0)
   const [networks, sockets] = [open(/^net:/), open(/^(socket|pipe):/)]
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 10 }, (_, at) => turn(`c${at}`)))
-  t.ok(await until(() => helpersOf(process.pid).length === 0), 'every helper and way out has ended')
+  t.ok(await until(() => helpersOf(process.pid).length === 0), 'every helper process and slirp4netns has ended')
   t.ok(await until(() => open(/^net:/) <= networks), 'no network is held')
   t.ok(
     await until(() => open(/^(socket|pipe):/) <= sockets + 4),
@@ -285,21 +285,17 @@ t.test('a killed daemon leaves no helper process, no slirp4netns and no network'
   t.match(await shellTurn(next.client, 'd', ['echo fine']), exactly('fine'))
 })
 
-t.test(
-  'a turn that opens more and more connections to the proxy has 512 of them, and others go on',
-  walled(),
-  async t => {
-    const { client } = await daemonWith(t, [])
-    const flood =
-      `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, `
-      + '"127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } '
-      + `setTimeout(() => { console.log(open); process.exit() }, 3000)'`
-    const flooding = shellTurn(client, 'flood', [flood])
-    t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), exactly(/is not reached/))
-    const [open] = await flooding
-    t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
-  },
-)
+t.test('a turn can open at most 512 connections to the proxy, and other turns are not affected', walled(), async t => {
+  const { client } = await daemonWith(t, [])
+  const flood =
+    `node -e 'let open = 0; for (let n = 0; n < 900; n++) { const s = require("net").connect(18999, `
+    + '"127.0.0.1", () => open++).on("close", () => open--).on("error", () => {}); s.write("GET ") } '
+    + `setTimeout(() => { console.log(open); process.exit() }, 3000)'`
+  const flooding = shellTurn(client, 'flood', [flood])
+  t.match(await shellTurn(client, 'other', [curl('http://10.255.255.1/', PROXIED)]), exactly(/is not reached/))
+  const [open] = await flooding
+  t.ok(Number(open) > 0 && Number(open) <= 512, `${open} stay open`)
+})
 
 t.test('killed helper and slirp4netns processes restart for the next command', walled(), async t => {
   const { client } = await daemonWith(t, [])

@@ -8,21 +8,21 @@ import { homeOfConversation } from '../../sdk/node/wall/home.js'
 import { runWalled, walled, type WallKind } from '../../sdk/node/wall/wall.js'
 import { bytesOf } from './support.js'
 
-/** What is wrong after an attempt: all empty where nothing is. */
+/** The faults after an attempt: all empty if there is none. */
 export interface Faults {
   readonly attempt: string
   readonly faults: string[]
 }
 
 const WHO = 'A <a@example.org> 1700000000 +0000'
-/** Prints the bytes of an object's name. */
+/** Prints the bytes of an object id. */
 export const BYTES = `"${process.execPath}" -e "process.stdout.write(Buffer.from(process.argv[1], 'hex'))"`
 /** The message about work that was not imported. */
 const OUT = /stays out of the repository|has lost its branch/
 
 /**
- * What a turn does to objects, in folders of its own and to those of the repository; `tells` is what the daemon must
- * say of it.
+ * Attempts of a turn on objects in its own folders and in the repository; `tells` is the message that the daemon must
+ * report.
  */
 const ATTEMPTS: { readonly [attempt: string]: { readonly script: string; readonly tells?: RegExp } } = {
   'overwrite and delete objects of the repository': {
@@ -131,8 +131,8 @@ const repositoryAt = (folder: string, text: string): string => {
 }
 
 /**
- * Tries one thing from behind a wall of this kind, lets the daemon take over what it may, and answers what is wrong
- * then.
+ * Makes one attempt from behind a wall of this kind, lets the daemon import what it accepts, and returns the
+ * faults.
  */
 const attempt = async (kind: WallKind, base: string, script: string, tells: RegExp | undefined): Promise<string[]> => {
   const [workspace, data, elsewhere] = [join(base, 'work'), join(base, 'data'), join(base, 'elsewhere')]
@@ -162,8 +162,7 @@ const attempt = async (kind: WallKind, base: string, script: string, tells: RegE
     GIT_AUTHOR_EMAIL: 'a@b.c',
     GIT_COMMITTER_NAME: 'A',
     GIT_COMMITTER_EMAIL: 'a@b.c',
-    // With a moment of its own each commit would now and then have a name that begins like an object the script took
-    // away.
+    // With the current time a commit id would sometimes begin like that of an object that the script removed.
     GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z',
     GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z',
   }
@@ -192,13 +191,13 @@ const attempt = async (kind: WallKind, base: string, script: string, tells: RegE
   if (tells && came.length > 0) faults.push(`what was refused came in: ${came.join(' ')}`)
   if (git(workspace, 'rev-parse', 'agent/victim') !== git(copies.dir('victim'), 'rev-parse', 'HEAD'))
     faults.push('the branch of another moved')
-  // Afterwards the copy can still be used, or thrown away.
+  // Afterwards the copy can still be used, or removed.
   await copies.remove('c-1', mine).catch((error: Error) => faults.push(error.message))
   changed('thrown away')
   return faults
 }
 
-/** Tries everything behind a wall of this kind, each in a folder of its own. */
+/** Makes all attempts behind a wall of this kind, each in its own folder. */
 export const attempts = async (kind: WallKind, base: string): Promise<Faults[]> => {
   const found: Faults[] = []
   for (const [at, [name, { script, tells }]] of Object.entries(ATTEMPTS).entries()) {
@@ -210,7 +209,7 @@ export const attempts = async (kind: WallKind, base: string): Promise<Faults[]> 
   return found
 }
 
-// Started as a program it tries as the user it was started as.
+// As a program it makes the attempts as its own user.
 if (process.argv[1]?.endsWith('objects-attempts.js')) {
   const [, , kind = 'bwrap', base = ''] = process.argv
   const probe = { workspace: join(base, 'w'), data: join(base, 'd'), cwd: '/', env: listEnv() }

@@ -3,11 +3,11 @@ import type { WallKind } from '../../sdk/node/wall/wall.js'
 import type { Faults } from './objects-attempts.js'
 import { attempted, USERS } from './users.js'
 
-/** Tests that objects are safe from turns behind a wall of this kind, for every user a test can be. */
+/** Tests that objects are safe from turns behind a wall of this kind, for every user that a test can run as. */
 export const objectsHold = (kind: WallKind): void => {
   for (const [user, uid] of USERS) {
     t.test(
-      `${user}: whatever a turn does to objects, the repository is as it was, and takes over only what is sound`,
+      `${user}: whatever a turn does to objects, the repository is unchanged, and imports only valid objects`,
       async t => {
         const found = attempted<Faults[]>(t, './objects-attempts.js', kind, uid)
         if (!found) return

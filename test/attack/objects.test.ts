@@ -54,12 +54,12 @@ t.test(
     t.same(await others(), diff)
     await shellTurn(client, 'c-1', ['git reset -q main && echo two >> sound.txt'])
     t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-    t.equal(readFileSync(join(workspace, 'sound.txt'), 'utf8'), 'sound\ntwo\n', 'what is sound lands afterwards')
+    t.equal(readFileSync(join(workspace, 'sound.txt'), 'utf8'), 'sound\ntwo\n', 'valid work lands afterwards')
   },
 )
 
 t.test(
-  'before a turn has settled nothing of it is in the repository, and its diff is read from its own folders',
+  'before a turn has settled the repository has none of its objects, and its diff is read from its own folders',
   walled(),
   async t => {
     const here = await placeWith(t)
@@ -91,14 +91,13 @@ t.test(
       inGit(workspace, 'show', 'agent/c-1:committed.txt', 'agent/c-1:staged.txt', 'agent/c-1:loose.txt'),
       'committed\nstaged\nloose\n',
     )
-    t.match(inGit(workspace, 'reflog', 'agent/c-1'), /commit: own/, 'its log came with it')
+    t.match(inGit(workspace, 'reflog', 'agent/c-1'), /commit: own/, 'its reflog is imported')
     t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
   },
 )
 
 t.test(
-  'through links and alternates of its own making a turn reads no object of another repository into a diff or the '
-    + 'repository',
+  'with its own links and alternates a turn reads no object of another repository into a diff or the ' + 'repository',
   walled(),
   async t => {
     const here = await placeWith(t)
@@ -119,7 +118,7 @@ t.test(
       'git symbolic-ref HEAD refs/heads/agent/c-1; git read-tree HEAD',
     ]
     const frames = await runTurn(client, 'c-1', steps.map(runs).join('\n'))
-    // As if it had got out of its wall for that.
+    // Simulates an escape from the wall.
     const note = JSON.parse(readFileSync(join(data, 'agent/made/c-1.json'), 'utf8')) as { repos: { gitdir: string }[] }
     writeFileSync(join(note.repos[0]!.gitdir, 'objects/info/alternates'), `${there}\n`)
     t.ok(
@@ -141,7 +140,7 @@ t.test(
   },
 )
 
-t.test('what a turn says an object is, is believed in no other conversation', walled(), async t => {
+t.test("a turn's replacement of an object affects no other conversation", walled(), async t => {
   const { client, workspace } = await placeWith(t)
   await shellTurn(client, 'victim', ['echo theirs > theirs.txt'], { isolated: true })
   const diff = await client.call('GET /agents/{id}/diff', { id: 'victim' })
@@ -196,7 +195,7 @@ t.test('a branch that another program moved in the repository is reported and ne
   }
 })
 
-t.test('a huge object is taken over piece by piece', walled(), async t => {
+t.test('a huge object is imported in pieces', walled(), async t => {
   const { client, workspace } = await placeWith(t)
   await runTurn(client, 'c-1', 'say here', { isolated: true })
   const before = process.memoryUsage.rss()

@@ -22,18 +22,18 @@ const PIPES: { readonly [conversation: string]: string } = {
   'in-pointer': 'mkdir p && mkfifo p/.git',
 }
 
-/** Everything is answered long before a pipe would be given up. */
+/** Every call is answered long before the time limit of a blocked read. */
 const SOON = 15_000
 
 const soon = async <T>(what: string, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>(
-    (_, reject) => (timer = setTimeout(() => reject(new Error(`${what} was held up`)), SOON)),
+    (_, reject) => (timer = setTimeout(() => reject(new Error(`${what} was blocked`)), SOON)),
   )
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
-t.test('a FIFO that a turn puts in place of a git file blocks nothing', walled(), async t => {
+t.test('a FIFO in place of a git file blocks nothing', walled(), async t => {
   const here = await placeWith(t)
   const { client } = here
   await runTurn(client, 'bystander', 'write src/b.txt\n| two', { isolated: true })
@@ -73,12 +73,12 @@ t.test('a FIFO that a turn puts in place of a git file blocks nothing', walled()
   t.equal((await client.call('GET /agents')).agents.filter(({ id }) => id.startsWith('in-')).length, 0)
 })
 
-t.test('a link that a turn puts in place of a git file is never written through', walled(), async t => {
+t.test('a link in place of a git file is never followed by a write', walled(), async t => {
   const here = await placeWith(t)
   const { client, wire, data, workspace } = here
   const key = () => bytesOf(data, /^(?!machine\.key$)/)
   const before = key()
-  // Files that a turn may write prove nothing: these can be written only outside the wall.
+  // These files can be written only outside the wall; others would prove nothing.
   const targets = [`${data}/machine.key`, `${data}/tripped/made`]
   for (const [at, target] of targets.entries()) {
     const id = `links-${at}`
@@ -105,10 +105,10 @@ t.test('a link that a turn puts in place of a git file is never written through'
   t.same(wire.tripped(), [])
   symlinkSync(join(data, 'tripped/made'), join(workspace, 'way'))
   writeFileSync(join(workspace, 'way'), 'through')
-  t.same(wire.tripped(), ['made'], 'a writer without a wall that follows links makes it')
+  t.same(wire.tripped(), ['made'], 'a write without a wall follows the link')
 })
 
-t.test('pipes in the git folder that all share hold up what needs git, and nothing else', walled(), async t => {
+t.test('FIFOs in the shared git folder block only calls that need git', walled(), async t => {
   const here = await placeWith(t)
   const { client, common } = here
   await runTurn(client, 'c-1', 'write src/b.txt\n| two', { isolated: true })

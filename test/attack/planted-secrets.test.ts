@@ -9,7 +9,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { realServer } from '../plugins/capabilities/servers-support.js'
 import { walled } from './support.js'
 
-/** One value for each way in which the sandbox is given secrets. */
+/** One value for each way to give the sandbox a secret. */
 const PLANTED = {
   stored: 'planted-stored/9f3b+2ac7=18d0',
   bound: 'planted-bound/77aa+01c2=5e9d',
@@ -19,7 +19,7 @@ const PLANTED = {
 }
 type Place = readonly [name: string, text: string]
 
-/** A program that says its secret in every way it can: as words, as a command, and in why it failed. */
+/** A program that prints its secret in every way: as text, as a command, and in an error message. */
 const LEAKING = `
 import { createInterface } from 'node:readline'
 const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
@@ -60,7 +60,7 @@ const everything = (folder: string): string =>
     .map(path => readFileSync(path, 'latin1'))
     .join('\n')
 
-/** The arguments of every process of the machine, from now until it is asked for them. */
+/** Collects the arguments of every process of the machine until the returned function is called. */
 const watchArguments = (): (() => string) => {
   const seen = new Set<string>()
   const look = () => {
@@ -69,7 +69,7 @@ const watchArguments = (): (() => string) => {
       try {
         seen.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
       } catch {
-        // It ended meanwhile.
+        // The process has ended meanwhile.
       }
     }
   }
@@ -86,7 +86,7 @@ const connect = async (client: Client, capability: Capability): Promise<void> =>
 }
 
 t.test(
-  'after turns of every harness no planted secret is in clear anywhere but where it is used',
+  'after turns of every harness no planted secret is readable anywhere except where it is used',
   walled(),
   async t => {
     const folder = folderOf(t)
@@ -159,7 +159,7 @@ t.test(
     t.equal(await daemon.terminate(), 0)
     places.push(['the data folder', everything(data)], ['the workspace', everything(workspace)])
     for (const name of ['STORED', 'every/env', 'leaking/env'])
-      t.ok(said.includes(`{{secret:${name}}}`), `${name} was there to be found`)
+      t.ok(said.includes(`{{secret:${name}}}`), `${name} can be found`)
     for (const [place, text] of places)
       for (const [name, value] of Object.entries(PLANTED))
         t.strictSame(

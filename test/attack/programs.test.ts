@@ -21,7 +21,7 @@ import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { answersOf, shellTurn, walled } from './support.js'
 
-/** Programs the daemon starts itself, and those they start. */
+/** Programs that the daemon starts itself, and those they start. */
 const OWN = [
   'tmux',
   'git',
@@ -53,12 +53,12 @@ const OWN = [
   'true',
   'ln',
 ]
-/** Those that make a wall or rule what is in it: not even inside one they may come from elsewhere. */
+/** Programs that build or control a wall: even inside one they must come from the system. */
 const RULING = /\.(?:tmux|git|env|bwrap|unshare|setpriv|chromium|chromium-browser|google-chrome)$/
 const SUPERUSER = process.getuid?.() === 0
 
 /**
- * A sandbox whose PATH begins with folders of every kind a turn can write, or could once, full of programs that leave a
+ * A sandbox whose PATH begins with every kind of folder that a turn can or could write, full of programs that leave a
  * mark.
  */
 const planted = async (t: Test, starter: readonly string[] = []) => {
@@ -120,14 +120,14 @@ const planted = async (t: Test, starter: readonly string[] = []) => {
   return { ...daemon, home, marks, left, places }
 }
 
-/** Waits until something is so, looking again whenever the daemon says that something changed. */
+/** Waits for a condition, and checks it at every change event of the daemon. */
 const heard = async (client: Client, isSo: () => Promise<boolean>): Promise<void> => {
   for await (const _ of await client.call('GET /events', {})) if (await isSo()) return
 }
 
 /**
- * Leaves a mark that only a program outside every wall can leave, and one in the workspace, and goes on as what it is
- * called.
+ * Leaves a mark that only a program outside every wall can leave, and one in the workspace, then runs the program of
+ * its name.
  */
 const script = (marks: string, workspace: string, mark: string, name: string): string => `#!/bin/sh
 /usr/bin/touch ${join(marks, mark)} ${join(workspace, `mark.${mark}`)} 2>/dev/null
@@ -136,7 +136,7 @@ exit 127
 `
 
 t.test(
-  'no program planted in a folder of the PATH runs outside a wall, makes one, or is the git of one',
+  'no program planted in a folder of the PATH runs outside a wall, builds one, or is used as git in one',
   walled(),
   async t => {
     const daemon = await planted(t)
@@ -169,7 +169,7 @@ t.test(
 )
 
 t.test(
-  'a program that exists only where turns can write counts as missing, and the refusal says so',
+  'a program that exists only in folders that turns can write counts as missing, and the refusal says so',
   walled(),
   async t => {
     const cover =
@@ -207,13 +207,13 @@ t.test(
     t.match(
       answersOf(frames),
       exactly({ ok: true, text: 'walled' }),
-      `unshare makes the wall: ${JSON.stringify(frames)}`,
+      `unshare builds the wall: ${JSON.stringify(frames)}`,
     )
     t.same(left(), [])
   },
 )
 
-t.test('git and the shell of a turn come from the system although the tree holds others', walled(), async t => {
+t.test('git and the shell of a turn come from the system although the tree has others', walled(), async t => {
   const { client, workspace, left } = await planted(t)
   const [git, shell, path] = await shellTurn(client, 'shared', [
     'command -v git',

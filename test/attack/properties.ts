@@ -14,7 +14,7 @@ const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_260)
 const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 32)
 const PATIENCE = 10_000
 
-/** Sends a request as it is and answers what came: all of an answer, or the first events of a stream. */
+/** Sends a raw request and returns the answer: all of it, or the first events of a stream. */
 const exchange = async (url: string, { method, target, headers, body }: Sent, session: string): Promise<RawAnswer> => {
   const { hostname, port, host } = new URL(url)
   const chunked = headers.some(([name]) => name === 'transfer-encoding')
@@ -57,7 +57,7 @@ const parsed = (text: string): { message?: unknown; errors?: { path: string; exp
   }
 }
 
-/** What a refusal may not say, and what it says where a field is at fault. */
+/** Checks the message of a refusal: no internals, and the field if one is invalid. */
 const sentence = (status: number, text: string): string[] => {
   const body = parsed(text)
   const message = body?.message
@@ -82,14 +82,14 @@ const sentence = (status: number, text: string): string[] => {
   return wrong.map(what => `the sentence of ${status} ${what}: ${message.slice(0, 300)}`)
 }
 
-/** What is wrong with an answer by the published document. */
+/** The differences of an answer from the published document. */
 const faults = (
   { call, responses }: Operation,
   { method, target }: Pick<Sent, 'method' | 'target'>,
   { status, headers, body }: RawAnswer,
 ): string[] => {
   if (status === 0) return ['no answer came']
-  // A program or a store that is not there is refused, where the call says so.
+  // A missing program or store is an accepted refusal if the call declares it.
   if (status >= 500 && !((status === 501 || status === 503) && Object.hasOwn(responses, status)))
     return [`a failure: ${status} ${body.slice(0, 300)}`]
   if (status === 204 || status === 304) return body === '' ? [] : [`${status} with a body`]
@@ -119,7 +119,7 @@ const shown = ({ method, target, headers, body }: Sent): string => {
   return [`${method} ${target.slice(0, 200)}`, ...heads, body.toString().slice(0, 1000)].join('\n')
 }
 
-/** What a request must leave true, whatever it is. */
+/** Checks what must hold after every request. */
 const holds = async (world: World, operation: Operation, sent: Sent, before: string): Promise<string> => {
   const { daemon } = world
   const answer = await exchange(daemon.url, sent, freshSession(daemon))
@@ -147,7 +147,7 @@ const difference = (before: string, after: string): string => {
     .join('\n')
 }
 
-/** Names of files that a write or an upload makes for a moment. */
+/** Temporary files of writes and uploads. */
 const leftovers = (...folders: string[]): string[] =>
   folders.flatMap(folder =>
     (readdirSync(folder, { recursive: true }) as string[]).filter(name =>
@@ -158,10 +158,10 @@ const leftovers = (...folders: string[]): string[] =>
 /** The test files that share the calls: tap runs several at once. */
 export const SHARES = ['properties', 'properties-second', 'properties-third'] as const
 
-/** Sends nearly right requests to the calls of one of the files. */
+/** Sends nearly valid requests to the calls of one of the files. */
 export const probeCalls = (t: Test, share: (typeof SHARES)[number]): void =>
   void t.test(
-    'whatever a call is sent, it answers or refuses in a sentence, and a refusal changes nothing '
+    'every call answers any request or refuses it with a message, and a refusal changes nothing '
       + `(seed ${SEED}, ${RUNS} runs)`,
     async t => {
       const world = await openWorld(t)
@@ -195,11 +195,11 @@ export const probeCalls = (t: Test, share: (typeof SHARES)[number]): void =>
             : {},
         )
       }
-      t.same(leftovers(world.daemon.data, world.daemon.workspace), [], 'nothing half-written is left behind')
+      t.same(leftovers(world.daemon.data, world.daemon.workspace), [], 'no temporary file is left behind')
       t.same(
         world.daemon.logged.filter(line => /"level":(50|60|"error"|"fatal")/.test(line)),
         [],
-        'nothing failed inside',
+        'no request failed internally',
       )
     },
   )

@@ -8,7 +8,7 @@ type Headers = readonly (readonly [string, string])[]
 
 const hostOf = ({ url }: Guarded): string => new URL(url).host
 
-/** Asks with a session of the owner, so that nothing but the path or the method stands in the way. */
+/** Sends requests with a session of the owner, so that only the path or the method can cause a refusal. */
 const asOwner =
   (daemon: Guarded, session: string) =>
   (method: string, target: string, more: Headers = [], body = ''): Promise<RawAnswer> => {
@@ -26,7 +26,7 @@ const asOwner =
     )
   }
 
-/** The same path in forms that another reader might take for it. */
+/** Variants of a path that another parser might treat as the same. */
 const disguises = (path: string, template: string): string[] => {
   const segments = path.slice(1).split('/')
   const literal = template
@@ -91,7 +91,7 @@ const disguises = (path: string, template: string): string[] => {
   ].filter(other => other !== path && other !== '')
 }
 
-t.test('each route is reached by its own path and by no disguise of it', async t => {
+t.test('each route is reached by its own path and by no variant of it', async t => {
   const daemon = await guarded(t)
   for (const routed of ROUTED) {
     const { call, method, path } = routed
@@ -103,8 +103,8 @@ t.test('each route is reached by its own path and by no disguise of it', async t
     const forms = disguises(path, call.split(' ')[1]!)
     const answers = await Promise.all(forms.map(async form => ({ form, status: (await ask(method, form)).status })))
     const seen = daemon.reached()
-    t.notOk(seen.includes(call), `${call} is reached by no disguise`)
-    // Another word may be the parameter of another route: then that one is reached, by its own access.
+    t.notOk(seen.includes(call), `${call} is reached by no variant`)
+    // Another value may match a parameter of another route: then that route is reached, with its own access.
     const others = answers.filter(({ status }) => ![404, 400, 405].includes(status))
     t.same(
       [others.map(({ status }) => status), seen.length],
@@ -115,7 +115,7 @@ t.test('each route is reached by its own path and by no disguise of it', async t
   }
 })
 
-t.test('the routes of the kernel answer no disguise either', async t => {
+t.test('the routes of the kernel answer no variant either', async t => {
   const daemon = await guarded(t)
   const ask = asOwner(daemon, freshSession(daemon))
   for (const path of ['/health', '/openapi.json', '/reference', '/reference/style.css']) {
@@ -201,7 +201,7 @@ t.test('HEAD is answered like GET without a body, and reaches only GET calls', a
         [true, []],
         `HEAD of ${call} spends no ticket, found ${plain.status}`,
       )
-    else if (STREAMS.has(call)) t.same([plain.status, seen], [405, []], 'a stream has no head')
+    else if (STREAMS.has(call)) t.same([plain.status, seen], [405, []], 'HEAD of a stream is refused')
     else t.same([plain.status, seen], [409, [call]], `HEAD of ${call}`)
     if ('open' in access) continue
     const bare = await rawRequest(daemon.url, head('HEAD', path, [['host', hostOf(daemon)]]))
@@ -232,7 +232,7 @@ t.test('OPTIONS is answered the same for every path, and nothing is reached', as
     t.same(
       without(await rawRequest(daemon.url, head('OPTIONS', path, [['host', hostOf(daemon)]]))),
       first,
-      'nor does a credential matter',
+      'also with a credential',
     )
   }
   t.same(daemon.reached(), [])
@@ -243,7 +243,7 @@ t.test('OPTIONS is answered the same for every path, and nothing is reached', as
   t.same(daemon.reached(), [])
 })
 
-t.test('a head that two readers could read differently reaches nothing', async t => {
+t.test('an ambiguous request head reaches nothing', async t => {
   const daemon = await guarded(t)
   const host = ['host', hostOf(daemon)] as const
   const { token } = await daemon.token('land')

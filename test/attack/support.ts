@@ -15,12 +15,12 @@ import { noWall } from '../support/walls.js'
 const NO_WALL = noWall((await wallKind()) !== 'none')
 
 /**
- * The options of a test that needs a wall, a new object each: where none can be built there is nothing to attack, but a
- * pipeline has to build one.
+ * The options of a test that needs a wall, a new object each: without a wall the test is skipped, except in
+ * CI, which must be able to build one.
  */
 export const walled = (): { skip?: string } => (NO_WALL === false ? {} : { skip: NO_WALL })
 
-/** What each call of a turn answered, in order, with whether it went well. */
+/** The results of a turn's calls, in order. */
 export const answersOf = (frames: readonly Frame[]): { ok: boolean; text: string }[] =>
   frames.flatMap(frame =>
     frame.kind !== 'tool_call_update' || (frame.status !== 'completed' && frame.status !== 'failed')
@@ -36,10 +36,10 @@ export const answersOf = (frames: readonly Frame[]): { ok: boolean; text: string
         ],
   )
 
-/** The line of a script that runs a command as it stands: a dollar sign is the shell's. */
+/** The line of a script that runs a command unchanged: dollar signs are escaped for the shell. */
 export const runs = (command: string): string => `run ${command.replaceAll('$', '$$$$')}`
 
-/** Runs commands as one turn, each in a shell of its own, and answers what each printed. */
+/** Runs commands as one turn, each in its own shell, and returns their outputs. */
 export const shellTurn = async (
   client: Client,
   conversation: string,
@@ -53,7 +53,7 @@ export const shellTurn = async (
   return answers.map(({ text }) => text)
 }
 
-/** Runs a command as the user of the machine, with no wall around it. */
+/** Runs a command as the user of the machine, without a wall. */
 export const outside = (command: string, cwd: string): string => {
   try {
     return execFileSync('sh', ['-c', `${command}`], {
@@ -67,7 +67,7 @@ export const outside = (command: string, cwd: string): string => {
   }
 }
 
-/** Every name below a folder with what it is and a hash of its bytes; `skip` leaves names out. */
+/** Every name below a folder with its type and a hash of its bytes; `skip` excludes names. */
 export const bytesOf = (folder: string, skip = /^$/, below = ''): { [path: string]: string } => {
   const found: { [path: string]: string } = {}
   for (const entry of readdirSync(join(folder, below))) {
@@ -84,7 +84,7 @@ export const bytesOf = (folder: string, skip = /^$/, below = ''): { [path: strin
   return found
 }
 
-/** A program that writes a mark where only programs outside all walls can write. */
+/** A program that writes a mark to a folder that only programs outside all walls can write. */
 export const tripwire = (data: string) => {
   const folder = join(data, 'tripped')
   mkdirSync(folder, { recursive: true })
@@ -97,7 +97,7 @@ export const tripwire = (data: string) => {
   }
 }
 
-/** What came back for bytes sent as they are. */
+/** The answer to raw bytes. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: string
@@ -120,8 +120,8 @@ const answerIn = (text: string): RawAnswer => {
 }
 
 /**
- * Sends bytes as they are, from an address of this machine, and answers what came until the far end closed; status 0:
- * nothing.
+ * Sends raw bytes from an address of this machine, and returns everything until the server closed; status 0:
+ * no answer.
  */
 export const rawRequest = (url: string, bytes: string | Buffer, localAddress = '127.0.0.1'): Promise<RawAnswer> =>
   new Promise(resolve => {
@@ -134,7 +134,7 @@ export const rawRequest = (url: string, bytes: string | Buffer, localAddress = '
     socket.on('close', () => resolve(answerIn(Buffer.concat(parts).toString())))
   })
 
-/** One request head as it goes over the wire; `close` so that the answer ends with the connection. */
+/** A raw request head with `connection: close`, so that the answer ends with the connection. */
 export const head = (method: string, target: string, headers: readonly (readonly [string, string])[]): string =>
   [
     `${method} ${target} HTTP/1.1`,

@@ -6,7 +6,7 @@ import { endTerminals, folderOf, makeWorkspace, root, spawnDaemon } from '../sup
 import { outside, walled } from './support.js'
 
 t.test(
-  "a maintainer's terminal finds nothing of the daemon and its terminals, and signs nobody in",
+  "a maintainer's terminal finds nothing of the daemon and its terminals, and cannot sign in",
   walled(),
   async t => {
     const folder = folderOf(t)
@@ -48,7 +48,7 @@ t.test(
     await daemon.client.call('POST /system/terminals', { name: 'web-a' })
     const seen = outside(`sh ${script}`, workspace)
     for (const [at, what] of Object.keys(looks).entries())
-      t.match(seen, `look ${at} found`, `outside the wall there is ${what}`)
+      t.match(seen, `look ${at} found`, `outside the wall it finds ${what}`)
 
     const one = await attach(t, daemon, 'web-a', '&cols=200')
     one.type('clear; sh looks.sh; echo all-"looked"\r')

@@ -9,7 +9,7 @@ import { folderOf } from '../support/daemon.js'
 const NOBODY = 65534
 const ME = process.getuid?.() ?? 0
 
-/** Every user a test can be. */
+/** Every user that a test can run as. */
 export const USERS =
   ME === 0
     ? ([
@@ -19,9 +19,9 @@ export const USERS =
     : ([['an ordinary user', ME]] as const)
 
 /**
- * What a program of attempts prints as JSON, run by a user in folders of its own.
+ * Runs a program of attempts as a user in separate folders, and returns the JSON that it prints.
  *
- * Undefined where a wall of this kind does not start: that fails in CI and is said elsewhere.
+ * Undefined if a wall of this kind does not start: in CI another test fails then.
  */
 export const attempted = <T>(t: Test, program: string, kind: WallKind, uid: number): T | undefined => {
   const base = folderOf(t)

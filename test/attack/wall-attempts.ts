@@ -7,17 +7,17 @@ import { runWalled, walled, type WallKind, type WallSpec } from '../../sdk/node/
 import { copyOf } from '../support/copy.js'
 import { bytesOf } from './support.js'
 
-/** What one form of the wall let through; both lists are empty where it holds. */
+/** The leaks of one form of the wall; both lists are empty if it holds. */
 export interface Leaks {
   readonly form: string
-  /** What a program inside said it did: moved, read, linked, mounted. */
+  /** The successes that a program inside reported: moved, read, linked, mounted. */
   readonly done: string[]
-  /** What changed outside. */
+  /** The changes outside. */
   readonly changed: string[]
 }
 
 const CANARY = 'canary-of-the-person'
-/** Tried with every path that is given; prints what it did. */
+/** Attempts for every given path; prints the successes. */
 const ATTEMPTS = `
 const fs = require('node:fs'), { execFileSync } = require('node:child_process')
 const say = (...words) => console.log('DONE', ...words)
@@ -63,7 +63,7 @@ const walk = folder => {
 }
 walk('/')
 `
-/** Moves every folder around every mount. */
+/** Moves every parent folder of every mount. */
 const MOUNTS = `
 const fs = require('node:fs'), path = require('node:path')
 for (const line of fs.readFileSync('/proc/self/mountinfo', 'utf8').split('\\n')) {
@@ -99,8 +99,8 @@ const written = (path: string): string => {
 }
 
 /**
- * The usual layout: the person's home folder with the workspace, the daemon's state, what programs of the person run
- * later, and other daemons.
+ * The usual layout: the person's home folder with the workspace, the daemon's state, files that the person's programs
+ * run later, and other daemons.
  */
 const layout = async (base: string) => {
   const home = join(base, 'home')
@@ -140,7 +140,7 @@ const layout = async (base: string) => {
   return { home, workspace, data, copy, gitdirs, secrets }
 }
 
-/** Tries everything from inside every form of a wall of this kind, in a folder of its own. */
+/** Makes all attempts from inside every form of a wall of this kind, in a separate folder. */
 export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> => {
   const { home, workspace, data, copy, gitdirs, secrets } = await layout(base)
   const own = await homeOfConversation(data, 'c-1')
@@ -225,7 +225,7 @@ export const attempt = async (kind: WallKind, base: string): Promise<Leaks[]> =>
   return leaks
 }
 
-// Started as a program it tries as the user it was started as.
+// As a program it makes the attempts as its own user.
 if (process.argv[1]?.endsWith('wall-attempts.js')) {
   const [, , kind = 'bwrap', base = ''] = process.argv
   const probe = { workspace: join(base, 'w'), data: join(base, 'd'), cwd: '/', env: listEnv() }

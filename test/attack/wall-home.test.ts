@@ -4,12 +4,12 @@ import t, { type Test } from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { bytesOf, outside, shellTurn, walled } from './support.js'
 
-/** Unlike `mv`, it copies nothing where a folder cannot be renamed. */
+/** Unlike `mv`, it does not copy if a folder cannot be renamed. */
 const RENAME = `${process.execPath} -e 'require("fs").renameSync(process.argv[1], process.argv[2])'`
 const SECRET = 'a secret of the person'
 
 /**
- * A daemon where people have it: the workspace, its data folder and its settings in one home folder, with another
+ * A daemon in the usual layout: the workspace, its data folder and its settings in one home folder, with another
  * daemon's data beside it.
  */
 const place = async (t: Test) => {
@@ -50,33 +50,29 @@ const FORMS = [
   ['alone', { isolated: true }],
 ] as const
 
-t.test(
-  'no turn moves a folder that lies around the data folder, and the next one reads nothing of it',
-  walled(),
-  async t => {
-    const { client, home, state, data, workspace } = await place(t)
-    t.match(outside(`cat ${data}/machine.key | wc -c`, workspace), /^[1-9]/, 'outside the wall it is there')
-    for (const [conversation, options] of FORMS) {
-      const moves = [state, join(home, '.local'), home, dirname(workspace)].flatMap(folder =>
-        [`${folder}-2`, '/tmp/taken'].map(to => `${RENAME} ${folder} ${to} && echo MOVED`),
-      )
-      const reads = [
-        `cat ${data}/machine.key && echo READ`,
-        `ls ${data}/files && echo READ`,
-        `ls ${state}-2/sandbox && echo READ`,
-      ]
-      for (const round of [1, 2]) {
-        const answers = await shellTurn(client, conversation, [...moves, ...reads], options)
-        for (const [at, answer] of answers.entries())
-          t.notMatch(answer, /MOVED|READ/, `${conversation}, turn ${round}: ${[...moves, ...reads][at]}`)
-      }
+t.test('no turn moves a parent of the data folder, and the next turn reads nothing of it', walled(), async t => {
+  const { client, home, state, data, workspace } = await place(t)
+  t.match(outside(`cat ${data}/machine.key | wc -c`, workspace), /^[1-9]/, 'outside the wall it exists')
+  for (const [conversation, options] of FORMS) {
+    const moves = [state, join(home, '.local'), home, dirname(workspace)].flatMap(folder =>
+      [`${folder}-2`, '/tmp/taken'].map(to => `${RENAME} ${folder} ${to} && echo MOVED`),
+    )
+    const reads = [
+      `cat ${data}/machine.key && echo READ`,
+      `ls ${data}/files && echo READ`,
+      `ls ${state}-2/sandbox && echo READ`,
+    ]
+    for (const round of [1, 2]) {
+      const answers = await shellTurn(client, conversation, [...moves, ...reads], options)
+      for (const [at, answer] of answers.entries())
+        t.notMatch(answer, /MOVED|READ/, `${conversation}, turn ${round}: ${[...moves, ...reads][at]}`)
     }
-    t.ok((await client.call('GET /system/sessions')).sessions.length > 0, 'the daemon goes on')
-  },
-)
+  }
+  t.ok((await client.call('GET /system/sessions')).sessions.length > 0, 'the daemon keeps running')
+})
 
 t.test(
-  'a turn reads nothing of the person but the name and e-mail for git, and leaves nothing that runs for the '
+  'a turn reads nothing of the person except the name and e-mail for git, and leaves nothing that runs for the '
     + 'person later',
   walled(),
   async t => {
@@ -111,18 +107,18 @@ t.test(
       t.same(
         await shellTurn(client, conversation, ['cat ~/.bashrc /tmp/kept'], options),
         ['kept\nkept'],
-        'its own home folder and /tmp stay',
+        'its own home folder and /tmp are kept',
       )
       t.not(own, home)
     }
     const [other] = await shellTurn(client, 'third', ['cat ~/.bashrc /tmp/kept'])
-    t.notMatch(other, /^kept/m, 'and are of one conversation')
+    t.notMatch(other, /^kept/m, 'they belong to one conversation')
     t.strictSame(bytesOf(home, /^(code\/project|\.local\/state)(\/|$)/), before)
     t.equal(readFileSync(join(workspace, '.sandbox/config/settings.json'), 'utf8'), '{"version":1}\n')
   },
 )
 
-t.test('what a turn keeps in its home folder goes with the conversation', walled(), async t => {
+t.test('the home folder of turns is removed with the conversation', walled(), async t => {
   const { client, data } = await place(t)
   await shellTurn(client, 'alone', ['echo kept > ~/kept'], { isolated: true })
   const folder = join(data, 'homes/conversations')

@@ -5,7 +5,7 @@ import type { Leaks } from './wall-attempts.js'
 
 const FORMS = 7
 
-/** Tests that every form of a wall of this kind holds, for every user a test can be. */
+/** Tests that every form of a wall of this kind holds, for every user that a test can run as. */
 export const holds = (kind: WallKind): void => {
   for (const [user, uid] of USERS) {
     t.test(`${user}: no rename, link, mount or open from inside changes or shows anything outside`, async t => {

@@ -6,12 +6,12 @@ import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { answersOf, bytesOf, outside, runs, shellTurn, walled } from './support.js'
 
-/** What of the data folder a turn is shown by its path. */
+/** The paths of the data folder that a turn can see. */
 const OWN_FOLDERS = (data: string) => new RegExp(`${data}/(homes/conversations/[^/]+/home|caches|wall/[0-9a-f]+)`, 'g')
 const CANARY = 'canary-of-the-daemon'
 const NODE = process.execPath
 
-/** A daemon in a process of its own, with something to find in its environment. */
+/** A daemon in its own process, with a secret in its environment. */
 const place = async (t: Test) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -19,8 +19,8 @@ const place = async (t: Test) => {
   mkdirSync(join(folder, 'state/sandbox/0123456789abcdef'), { recursive: true })
   writeFileSync(join(folder, 'state/sandbox/0123456789abcdef/machine.key'), 'the key of another sandbox')
   mkdirSync(join(folder, 'temporary'))
-  writeFileSync(join(folder, 'handed'), 'an open file of whoever started the daemon')
-  // Port 0 for the debugger: any free one, told on standard error.
+  writeFileSync(join(folder, 'handed'), 'an open file of the program that started the daemon')
+  // Port 0 for the debugger: any free one, printed on standard error.
   const daemon = await spawnDaemon(t, {
     workspace,
     data,
@@ -38,7 +38,7 @@ const place = async (t: Test) => {
 
 const DAEMON = 'kernel/main[.]js'
 
-/** Looks for something of the daemon; each prints `found` exactly when it got it. */
+/** Commands that look for parts of the daemon; each prints `found` if it finds one. */
 const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>): { [what: string]: string } => {
   const ask = (request: object) => {
     const program = [
@@ -88,7 +88,7 @@ t.test('a turn finds nothing of the daemon: no data, socket, process, memory or 
   const { client, workspace } = daemon
   const probes = Object.entries(looks(daemon))
   for (const [what, command] of probes)
-    t.match(outside(command, workspace), /found/, `outside the wall there is ${what}`)
+    t.match(outside(command, workspace), /found/, `outside the wall it finds ${what}`)
   for (const [conversation, options] of [
     ['shared', {}],
     ['alone', { isolated: true }],
@@ -103,7 +103,7 @@ t.test('a turn finds nothing of the daemon: no data, socket, process, memory or 
   }
 })
 
-t.test('no variable of the daemon and no open file of it is handed to a turn', walled(), async t => {
+t.test('a turn inherits no variable and no open file of the daemon', walled(), async t => {
   const { client, data, folder } = await place(t)
   const handed = join(folder, 'handed')
   t.match(
@@ -117,19 +117,19 @@ t.test('no variable of the daemon and no open file of it is handed to a turn', w
     ['alone', { isolated: true }],
   ] as const) {
     const text = (await shellTurn(client, conversation, probes, options)).join('\n').replaceAll(OWN_FOLDERS(data), '')
-    t.match(text, /^PATH=/m, 'the list is there')
+    t.match(text, /^PATH=/m, 'the list was printed')
     for (const never of [CANARY, 'DAEMON_SECRET', data, handed, 'sqlite', 'journals'])
       t.notMatch(text, never, `${conversation}: ${never}`)
     const open = text.split('\n').flatMap(line => / (\d+) -> (?!\/proc\/)/.exec(line)?.[1] ?? [])
     t.same(
       open.filter(fd => Number(fd) > 2),
       [],
-      `${conversation}: no file but the three it was started with`,
+      `${conversation}: no open file except the standard streams`,
     )
   }
 })
 
-t.test('sandbox login and the client of the command line are refused to a turn', walled(), async t => {
+t.test('a turn cannot use sandbox login or other commands of the command line', walled(), async t => {
   const { client, data, url, workspace } = await place(t)
   const cli = `${NODE} ${join(root, 'sdk/cli.js')}`
   const commands = [
@@ -155,7 +155,7 @@ t.test('sandbox login and the client of the command line are refused to a turn',
   t.same((await client.call('GET /system/control/tokens')).tokens, [])
 })
 
-t.test('a turn changes neither the program of the daemon nor what was compiled of it', walled(), async t => {
+t.test('a turn changes neither the program of the daemon nor its compile cache', walled(), async t => {
   const { client, folder } = await place(t)
   const compiled = join(folder, 'state/sandbox/compiled')
   const written = join(dirname(root), `written-by-a-turn-${process.pid}`)
@@ -169,12 +169,12 @@ t.test('a turn changes neither the program of the daemon nor what was compiled o
   }
   t.notOk(existsSync(written))
   t.notOk(existsSync(join(compiled, 'x')))
-  t.ok(readdirSync(compiled, { recursive: true }).length > 3, 'what was compiled is kept there')
+  t.ok(readdirSync(compiled, { recursive: true }).length > 3, 'the compile cache is there')
   t.notOk(existsSync(join(folder, 'temporary/node-compile-cache')), 'and nowhere else')
 })
 
 t.test(
-  'in the network of the machine the address of the daemon answers a turn as it answers a stranger',
+  'in the network of the machine the daemon treats a turn like any client without a credential',
   walled(),
   async t => {
     const { client, url } = await place(t)
@@ -203,7 +203,7 @@ t.test('a turn opens no debug port of the daemon', walled(), async t => {
     ['shared', {}],
     ['alone', { isolated: true }],
   ] as const) {
-    // `-1` is everybody it may signal: the shell itself goes too.
+    // `-1` signals every process that it may signal, including the shell itself.
     await runTurn(client, conversation, runs(signal), options)
   }
   await client.call('GET /info')
@@ -216,7 +216,7 @@ t.test('a turn opens no debug port of the daemon', walled(), async t => {
   t.match(stderr(), /Debugger listening/, 'the same signal from outside opens one')
 })
 
-t.test('a turn does not change .sandbox of the workspace, nor make it another folder', walled(), async t => {
+t.test('a turn cannot change or replace .sandbox of the workspace', walled(), async t => {
   const { client, workspace } = await place(t)
   mkdirSync(join(workspace, '.sandbox/x'), { recursive: true })
   const before = bytesOf(join(workspace, '.sandbox'))
@@ -276,7 +276,7 @@ t.test('a turn does not change .sandbox of the workspace, nor make it another fo
   t.notSame(bytesOf(join(workspace, '.sandbox')), before, 'outside the wall it can be written')
 })
 
-t.test('the tools of a turn read and write nothing outside its tree, whatever links lie in it', walled(), async t => {
+t.test('the tools of a turn read and write nothing outside its tree, through any links', walled(), async t => {
   const { client, data, folder } = await place(t)
   const elsewhere = join(folder, 'elsewhere')
   mkdirSync(elsewhere)
@@ -338,7 +338,7 @@ t.test('the tools of a turn read and write nothing outside its tree, whatever li
   )
 })
 
-t.test('a link that comes and goes while a tool works leads it nowhere', walled(), async t => {
+t.test('a tool does not follow a link that appears while it works', walled(), async t => {
   const { client, folder } = await place(t)
   const elsewhere = join(folder, 'elsewhere')
   mkdirSync(elsewhere)
@@ -361,11 +361,11 @@ t.test('a link that comes and goes while a tool works leads it nowhere', walled(
   t.notMatch(answers.map(({ text }) => text).join('\n'), 'the secret of')
   t.ok(
     answers.some(({ ok }) => ok),
-    'some of them met the folder',
+    'some calls met the folder',
   )
   t.ok(
     answers.some(({ ok }) => !ok),
-    'some of them met the link',
+    'some calls met the link',
   )
   t.same(bytesOf(elsewhere), before)
   await client.call('POST /agent/stop', { conversationId: 'swaps' })

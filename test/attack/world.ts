@@ -7,14 +7,14 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { freshSession } from './calls.js'
 import type { Known } from './inputs.js'
 
-/** A sandbox in which things have happened, and which stands still between two requests. */
+/** A sandbox with history that does not change between two requests. */
 export interface World {
   readonly daemon: Support
-  /** What exists in it now. */
+  /** The values that exist in it now. */
   known(): Promise<Known>
-  /** Everything a refused call may not change, as one text. */
+  /** Everything that a refused call may not change, as one text. */
   state(): Promise<string>
-  /** Ends what a call began, and makes again what one took away. */
+  /** Ends the work that a call began, and restores the conversations that a call removed. */
   settle(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ const OWNER = {
   trusted: true,
 } as const
 
-/** Each conversation the sandbox always has, and how it comes to be. */
+/** The conversations that the sandbox always has, and how each is created. */
 const SEEDS: { readonly [id: string]: (client: Client, id: string) => Promise<unknown> } = {
   changed: (client, id) => runTurn(client, id, 'write changed.txt\n| changed\nsay done', { isolated: true }),
   talked: (client, id) => runTurn(client, id, 'say hello'),

@@ -1,4 +1,4 @@
-// Runs every bench one after another, or those named, and ends with a table of the targets: `npm run bench [-- name
+// Runs all benchmarks one after another, or those named, and prints a table of the targets: `npm run bench [-- name
 // …]`.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -48,5 +48,5 @@ console.log(
 for (const { what, figure, target, reached } of verdicts)
   console.log(`| ${what} | ${figure} | ${target} | ${reached ? 'reached' : 'missed'} |`)
 for (const name of failed) console.error(`${name} failed`)
-// A target that is missed is a figure, not a failure: a shared machine decides too much of it.
+// A missed target is no failure, because the figures of a shared machine vary too much.
 process.exit(failed.length > 0 ? 1 : 0)

@@ -1,4 +1,4 @@
-// What a private copy costs beside git's own worktrees: `node dist/test/bench/copies.js [files …]`. Only the ratios
+// Measures private copies against git's own worktrees: `node dist/test/bench/copies.js [files …]`. Only the ratios
 // count.
 import { execFileSync } from 'node:child_process'
 import {
@@ -19,7 +19,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { asked, inTurns, median, ms, print, quick, timed, verdict } from './measure.js'
 
 const SIZES = asked.length > 0 ? asked.map(Number) : quick ? [300] : [6_700, 50_000]
-/** What is to be reached: a copy visible and a discard, in ms. */
+/** The targets: the time until a copy is visible, and of a discard, in ms. */
 const TARGETS: { readonly [files: number]: readonly [visible: number, discard: number] } = {
   6_700: [30, 20],
   50_000: [100, 20],
@@ -33,7 +33,7 @@ const endings: (() => unknown)[] = []
 
 const row = (what: string, times: readonly number[], against: number): void =>
   print(what, ms(median(times)), `best ${ms(Math.min(...times))}, ${(median(times) / against).toFixed(3)}x`)
-/** A row whose figure has a target at this size. */
+/** Prints a row whose figure has a target at this size. */
 const wanted = (
   what: string,
   files: number,
@@ -51,7 +51,7 @@ const nameOf = (file: number): string => {
   return `packages/p${folder % 40}/src/s${Math.floor(folder / 40) % 20}/f${Math.floor(folder / 800)}/file-${file}.ts`
 }
 
-/** A repository of so many files, and a folder of dependencies that git ignores. */
+/** Makes a repository with this number of files, and a folder of dependencies that git ignores. */
 const makeRepository = (workspace: string, files: number): void => {
   mkdirSync(workspace, { recursive: true })
   inGit(workspace, 'init', '-q', '-b', 'main')
@@ -69,7 +69,7 @@ const makeRepository = (workspace: string, files: number): void => {
   }
 }
 
-/** What git itself needs for the same. */
+/** The times of git itself for the same. */
 const baselines = async (workspace: string) => {
   const copy = join(top, 'baseline')
   const times = { add: [] as number[], remove: [] as number[], delete: [] as number[] }
@@ -90,7 +90,7 @@ const start = async (workspace: string, name: string): Promise<RunningDaemon> =>
   return spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, { workspace, data })
 }
 
-/** Waits until nothing works in the background: the spare stands at HEAD and the trash is empty. */
+/** Waits until no background work runs: the warm copy is at HEAD and the trash is empty. */
 const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
   const head = inGit(workspace, 'rev-parse', 'HEAD').trim()
   const ready = () => {
@@ -107,7 +107,7 @@ const quiet = async ({ data, workspace }: RunningDaemon): Promise<void> => {
 }
 
 let conversations = 0
-/** A conversation's first turn: the time until the frame of its copy, and until its agent's first text. */
+/** Runs a conversation's first turn; returns the time until the frame of its copy, and until its agent's first text. */
 const firstTurn = async ({ client }: RunningDaemon) => {
   const conversationId = `c-${++conversations}`
   const started = performance.now()
@@ -132,7 +132,7 @@ const change = (workspace: string, files: number, seed: number): void => {
   inGit(workspace, 'commit', '-qam', `change ${files}`)
 }
 
-/** What a conversation changed, and one file of it, beside git started for the same. */
+/** Measures reading the changes of a conversation, and one file of it, against git. */
 const reads = async ({ client, data, workspace }: RunningDaemon, id: string): Promise<void> => {
   const path = nameOf(0)
   await runTurn(client, id, `write ${path}\n| export const changed = true\nwrite new.txt\n| new`)

@@ -1,4 +1,4 @@
-// What a thousand readers of the sandbox's event stream cost a real daemon: `node dist/test/bench/events.js`.
+// Measures a real daemon with a thousand readers of its event stream: `node dist/test/bench/events.js`.
 import { setTimeout } from 'node:timers/promises'
 import { mib, ms, print, quantile, quick, verdict } from './measure.js'
 import { besides, highWater, shownLate, start, STREAMS, tidy, watch } from './probing.js'
@@ -8,7 +8,7 @@ const READERS = quick ? 20 : 1_000
 /** Events per second, each by its own call: a person switches to another view. */
 const PACE = 100
 const SECONDS = quick ? 1 : 10
-/** A session makes at most 20 calls a second. */
+/** A session may make 20 calls per second. */
 const MOVERS = 10
 
 const main = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-// What extensions cost: `node dist/test/bench/extensions.js`. Start of a process, memory while idle, calls through the
+// Measures extensions: `node dist/test/bench/extensions.js`. Start of a process, memory while idle, calls through the
 // pipe, and twenty at once.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

@@ -1,4 +1,4 @@
-// Journals against the same work done by hand: `node dist/test/bench/frames.js [section …]`. Only the ratios count.
+// Journals against the same work without them: `node dist/test/bench/frames.js [section …]`. Only the ratios count.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { head, serve, sink, type Serving, type Spent } from './sink.js'
 const RUN = 'agent/frames/r-1'
 const FILE = 'agent/frames/r-1.events'
 const ROUNDS = quick ? 1 : 5
-/** Quick runs do so much less. */
+/** The part of the work that quick runs do. */
 const PART = quick ? 0.05 : 1
 const never = new AbortController().signal
 const frame = (seq: number) => ({
@@ -37,7 +37,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-frames-'))
 let folders = 0
 const fresh = (tail?: number): JournalStore =>
   new JournalStore(join(folder, String(folders++)), tail === undefined ? {} : { tail })
-/** A journal of so many frames. */
+/** A journal with this number of frames. */
 const filled = async (count: number, tail?: number): Promise<JournalStore> => {
   const store = fresh(tail)
   for (let n = 0; n < count; n += 10)
@@ -112,7 +112,7 @@ const durable = async (): Promise<void> => {
 }
 
 /**
- * Frames at a pace at which each flush goes out by itself: so many appended together, then the pause of the journal.
+ * Frames at a pace that makes each flush a separate write: a number appended together, then the pause of the journal.
  */
 interface Pace {
   readonly watchers: number
@@ -120,7 +120,7 @@ interface Pace {
 }
 
 const flushesOf = ({ watchers }: Pace): number => Math.ceil((watchers > 200 ? 30 : 100) * (quick ? 0.1 : 1))
-/** A little more than a journal waits between two flushes. */
+/** Slightly longer than a journal waits between two flushes. */
 const pauseOf = ({ watchers }: Pace): number => (watchers > 200 ? 12 : 6)
 
 const flushes = async (pace: Pace, flush: (first: number) => void): Promise<void> => {
@@ -130,7 +130,7 @@ const flushes = async (pace: Pace, flush: (first: number) => void): Promise<void
   }
 }
 
-/** Every watcher for itself: one stringify and one chunk a frame. */
+/** The naive fan-out: one stringify and one chunk per frame and watcher. */
 const eachForItself = (
   child: ChildProcess,
   sockets: number,
@@ -156,7 +156,7 @@ const naive = (child: ChildProcess, pace: Pace): Promise<Spent> =>
     }),
   )
 
-/** The least that can be done: one write of the system for each flush and socket. */
+/** The minimum: one system write per flush and socket. */
 const raw = (child: ChildProcess, pace: Pace): Promise<Spent> => {
   const watchers: ServerResponse[] = []
   const fds: number[] = []
@@ -202,7 +202,7 @@ const journal = (child: ChildProcess, pace: Pace): Promise<Spent> =>
     }),
   )
 
-/** Frames as fast as they come, so many in one turn of the event loop. */
+/** Frames as fast as possible, `perTick` in each iteration of the event loop. */
 const asTheyCome = async (put: (seq: number) => unknown, count: number, perTick: number): Promise<void> => {
   for (let n = 0; n < count; n++) {
     void put(n)
@@ -279,7 +279,7 @@ const fanOut = async (child: ChildProcess): Promise<void> => {
   await thick(child)
 }
 
-/** Bytes still in use; what only waits to be collected is left out. */
+/** The bytes in use after a garbage collection. */
 const held = (): number => {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -287,7 +287,7 @@ const held = (): number => {
   return heapUsed + external
 }
 
-/** What watchers with nothing to read hold, in KiB each. */
+/** Measures the memory of watchers with nothing to read, in KiB each. */
 const idle = async (child: ChildProcess): Promise<void> => {
   const watchers = quick ? 50 : 1_000
   const holding = async (attach: Serving['attach'], work: () => Promise<void>): Promise<number> => {
@@ -329,7 +329,7 @@ const idle = async (child: ChildProcess): Promise<void> => {
   verdict('idle watcher of a journal', median(found.journal), { most: 32, as: kib })
 }
 
-/** One quick watcher at the end of a journal, and others that stopped reading somewhere in it. */
+/** Measures one fast watcher at the end of a journal, beside others that stopped reading. */
 const beside = async (child: ChildProcess, stalled: number): Promise<Spent & { readonly kib: number }> => {
   const count = 40_000 * PART
   const store = await filled(40_000)
@@ -346,7 +346,7 @@ const beside = async (child: ChildProcess, stalled: number): Promise<Spent & { r
       void store.pump(RUN, isQuick ? 40_000 : 0, head(res), never).then(() => res.end())
     },
     settled: async () => {
-      // Until the system's own buffers of the sockets are full: filling them is not what is measured.
+      // Waits until the system's socket buffers are full, because filling them is not measured.
       for (let still = 0, last = -1; still < 20; still++) {
         if (sent() !== last) still = 0
         last = sent()

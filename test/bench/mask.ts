@@ -25,7 +25,7 @@ const WORDS = [
   '=>',
 ]
 
-/** Output as programs write it: lines of words and of digests, and rarely a secret. */
+/** Typical output of programs: lines of words and of digests, and rarely a secret. */
 const output = (bytes: number): string => {
   const lines: string[] = []
   for (let size = 0, at = 0; size < bytes; at++) {
@@ -98,7 +98,7 @@ const rate = (took: readonly number[]): string => `${(FRAMES / median(took)).toF
 print('mask: JSON.stringify of a delta (baseline)', rate(frames.json))
 print('mask: a delta as JSON', rate(frames.mask), x(ratio(frames.json, frames.mask)))
 print('mask: a delta as a piece of a stream', rate(frames.stream), x(ratio(frames.json, frames.stream)))
-// What 2,000 deltas a second take of one processor.
+// The share of one processor for 2,000 deltas per second.
 const part = ((median(frames.mask) + median(frames.stream)) / FRAMES) * 2
 verdict('mask: 2,000 deltas a second, masked as JSON and as a stream, of one processor', part * 100, {
   most: 2,

@@ -1,9 +1,9 @@
-/** What every bench says its figures with. Only ratios of one run count, so nothing here keeps a figure. */
+/** Prints the figures of every benchmark. Only ratios within a run count, so no figure is stored. */
 
-/** Only to show that a bench runs: seconds in place of minutes, and figures that mean nothing. */
+/** A short run that only shows that a benchmark works: its figures mean nothing. */
 export const quick = process.argv.includes('--quick')
 
-/** What a bench was asked for on its command line. */
+/** The arguments of a benchmark's command line. */
 export const asked = process.argv.slice(2).filter(word => word !== '--quick')
 
 /** One row of the table that `npm run bench` ends with. */
@@ -14,14 +14,14 @@ export interface Verdict {
   readonly reached: boolean
 }
 
-/** The milliseconds that some work takes. */
+/** The duration of some work in milliseconds. */
 export const timed = async (work: () => unknown): Promise<number> => {
   const started = performance.now()
   await work()
   return performance.now() - started
 }
 
-/** The value below which such a part of the values lies; those of one half are the median. */
+/** The value below which `part` of the values lies; 0.5 gives the median. */
 export const quantile = (values: readonly number[], part: number): number =>
   [...values].sort((one, other) => one - other)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN
 
@@ -37,11 +37,11 @@ export const print = (what: string, figure: string, more = ''): void =>
 interface Wanted {
   readonly most?: number
   readonly least?: number
-  /** How a figure is written. */
+  /** Formats a figure. */
   readonly as: (figure: number) => string
 }
 
-/** Prints a figure with its target and whether it is reached, and reports it to the runner. */
+/** Prints a figure with its target and whether it was reached, and reports it to the runner. */
 export const verdict = (what: string, figure: number, { most, least, as }: Wanted): void => {
   const reached = most !== undefined ? figure <= most : figure >= (least ?? NaN)
   const target = most !== undefined ? `at most ${as(most)}` : `at least ${as(least ?? NaN)}`
@@ -49,13 +49,13 @@ export const verdict = (what: string, figure: number, { most, least, as }: Wante
   process.send?.({ what, figure: as(figure), target, reached } satisfies Verdict)
 }
 
-/** Figures of works that are to be compared, one list for each. */
+/** The figures of the compared functions, one list for each. */
 export type Rounds<Name extends string> = { readonly [name in Name]: number[] }
 
 /**
- * Runs works in turns, in one order and then in the other, and answers what each gave in each round.
+ * Runs functions alternately, in one order and then in the other, and returns the results of each round.
  *
- * The rounds of two works are pairs: on a shared machine their ratio says more than the best or the mean of either.
+ * The rounds of two functions are pairs: on a shared machine their ratio says more than the best or the mean of either.
  */
 export const inTurns = async <Name extends string>(
   works: { readonly [name in Name]: () => number | Promise<number> },
@@ -69,6 +69,6 @@ export const inTurns = async <Name extends string>(
   return found
 }
 
-/** The median of what one is of the other, round by round. */
+/** The median of the ratios of two lists, round by round. */
 export const ratio = (of: readonly number[], to: readonly number[]): number =>
   median(of.map((value, round) => value / (to[round] ?? NaN)))

@@ -1,5 +1,5 @@
-// A turn over a model server against a bare fetch of the same stream: `node dist/test/bench/native.js`. The server is a
-// process of its own, forked by this file.
+// A turn on a model server against a bare fetch of the same stream: `node dist/test/bench/native.js`. The server is a
+// separate process, forked by this file.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -24,7 +24,7 @@ const A_SECOND = 2000
 const SECONDS = quick ? 0.2 : 3
 const ROUNDS = quick ? 2 : 15
 
-/** So many deltas: as fast as they go, or 2000 a second when the path says so. */
+/** Answers with `COUNT` deltas: as fast as possible, or 2000 per second if `paced`. */
 const answer = async (protocol: WireProtocol, paced: boolean, response: ServerResponse): Promise<void> => {
   const count = paced ? A_SECOND * SECONDS : COUNT
   const pieces = streamedAs(protocol, { text: Array.from({ length: count }, (_, n) => `word ${n} `) })
@@ -48,7 +48,7 @@ const serve = (): void => {
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
 }
 
-/** The milliseconds until the first frame of the answer and until the last, and how many came. */
+/** The milliseconds until the first and the last frame of the answer, and the number of frames. */
 const turn = async (
   protocol: WireProtocol,
   baseUrl: string,
@@ -69,7 +69,7 @@ const turn = async (
   return { first, all: performance.now() - startedAt, frames }
 }
 
-/** The same stream, read and thrown away. */
+/** Reads the same stream and discards it. */
 const bare = async (protocol: WireProtocol, baseUrl: string): Promise<{ first: number; all: number }> => {
   const path = Object.keys(PATHS).find(each => PATHS[each] === protocol)!
   const startedAt = performance.now()

@@ -1,37 +1,37 @@
-// Loaded before a daemon (`--import`): when it wrote each frame, and how late its event loop was. Written down at its
-// exit.
+// Loaded before a daemon (`--import`): records the time of each frame's write and the delay of its event loop. Written
+// to a file at its exit.
 import fs, { readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** How late an event loop was, in ms. */
+/** The delay of an event loop, in ms. */
 export interface Late {
   readonly p50: number
   readonly p99: number
   readonly max: number
-  /** The 99th percentile of what its own work explains: on a busy machine the rest is waiting for a processor. */
+  /** The 99th percentile of the delay by its own work: on a busy machine the rest is waiting for a processor. */
   readonly own: number
 }
 
-/** What a probe saw; times are those of the machine's own clock, in ms, which every process reads alike. */
+/** The measurements of a probe; times are of the machine's monotonic clock, in ms, which all processes share. */
 export interface Probed {
-  /** When each frame was in the file, by its id. */
+  /** The time at which each frame was in the file, by its id. */
   readonly written: { readonly [id: string]: number }
   readonly late: Late
-  /** Processor time since the last mark, in ms. */
+  /** The processor time since the last mark, in ms. */
   readonly processor: number
-  /** Bytes in use after a collection, at each mark. */
+  /** The bytes in use after a garbage collection, at each mark. */
   readonly held: readonly number[]
 }
 
-/** The clock of all processes. */
+/** The clock that all processes share. */
 export const clock = (): number => Number(process.hrtime.bigint()) / 1e6
 
 const INTERVAL = 10
 
-/** Watches how late the event loop is, and how long its thread worked meanwhile. */
+/** Measures the delay of the event loop, and the processor time of its thread meanwhile. */
 export class Lateness {
   readonly #delays = monitorEventLoopDelay({ resolution: INTERVAL })
   #own: number[] = []
@@ -109,5 +109,5 @@ if (BENCH_PROBE !== undefined && process.argv[1]?.endsWith('main.js') === true) 
   })
 }
 
-/** What a daemon's probe wrote when it ended. */
+/** Reads the measurements that a daemon's probe wrote at its exit. */
 export const probedIn = (file: string): Probed => JSON.parse(readFileSync(file, 'utf8')) as Probed

@@ -1,4 +1,4 @@
-// A real daemon with a probe in it, its watchers, and a loop beside it that has nothing to do.
+// A real daemon with a probe, its watchers, and an idle event loop beside it.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
@@ -12,10 +12,10 @@ import { makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../support
 import { ms, print, quick, verdict } from './measure.js'
 import { clock, Lateness, probedIn, type Probed } from './probe.js'
 
-/** Streams that one session may have open. */
+/** The limit of open streams per session. */
 export const STREAMS = 16
 
-/** Where daemons live; made by the first of them. */
+/** The parent of the daemons' folders; created for the first daemon. */
 let top: string | undefined
 const endings: (() => unknown)[] = []
 
@@ -27,14 +27,14 @@ export const tidy = async (): Promise<void> => {
 
 /** When frames arrived at one watcher. */
 export interface Seen {
-  /** Since when it watched: what was written before was replayed to it. */
+  /** The time it began to watch: earlier frames were replayed. */
   since: number
   readonly arrived: Map<string, number>
   readonly over: Promise<void>
   stop(): void
 }
 
-/** Reads a stream of frames as it comes, without parsing more than ids. */
+/** Reads a stream of frames and parses only the ids. */
 export const watch = (url: string, headers: { [name: string]: string }, body?: string): Promise<Seen> =>
   new Promise((resolve, reject) => {
     const arrived = new Map<string, number>()
@@ -68,11 +68,11 @@ export const watch = (url: string, headers: { [name: string]: string }, body?: s
 export interface Probing extends RunningDaemon {
   readonly mark: () => Promise<void>
   readonly headers: (watcher: number) => { [name: string]: string }
-  /** Ends it, and answers what its probe saw. */
+  /** Ends it, and returns the measurements of its probe. */
   readonly end: () => Promise<Probed>
 }
 
-/** Starts a daemon with so many sessions of its owner. */
+/** Starts a daemon with this number of sessions of its owner. */
 export const start = async (name: string, sessions: number): Promise<Probing> => {
   top ??= realpathSync(mkdtempSync(join(tmpdir(), 'bench-')))
   const file = join(top, `${name}.json`)
@@ -116,7 +116,7 @@ export const start = async (name: string, sessions: number): Promise<Probing> =>
   }
 }
 
-/** How late the loop of a process with nothing to do is meanwhile: what the machine's other work costs anybody. */
+/** Measures the loop delay of an idle process at the same time: the share of the machine's other work. */
 export const besides = async (): Promise<() => Promise<Probed['late']>> => {
   const child = fork(fileURLToPath(import.meta.url), ['idle'])
   await once(child, 'message')
@@ -128,14 +128,14 @@ export const besides = async (): Promise<() => Promise<Probed['late']>> => {
   }
 }
 
-/** What `besides` starts. */
+/** The process that `besides` starts. */
 const asIdle = (): void => {
   const lateness = new Lateness()
   process.on('message', () => process.send!(lateness.found()))
   process.send!('ready')
 }
 
-/** Prints how late two loops were. */
+/** Prints the delays of both loops. */
 export const shownLate = (what: string, { p50, p99, max, own }: Probed['late'], idle: Probed['late']): void => {
   print(
     `${what}: a loop with nothing to do was late (baseline)`,
@@ -150,7 +150,7 @@ export const shownLate = (what: string, { p50, p99, max, own }: Probed['late'], 
   verdict(`${what}: loop delay p99`, p99, { most: 20, as: ms })
 }
 
-/** The most memory a process has had. */
+/** The maximum memory of a process. */
 export const highWater = (pid: number): number =>
   Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
 

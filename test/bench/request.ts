@@ -1,5 +1,5 @@
-// What a whole request costs beside a bare server, Hono doing the same, and Koa used plainly: `node
-// dist/test/bench/request.js [seconds a round]`.
+// Measures a whole request against a bare server, Hono doing the same, and Koa used plainly: `node
+// dist/test/bench/request.js [seconds per round]`.
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
@@ -46,9 +46,9 @@ interface Load {
 }
 
 /**
- * Requests a second, their 99th percentile in ms, and what one costs the server's processor in µs.
+ * Requests per second, their 99th percentile in ms, and the processor time of the server for one in µs.
  *
- * `own` is the part outside the system: waking a client that sleeps is inside, and a quick server's seldom does.
+ * `own` is user time: system time contains waking sleeping clients, and a fast server's clients seldom sleep.
  */
 interface Figures {
   readonly rate: number
@@ -57,7 +57,7 @@ interface Figures {
   readonly own: number
 }
 
-/** Drives one server over 32 connections from a process of its own. */
+/** Loads one server over 32 connections from a separate process. */
 const drive = async (port: number, token: string): Promise<Figures> => {
   const before = process.cpuUsage()
   const load: Load = { port, token, ms: SECONDS * 1000 }
@@ -146,7 +146,7 @@ const OTHERS = Array.from({ length: 400 }, (_, at) => ({
   part: `part${Math.floor(at / 40)}`,
 }))
 
-/** The usual choice: a framework of the web's own requests and a validator that is told its types once more. */
+/** A common choice: a framework on the Fetch API, and a validator that needs its types declared again. */
 const hono = (): RequestListener => {
   const app = new Hono()
   app.post('/agent', async context => {
@@ -206,7 +206,7 @@ const koaPlain = (): RequestListener => {
   return app.callback()
 }
 
-/** The least a Koa application does: one step that reads the body, checks it and answers. */
+/** A minimal Koa application: one middleware that reads the body, checks it and answers. */
 const koaLeast = (): RequestListener => {
   const app = new Koa()
   app.use(async ctx => {

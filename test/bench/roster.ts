@@ -1,4 +1,4 @@
-// What a board of a thousand conversations costs: `node dist/test/bench/roster.js [conversations …]`. Only the ratios
+// Measures a board of a thousand conversations: `node dist/test/bench/roster.js [conversations …]`. Only the ratios
 // count.
 import { fork, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { runTurn } from '../support/turns.js'
 import { asked, median, ms, print, quick, timed, verdict } from './measure.js'
 
 const SIZES = asked.length > 0 ? asked.map(Number) : quick ? [20] : [100, 1_000]
-/** What is to be reached with a thousand when no commit moved, in ms. */
+/** The target for a thousand conversations without a new commit, in ms. */
 const TARGET = 300
 const ROUNDS = quick ? 1 : 9
 const EVENTS = quick ? 1 : 6
@@ -32,14 +32,14 @@ const many = async (rounds: number, work: (round: number) => unknown): Promise<n
 const row = (what: string, times: readonly number[], more = ''): void =>
   print(what, ms(median(times)), `best ${ms(Math.min(...times))}  ${more}`)
 
-/** The processor time a process has used so far, in ms. */
+/** The processor time of a process so far, in ms. */
 const processorOf = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number)
   return (user + system) * TICK_MS
 }
 
-/** A bare server's answer of the same roster, made for each request anew, from a process of its own. */
+/** The times of a bare server in a separate process that serialises the same roster for each request. */
 const bareTimes = async (roster: Roster): Promise<number[]> => {
   const child = fork(fileURLToPath(import.meta.url), ['bare'])
   child.send(roster)
@@ -60,7 +60,7 @@ const asBare = (): void =>
 const start = ({ workspace, data }: Fleet, env: NodeJS.ProcessEnv): Promise<RunningDaemon> =>
   spawnDaemon({ teardown: ending => void endings.push(ending as () => unknown) }, { workspace, data, env })
 
-/** Watches the sandbox's events as a client does, until it is called off. */
+/** Watches the sandbox's events like a client, until the returned function is called. */
 const watch = async ({ client }: RunningDaemon): Promise<() => void> => {
   const stop = new AbortController()
   const events = (await client.call('GET /events', { roster: 'delta' }, { signal: stop.signal })) as AsyncIterable<{

@@ -8,7 +8,7 @@ export interface SearchQuestion {
 const asked = (mode: SearchQuestion['mode'], ...pairs: readonly (readonly [string, string])[]): SearchQuestion[] =>
   pairs.map(([query, answer]) => ({ mode, query, answer }))
 
-/** The fixed questions by which the search is measured. */
+/** The fixed questions that measure the search. */
 export const QUESTIONS: readonly SearchQuestion[] = [
   ...asked(
     'def',

@@ -1,4 +1,4 @@
-// Those who read from a bench's server, in a process of their own: forked by `serve`.
+// The readers of a benchmark's server, in a separate process: forked by `serve`.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -36,24 +36,24 @@ const read = ({ port, sockets, stalled }: Task): void => {
 /** Readers for any number of servers, one after another. */
 export const sink = (): ChildProcess => fork(fileURLToPath(import.meta.url), ['sink'])
 
-/** Watchers that read, and others that stopped, and what is done to them. */
+/** Watchers that read, watchers that stopped reading, and the work that writes to them. */
 export interface Serving {
   readonly sockets: number
   readonly stalled?: number
   attach(res: ServerResponse, req: IncomingMessage): void
-  /** What has to be so before the work begins. */
+  /** Resolves when the work may begin. */
   settled?(): Promise<void>
   work(): Promise<void>
 }
 
-/** What a work took until all had everything, in ms. */
+/** The times until every watcher had everything, in ms. */
 export interface Spent {
   readonly wall: number
-  /** Processor time of this process, which serves. */
+  /** The processor time of this process, the server. */
   readonly processor: number
 }
 
-/** Serves watchers and measures from the beginning of the work until all had everything. */
+/** Serves watchers, and measures from the beginning of the work until every watcher had everything. */
 export const serve = async (
   child: ChildProcess,
   { sockets, stalled = 0, attach, settled, work }: Serving,
@@ -81,7 +81,7 @@ export const serve = async (
   return { wall, processor: (user + system) / 1000 }
 }
 
-/** Begins an answer of events. */
+/** Writes the head of an event stream. */
 export const head = (res: ServerResponse): ServerResponse => {
   res.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' }).flushHeaders()
   return res

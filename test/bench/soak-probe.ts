@@ -1,11 +1,11 @@
-// Loaded before a daemon (`--import`): on SIGUSR2 it writes down what the daemon holds, and how late its loop was since
+// Loaded before a daemon (`--import`): on SIGUSR2 it writes the daemon's memory use, and the delay of its loop since
 // the last time.
 import { renameSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Lateness } from './probe.js'
 
-/** What a daemon holds: bytes in use after a collection, and how late its loop was, in ms. */
+/** A daemon's bytes in use after a garbage collection, and the delay of its loop in ms. */
 export interface Held {
   readonly used: number
   readonly p99: number

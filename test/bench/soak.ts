@@ -1,5 +1,5 @@
-// A daemon under mixed work for a long time, with what it holds over time: `npm run soak [-- minutes]`. It ends with 1
-// when that grows.
+// A daemon under a long mixed load, and its resources over time: `npm run soak [-- minutes]`. The exit code is 1
+// if they grow.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ const endings: (() => unknown)[] = []
 const end = performance.now() + MINUTES * 60_000
 const goesOn = (): boolean => performance.now() < end
 
-/** What was done, and what went wrong and should not have. */
+/** Counters of completed work. */
 const done = { turns: 0, landings: 0, streams: 0, calls: 0 }
 const wrong: string[] = []
 
@@ -37,7 +37,7 @@ const script = (seed: number): string =>
     'say $out',
   ].join('\n')
 
-/** Opens, works, lands or discards, and starts again: what a conversation leaves behind is taken away in the end. */
+/** Opens conversations, works, lands or discards, and repeats; removes the conversations in the end. */
 const works = async (client: Client, worker: number): Promise<void> => {
   for (let round = 0; goesOn(); round++) {
     const conversationId = `w-${worker}-${round}`
@@ -67,7 +67,7 @@ const works = async (client: Client, worker: number): Promise<void> => {
   }
 }
 
-/** Watchers that come all at once, read a little or nothing, and are gone without a word. */
+/** Watchers that connect all at once, read little or nothing, and disconnect abruptly. */
 const storms = async (client: Client, { url }: RunningDaemon): Promise<void> => {
   const { hostname, port } = new URL(url)
   await client.call('POST /agent', {
@@ -109,7 +109,7 @@ const storms = async (client: Client, { url }: RunningDaemon): Promise<void> => 
   await client.call('POST /agent/stop', { conversationId: 'watched' })
 }
 
-/** What an open page asks for. */
+/** The calls of an open page. */
 const asks = async (client: Client): Promise<void> => {
   const stop = new AbortController()
   const hears = (async () => {
@@ -163,7 +163,7 @@ const sample = async ({ pid, process: child }: RunningDaemon): Promise<Sample> =
   }
 }
 
-/** The most that the last third may hold beside the middle one, where the daemon has long been warm. */
+/** The allowed use in the last third of the run, compared with the middle third, when the daemon is warm. */
 const ALLOWED: { readonly [what in 'used' | 'resident' | 'files' | 'journals']: (before: number) => number } = {
   used: before => before * 1.25 + 16 * 2 ** 20,
   resident: before => before * 1.25 + 32 * 2 ** 20,

@@ -1,5 +1,5 @@
-// What starting a program costs a process that holds much: `node dist/test/bench/spawn.js`. The daemon starts its own
-// the same way.
+// Measures starting a program from a process with much memory: `node dist/test/bench/spawn.js`. The daemon starts its
+// programs the same way.
 import { spawnSync } from 'node:child_process'
 import { listEnv, run } from '../../sdk/node/programs/run.js'
 import { runner } from '../../sdk/node/programs/runner.js'
@@ -8,7 +8,7 @@ import { inTurns, median, ms, print, quick, timed, verdict } from './measure.js'
 const ROUNDS = quick ? 2 : 60
 const MIB = 1024 * 1024
 
-/** Memory that was written to, as a heap is, and not only asked for. */
+/** Memory that was written to, like a heap, not only allocated. */
 const held: Buffer[] = []
 const hold = (size: number): void => {
   while (held.length * 64 * MIB < size) held.push(Buffer.alloc(64 * MIB, 1))
@@ -17,7 +17,7 @@ const hold = (size: number): void => {
 for (const size of quick ? [64] : [0, 512, 1536]) {
   hold(size * MIB)
   const options = { cwd: '/', env: listEnv() }
-  // While it stands still no turn of the loop comes.
+  // Records how long the event loop is blocked.
   const stands: number[] = []
   const longestTurn = async (over: Promise<unknown>): Promise<number> => {
     let [goes, longest] = [true, 0]
@@ -30,7 +30,7 @@ for (const size of quick ? [64] : [0, 512, 1536]) {
     }
     return longest
   }
-  // From much memory a small process starts programs, once it is there.
+  // With much memory a small process starts the programs, once it has started itself.
   while (process.memoryUsage.rss() > 160 * MIB && !runner()) await new Promise(resolve => setTimeout(resolve, 50))
   const found = await inTurns(
     {

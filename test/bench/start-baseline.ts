@@ -1,4 +1,4 @@
-// What a start is measured against: `start-baseline.js bare` or `start-baseline.js koa`. It loads nothing else.
+// The baselines of a start: `start-baseline.js bare` or `start-baseline.js koa`. Loads nothing else.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

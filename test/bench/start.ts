@@ -1,4 +1,4 @@
-// What a start costs, and a daemon with nothing to do, against bare node:http and Koa alone: `node
+// Measures a start and an idle daemon against bare node:http and Koa alone: `node
 // dist/test/bench/start.js [warm|cold|idle|groups|growth]`.
 import { build } from 'esbuild'
 import { execFileSync, spawn } from 'node:child_process'
@@ -27,14 +27,14 @@ import { asked, inTurns, median, mib, ms, print, quick, ratio, verdict, x } from
 
 const ROUNDS = quick ? 1 : 15
 const COLD_ROUNDS = quick ? 1 : 7
-/** After so long nothing that the start began is still at work. */
+/** The time after which all background work of a start has ended. */
 const IDLE_MS = quick ? 30 : 3_000
 const PACKAGE = join(root, '..')
 
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-start-')))
 const workspace = join(top, 'workspace')
 
-/** A program, and what its start is given. */
+/** A program, with its arguments and environment. */
 interface Program {
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
@@ -42,7 +42,7 @@ interface Program {
 
 interface Started {
   readonly wall: number
-  /** Processor time of all threads until it was ready. */
+  /** The processor time of all threads until it was ready. */
   readonly cpu: number
   readonly rss: number
   readonly pss: number
@@ -82,7 +82,7 @@ const started = async ({ args, env }: Program, idle = 0): Promise<Started> => {
 }
 
 let folders = 0
-/** The real program, its state in a folder of its own; every start is that of a workspace it knows. */
+/** The real program with its own data folder; every start is of a known workspace. */
 const daemon = (main: string, more: NodeJS.ProcessEnv = {}): Program => {
   const state = join(top, `state-${folders++}`)
   return {
@@ -92,7 +92,7 @@ const daemon = (main: string, more: NodeJS.ProcessEnv = {}): Program => {
 }
 
 const NEVER_COMPILED = { NODE_DISABLE_COMPILE_CACHE: '1' }
-/** A baseline, which is given a compile cache the same way. */
+/** A baseline with a compile cache like the real program's. */
 const baseline = (file: string, kind: 'bare' | 'koa', more?: NodeJS.ProcessEnv): Program => {
   const cache = join(top, `compiled-${folders++}`)
   return { args: [file, kind], env: more ?? { NODE_COMPILE_CACHE: cache } }
@@ -116,7 +116,7 @@ const bundled = async (): Promise<string> => {
   return outfile
 }
 
-/** The real program in a package of its own that has only some of the groups. */
+/** The real program in a separate package with only some of the groups. */
 const withGroups = (name: string, keep: (manifest: string) => boolean): Program => {
   const folder = join(top, name)
   cpSync(join(root, 'bundle'), join(folder, 'dist', 'bundle'), { recursive: true })
@@ -128,7 +128,7 @@ const withGroups = (name: string, keep: (manifest: string) => boolean): Program 
   return daemon(join(folder, 'dist', 'bundle', 'kernel', 'main.js'))
 }
 
-/** The real program with 36 more groups of ten calls each, every one as large as a real one. */
+/** The real program with 36 more groups of ten calls each, every call as large as a real one. */
 const grown = (): Program => {
   const program = withGroups('grown', () => true)
   const folder = join(top, 'grown')
@@ -154,7 +154,7 @@ const grown = (): Program => {
   return program
 }
 
-/** What 36 groups that nobody asks for add to a start and to a daemon with nothing to do. */
+/** Measures what 36 unused groups add to a start and to an idle daemon. */
 const growth = async (): Promise<void> => {
   const programs = { real: withGroups('real', () => true), grown: grown() }
   await keepCompiled(Object.values(programs))
@@ -170,14 +170,14 @@ const growth = async (): Promise<void> => {
   })
 }
 
-/** Takes files out of the page cache, but for what another process has mapped. */
+/** Evicts files from the page cache, except pages that another process has mapped. */
 const forget = (files: readonly string[]): void => {
   for (const file of files) execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none'])
 }
 
 const filesBelow = (folder: string): string[] => globSync(join(folder, '**')).filter(file => statSync(file).isFile())
 
-/** Runs programs in turns and keeps everything that was measured of each. */
+/** Runs programs alternately and returns all measurements of each. */
 const compare = async <Name extends string>(
   programs: { readonly [name in Name]: Program },
   rounds: number,
@@ -203,7 +203,7 @@ const compare = async <Name extends string>(
   }
 }
 
-/** Starts each until what it compiled is kept: a program writes that down when it ends, and the next start finds it. */
+/** Starts each program until its compile cache is complete: a program writes it at its end, for the next start. */
 const keepCompiled = async (programs: readonly Program[]): Promise<void> => {
   for (const program of programs)
     for (let start = 0; start < (quick ? 0 : 2); start++) await started(program, IDLE_MS / 3)
@@ -308,7 +308,7 @@ const idle = async (main: string): Promise<void> => {
   verdict('idle memory: resident', median(of('daemon', 'rss')), { most: 150 * 1024 * 1024, as: mib })
 }
 
-/** What each group adds to a start, in the order in which they start: each needs those before it. */
+/** Measures what each group adds to a start, in the order of starting: each needs the groups before it. */
 const groups = async (): Promise<void> => {
   const names = inOrder(readManifests(join(PACKAGE, 'manifests'))).map(({ name }) => name)
   const upTo = (count: number) =>
@@ -320,7 +320,7 @@ const groups = async (): Promise<void> => {
   const added = (part: 'wall' | 'cpu', name: string, before: string) =>
     median(of(name, part).map((time, round) => time - of(before, part)[round]!))
   print('start: with no group', ms(median(of('', 'wall'))), `${ms(median(of('', 'cpu')))} of processor`)
-  // By the processor: the clock of a shared machine hides a few milliseconds.
+  // By the processor, because elapsed time on a shared machine varies by more than a few milliseconds.
   for (const [at, name] of names.entries())
     print(
       `start: the group ${name} adds`,

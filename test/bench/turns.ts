@@ -1,4 +1,4 @@
-// What many turns at once, and many watchers of one, cost a real daemon: `node dist/test/bench/turns.js`.
+// Measures a real daemon with many turns at once, and with many watchers of one: `node dist/test/bench/turns.js`.
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ const PACE_MS = 20
 /** One frame of the usual size. */
 const thought = (step: number): string => `think ${`step ${step} of what is about to be done `.repeat(6)}`
 
-/** A turn of 20 tool calls, five of them commands behind the wall, and so many thoughts that 200 frames come of it. */
+/** A turn of 20 tool calls, five of them commands behind the wall, and enough thoughts for 200 frames. */
 const script = (turn: number): string =>
   [
     ...Array.from({ length: 5 }, (_, part) =>
@@ -35,7 +35,7 @@ const script = (turn: number): string =>
     'say The work is done.',
   ].join('\n')
 
-/** From a frame's being in its file to its arrival, for each frame and watcher. */
+/** The time from the write of a frame to its arrival, for each frame and watcher. */
 const latencies = (seen: readonly Seen[], written: Probed['written']): number[] => {
   const found: number[] = []
   for (const { arrived, since } of seen) {
@@ -50,7 +50,7 @@ const latencies = (seen: readonly Seen[], written: Probed['written']): number[] 
 const atOnce = async (): Promise<void> => {
   const daemon = await start('turns', Math.ceil(TURNS / STREAMS))
   const idle = highWater(daemon.pid)
-  // The first turn loads what turns need; it is not what is measured.
+  // The first turn loads the code of turns, which is not measured.
   const first = await daemon.client.call('POST /agent', {
     conversationId: 'first',
     prompt: script(TURNS),
@@ -114,7 +114,7 @@ const atOnce = async (): Promise<void> => {
   print(`${TURNS} turns at once: memory's high water`, mib(most), `${mib(idle)} before the first turn`)
 }
 
-/** A bare server that writes the same frames to as many watchers, in a process of its own. */
+/** A bare server that writes the same frames to the same number of watchers, in a separate process. */
 const asBare = (): void => {
   const watchers: ServerResponse[] = []
   const server = createServer({ noDelay: true }, (_, res) => {

@@ -1,4 +1,4 @@
-// What ten million lines of the ledger cost: `node dist/test/bench/usage.js [lines …]`. Only the ratios count.
+// Measures a ledger of ten million lines: `node dist/test/bench/usage.js [lines …]`. Only the ratios count.
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,11 +18,11 @@ const DAY_MS = 86_400_000
 const PER_CONVERSATION = 20
 const ROUNDS = quick ? 1 : 7
 const SINGLE = quick ? 5 : 200
-/** What is to be reached with ten million lines, in ms. */
+/** The target for ten million lines, in ms. */
 const TARGET = 200
 const MONTH = { from: '2025-03-01', to: '2025-03-31' }
 
-/** The lines of a sandbox that is equally busy on every day; a conversation keeps its provider, model and persona. */
+/** The lines of a sandbox with equal load every day; a conversation keeps its provider, model and persona. */
 const lineOf = (n: number, count: number): LedgerLine => {
   const conversation = Math.floor(n / PER_CONVERSATION)
   const at = FIRST + Math.floor((n / count) * DAYS * DAY_MS)
@@ -56,7 +56,7 @@ const journalsOf = (store: JournalStore): LedgerDeps['journals'] => ({
   list: async prefix => (await store.list(`usage/${prefix}`)).map(name => name.slice('usage/'.length)),
 })
 
-/** The same sums as one query of a database that nothing else works with. */
+/** The same sums by one query of a database without other users. */
 const bareQuery = (path: string, by: readonly string[]): (() => unknown) => {
   const db = new DatabaseSync(path, { readOnly: true })
   const table = by.includes('conversation') ? 'conversations' : 'days'

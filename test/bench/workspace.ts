@@ -1,5 +1,5 @@
-// Search, tree and ZIP of a workspace against programs that do the same, in the same run, and how often the search
-// finds the answers of fixed questions among its first five files: `node dist/test/bench/workspace.js`.
+// Search, tree and ZIP of a workspace against programs that do the same, in the same run, and the share of fixed
+// questions that the search answers within its first five files: `node dist/test/bench/workspace.js`.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { QUESTIONS, type SearchQuestion } from './search-questions.js'
 
 const ROUNDS = quick ? 1 : 9
 const FIRST = 5
-/** What is measured: all of it, or a part. */
+/** The measured folders. */
 const FOLDERS = quick ? ['sdk'] : ['plugins', 'sdk']
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bench-workspace-')))
@@ -21,7 +21,7 @@ mkdirSync(data, { recursive: true })
 if (quick) execFileSync('git', ['init', '-q', workspace])
 else execFileSync('git', ['clone', '-q', '--no-hardlinks', process.cwd(), workspace])
 rmSync(join(workspace, 'test/bench/search-questions.ts'), { force: true })
-// What is not committed yet is measured too.
+// Includes uncommitted files.
 execFileSync('sh', [
   '-c',
   'to=$1; shift; git ls-files -co --exclude-standard -z "$@" | tar --null -T - -cf - | tar -xf - -C "$to"',

@@ -18,7 +18,7 @@ interface Place {
   start(point?: string): Promise<RunningDaemon>
 }
 
-/** Folders and a provider that one daemon after another runs with. */
+/** The folders and the identity provider that successive daemons share. */
 const place = async (t: Test): Promise<Place> => {
   const folder = folderOf(t)
   const issuer = await startIssuer(t)
@@ -39,14 +39,14 @@ const place = async (t: Test): Promise<Place> => {
 
 const listOf = async ({ client }: RunningDaemon): Promise<MemberList> => client.call('GET /members')
 
-/** The work, which its daemon may not live to answer. */
+/** Runs a call that the daemon may not survive. */
 const cut = async <T>(daemon: RunningDaemon, work: () => Promise<T>): Promise<T | undefined> => {
   const answer = await work().catch(() => undefined)
   await daemon.kill9()
   return answer
 }
 
-/** After every write of the daemon a kill: each is in the middle of something else. */
+/** A kill after each of the daemon's writes, so each interrupts another step. */
 const WRITES = Array.from({ length: 6 }, (_, at) => `file.temporary:${at + 1}`)
 
 for (const point of ['access.opened', ...WRITES]) {
@@ -61,10 +61,10 @@ for (const point of ['access.opened', ...WRITES]) {
     const next = await start()
     const before = await listOf(next)
     const owners = before.members.filter(({ role }) => role === 'owner')
-    t.ok(before.members.length <= 1 && owners.length === before.members.length, 'nobody is half there')
+    t.ok(before.members.length <= 1 && owners.length === before.members.length, 'every member is complete')
     const told = answers?.find(answer => answer?.status === 200)
     if (told) {
-      t.equal(owners[0]?.email, told.body.email, 'who was told so is the owner')
+      t.equal(owners[0]?.email, told.body.email, 'the person who got the answer is the owner')
       t.equal((await ask(next.url, 'GET /info', undefined, bearer(told.body.token))).status, 200)
     }
     const email = owners[0]?.email ?? ADA
@@ -93,7 +93,7 @@ for (const point of ['access.opened', ...WRITES]) {
       const next = await start()
       const { members, invitations } = await listOf(next)
       const joined = members.filter(({ role }) => role === 'collaborator')
-      t.equal(joined.length + invitations.length, 1, 'it let somebody in, or it is still there')
+      t.equal(joined.length + invitations.length, 1, 'either somebody joined or the invitation is still open')
       const told = answers?.find(answer => answer?.status === 200)
       if (told) t.equal((await ask(next.url, 'GET /info', undefined, bearer(told.body.token))).status, 200)
       const again = await signInAs(next, issuer, 'late@example.org', { invite })
@@ -111,7 +111,7 @@ const member = async ({ issuer }: Place, daemon: RunningDaemon): Promise<OpenedS
   return (await signInAs(daemon, issuer, BOB)).body
 }
 
-t.test('a role that was made smaller, killed at access.granted, is smaller', async t => {
+t.test('a role that was lowered stays lowered after a kill at access.granted', async t => {
   const where = await place(t)
   const first = await where.start()
   const bob = await member(where, first)
@@ -123,7 +123,7 @@ t.test('a role that was made smaller, killed at access.granted, is smaller', asy
   await next.terminate()
 })
 
-t.test('a person who was removed, killed at access.removed, is gone with every session', async t => {
+t.test('a removed person and their sessions stay removed after a kill at access.removed', async t => {
   const where = await place(t)
   const first = await where.start()
   const bob = await member(where, first)
@@ -140,6 +140,6 @@ t.test('a person who was removed, killed at access.removed, is gone with every s
   await next.terminate()
 })
 
-t.test('each point of access has its case here', async t => {
+t.test('each failpoint of access has a case here', async t => {
   t.same(ACCESS_POINTS, ['access.granted', 'access.opened', 'access.removed'])
 })

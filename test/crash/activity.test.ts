@@ -37,7 +37,7 @@ t.test('a kill during appends loses no acknowledged entry, and the chain stays i
     daemon = await spawnDaemon(t, where)
     t.ok(
       stored({ data: where.data }).filter(({ type }) => type === 'agent.autoland').length >= told,
-      `${moment} ms: all ${told} are there`,
+      `${moment} ms: all ${told} acknowledged entries exist`,
     )
     const { chain } = await daemon.client.call('GET /activity/status')
     t.match(chain, { intact: true, brokenAt: undefined }, `${moment} ms`)
@@ -45,7 +45,7 @@ t.test('a kill during appends loses no acknowledged entry, and the chain stays i
     told += 1
     const check = new ChainCheck({ seq: 0, hash: BEGINNING })
     for (const line of storedLines({ data: where.data })) check.read(line)
-    t.match(check, { brokenAt: undefined, head: { seq: check.entries } }, `${moment} ms: nothing torn is left`)
+    t.match(check, { brokenAt: undefined, head: { seq: check.entries } }, `${moment} ms: no torn entry is left`)
   }
   await daemon.terminate()
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
-/** The processes whose environment names this folder as theirs. */
+/** The processes whose environment names this folder. */
 const within = (folder: string): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -17,35 +17,32 @@ const within = (folder: string): string[] =>
       }
     })
 
-t.test(
-  'a daemon that is killed leaves no agent program behind, and its conversation goes on with the next one',
-  async t => {
-    const folder = folderOf(t)
-    const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-    makeWorkspace(where.workspace)
-    const daemon = await spawnDaemon(t, where)
-    const { run } = await daemon.client.call('POST /agent', {
-      conversationId: 'k',
-      prompt: 'run sleep 619',
-      harness: 'vendor-code',
-    })
-    await framesOf(daemon.once, 'k').until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
-    await runTurn(daemon.client, 'waits', 'say x', { harness: 'vendor-code' })
-    t.ok(within(where.workspace).length >= 2)
-    await daemon.kill9()
-    for (let tries = 0; within(where.workspace).length > 0 && tries < 100; tries++) await delay(50)
-    t.same(within(where.workspace), [])
+t.test('a killed daemon leaves no agent program behind, and the conversation continues with the next one', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'k',
+    prompt: 'run sleep 619',
+    harness: 'vendor-code',
+  })
+  await framesOf(daemon.once, 'k').until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
+  await runTurn(daemon.client, 'waits', 'say x', { harness: 'vendor-code' })
+  t.ok(within(where.workspace).length >= 2)
+  await daemon.kill9()
+  for (let tries = 0; within(where.workspace).length > 0 && tries < 100; tries++) await delay(50)
+  t.same(within(where.workspace), [])
 
-    const next = await spawnDaemon(t, where)
-    t.match((await framesOf(next.client, 'k', { run }).all()).at(-1)?.event, { kind: 'done', reason: 'interrupted' })
-    const frames = await runTurn(next.client, 'k', 'say next')
-    t.match(
-      frames.find(({ kind }) => kind === 'init'),
-      { harness: 'vendor-code' },
-    )
-    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  },
-)
+  const next = await spawnDaemon(t, where)
+  t.match((await framesOf(next.client, 'k', { run }).all()).at(-1)?.event, { kind: 'done', reason: 'interrupted' })
+  const frames = await runTurn(next.client, 'k', 'say next')
+  t.match(
+    frames.find(({ kind }) => kind === 'init'),
+    { harness: 'vendor-code' },
+  )
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+})
 
 t.test(
   'a card that a program waited for still exists after a kill, and the program is notified of the restart',

@@ -7,7 +7,7 @@ import { framesOf } from '../support/turns.js'
 
 const LIST: ScriptedReply = { status: 200, body: '{"data":[{"id":"m"}]}' }
 
-t.test('a turn over a model server that is killed repeats no tool call and counts its tokens once', async t => {
+t.test('a killed turn on a model server repeats no tool call and counts its tokens once', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -23,7 +23,7 @@ t.test('a turn over a model server that is killed repeats no tool call and count
         calls: [{ name: 'Append', input: { path: 'count.txt', content: 'x' } }],
         usage: { input: 100, output: 10 },
       }
-    // The answer that the kill cuts off, then the same one whole.
+    // The answer that the kill interrupts, then the same answer complete.
     return {
       text: [...'It is done, and here is a long story about it.'],
       everyMs: asked === 2 ? 200 : 0,
@@ -48,8 +48,8 @@ t.test('a turn over a model server that is killed repeats no tool call and count
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.equal(readFileSync(join(where.data, 'agent/checkouts/k/count.txt'), 'utf8'), 'x', 'appended once')
   const prose = frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : [])).join('')
-  t.equal(prose.split('It is done').length, 2, 'nothing is said twice')
+  t.equal(prose.split('It is done').length, 2, 'no text appears twice')
   const { total } = await next.client.call('GET /usage/rollup', { provider: 'endpoint/local' })
   t.match(total, { inputTokens: 300, outputTokens: 30 })
-  t.equal(asked, 3, 'what was cut off is asked once more')
+  t.equal(asked, 3, 'the interrupted request is sent once more')
 })

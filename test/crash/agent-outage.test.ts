@@ -8,7 +8,7 @@ import { exactly } from '../support/lists.js'
 import { framesOf, runTurn } from '../support/turns.js'
 
 const WORK = 'append log.txt\n| once\noutage\nappend log.txt\n| after\nsay done'
-/** When the kill falls, in milliseconds after what it is to hit began. */
+/** The moments of kills, in milliseconds after the beginning of the step. */
 const MOMENTS = [0, 4, 9, 15, 25, 40]
 
 const folders = (t: Test) => {
@@ -23,14 +23,14 @@ const folders = (t: Test) => {
   return { workspace, data }
 }
 
-/** Has the provider answer other turns; what the first sets off has begun when the second is over. */
+/** Runs two other turns: the resumes that the first one triggers have begun when the second one has ended. */
 const answered = async ({ client }: RunningDaemon): Promise<void> => {
   for (const words of ['say here', 'say here again']) await runTurn(client, 'other', words)
 }
 
 const events = (frames: readonly { event: Frame }[]): Frame[] => frames.map(({ event }) => event)
 
-t.test('what is planned survives a kill, and is resumed once', async t => {
+t.test('a planned resume survives a kill, and happens once', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK })
@@ -44,7 +44,7 @@ t.test('what is planned survives a kill, and is resumed once', async t => {
   t.equal(
     (await third.client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK })).run,
     run,
-    'the message is known and drops nothing',
+    'the repeated message is recognised and cancels no resume',
   )
   await answered(third)
   const frames = events(await framesOf(third.client, 'c').all())
@@ -64,7 +64,7 @@ t.test('what is planned survives a kill, and is resumed once', async t => {
   await fourth.terminate()
 })
 
-t.test('what was dropped stays dropped after a kill', async t => {
+t.test('a cancelled resume stays cancelled after a kill', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
   for (const id of ['stopped', 'message']) await runTurn(daemon.client, id, WORK)
@@ -81,7 +81,7 @@ t.test('what was dropped stays dropped after a kill', async t => {
 })
 
 t.test(
-  'a kill at any moment of the failing run, or of the beginning of the next, loses and doubles nothing',
+  'a kill at any moment of the failing run, or of the start of the next, neither loses nor duplicates anything',
   async t => {
     const where = folders(t)
     let daemon = await spawnDaemon(t, where)
@@ -98,7 +98,7 @@ t.test(
       await answers
       daemon = await spawnDaemon(t, where)
       for (const id of ids) {
-        // Until the provider answers, a turn that failed waits, and one that was begun goes on.
+        // Until the provider answers, a failed turn waits, and a started one continues.
         await framesOf(daemon.client, id).all()
         await answered(daemon)
         const frames = events(await framesOf(daemon.client, id).all())

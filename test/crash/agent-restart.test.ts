@@ -6,7 +6,7 @@ import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../sup
 import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
-/** Two folders for one daemon after another. */
+/** The folders that successive daemons share. */
 const folders = (t: Test, { goesOn = false } = {}) => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -16,7 +16,7 @@ const folders = (t: Test, { goesOn = false } = {}) => {
   return { workspace, data }
 }
 
-/** Watches until a frame fits, then kills the daemon and starts the next one. */
+/** Watches until a frame matches, then kills the daemon and starts the next one. */
 const killedAt = async (
   t: Test,
   where: { workspace: string; data: string },
@@ -36,7 +36,7 @@ const texts = (frames: readonly { event: Frame }[]) =>
 const done = (frames: readonly { event: Frame }[]) =>
   frames.filter(({ event }) => event.kind === 'done').map(({ event }) => event)
 
-t.test('where turns go on, a kill in a wait continues the same run', async t => {
+t.test('with automatic resume, the same run continues after a kill during a wait', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -57,7 +57,7 @@ t.test('where turns go on, a kill in a wait continues the same run', async t => 
 })
 
 t.test(
-  'where they do not, the run ends as interrupted, what waits is held back, and the words are in the record',
+  'without automatic resume, the run ends as interrupted, the queue is held, and the text is in the record',
   async t => {
     const where = folders(t)
     const daemon = await spawnDaemon(t, where)
@@ -106,12 +106,12 @@ t.test('a question survives two kills, and its answer continues the turn', async
   t.same(
     await last.client.call('POST /agent/reply', reply),
     { ok: true },
-    'the same answer is as good after another kill',
+    'the same answer succeeds after another kill',
   )
   await last.terminate()
 })
 
-t.test('a held call is not asked again: the restored card decides', async t => {
+t.test('a call that waits for permission is not asked again: the restored card decides', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -131,7 +131,7 @@ t.test('a held call is not asked again: the restored card decides', async t => {
   t.match(rest.findLast(({ event }) => event.kind === 'tool_call_update')?.event, { status: 'completed' })
 })
 
-t.test('a command under way when the daemon died is closed as failed and not run again', async t => {
+t.test('a command that ran when the daemon was killed has failed and is not run again', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -153,7 +153,7 @@ t.test('a command under way when the daemon died is closed as failed and not run
   t.same(texts(frames), ['on'])
 })
 
-t.test('an accepted message is answered the same after a kill, and is there once', async t => {
+t.test('an accepted message gets the same answer after a kill, and exists once', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const input = { conversationId: 'm', messageId: 'm-1', prompt: 'say once' }
@@ -184,7 +184,7 @@ t.test('messages steered into a turn are delivered after a kill', async t => {
   t.equal(frames.filter(({ event }) => event.kind === 'steer').length, 1)
 })
 
-t.test('a clean end leaves the turn to the next start, by the same rules as a kill', async t => {
+t.test('after a clean stop the next start continues the turn by the same rules as after a kill', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -196,14 +196,14 @@ t.test('a clean end leaves the turn to the next start, by the same rules as a ki
   const over = watched.all().catch(() => {})
   t.equal(await daemon.terminate(), 0)
   await over
-  t.same(done(watched.seen), [], 'the run is not over')
+  t.same(done(watched.seen), [], 'the run has not ended')
   const next = await spawnDaemon(t, where)
   const frames = await framesOf(next.client, 'e', { run }).all()
   t.same(texts(frames), ['before', 'after'])
   t.equal(readFileSync(join(where.workspace, 'count.txt'), 'utf8'), 'x\n')
 })
 
-t.test('a turn that was stopping is stopped, and a run that goes on once does not go on twice', async t => {
+t.test('a turn that was stopping is stopped, and a run resumes only once', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', {
@@ -216,7 +216,7 @@ t.test('a turn that was stopping is stopped, and a run that goes on once does no
   while (
     !readFileSync(join(where.data, 'journals', 'agent', 'runs', `${run}.jsonl`), 'utf8').includes('"stopping":true')
   )
-    await new Promise(resolve => setImmediate(resolve))
+    await new Promise(resolve => setTimeout(resolve, 5))
   await daemon.kill9()
   await stopping
   const next = await spawnDaemon(t, where)
@@ -230,7 +230,7 @@ t.test('a turn that was stopping is stopped, and a run that goes on once does no
   ])
 })
 
-t.test('an entry that cannot be read is kept aside, and the start goes on', async t => {
+t.test('an unreadable journal is moved aside, and the start continues', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'b', prompt: 'say a\nwait 60000' })
@@ -243,7 +243,7 @@ t.test('an entry that cannot be read is kept aside, and the start goes on', asyn
   t.match(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), '{"state":7}')
 })
 
-t.test('an entry with a broken line in its middle is kept aside once, byte for byte', async t => {
+t.test('a journal with a broken line in its middle is moved aside once, byte for byte', async t => {
   const where = folders(t, { goesOn: true })
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'b', prompt: 'say a\nwait 60000' })
@@ -259,10 +259,10 @@ t.test('an entry with a broken line in its middle is kept aside once, byte for b
   t.equal(readFileSync(join(where.data, 'journals', 'agent', 'bad', `${run}.jsonl`), 'utf8'), broken)
   await next.kill9()
   const third = await spawnDaemon(t, where)
-  t.notMatch(third.stderr(), /kept aside/, 'the next start knows nothing of it')
+  t.notMatch(third.stderr(), /kept aside/, 'the next start does not report it again')
 })
 
-t.test('an entry that was begun and never written means the message is still to come', async t => {
+t.test('an entry that was begun and never written leaves the message in the queue', async t => {
   const where = folders(t)
   const daemon = await spawnDaemon(t, where)
   const { run } = await daemon.client.call('POST /agent', { conversationId: 'e', prompt: 'wait 200\nsay once' })
@@ -274,7 +274,7 @@ t.test('an entry that was begun and never written means the message is still to 
 })
 
 t.test(
-  'an offer does not survive a kill: it is taken back with a notice, and the script goes on without it',
+  'an offer does not survive a kill: it is withdrawn with a notice, and the script continues without it',
   async t => {
     const where = folders(t, { goesOn: true })
     const daemon = await spawnDaemon(t, where)
@@ -302,20 +302,17 @@ t.test(
   },
 )
 
-t.test(
-  'an offer that was up in a turn that does not go on is taken back, and the turn ends as interrupted',
-  async t => {
-    const where = folders(t)
-    const daemon = await spawnDaemon(t, where)
-    const { run } = await daemon.client.call('POST /agent', {
-      conversationId: 'o',
-      prompt: 'offer payment https://shop.example/a 1\nsay never',
-    })
-    const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
-    const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
-    t.match(
-      rest.map(({ event }) => event),
-      exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }),
-    )
-  },
-)
+t.test('an open offer of a turn that does not resume is withdrawn, and the turn ends as interrupted', async t => {
+  const where = folders(t)
+  const daemon = await spawnDaemon(t, where)
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'o',
+    prompt: 'offer payment https://shop.example/a 1\nsay never',
+  })
+  const { seen, next } = await killedAt(t, where, daemon, 'o', ({ kind }) => kind === 'payment_offer')
+  const rest = await framesOf(next.client, 'o', { run, after: seen.length }).all()
+  t.match(
+    rest.map(({ event }) => event),
+    exactly({ kind: 'resolved' }, { kind: 'notice' }, { kind: 'done', reason: 'interrupted' }),
+  )
+})

@@ -9,7 +9,7 @@ import { framesOf } from '../support/turns.js'
 
 const LOST = 'interrupted by a restart'
 
-/** Runs a script until a frame fits, ends the daemon there, and starts the next one on the same folders. */
+/** Runs a script until a frame matches, ends the daemon there, and starts the next one on the same folders. */
 const killed = async (
   t: Test,
   prompt: string,
@@ -57,7 +57,7 @@ const openCalls = (frames: readonly Frame[]) => {
   return [...open]
 }
 
-t.test('a subagent that ran when the daemon died has failed, is not repeated, and the script continues', async t => {
+t.test('a subagent that ran during a kill has failed and is not repeated, and the script continues', async t => {
   const { next, frames: rest } = await killed(
     t,
     'helper works\n| run sleep 60\n| say no\nsay it said $out',
@@ -82,7 +82,7 @@ t.test('a subagent that ran when the daemon died has failed, is not repeated, an
   )
 })
 
-t.test('background subagents are gone after a restart, and join says so', async t => {
+t.test('background subagents have failed after a restart, and join reports it', async t => {
   const { frames: rest } = await killed(
     t,
     'helper& one\n| helper two\n| | run sleep 60\nwait 1500\njoin\nsay $out',
@@ -117,7 +117,7 @@ t.test('where turns do not resume, the subagent ends with its run', async t => {
   t.match(frames.at(-1), { kind: 'done', reason: 'interrupted' })
 })
 
-/** Both have asked: the turn, and its subagent. */
+/** Matches when both the turn and its subagent have asked. */
 const bothAsked = () => {
   let questions = 0
   return (frame: Frame) => frame.kind === 'question' && ++questions === 2

@@ -12,7 +12,7 @@ import { after, whereIn, type Where } from './failpoints.js'
 const FILES = { 'a.txt': 'one\n', 'b.txt': 'one\n' }
 const INPUT = { conversationId: 'c', messageId: 'm-c', isolated: true, prompt: 'append log.txt\n| once\nsay done' }
 
-/** A workspace with a commit that is to come, and a filter at which git waits for good once it is set. */
+/** A workspace with a prepared commit, and a filter that blocks git forever once it is set. */
 const placeIn = (t: Test) => {
   const { path, grants, reached } = stuckProgram(t)
   const where = whereIn(t, FILES, { wall: { write: [...grants.write] } })
@@ -28,7 +28,7 @@ const placeIn = (t: Test) => {
   return {
     where,
     later,
-    // Not in the git folder itself: the spare looks after the main line when anything there is touched.
+    // Not in the git folder itself: a change there would make the warm copy check the main line.
     stick: () => writeFileSync(join(workspace, '.git/info/attributes'), 'b.txt filter=f\n'),
     stuck: reached,
     loosen: () => void inGit(workspace, 'config', '--unset', 'filter.f.smudge'),
@@ -40,7 +40,7 @@ const spareReady = async ({ client }: RunningDaemon, { data }: Where): Promise<v
   await onceIn(join(data, 'agent/made'), () => existsSync(join(data, 'agent/made/.spare.json')))
 }
 
-/** The conversation has what its message says, once, on the commit that the main line stands on. */
+/** Checks that the conversation has done its message once, on the commit of the main line. */
 const wholeOn = async (t: Test, { client, data, workspace }: Support, head: string) => {
   const { run } = await client.call('POST /agent', INPUT)
   const frames = (await framesOf(client, 'c', { run }).all()).map(({ event }) => event)
@@ -59,20 +59,20 @@ const wholeOn = async (t: Test, { client, data, workspace }: Support, head: stri
   t.equal(
     inGit(workspace, 'show', '--name-only', '--format=', 'agent/c').trim(),
     'log.txt',
-    'the repository has what the turn left',
+    "the repository has the turn's work",
   )
 }
 
-t.test('killed while the spare follows the main line, the next daemon hands on no half of it', async t => {
+t.test('after a kill during an update of the warm copy, the next daemon uses no incomplete copy', async t => {
   const { where, later, stick, stuck, loosen } = placeIn(t)
   const daemon = await spawnDaemon(t, where)
   await spareReady(daemon, where)
   stick()
   inGit(where.workspace, 'update-ref', 'refs/heads/main', later)
-  // The main checkout is touched as a person's own pull would.
+  // Changes the main checkout like a pull.
   inGit(where.workspace, 'reset', '-q')
   await stuck()
-  t.notOk(existsSync(join(where.data, 'agent/made/.spare.json')), 'it is half-way')
+  t.notOk(existsSync(join(where.data, 'agent/made/.spare.json')), 'the update is incomplete')
   await daemon.kill9()
   loosen()
   await after(t, where, async next => {
@@ -81,8 +81,8 @@ t.test('killed while the spare follows the main line, the next daemon hands on n
 })
 
 /**
- * A message taken up while git waits at a file of its copy. The warm copy may also follow the main line by itself just
- * then: on a loaded machine it is sometimes first, and the case is tried anew.
+ * A message that is started while git blocks at a file of its copy. The warm copy may also update itself just
+ * then: on a loaded machine it is sometimes first, and the case is tried again.
  */
 const takenUp = async (
   t: Test,
@@ -92,10 +92,10 @@ const takenUp = async (
   const { where, later, stick, stuck, loosen } = place
   const daemon = await spawnDaemon(t, where)
   await spareReady(daemon, where)
-  // The end of the turn touched the git folder: the warm copy looks for the main line a quarter of a second later.
+  // The end of the turn changed the git folder: the warm copy checks the main line a quarter of a second later.
   await delay(1000)
   stick()
-  // Nothing beside the ref itself changes, so that the warm copy has not followed yet.
+  // Changes only the ref, so that the warm copy has not been updated yet.
   writeFileSync(join(where.workspace, '.git/refs/heads/main'), `${later}\n`)
   const sent = await daemon.once.call('POST /agent', INPUT)
   await stuck()
@@ -106,11 +106,11 @@ const takenUp = async (
 }
 
 t.test(
-  'killed while a copy made of the warm one is brought up to date, the message is not lost and its copy is whole',
+  'after a kill while the warm copy is updated for a message, the message is not lost and its copy is complete',
   async t => {
     const { where, later, loosen, daemon, sent } = await takenUp(t)
-    t.notOk(existsSync(join(where.data, 'agent/checkouts/.spare')), 'the warm copy was taken')
-    t.notOk(existsSync(join(where.data, 'agent/made/c.json')), 'and is no copy yet')
+    t.notOk(existsSync(join(where.data, 'agent/checkouts/.spare')), 'the warm copy is used')
+    t.notOk(existsSync(join(where.data, 'agent/made/c.json')), 'the new copy is not complete yet')
     await daemon.kill9()
     loosen()
     await after(t, where, async next => {

@@ -7,7 +7,7 @@ const ONE = { label: 'one', folders: ['docs', 'src'], access: 'work' as const, n
 const OTHER = { label: 'other', folders: ['look'], access: 'read' as const, note: 'other' }
 
 t.test(
-  'killed between writes of two owners, the area is one of them whole, and so are the people who hold it',
+  'after a kill between writes of two owners, the area and its people are entirely those of one of them',
   async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -51,7 +51,7 @@ t.test(
         [ONE, OTHER].some(area => JSON.stringify(area) === JSON.stringify({ label, folders, access, note })),
         `after ${writes}: ${label}`,
       )
-      t.ok(holders!.length === 0 || holders!.length === 2, 'people hold it together or not at all')
+      t.ok(holders!.length === 0 || holders!.length === 2, 'both people have it, or neither')
       await next.terminate()
     }
   },

@@ -16,28 +16,28 @@ const realOf = (pid: number, name: string): string => quiet(() => readlinkSync(`
 const commandOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
 const statusOf = (pid: number): string => quiet(() => readFileSync(`/proc/${pid}/status`, 'utf8'))
 
-t.test('a browser runs behind the wall, in one of its own where it can, and opens no port', withChromium(), async t => {
+t.test('a browser runs behind the wall, if possible in its own sandbox, and opens no port', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, PAGES)
   await act(daemon, 'open', { url: site.url })
   const pids = processesWith(freshOf(daemon))
-  t.same(portsOf(pids), [], 'it is driven through pipes')
+  t.same(portsOf(pids), [], 'it is controlled through pipes')
   const inner = pids.filter(pid => realOf(pid, 'ns/pid') !== realOf(process.pid, 'ns/pid'))
-  t.ok(inner.length > 2, 'its processes are in a namespace of their own')
+  t.ok(inner.length > 2, 'its processes have their own namespace')
   const outside = (path: string) => inner.filter(pid => existsSync(`/proc/${pid}/root${path}`))
-  t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is not there')
-  t.same(outside(join(daemon.workspace, 'README.md')), [], 'nor the workspace')
+  t.same(outside(join(daemon.data, 'machine.key')), [], 'the data folder is hidden')
+  t.same(outside(join(daemon.workspace, 'README.md')), [], 'the workspace is hidden')
   const renderers = processesWith('--type=renderer').filter(pid => pids.includes(pid) || inner.includes(pid))
   if (pids.some(pid => /--no-sandbox/.test(commandOf(pid))))
-    t.comment('this machine lets no program make namespaces: chromium runs without a wall of its own')
+    t.comment('programs of this machine cannot create namespaces: chromium runs without its own sandbox')
   else
     t.ok(
       renderers.every(pid => /^Seccomp:\s+2$/m.test(statusOf(pid))),
-      'its pages are in a sandbox of its own too',
+      'its pages run in its own sandbox too',
     )
 })
 
-t.test('a browser that crashes is not running, and leaves nothing', withChromium(), async t => {
+t.test('a crashed browser is listed as not running, and leaves nothing behind', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, PAGES)
   await act(daemon, 'open', { url: site.url })
@@ -56,7 +56,7 @@ t.test('a browser that crashes is not running, and leaves nothing', withChromium
   t.equal(statusOf(main!), '', 'no zombie')
 })
 
-t.test('a killed daemon leaves no browser, and the next start nothing of one', withChromium(), async t => {
+t.test('a killed daemon leaves no browser running, and the next start removes its folder', withChromium(), async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -66,11 +66,11 @@ t.test('a killed daemon leaves no browser, and the next start nothing of one', w
   t.ok(processesWith(freshOf(where)).length > 0)
   await daemon.kill9()
   await until(() => processesWith(freshOf(where)).length === 0)
-  t.equal(readdirSync(freshOf(where)).length, 1, 'its folder is left')
+  t.equal(readdirSync(freshOf(where)).length, 1, 'its folder remains')
   const next = await spawnDaemon(t, where)
   t.same((await next.client.call('GET /system/browsers')).sessions, [])
-  t.notOk(existsSync(freshOf(where)), 'until the next start')
+  t.notOk(existsSync(freshOf(where)), 'the next start removes it')
   await act(next, 'open', { url: site.url })
   await next.terminate()
-  t.same(processesWith(freshOf(where)), [], 'and one that stops takes its browsers along')
+  t.same(processesWith(freshOf(where)), [], 'a daemon that stops ends its browsers')
 })

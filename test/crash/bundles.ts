@@ -11,7 +11,7 @@ import { after, dies, whereIn } from './failpoints.js'
 
 const LEFT = ['system/making', 'system/staged', 'moves.json', 'returned/agent']
 
-/** A backup in the making: afterwards it is whole, or it failed and nothing is left of it. */
+/** A backup that is interrupted: afterwards it is complete, or it has failed and left no files. */
 export const packing = async (t: Test, point: string): Promise<void> => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
@@ -34,7 +34,7 @@ export const packing = async (t: Test, point: string): Promise<void> => {
   })
 }
 
-/** A sandbox that is brought back, with other work in it than what was packed: all of it happens, or nothing. */
+/** A restore into a sandbox with other work than the backup: it is done completely or not at all. */
 export const restoring =
   (counts: boolean, ...next: string[]) =>
   async (t: Test, point: string): Promise<void> => {
@@ -54,13 +54,13 @@ export const restoring =
     await dies(t, where, point, ({ once: client }) => client.call('POST /bundles/restore', { path, mode: 'apply' }))
     for (const again of next) await dies(t, where, again, () => Promise.resolve())
     await after(t, where, async ({ client }) => {
-      // Any call waits until the start has ended what was cut off.
+      // Every call waits until the start has completed interrupted work.
       await client.call('GET /agents')
       const tree = treeOf(workspace)
       const restored = !existsSync(join(workspace, 'stray.txt'))
-      t.equal(restored, counts, 'whether it counted')
+      t.equal(restored, counts, 'it is restored if it was committed')
       t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'agent/one'), commits)
-      t.ok(inGit(workspace, 'rev-list', '--objects', 'HEAD', 'agent/one'), 'every object is there')
+      t.ok(inGit(workspace, 'rev-list', '--objects', 'HEAD', 'agent/one'), 'every object exists')
       if (restored) {
         t.same(
           [readFileSync(join(workspace, 'kept/a.txt'), 'utf8'), readFileSync(join(workspace, 'README.md'), 'utf8')],
@@ -71,7 +71,7 @@ export const restoring =
         t.equal(
           globSync('.sandbox/restored/*/before/stray.txt', { cwd: workspace }).length,
           1,
-          'what was there is kept',
+          'the previous files are kept',
         )
         t.equal(globSync('system/restore-points/*/agent/other.json', { cwd: data }).length, 1)
       } else {

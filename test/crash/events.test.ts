@@ -5,7 +5,7 @@ import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'
 
-t.test('after a kill the stream restarts in another epoch, and contains what had happened', async t => {
+t.test('after a kill the stream restarts in another epoch, and contains the earlier events', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -21,10 +21,10 @@ t.test('after a kill the stream restarts in another epoch, and contains what had
   await before.until('agent', ({ agent }) => agent?.status === 'awaiting')
   const cut = before.end()
   await first.kill9()
-  t.equal(await cut.catch(() => undefined), undefined, 'a cut is no end')
+  t.equal(await cut.catch(() => undefined), undefined, 'an interrupted stream has no end event')
 
   const second = await spawnDaemon(t, where)
-  // Answered once the start is complete.
+  // The answer comes once the start is complete.
   await second.client.call('GET /agents')
   for (const from of [before.last, `${before.last.split('-')[0]}-1`]) {
     const after = await openEvents(t, second, '?roster=delta', { 'last-event-id': from })
@@ -34,7 +34,7 @@ t.test('after a kill the stream restarts in another epoch, and contains what had
     t.match(await after.until('agents'), {
       agents: exactly({ id: 'c', status: 'awaiting', run, cards: exactly({ kind: 'question' }) }),
     })
-    t.same((await after.until('presence')).users, [], 'nobody watches any more')
+    t.same((await after.until('presence')).users, [], 'the roster is empty')
     t.match(await after.until('attention'), { cards: 1 })
     await after.close()
   }

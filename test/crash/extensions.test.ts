@@ -32,7 +32,7 @@ const install = async (client: Client, ref: string): Promise<void> => {
     if (line.kind === 'result') return
 }
 
-/** Everything that is done to extensions, one after the other. */
+/** All changes to extensions, one after another. */
 const drive = async (client: Client, { workspace, commits: [first, second] }: ReturnType<typeof whereFor>) => {
   await client.call('POST /extensions/workspace', { publisher: 'ada', name: 'notes' })
   const file = join(workspace, WORKSPACE, 'notes/intentic-extension.json')
@@ -50,7 +50,7 @@ const drive = async (client: Client, { workspace, commits: [first, second] }: Re
 }
 
 for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
-  t.test(`killed at ${point}, each extension is as it was before a step or after it`, async t => {
+  t.test(`killed at ${point}, each extension is in the state before a step or after it`, async t => {
     const where = whereFor(t)
     await dies(t, where, point, ({ once }) => drive(once, where))
     const next = await spawnDaemon(t, where)
@@ -58,20 +58,20 @@ for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
     t.same(invalid, [])
     const folder = join(where.workspace, WORKSPACE, 'notes')
     const known = [...extensions, ...pending].filter(({ id }) => id === ID)
-    t.equal(known.length, Number(existsSync(folder)), 'its folder and its record are there, or neither')
+    t.equal(known.length, Number(existsSync(folder)), 'its folder and its record both exist, or neither')
     t.same(
       existsSync(join(folder, '..')) ? readdirSync(join(folder, '..')) : [],
       known.length > 0 ? ['notes'] : [],
-      'nothing half-done is beside it',
+      'no leftovers are beside it',
     )
     const begun = Number(point.includes('create')) && known.length > 0
-    if (begun) t.equal(pending.length, 0, 'a new extension is approved from its first moment')
-    if (point.includes('remove')) t.equal(known.length, 0, 'a removal that was begun is finished')
+    if (begun) t.equal(pending.length, 0, 'a new extension is approved from the start')
+    if (point.includes('remove')) t.equal(known.length, 0, 'an interrupted removal is completed')
     const far = extensions.find(({ id }) => id === INSTALLED)
     const code = join(where.data, 'extensions/code', INSTALLED)
     const kept = [far?.commit, far?.previous?.ref].filter(each => each !== undefined)
-    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'the code of its versions and no other')
-    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'it is whole')
+    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'exactly the code of its versions exists')
+    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'its files match')
     const staging = join(where.data, 'extensions/staging')
     t.same(existsSync(staging) ? readdirSync(staging) : [], [])
     await next.terminate()

@@ -28,7 +28,7 @@ import { exactly } from '../support/lists.js'
 /** The test files that share the cases: tap runs several at once. */
 export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as const
 
-/** Every point that a case ends a daemon at. */
+/** Every failpoint at which a case ends a daemon. */
 export const reached = new Set<string>([
   ...ACCESS_POINTS,
   ...EXTENSIONS_POINTS,
@@ -83,7 +83,7 @@ const answer = (run: string) => ({ kind: 'question', requestId: `${run}.1`, answ
 
 const IMPORT = ['checked', 'taken', 'noted', 'logged', 'moved'].map(name => `agent.import.${name}`)
 
-/** A turn with a question and a message that waits behind it: all of it happens once, whenever the daemon dies. */
+/** A turn with a question, and a queued message: each step happens once, wherever the daemon is killed. */
 const turns = (warm: boolean) => async (t: Test, point: string) => {
   const where = whereIn(t)
   const acknowledged: Started[] = []
@@ -92,7 +92,7 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     if (warm) {
       await runTurn(client, 'w', 'say warm', { isolated: true })
       while (!existsSync(join(where.data, 'agent/made/.spare.json')))
-        await new Promise(resolve => setImmediate(resolve))
+        await new Promise(resolve => setTimeout(resolve, 5))
     }
     acknowledged.push(await client.call('POST /agent', FIRST))
     const { run } = acknowledged[0]!
@@ -108,7 +108,7 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
   await after(t, where, async daemon => {
     const { client } = daemon
     const again = [await client.call('POST /agent', FIRST), await client.call('POST /agent', SECOND)] as const
-    t.same(again.slice(0, acknowledged.length), acknowledged, 'what was acknowledged is answered the same')
+    t.same(again.slice(0, acknowledged.length), acknowledged, 'acknowledged requests get the same answers again')
     const [{ run }, second] = again
     const newest = framesOf(client, 'c', { run: second.run }).all()
     if (!answered) {
@@ -119,13 +119,13 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     }
     await newest
     const rows = await rowsOf(daemon, 'c')
-    t.same(userRows(rows), ['m-1', 'm-2'], 'each message is there once')
+    t.same(userRows(rows), ['m-1', 'm-2'], 'each message exists once')
     t.same(
       texts(rows)
         .map(text => text.trim())
         .filter(Boolean),
       ['first', 'after b', 'second'],
-      'each sentence was said once',
+      'each sentence appears once',
     )
     t.same(
       rows.flatMap(({ cards = [] }) => cards.map(({ reply }) => reply)),
@@ -139,7 +139,7 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
     )
     await kept(t, daemon, run, seen)
     await kept(t, daemon, second.run)
-    t.equal(inGit(where.workspace, 'status', '--porcelain'), '', 'the shared tree was not touched')
+    t.equal(inGit(where.workspace, 'status', '--porcelain'), '', 'the shared tree is unchanged')
     t.equal(inGit(where.workspace, 'show', 'agent/c:log.txt'), 'one\ntwo\nthree\n', 'the repository has the work')
     t.equal(inGit(where.workspace, 'rev-parse', 'agent/c'), inGit(copyOf(where, 'c'), 'rev-parse', 'agent/c'))
     t.equal(inGit(where.workspace, 'fsck', '--strict', '--no-dangling'), '')
@@ -147,7 +147,7 @@ const turns = (warm: boolean) => async (t: Test, point: string) => {
 }
 
 cases(
-  'a turn and a message behind it',
+  'a turn and a queued message',
   [
     'agent.queue.accepted',
     'agent.queue.accepted:2',
@@ -184,16 +184,16 @@ cases(
   turns(false),
 )
 
-cases('a turn whose work is taken over', [...IMPORT, ...IMPORT.map(point => `${point}:2`)], turns(false))
+cases('a turn whose work is imported', [...IMPORT, ...IMPORT.map(point => `${point}:2`)], turns(false))
 
 cases(
-  'a turn whose copy is the spare',
+  'a turn that gets the warm copy',
   ['agent.warm.claimed', 'agent.warm.moved', 'agent.warm.pointed', 'agent.branch.locked:2', 'agent.warm.attached'],
   turns(true),
 )
 
 cases(
-  'a copy of an earlier version that is given folders of its own',
+  'a copy of an earlier version that gets its own folders',
   ['agent.copy.renewing', 'agent.copy.made'],
   async (t, point) => {
     const where = whereIn(t)
@@ -270,7 +270,7 @@ cases('a turn that is stopped', ['agent.turn.stopping'], async (t, point) => {
   )
 })
 
-cases('something that is written down', ['activity.recorded:2'], async (t, point) => {
+cases('an entry of the activity record', ['activity.recorded:2'], async (t, point) => {
   const where = whereIn(t)
   await dies(t, where, point, async ({ once: client }) => {
     await runTurn(client, 'w', 'say done', { isolated: true })
@@ -285,7 +285,7 @@ cases('something that is written down', ['activity.recorded:2'], async (t, point
   })
 })
 
-cases('a queue that gets another order', ['agent.queue.ordered'], async (t, point) => {
+cases('a queue that is reordered', ['agent.queue.ordered'], async (t, point) => {
   const where = whereIn(t)
   const wait = (client: RunningDaemon['client'], prompt: string) =>
     client.call('POST /agent', {
@@ -381,7 +381,7 @@ cases(
       t.same(
         globSync('agent/rebasing/*', { cwd: where.data }),
         [],
-        'nothing is left that a copy of the same name would be put back by',
+        'no files are left that would affect a new copy of the same name',
       )
     })
   },
@@ -404,15 +404,15 @@ cases(
     t.ok(half)
     t.same(more, [])
     const next = await spawnDaemon(t, where)
-    // It clears away once its start is complete; what it writes itself meanwhile has other names.
+    // The daemon removes it after its start; its own temporary files have other names.
     for (const end = Date.now() + LATE_MS; left().includes(half!) && Date.now() < end;)
       await next.client.call('GET /agents')
-    t.notOk(left().includes(half!), 'what was half-written is gone')
+    t.notOk(left().includes(half!), 'the incomplete file is removed')
     await next.terminate()
   },
 )
 
-// Forks, and going back -----------------------------------------------------------------------------------------------
+// Forks, and rewinds --------------------------------------------------------------------------------------------------
 
 cases(
   'a fork',
@@ -457,7 +457,7 @@ const rewinds =
     })
     for (const again of next) await dies(t, where, again, () => Promise.resolve())
     await after(t, where, async daemon => {
-      t.match(await rowsOf(daemon, 'r'), { length: 2 }, 'what had begun is complete')
+      t.match(await rowsOf(daemon, 'r'), { length: 2 }, 'the interrupted rewind is complete')
       t.equal(await daemon.kernel.journals.stat('agent/rewinds/r'), undefined)
       const files = treeOf(copyOf(where, 'r'))
       t.same([files['a.txt'], files['README.md'], files['new/deep.txt']], ['file one\n', 'file # work\n', undefined])
@@ -472,12 +472,12 @@ const rewinds =
 const REWIND = ['begun', 'restored', 'cut', 'forgotten', 'paused', 'told', 'over'].map(name => `agent.rewind.${name}`)
 cases('going back', [...REWIND, 'journal.rewrite', 'journal.rewrite:2'], rewinds())
 cases(
-  'going back, and killed again in completing it',
+  'a rewind, with a second kill while it is completed',
   ['agent.rewind.begun'],
   rewinds('agent.rewind.restored', 'agent.rewind.cut', 'agent.rewind.told'),
 )
 
-// Landing, and throwing away -----------------------------------------------------------------------------------------
+// Landing, and discarding --------------------------------------------------------------------------------------------
 
 const LANDING = [
   'waiting',
@@ -526,11 +526,11 @@ cases(
       await client.call('POST /agents/{id}/land', { id: 'l' })
     })
     await after(t, where, async ({ client }) => {
-      // Any call waits until the start has ended what was cut off.
+      // Every call waits until the start has completed interrupted work.
       await client.call('GET /agents/{id}', { id: 'l' })
       const now = treeOf(workspace)
-      t.same(now, existsSync(join(workspace, 'a.txt')) ? landed : before, 'all of it is there, or nothing')
-      t.equal(git(), index, 'index and HEAD are as they were')
+      t.same(now, existsSync(join(workspace, 'a.txt')) ? landed : before, 'all of it has landed, or nothing')
+      t.equal(git(), index, 'index and HEAD are unchanged')
       t.match(await client.call('POST /agents/{id}/land', { id: 'l' }), { landed: true })
       t.same(treeOf(workspace), landed)
       t.equal(git(), index)
@@ -568,8 +568,8 @@ cases(
     await after(t, where, async daemon => {
       t.match(await refusal(daemon.client.call('GET /agents/{id}', { id: 'd' })), { status: 404 })
       nothingOf(t, where, 'd')
-      t.match(await daemon.kernel.journals.stat('agent/transcripts/d'), { entries: 1 }, 'the words stay')
-      t.same(globSync('journals/agent/frames/*', { cwd: where.data }), [], 'no frames stay')
+      t.match(await daemon.kernel.journals.stat('agent/transcripts/d'), { entries: 1 }, 'the transcript is kept')
+      t.same(globSync('journals/agent/frames/*', { cwd: where.data }), [], 'no frames are kept')
     })
   },
 )
@@ -636,7 +636,7 @@ cases('the record of a discarded conversation', ['agent.forget.meant', 'agent.fo
 // Backups ------------------------------------------------------------------------------------------------------------
 
 cases('a backup', ['bundle.parts', 'bundle.written', 'bundle.named'], packing)
-cases('a restore before it counts', ['bundle.staged'], restoring(false))
+cases('a restore before it is committed', ['bundle.staged'], restoring(false))
 cases(
   'a restore',
   [
@@ -652,14 +652,14 @@ cases(
   restoring(true),
 )
 cases(
-  'a restore, and killed again in completing it',
+  'a restore, with a second kill while it is completed',
   ['moves.away:2'],
   restoring(true, 'moves.in:2', 'agent.returned.cleared'),
 )
 
 // Areas ---------------------------------------------------------------------------------------------------------------
 
-cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
+cases('an area that is overwritten', ['areas.kept:2'], async (t, point) => {
   const where = whereIn(t, { 'docs/a.md': 'a\n', 'src/b.ts': 'b\n' })
   const [one, other] = [
     { id: 'a', label: 'one', folders: ['docs'], access: 'read' },
@@ -674,7 +674,7 @@ cases('an area that is written anew', ['areas.kept:2'], async (t, point) => {
     const {
       areas: [area],
     } = await client.call('GET /areas')
-    t.match(area, other, 'it was on the disk')
+    t.match(area, other, 'the change was on the disk')
     t.match(await client.call('POST /areas', { ...one, folders: [...one.folders] }), { created: false, area: one })
   })
 })

@@ -7,7 +7,7 @@ runCases(t, 'failpoints')
 t.test('every failpoint of the source ends a daemon in one of these tests', async t => {
   const sources = globSync('{kernel,plugins,sdk,openapi}/**/*.ts').map(file => readFileSync(file, 'utf8'))
   const points = sources.flatMap(text => [...text.matchAll(/\bfailpoint\('([^']+)'/g)].map(([, point]) => point!))
-  t.same([...points].sort(), [...new Set(points)].sort(), 'each stands in one place')
+  t.same([...points].sort(), [...new Set(points)].sort(), 'each is in one place')
   t.same([...reached].sort(), [...points].sort())
   for (const file of FILES)
     t.match(

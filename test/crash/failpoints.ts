@@ -16,7 +16,7 @@ import {
   type Support,
 } from '../support/daemon.js'
 
-/** A workspace and its data: one daemon after another runs on them. */
+/** A workspace and its data, which successive daemons share. */
 export interface Where {
   readonly workspace: string
   readonly data: string
@@ -24,7 +24,7 @@ export interface Where {
   readonly args?: string[]
 }
 
-/** The points whose cases are in a file of their own, with the daemons they need. */
+/** The failpoints whose cases are in their own test file, because they need other daemons. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
 export const SECRETS_POINTS: readonly string[] = [
@@ -78,10 +78,10 @@ export const EXTENSIONS_POINTS: readonly string[] = [
 
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 
-/** How long is waited for what is to happen by itself. */
+/** The longest wait for a step that happens by itself. */
 export const LATE_MS = 20_000
 
-/** Two fresh folders whose turns go on by themselves after a restart. */
+/** Two fresh folders, with turns that resume after a restart. */
 export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}, deployment?: Deployment): Where => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -96,7 +96,7 @@ export const whereIn = (t: Test, files: { readonly [path: string]: string } = {}
   return { ...where, args: ['--config', config] }
 }
 
-/** Drives the real program until it dies at the point; what is asked of it then fails with it. */
+/** Drives the real program until it ends at the failpoint; calls in flight then fail. */
 export const dies = async (
   t: Test,
   where: Where,
@@ -104,7 +104,7 @@ export const dies = async (
   drive: (daemon: RunningDaemon) => Promise<unknown>,
 ): Promise<void> => {
   const daemon = await spawnDaemon(t, { ...where, env: { SANDBOX_FAILPOINT: point } }).catch(() => undefined)
-  // Killed in what it does at its start.
+  // It was killed during its start.
   if (!daemon) return
   const died = once(daemon.process, 'exit')
   const driven = drive(daemon).then(
@@ -120,7 +120,7 @@ export const dies = async (
   await driven
 }
 
-/** The frames of a run as they lie in its journal: numbered without a gap, `done` at most once and then last. */
+/** The frames of a run in its journal; checks that positions have no gap and that `done` is at most once and last. */
 export const kept = async (
   t: Test,
   { kernel }: Support,
@@ -137,15 +137,15 @@ export const kept = async (
   t.same(
     frames.slice(0, seen.length).map(({ seq, event }) => ({ seq, event })),
     seen,
-    'what was seen before is as it was',
+    'earlier frames are unchanged',
   )
-  t.ok(frames.findIndex(({ event }) => event.kind === 'done') === frames.length - 1, 'done is there once, and last')
+  t.ok(frames.findIndex(({ event }) => event.kind === 'done') === frames.length - 1, 'done is the last frame')
   return frames.map(({ event }) => event)
 }
 
 /**
- * Ends a daemon and answers everything a restart could change; frames of older runs are kept a moment only, and go with
- * it.
+ * Stops a daemon and returns everything that a restart could change. Frames of older runs are kept only briefly and are
+ * left out.
  */
 const endOf = async (daemon: Support) => {
   const { workspace, data, client } = daemon
@@ -153,7 +153,7 @@ const endOf = async (daemon: Support) => {
   const newest = new Set(conversations.map(({ conversation: { lastRun } }) => `agent/frames/${lastRun}.events`))
   const { agents } = await client.call('GET /agents')
   const { agents: archived } = await client.call('GET /agents/archived', {})
-  // A spare copy that is being made is whole after this.
+  // This waits until an unfinished warm copy is complete.
   await daemon.stop()
   return {
     agents,
@@ -167,7 +167,7 @@ const endOf = async (daemon: Support) => {
   }
 }
 
-/** What a step that was cut off may not leave behind once the daemon has started again and has nothing to do. */
+/** The leftovers of interrupted steps, which must not exist once the next daemon is idle. */
 const halfDone = ({ workspace, data }: Where): string[] => [
   ...globSync('{.git/**/*.lock,**/.sandbox-write-*}', { cwd: workspace }),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
@@ -193,7 +193,7 @@ const gitdirsOf = (data: string): string[] =>
 
 const folders = (path: string): string[] => (existsSync(path) ? readdirSync(path) : [])
 
-/** Starts the next daemon, lets `look` judge it, and proves that another start finds nothing left to do. */
+/** Starts the next daemon, checks it with `look`, and checks that another start changes nothing. */
 export const after = async (t: Test, where: Where, look: (daemon: Support) => Promise<unknown>): Promise<void> => {
   const next = await daemonWith(t, [], where)
   await look(next)

@@ -70,7 +70,7 @@ for (const point of ['history.restore.begun', 'history.restore.written'])
     t.equal(readFileSync(join(where.workspace, 'inner/i'), 'utf8'), 'bad\n')
   })
 
-t.test('a clone or a start that is killed leaves nothing at the next start, and works then', async t => {
+t.test('after a killed clone or new repository the next start removes the leftovers, and the call works', async t => {
   const where = whereIn(t)
   repoAt(join(where.workspace, 'source'), { f: '1\n' })
   const clone = { name: 'made', cloneUrl: './source' }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 
-t.test('what a command was that ran when the daemon was killed is in the log, whose lines are whole', async t => {
+t.test('the log names the command that ran when the daemon was killed, and its lines are complete', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

@@ -7,7 +7,7 @@ import { dies, PERSONAS_POINTS } from './failpoints.js'
 const ONE = { id: 'a', label: 'one', capabilities: ['x'], brief: 'one '.repeat(400) }
 const OTHER = { id: 'a', label: 'other', capabilities: ['y'], brief: 'other '.repeat(300) }
 
-t.test('killed between saves of two owners, the file holds one of the two whole cards', async t => {
+t.test('after a kill between saves of two owners, the file has one of the two complete cards', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -38,7 +38,7 @@ t.test('killed between saves of two owners, the file holds one of the two whole 
 })
 
 for (const point of PERSONAS_POINTS)
-  t.test(`a persona whose removal is killed at ${point} is there with its kit, or gone with it`, async t => {
+  t.test(`after a kill at ${point} of its removal, a persona and its kit both exist, or neither`, async t => {
     const folder = folderOf(t)
     const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
     makeWorkspace(where.workspace)

@@ -24,7 +24,7 @@ import { runTurn } from '../support/turns.js'
 
 const options = { skip: canCut ? false : 'this system shows no descriptors as paths' }
 
-/** Works with the journals below a folder, and shuts them. */
+/** Runs `work` with the journals below a folder, then closes them. */
 const withJournals = async <T>(folder: string, work: (journals: Journals) => Promise<T>): Promise<T> => {
   const store = new JournalStore(join(folder, 'journals'))
   const named = (name: string) => `agent/${name}`
@@ -60,7 +60,7 @@ const accepted = (n: number, more: Omit<Acceptance, 'row'>): Acceptance => ({
   ...more,
 })
 
-/** What a queue is asked, each answered only once a power cut cannot take it back. */
+/** Calls of a queue, each acknowledged only when a power cut cannot undo it. */
 const ORDERS: readonly ((queue: Queue) => Promise<void>)[] = [
   queue => queue.accept(accepted(1, { message: message(1), opened: { id: 'c', title: 'opened' } as Conversation })),
   ...[2, 3].map(n => (queue: Queue) => queue.accept(accepted(n, { message: { ...message(n), why: 'parked' } }))),
@@ -115,7 +115,7 @@ t.test('a queue', options, async t => {
   })
 })
 
-t.test('a record of what was said', options, t =>
+t.test('a power cut during writes of a transcript', options, t =>
   cutEverywhere<string[]>(t, {
     first: [],
     drive: (folder, promised) =>
@@ -134,7 +134,7 @@ t.test('a record of what was said', options, t =>
   }),
 )
 
-t.test('states that a conversation can be put back to', options, t =>
+t.test('a power cut during writes of checkpoints', options, t =>
   cutEverywhere<string[]>(t, {
     first: [],
     drive: (folder, promised) =>
@@ -154,7 +154,7 @@ t.test('states that a conversation can be put back to', options, t =>
   }),
 )
 
-t.test('frames that people act on', options, t =>
+t.test('a power cut during durable frames', options, t =>
   cutEverywhere<string[]>(t, {
     first: [],
     drive: (folder, promised: Promised<string[]>) =>
@@ -177,7 +177,7 @@ t.test('frames that people act on', options, t =>
   }),
 )
 
-/** An engine whose turns ask once, and what became of the turn that the journals hold. */
+/** An engine whose turns ask once, and the state of the turn in the journals. */
 const askingOn = (t: Test, journal: Journals) => {
   const handed = Promise.withResolvers<TurnRequest>()
   const begun = Promise.withResolvers<void>()
@@ -216,7 +216,7 @@ const askingOn = (t: Test, journal: Journals) => {
   return { ...made, asks, begun, found }
 }
 
-t.test('an answer to a card, with the turn that asked', options, t =>
+t.test('a power cut during the answer to a card', options, t =>
   cutEverywhere<string>(t, {
     first: 'nothing',
     drive: (folder, promised) =>
@@ -307,7 +307,7 @@ t.test('a rewind records that it began before it changes anything', options, asy
   }
   await client.call('POST /agent/rewind', { conversationId: 'r', index: 2 })
   disk.end()
-  t.ok(back > 0, `${back} flushes after the files went back`)
+  t.ok(back > 0, `${back} flushes after the files were restored`)
   t.same(lost, [])
   await stop()
 })

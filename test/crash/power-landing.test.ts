@@ -15,7 +15,7 @@ const options = { skip: canCut ? false : 'this system shows no descriptors as pa
 interface Tree {
   readonly [path: string]: string
 }
-/** What a cut left: the files of the person, those that wait, and what is written down of the landing. */
+/** The state after a cut: the person's files, the staged ones, and the record of the landing. */
 interface Left {
   readonly tree: Tree
   readonly waiting: Tree
@@ -28,7 +28,7 @@ const waits = (path: string) => basename(path).startsWith('.sandbox-write-')
 const same = (one: object, other: object) =>
   JSON.stringify(Object.entries(one).toSorted()) === JSON.stringify(Object.entries(other).toSorted())
 
-/** A branch that changes, adds, removes, links and puts a folder where a file was. */
+/** A branch that changes, adds, removes and links files, and replaces a file by a folder. */
 const busyBed = (t: Test): Bed => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
@@ -48,7 +48,7 @@ const busyBed = (t: Test): Bed => {
   return bed
 }
 
-/** What may be found at any moment; `ends`: the trees in which nothing may be written down any more. */
+/** Whether a state is allowed at any moment; `ends`: the trees with which no record may be left. */
 const faultless = ({ tree, waiting, record }: Left, before: Tree, after: Tree, ends: readonly Tree[]): boolean => {
   const whole = (path: string) => [before[path], after[path]].includes(tree[path])
   if (!Object.keys({ ...before, ...after, ...tree }).every(whole)) return false
@@ -81,11 +81,11 @@ const caseOf = (t: Test): Case => {
   }
 }
 
-/** Cuts the power all through what is done with a landing that ends with one of two trees. */
+/** Cuts the power at every step of a landing that ends with one of two trees. */
 const cutIn = (t: Test, { bed, before, after, records }: Case, end: 'before' | 'after', work: () => Promise<unknown>) =>
   cutEverywhere<Left>(t, {
     at: bed.folder,
-    // Git and what it is asked with flush by themselves, and nothing of the person's is in there.
+    // Git flushes its own files, and they contain nothing of the person's.
     left: path =>
       basename(path) === '.git'
       || (path.startsWith(bed.folder) && !/^(?:workspace|files)(?:\/|$)/.test(path.slice(bed.folder.length + 1))),
@@ -118,7 +118,7 @@ const land = (bed: Bed, records: LandingRecords) =>
     bed.tip,
   )
 
-/** The same records, of which each is judged before it is written. */
+/** The same records, with a check before each write. */
 const watched = (records: LandingRecords, before: (record: LandingRecord) => Promise<void>): LandingRecords =>
   ({
     open: () => records.open(),
@@ -138,19 +138,19 @@ t.test('a landing', options, async t => {
   })
 })
 
-t.test('a landing that is taken back', options, async t => {
+t.test('a power cut during a landing that is undone', options, async t => {
   const world = caseOf(t)
   const records = world.records(world.bed.folder)
   const failing = watched(records, async ({ state }) => {
-    if (state === 'applied') throw new Error('it cannot be written down')
+    if (state === 'applied') throw new Error('the record cannot be written')
   })
-  await cutIn(t, world, 'before', () => t.rejects(land(world.bed, failing), /cannot be written down/))
+  await cutIn(t, world, 'before', () => t.rejects(land(world.bed, failing), /cannot be written/))
 })
 
-t.test('a landing that the next start completes', options, async t => {
+t.test('a power cut during a landing that the next start completes', options, async t => {
   const world = caseOf(t)
   const records = world.records(world.bed.folder)
-  // The daemon is killed as its files wait: what follows is done by the next one.
+  // The daemon is killed while its files are staged: the next one does the rest.
   const killed = watched(records, async record => {
     if (record.state !== 'moving') return
     await records.write(record)
@@ -158,7 +158,7 @@ t.test('a landing that the next start completes', options, async t => {
   })
   void land(world.bed, killed).catch(() => {})
   while ((await records.open().catch(() => []))[0]?.state !== 'moving')
-    await new Promise(resolve => setImmediate(resolve))
+    await new Promise(resolve => setTimeout(resolve, 5))
   await cutIn(t, world, 'after', async () => {
     const [record] = await records.open()
     t.same(await endLanding(records, record!), [])

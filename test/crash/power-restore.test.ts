@@ -16,7 +16,7 @@ const options = { skip: canCut ? false : 'this system shows no descriptors as pa
 interface Files {
   readonly [path: string]: string
 }
-/** The files of a sandbox and of its repository, what comes back to its groups, and what a restore kept of before. */
+/** The files of a sandbox and its repository, the data returned to its groups, and the previous files kept. */
 interface Held {
   readonly workspace: Files
   readonly git: Files
@@ -42,12 +42,12 @@ const heldIn = (folder: string): Held => {
     workspace: filesOf(workspace, path => !path.startsWith('.sandbox/')),
     git: filesOf(join(workspace, '.git')),
     returned,
-    // Only a restore that counts promises to keep anything.
+    // Only a committed restore promises to keep the previous files.
     kept: Object.keys(returned).length > 0 ? kept : {},
   }
 }
 
-/** A host whose group agent hands one conversation over. */
+/** A host whose group agent returns one conversation. */
 const hostAt = (folder: string): RestoreHost => {
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   const collect = async (point: string) => {
@@ -60,7 +60,7 @@ const hostAt = (folder: string): RestoreHost => {
   return { place, collect, serves: async () => false, signal: new AbortController().signal } as unknown as RestoreHost
 }
 
-/** A sandbox with files of its own, and a bundle of another with one commit. */
+/** A sandbox with files, and a bundle of another sandbox with one commit. */
 const sandboxIn = async (folder: string, elsewhere: string): Promise<void> => {
   for (const name of ['workspace/old', 'data/system', 'data/agent']) mkdirSync(join(folder, name), { recursive: true })
   writeFileSync(join(folder, 'workspace/a.txt'), 'changed\n')
@@ -85,7 +85,7 @@ const sandboxIn = async (folder: string, elsewhere: string): Promise<void> => {
   })
 }
 
-t.test('a restore and the start that puts it in place', options, async t => {
+t.test('a power cut during a restore or the start that completes it', options, async t => {
   const top = folderOf(t)
   const disk = join(top, 'disk')
   await sandboxIn(disk, join(top, 'elsewhere'))
@@ -101,7 +101,7 @@ t.test('a restore and the start that puts it in place', options, async t => {
     },
     found: async folder => {
       const path = join(folder, plan)
-      // The plan names its places by their paths, and this is another disk.
+      // The plan contains absolute paths, and this is another folder.
       if (existsSync(path)) writeFileSync(path, readFileSync(path, 'utf8').replaceAll(disk, folder))
       await carryOut(path)
       await sweepCutOff(hostAt(folder))

@@ -68,6 +68,6 @@ const cut = (moves: readonly StoreConfig[]) => async (t: Parameters<typeof cutEv
   })
 
 t.setTimeout(300_000)
-t.test('values of a vault, and a move into a .env file', options, cut([FILE, DOTENV]))
-t.test('values of a .env file, and a move into a vault', options, cut([DOTENV, FILE]))
-t.test('a move from a key in a file to a passphrase', options, cut([FILE, PASSPHRASE]))
+t.test('a power cut during writes into a vault, and a move into a .env file', options, cut([FILE, DOTENV]))
+t.test('a power cut during writes into a .env file, and a move into a vault', options, cut([DOTENV, FILE]))
+t.test('a power cut during a move from a key file to a passphrase', options, cut([FILE, PASSPHRASE]))

@@ -19,7 +19,7 @@ const COUNT = 12
 const entriesIn = async (folder: string, ...names: string[]): Promise<unknown[]> => {
   const store = new JournalStore(join(folder, 'journals'))
   try {
-    // An empty one is as good as none.
+    // An empty journal counts as none.
     return await Promise.all(names.map(async name => ((await store.stat(name))?.entries ? store.read(name) : 'none')))
   } finally {
     await store.shutdown()
@@ -40,7 +40,7 @@ t.test('appended entries', options, t =>
         )
       for (const at of [0, 1]) await add(at, true)
       await add(2, false)
-      // What is asked while a flush runs waits for the next one.
+      // Appends during a flush wait for the next one.
       const first = add(3, true)
       await new Promise(resolve => setImmediate(resolve))
       await Promise.all([first, ...[4, 5, 6, 7].map(at => add(at, true))])
@@ -51,7 +51,7 @@ t.test('appended entries', options, t =>
   }),
 )
 
-t.test('entries of a journal that is closed down', options, t =>
+t.test('a power cut during appends to a journal and its close', options, t =>
   cutEverywhere<unknown[]>(t, {
     first: ['none'],
     drive: async (folder, promised) => {
@@ -63,7 +63,7 @@ t.test('entries of a journal that is closed down', options, t =>
   }),
 )
 
-t.test('an entry of a journal that was let go before its name was flushed', options, t =>
+t.test('a power cut during an append to a journal that was closed before its name was flushed', options, t =>
   cutEverywhere<unknown[]>(t, {
     first: ['none'],
     drive: async (folder, promised) => {
@@ -77,7 +77,7 @@ t.test('an entry of a journal that was let go before its name was flushed', opti
   }),
 )
 
-t.test('journals that are rewritten, renamed and removed', options, t =>
+t.test('a power cut while journals are rewritten, renamed and removed', options, t =>
   cutEverywhere<unknown[]>(t, {
     first: ['none', 'none'],
     drive: async (folder, promised) => {
@@ -96,7 +96,7 @@ t.test('journals that are rewritten, renamed and removed', options, t =>
   }),
 )
 
-t.test('sealed documents, from the key on', options, t =>
+t.test('a power cut during writes of sealed documents and of their key', options, t =>
   cutEverywhere<unknown[]>(t, {
     first: ['none', 'none'],
     drive: async (folder, promised) => {
@@ -115,7 +115,7 @@ t.test('sealed documents, from the key on', options, t =>
   }),
 )
 
-t.test('settings, from a workspace without any on', options, t =>
+t.test('a power cut during writes of settings, beginning without a file', options, t =>
   cutEverywhere<object>(t, {
     first: {},
     drive: async (folder, promised) => {
@@ -136,10 +136,10 @@ t.test('settings, from a workspace without any on', options, t =>
   }),
 )
 
-/** What a cut left a hole in is no entry: the record goes on in another segment. */
+/** A line with a hole is not an entry: the record continues in another segment. */
 const whole = (line: string): boolean => !line.includes('\0')
 
-t.test('segments of the record', options, t =>
+t.test('a power cut during writes of the activity record', options, t =>
   cutEverywhere<unknown>(t, {
     first: {},
     drive: async (folder, promised: Promised<unknown>) => {
@@ -177,7 +177,7 @@ t.test('segments of the record', options, t =>
   }),
 )
 
-t.test('moves that are written down, and carried out', options, async t => {
+t.test('a power cut during moves that are planned, then carried out', options, async t => {
   const read = (path: string) => {
     try {
       return readFileSync(path, 'utf8')
@@ -203,7 +203,7 @@ t.test('moves that are written down, and carried out', options, async t => {
     },
     found: async folder => {
       const path = join(folder, 'data', 'moves.json')
-      // The plan names its places by their paths, and this is another disk.
+      // The plan contains absolute paths, and this is another folder.
       const text = read(path)
       if (text !== 'none') writeFileSync(path, text.replaceAll('/disk/', '/disk-cut/'))
       await carryOut(path)
@@ -216,7 +216,7 @@ t.test('moves that are written down, and carried out', options, async t => {
   })
 })
 
-t.test('what came back to a group, and what it does then', options, t => {
+t.test('a power cut during the restore of a group', options, t => {
   const take = (folder: string) =>
     takeReturned(join(folder, 'data'), 'agent', async (returned, names) => {
       const texts = await Promise.all(names.map(name => readFile(join(returned, name), 'utf8')))

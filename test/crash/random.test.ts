@@ -3,8 +3,8 @@ import { together, tooFew, type Counts } from './random/floors.js'
 import { Lane } from './random/lane.js'
 
 /**
- * Another one at each run, unless it is given: a seed repeats what is asked, not the moments at which the machine does
- * it.
+ * Random, unless it is given: a seed repeats the requests, not the moments at which the machine serves
+ * them.
  */
 const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
 const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 50)
@@ -18,7 +18,7 @@ const lanes = LANES.map(() => Promise.withResolvers<Counts | undefined>())
 
 for (const [index, name] of LANES.entries()) {
   void t.test(
-    `killed at random moments of a mixed load, everything acknowledged is whole (lane ${name}, seed ${seed}; ${again})`,
+    `kills at random moments of a mixed load lose nothing acknowledged (lane ${name}, seed ${seed}; ${again})`,
     { buffered: true },
     async t => {
       try {
@@ -28,7 +28,7 @@ for (const [index, name] of LANES.entries()) {
           kills: Math.ceil(kills / LANES.length),
         }).run()
         t.comment(JSON.stringify(counts))
-        t.same(faults, [], `nothing is lost, doubled or left${kept === undefined ? '' : `; see ${kept}`}`)
+        t.same(faults, [], `nothing is lost, duplicated or left over${kept === undefined ? '' : `; see ${kept}`}`)
         if (!faults.length) lanes[index]!.resolve(counts)
       } finally {
         lanes[index]!.resolve(undefined)
@@ -37,7 +37,7 @@ for (const [index, name] of LANES.entries()) {
   )
 }
 
-void t.test(`a run has enough of everything that is to survive (seed ${seed}; ${again})`, async t => {
+void t.test(`a run contains enough of each kind of operation (seed ${seed}; ${again})`, async t => {
   const counts = (await Promise.all(lanes.map(({ promise }) => promise))).filter(lane => lane !== undefined)
   if (counts.length < LANES.length) return t.comment('a lane ended early')
   t.same(tooFew(together(counts), kills), [])

@@ -19,7 +19,7 @@ const secretsIn = (t: Test): Where => {
   return where
 }
 
-/** Every stored value, from a store that is opened where it has to be. */
+/** Every stored value; unlocks the store if necessary. */
 const found = async ({ client }: Pick<Support, 'client'>): Promise<{ [key: string]: string }> => {
   if ((await client.call('GET /secrets/store')).locked) await client.call('POST /secrets/store', PASSPHRASE)
   const { keys } = await client.call('GET /secrets')
@@ -30,7 +30,7 @@ const found = async ({ client }: Pick<Support, 'client'>): Promise<{ [key: strin
   )
 }
 
-/** What a store holds after the next start, and that another start changes nothing and nothing is left beside it. */
+/** The values after the next start; checks that another start changes nothing and that no leftovers exist. */
 const settled = async (t: Test, where: Where): Promise<{ [key: string]: string }> => {
   const first = await daemonWith(t, ['secrets'], where)
   const values = await found(first)
@@ -43,14 +43,14 @@ const settled = async (t: Test, where: Where): Promise<{ [key: string]: string }
   )
   const keys = join(where.data, 'secrets/keys')
   if (kind)
-    t.equal(existsSync(keys) ? readdirSync(keys).length : 0, unlock === 'passphrase' ? 0 : 1, 'there is one key')
+    t.equal(existsSync(keys) ? readdirSync(keys).length : 0, unlock === 'passphrase' ? 0 : 1, 'old keys are removed')
   t.same(
     readdirSync(where.workspace).filter(name => name.startsWith('.sandbox-write-')),
     [],
   )
   for (const value of Object.values(values)) {
     if (kind !== 'vault') continue
-    t.same([...filesWith(where.workspace, value), ...filesWith(where.data, value)], [], 'no value is left in the clear')
+    t.same([...filesWith(where.workspace, value), ...filesWith(where.data, value)], [], 'no value is left unencrypted')
   }
   for (const file of ['.env', '.env.other'].filter(name => kind === 'dotenv' && name !== path))
     t.notOk(existsSync(join(where.workspace, file)), `${file} is gone`)
@@ -128,7 +128,7 @@ for (const point of SECRETS_POINTS.filter(name => !name.startsWith('secrets.move
   }
 }
 
-t.test('a first choice of a place, killed at each step, can be made again', beside, async t => {
+t.test('the first choice of a store, killed at each step, can be repeated', beside, async t => {
   for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))) {
     const where = secretsIn(t)
     await dies(t, where, point, ({ once: client }) => client.call('POST /secrets/store', FILE))
@@ -140,7 +140,7 @@ t.test('a first choice of a place, killed at each step, can be made again', besi
   }
 })
 
-t.test('killed in the middle of writes at any moment, what was acknowledged is there', beside, async t => {
+t.test('a kill at any moment of writes loses nothing acknowledged', beside, async t => {
   const where = secretsIn(t)
   const start = await spawnDaemon(t, where)
   await start.client.call('POST /secrets/store', FILE)
@@ -172,7 +172,7 @@ t.test('killed in the middle of writes at any moment, what was acknowledged is t
   }
 })
 
-t.test('a .env file that somebody wrote is as it was where a move into it was cut off', beside, async t => {
+t.test('an interrupted move into an existing .env file leaves the file unchanged', beside, async t => {
   const where = secretsIn(t)
   const before = await spawnDaemon(t, where)
   await before.client.call('POST /secrets/store', FILE)

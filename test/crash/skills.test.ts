@@ -8,7 +8,7 @@ const NAMES = Array.from({ length: 50 }, (_, at) => `skill-${at}`)
 
 t.jobs = 2
 for (const point of SKILLS_POINTS) {
-  void t.test(`killed at ${point}, all skills of an import are there, or none`, async t => {
+  void t.test(`killed at ${point}, an import has added all skills or none`, async t => {
     const where = whereIn(t, {})
     for (const name of NAMES) {
       mkdirSync(join(where.workspace, 'packs', name), { recursive: true })

@@ -8,23 +8,23 @@ import { framesOf } from '../support/turns.js'
 
 const LINES = 12
 
-/** Words, waits and changes in turn, so that a kill can fall into each of them. */
+/** Texts, waits and changes in turn, so that a kill can hit each of them. */
 const SCRIPT = Array.from(
   { length: LINES },
   (_, line) => `append log.txt\n| line ${line}\nsay part ${line} of the work is done\nwait 15\n`,
 ).join('')
 
-/** A workspace whose settings let turns go on by themselves after a restart. */
+/** Writes the setting that resumes turns after a restart. */
 const workspaceThatGoesOn = (workspace: string): void => {
   makeWorkspace(workspace)
   mkdirSync(join(workspace, '.sandbox', 'config'), { recursive: true })
   writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), '{"autoResumeOnRestart":true}\n')
 }
 
-/** When the kill falls, in milliseconds after the first message was acknowledged. */
+/** The moments of kills, in milliseconds after the first message was acknowledged. */
 const MOMENTS = [0, 5, 20, 45, 80, 120, 160, 210, 260, 320]
 
-/** What a watcher saw until its stream was cut. */
+/** The frames that a watcher received until its stream was interrupted. */
 const watch = (
   daemon: RunningDaemon,
   conversationId: string,
@@ -34,7 +34,7 @@ const watch = (
   return { seen: watched.seen, over: watched.all().catch(() => {}) }
 }
 
-t.test('a kill at any moment of a turn loses and doubles nothing that was acknowledged', async t => {
+t.test('a kill at any moment of a turn neither loses nor duplicates anything acknowledged', async t => {
   const folder = folderOf(t)
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
@@ -59,7 +59,7 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
     t.same(
       await daemon.client.call('POST /agent', said),
       first,
-      `${moment} ms: the same message again has its first answer`,
+      `${moment} ms: the repeated message gets its first answer`,
     )
     const after = await framesOf(daemon.client, conversationId, { run: second.run }).all()
     t.match(after.at(-1)?.event, { kind: 'done', reason: 'completed' }, `${moment} ms: the waiting message ran too`)
@@ -67,13 +67,13 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
     t.same(
       rows.filter(({ role }) => role === 'user').map(({ messageId }) => messageId),
       [`first-${moment}`, `second-${moment}`],
-      `${moment} ms: each message is there once`,
+      `${moment} ms: each message exists once`,
     )
     const { repos } = await daemon.client.call('GET /agents/{id}/diff', { id: conversationId })
     t.same(
       repos[0]?.changes.map(({ path, additions }) => ({ path, additions })),
       [{ path: 'log.txt', additions: LINES + 1 }],
-      `${moment} ms: every line was written once`,
+      `${moment} ms: every line is written once`,
     )
     const words = rows
       .filter(({ role, run }) => role === 'assistant' && run === first.run)
@@ -81,14 +81,14 @@ t.test('a kill at any moment of a turn loses and doubles nothing that was acknow
     t.same(
       words.filter(Boolean),
       Array.from({ length: LINES }, (_, line) => `part ${line} of the work is done`),
-      `${moment} ms: every sentence was said once`,
+      `${moment} ms: every sentence appears once`,
     )
   }
-  t.notMatch(readFileSync(join(workspace, 'README.md'), 'utf8'), 'line', 'the shared tree was not touched')
+  t.notMatch(readFileSync(join(workspace, 'README.md'), 'utf8'), 'line', 'the shared tree is unchanged')
   await daemon.terminate()
 })
 
-t.test('frames that a watcher saw before a kill are the same after it', async t => {
+t.test('the frames that a watcher received before a kill are the same after it', async t => {
   const folder = folderOf(t)
   const workspace = join(folder, 'workspace')
   const data = join(folder, 'data')
@@ -111,7 +111,7 @@ t.test('frames that a watcher saw before a kill are the same after it', async t 
     )
     t.ok(
       after.some(({ event }) => event.kind === 'resumed') || before.seen.at(-1)?.event.kind === 'done',
-      'the same run went on',
+      'the same run continued',
     )
     t.equal(after.filter(({ event }) => event.kind === 'done').length, 1)
   }

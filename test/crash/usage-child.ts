@@ -6,7 +6,7 @@ import { UsageIndex } from '../../plugins/usage/usage-index.js'
 import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import { turnOf } from '../plugins/usage/support.js'
 
-// Records turns one after another, three at a time, until it is killed; says on its output which are acknowledged.
+// Records turns, three at a time, until it is killed; prints which are acknowledged.
 const [data = '', from = '0'] = process.argv.slice(2)
 const folder = join(data, 'usage')
 mkdirSync(folder, { recursive: true })

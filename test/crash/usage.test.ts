@@ -12,7 +12,7 @@ import { ledgerLines, recordTurn } from '../plugins/usage/support.js'
 const CHILD = fileURLToPath(new URL('usage-child.js', import.meta.url))
 const KILLS = [1, 2, 5, 30, 31, 77, 120]
 
-/** Has a process record turns until so many are acknowledged, kills it, and answers those that were. */
+/** Has a process record turns until `count` are acknowledged, kills it, and returns the acknowledged ones. */
 const recordUntil = async (data: string, from: number, count: number): Promise<number[]> => {
   const child = spawn(process.execPath, [CHILD, data, String(from)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
@@ -25,7 +25,7 @@ const recordUntil = async (data: string, from: number, count: number): Promise<n
   return acknowledged
 }
 
-t.test('killed while recording in a loop, every acknowledged turn counts once, and recording goes on', async t => {
+t.test('after a kill during recording, every acknowledged turn counts once, and recording continues', async t => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
@@ -33,7 +33,7 @@ t.test('killed while recording in a loop, every acknowledged turn counts once, a
   let from = 0
   for (const [at, count] of KILLS.entries()) {
     for (const n of await recordUntil(data, from, count)) acknowledged.add(n)
-    // What was asked last may or may not be there: it is asked again, as a restarted daemon does.
+    // The last turns may or may not be recorded: they are recorded again, as a restarted daemon does.
     from = Math.max(...acknowledged) - 2
     if (at % 3 === 2)
       for (const end of ['', '-wal', '-shm']) rmSync(join(data, 'usage', `usage.sqlite${end}`), { force: true })
@@ -42,13 +42,13 @@ t.test('killed while recording in a loop, every acknowledged turn counts once, a
     const lines: LedgerLine[] = ledgerLines(daemon)
     const { total } = await daemon.client.call('GET /usage/rollup')
     const runs = lines.map(({ run }) => run)
-    t.equal(new Set(runs).size, runs.length, `${count}: none is there twice`)
+    t.equal(new Set(runs).size, runs.length, `${count}: none is duplicated`)
     t.same(
       [...acknowledged].filter(n => !runs.includes(`r-${n}`)),
       [],
       `${count}: none is missing`,
     )
-    t.match(total, { turns: lines.length, costUsd: Number((lines.length * 0.01).toFixed(9)) }, `${count}: the sums fit`)
+    t.match(total, { turns: lines.length, costUsd: Number((lines.length * 0.01).toFixed(9)) }, `${count}: sums match`)
     await daemon.stop()
   }
 })

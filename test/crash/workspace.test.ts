@@ -8,7 +8,7 @@ import { dies, whereIn, WORKSPACE_POINTS } from './failpoints.js'
 
 const FILES = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b' }
 
-/** What is asked until the daemon dies. */
+/** The calls until the daemon is killed. */
 const asks = async (client: Client): Promise<void> => {
   await client.call('POST /workspace/copy', { from: 'docs', to: 'copy' })
   const { trashId } = await client.call('DELETE /workspace/entry', { path: 'docs' })
@@ -17,7 +17,7 @@ const asks = async (client: Client): Promise<void> => {
 
 const UPLOAD_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.upload.'))
 
-/** Sends bytes of a file of six. */
+/** Uploads a part of a file of six bytes. */
 const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Promise<{ received: number }> => {
   const query = new URLSearchParams({ path: 'file', size: '6', offset: String(offset) })
   const headers = { authorization: `Bearer ${daemon.session}`, 'content-type': 'application/octet-stream' }
@@ -27,7 +27,7 @@ const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Pro
 
 t.jobs = 2
 for (const point of UPLOAD_POINTS) {
-  void t.test(`killed at ${point}, an upload continues where it was, and the old file is there until then`, async t => {
+  void t.test(`killed at ${point}, an upload resumes, and keeps the old file until it is complete`, async t => {
     const where = whereIn(t, { file: 'old' })
     await dies(t, where, point === 'workspace.upload.part' ? `${point}:2` : point, async daemon => {
       await upload(daemon, 0, 'abc')
@@ -65,7 +65,7 @@ for (const point of ARCHIVE_POINTS) {
 }
 
 for (const point of WORKSPACE_POINTS.filter(each => ![...UPLOAD_POINTS, ...ARCHIVE_POINTS].includes(each))) {
-  void t.test(`killed at ${point}, every file is in one place and nothing is left over`, async t => {
+  void t.test(`killed at ${point}, every file exists once and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))
     const { client, terminate } = await spawnDaemon(t, where)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Boot } from '../../kernel/boot.js'
 import { exactly } from '../support/lists.js'
 
-t.test('steps run in order and the gate opens behind them', async t => {
+t.test('steps run in order and the gate opens after them', async t => {
   const boot = new Boot(() => {})
   const ran: string[] = []
   boot.add('a', 'first', async () => void ran.push('first'))
@@ -17,7 +17,7 @@ t.test('steps run in order and the gate opens behind them', async t => {
   })
 })
 
-t.test('a step that fails closes its own group only, and its later steps do not run', async t => {
+t.test('a failed step closes only its own group, whose later steps do not run', async t => {
   const failed: string[] = []
   const boot = new Boot((plugin, label) => failed.push(`${plugin} ${label}`))
   let later = false

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../kernel/config.js'
 
-t.test('flags win over the environment, the environment over defaults', async t => {
+t.test('flags override the environment, and the environment overrides defaults', async t => {
   const workspace = realpathSync(t.testdir())
   const env = { SANDBOX_WORKSPACE: workspace, SANDBOX_PORT: '9000', XDG_STATE_HOME: '/state' }
   t.match(readConfig([], env), {
@@ -21,7 +21,7 @@ t.test('flags win over the environment, the environment over defaults', async t 
   })
 })
 
-t.test('a mistake is one sentence that names it', async t => {
+t.test('a mistake is one message that names it', async t => {
   const folder = realpathSync(
     t.testdir({
       file: '',
@@ -45,7 +45,7 @@ t.test('a mistake is one sentence that names it', async t => {
   )
 })
 
-t.test('the same workspace has the same data folder, whatever it is called', async t => {
+t.test('the same workspace has the same data folder, by any path', async t => {
   const folder = realpathSync(t.testdir({ real: {}, link: t.fixture('symlink', 'real') }))
   const data = (name: string) => readConfig(['--workspace', join(folder, name)], {}).data
   t.equal(data('link'), data('real'))

@@ -11,7 +11,7 @@ const CONTEXT = {
   trusted: true,
 } as const
 
-t.test('a group starts with its first call, once for all who wait, and its steps run before it answers', async t => {
+t.test('a group starts with its first call, once for all callers, and its steps run before it answers', async t => {
   const { manifests, notes } = madeGroups(t, {
     late: {
       manifest: { routes: { 'GET /late': open('late.get') } },
@@ -56,7 +56,7 @@ t.test(
     const { kernel, logged } = await daemonWith(t, [], { manifests })
     t.same(notes, [])
     kernel.events.emit('thing.happened', { text: 'once' })
-    t.same(await kernel.events.collect('thing.parts'), ['a part'], 'leaving out who failed')
+    t.same(await kernel.events.collect('thing.parts'), ['a part'], 'without the groups that failed')
     await t.resolves(kernel.events.collect('thing.parts'))
     t.ok(notes.includes('listening receives once'))
     t.equal(notes.filter(note => note === 'giving is told that the daemon is ready').length, 1)
@@ -88,7 +88,7 @@ t.test('groups that need each other to start are refused, and neither blocks the
   t.same(await (await daemon.fetch('/b')).json(), { found: 'a is not started yet, and needs b to start' })
 })
 
-t.test('a start that fails is answered with its reason and tried again by the next caller', async t => {
+t.test('callers of a failed start get its reason, and the next call tries again', async t => {
   const { manifests, notes } = madeGroups(t, {
     shaky: {
       manifest: { routes: { 'GET /shaky': open('shaky.get') } },
@@ -108,7 +108,7 @@ t.test('a start that fails is answered with its reason and tried again by the ne
   const first = await daemon.fetch('/shaky')
   t.equal(first.status, 503)
   t.match(await first.json(), { reason: 'unavailable', message: 'shaky cannot start: the disk is full' })
-  t.same(notes, ['shaky is read', 'shaky starts', 'shaky is switched off'], 'nothing of it goes on')
+  t.same(notes, ['shaky is read', 'shaky starts', 'shaky is switched off'], 'nothing of it keeps running')
   t.equal((await daemon.fetch('/shaky')).status, 200)
   t.equal(notes.filter(note => note === 'shaky starts').length, 2)
   t.match(await (await daemon.fetch('/wrong')).json(), {
@@ -126,7 +126,7 @@ t.test('a group with boot starts with the daemon, and one that cannot start stop
     })
     await t.rejects(daemonWith(t, [], { manifests }), { message: 'early cannot start: no key' })
   })
-  await t.test('which needs what nobody serves', async t => {
+  await t.test('a group that needs a missing call', async t => {
     const { manifests } = madeGroups(t, {
       early: { manifest: { permissions: { daemon: ['GET /nothing'], late: [] } }, activate: '' },
     })
@@ -136,7 +136,7 @@ t.test('a group with boot starts with the daemon, and one that cannot start stop
   })
 })
 
-t.test('groups stop before those they need, side by side, and none can be started any more', async t => {
+t.test('groups stop in parallel, before those they need, and none can be started any more', async t => {
   const stopping =
     "host.stopping(async () => { note('begins'); await new Promise(r => setTimeout(r, 30)); note('ends') })"
   const { manifests, notes } = madeGroups(t, {
@@ -155,7 +155,7 @@ t.test('groups stop before those they need, side by side, and none can be starte
   await t.rejects(kernel.calls.answer('late.work', {}, CONTEXT), { message: 'the sandbox is stopping' })
 })
 
-t.test('many groups that nobody needs are not read, and each is one call away', async t => {
+t.test('unused groups are not loaded, and each starts with its first call', async t => {
   const many = Object.fromEntries(
     Array.from({ length: 36 }, (_, group) => {
       const calls = Array.from({ length: 10 }, (_, call) => `GET /group-${group}/part-${call}`)

@@ -13,7 +13,7 @@ const folders = (t: Test): { workspace: string; data: string } => {
   return { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
 }
 
-/** Starts the program where it cannot start, and answers what it says. */
+/** Starts the program, which must fail, and returns its error. */
 const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout: string }> =>
   new Promise(resolve => {
     execFile(
@@ -23,7 +23,7 @@ const fails = (args: string[]): Promise<{ code: unknown; stderr: string; stdout:
     )
   })
 
-t.test('it says when it is ready, keeps its data folder to itself, and stops cleanly', async t => {
+t.test('the daemon reports when it is ready, locks its data folder, and stops cleanly', async t => {
   const { workspace, data } = folders(t)
   const daemon = await spawnDaemon(t, { workspace, data })
   t.match(await (await fetch(`${daemon.url}/health`)).json(), { ok: true, sandboxId: /^[0-9a-f]{32}$/ })
@@ -37,16 +37,16 @@ t.test('it says when it is ready, keeps its data folder to itself, and stops cle
   t.notOk(existsSync(join(data, 'daemon.lock')))
 })
 
-t.test('a daemon that was killed leaves nothing that keeps the next one from starting', async t => {
+t.test('a killed daemon leaves nothing that prevents the next start', async t => {
   const { workspace, data } = folders(t)
   const first = await spawnDaemon(t, { workspace, data })
   const { sandboxId } = (await (await fetch(`${first.url}/health`)).json()) as { sandboxId: string }
   await first.kill9()
   const second = await spawnDaemon(t, { workspace, data })
-  t.match(await (await fetch(`${second.url}/health`)).json(), { sandboxId }, 'and it is the same sandbox')
+  t.match(await (await fetch(`${second.url}/health`)).json(), { sandboxId }, 'it is the same sandbox')
 })
 
-t.test('a port in use is one sentence and changes nothing', async t => {
+t.test('a port in use is one message and changes nothing', async t => {
   const { workspace, data } = folders(t)
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
@@ -58,20 +58,20 @@ t.test('a port in use is one sentence and changes nothing', async t => {
   t.notOk(existsSync(join(data, 'daemon.lock')))
 })
 
-t.test('a workspace that is not there is one sentence', async t => {
+t.test('a missing workspace is one message', async t => {
   const { code, stderr } = await fails(['--workspace', join(t.testdir(), 'none')])
   t.equal(code, 1)
   t.match(stderr, /^sandbox: the workspace .*none cannot be read: ENOENT\n$/)
 })
 
-t.test('a data folder that cannot be written is one sentence', async t => {
+t.test('a data folder that cannot be written is one message', async t => {
   const { workspace } = folders(t)
   const { code, stderr } = await fails(['--workspace', workspace, '--data', join(workspace, '..', 'file', 'data')])
   t.equal(code, 1)
   t.match(stderr, /^sandbox: the data folder .* cannot be written: ENOTDIR\n$/)
 })
 
-t.test('a log line never holds a credential', async t => {
+t.test('a log line never contains a credential', async t => {
   const { workspace, data } = folders(t)
   const daemon = await spawnDaemon(t, { workspace, data })
   const { token } = await daemon.client.call('POST /system/control/tokens', { label: 'ci', scope: 'read' })

@@ -34,7 +34,7 @@ const fileOf = (lines: readonly object[], end = true): string =>
     .map(line => `${JSON.stringify(line)}\n`)
     .join('')
 
-t.test('activity shows the newest entries, the oldest of them first, and what fits a filter', async t => {
+t.test('activity shows the newest entries, the oldest of them first, and applies a filter', async t => {
   const [first, second, third] = rows(3)
   const asked: string[] = []
   const daemon = await fakeDaemon(t, ({ query }, response) => {
@@ -73,7 +73,7 @@ t.test('activity shows the newest entries, the oldest of them first, and what fi
   t.equal((await daemon.run(['activity', 'what'])).code, 2)
 })
 
-t.test('activity --follow goes on with every entry that is new, each once', async t => {
+t.test('activity --follow continues with every new entry, each once', async t => {
   const all = rows(5)
   let told = 1
   const daemon = await fakeDaemon(t, ({ path, query }, response) => {
@@ -114,7 +114,7 @@ t.test('activity verify needs no daemon, and says what is wrong with a record', 
   }
   const all = rows(4)
   t.match(await verified(fileOf(all)), { code: 0, out: /^intact: 4 entries, up to number 4, head [0-9a-f]{64}\n$/ })
-  t.match(await verified(fileOf(all.slice(2))), { code: 0, out: /^intact: 2 entries/ }, 'a part of it is checked too')
+  t.match(await verified(fileOf(all.slice(2))), { code: 0, out: /^intact: 2 entries/ }, 'a part can be checked')
   t.match(await verified(fileOf([])), { code: 0, out: 'intact: 0 entries\n' })
   const changed = all.map(entry => (entry.seq === 3 ? { ...entry, title: 'other work' } : entry))
   t.match(await verified(fileOf(changed)), { code: 1, out: 'broken: entry 3 is not what was written\n' })

@@ -6,7 +6,7 @@ import { joined } from '../support/joined.js'
 import { exactly } from '../support/lists.js'
 import { sandbox } from './cli-process.js'
 
-t.test('areas are written, given, looked at, taken and deleted from the command line', async t => {
+t.test('areas are written, granted, shown, revoked and deleted from the command line', async t => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace, { 'docs/a.md': 'a', 'docs/b.md': 'b', 'src/c.ts': 'c' })
@@ -28,7 +28,7 @@ t.test('areas are written, given, looked at, taken and deleted from the command 
   t.match(
     await areas(),
     { code: 0, out: new RegExp(`^ID +ACCESS +FOLDERS +PEOPLE +LABEL\\ndocs +read +docs src +${ann.email} +Words\\n$`) },
-    'what it was called stays',
+    'its name is kept',
   )
   t.match(await areas('show', 'docs'), {
     code: 0,

@@ -19,7 +19,7 @@ const SESSION = {
   ],
 }
 
-t.test('browser lists what the browsers show', async t => {
+t.test('browser lists the pages of the browsers', async t => {
   const daemon = await fakeDaemon(t, (_, response) => json(response, 200, { sessions: [SESSION] }))
   const { code, out } = await daemon.run(['browser'])
   t.equal(code, 0)

@@ -7,7 +7,7 @@ import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { runTurn } from '../support/turns.js'
 import { sandbox } from './cli-process.js'
 
-t.test('machine shows what the machine does, as a table or as JSON', async t => {
+t.test('machine shows the load of the machine, as a table or as JSON', async t => {
   const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
   const { data } = await spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data') })
@@ -26,7 +26,7 @@ t.test('machine shows what the machine does, as a table or as JSON', async t => 
   })
 })
 
-t.test('bundle packs the sandbox into a file, lists and removes what it keeps, and brings it back', async t => {
+t.test('bundle packs the sandbox into a file, lists and removes backups, and restores one', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'a.txt': 'packed\n' })
@@ -92,7 +92,7 @@ t.test('a passphrase is never an argument, and a wrong one opens nothing', async
   t.notOk(existsSync(join(folder, 'x')))
 })
 
-t.test('sizes and bars are drawn in words', async t => {
+t.test('sizes and bars are printed as text', async t => {
   t.same([0, 1, 1023, 1024, 1536, 150 * 1024 ** 2, 3 * 1024 ** 4].map(bytesWords), [
     '0 B',
     '1 B',

@@ -13,7 +13,7 @@ import { going, sandbox } from './cli-process.js'
 const published = JSON.parse(readFileSync(join(root, '..', 'openapi', 'openapi.json'), 'utf8')) as OpenApiDocument
 const operations = operationsOf(published)
 
-t.test('every call of the document but WebSockets is a command of its own, with help', t => {
+t.test('every call of the document except WebSockets is a command, with help', t => {
   const calls = Object.entries(published.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, found]) =>
       found['x-client-frame'] ? [] : [`${method.toUpperCase()} ${path}`],
@@ -21,7 +21,7 @@ t.test('every call of the document but WebSockets is a command of its own, with 
   )
   t.same(operations.map(each => each.call).sort(), calls.sort())
   const names = operations.map(each => `${each.group} ${each.name}`)
-  t.same(names, [...new Set(names)], 'no two have one name')
+  t.same(names, [...new Set(names)], 'no two have the same name')
   for (const operation of operations) {
     const help = verbHelp(commandOf(operation), 40)
     t.same(
@@ -37,7 +37,7 @@ t.test('every call of the document but WebSockets is a command of its own, with 
   t.end()
 })
 
-t.test('a verb whose name is a group says so, and no other does', t => {
+t.test('the help of a verb with the name of a group says so', t => {
   const groups = new Set(operations.map(each => each.group))
   t.same(
     VERBS.filter(verb => verb.group)
@@ -50,7 +50,7 @@ t.test('a verb whose name is a group says so, and no other does', t => {
   t.end()
 })
 
-t.test('calls are made by group and name, with fields by place, as options and as pairs', async t => {
+t.test('calls are made by group and name, with fields by position, as options and as pairs', async t => {
   const state = folderOf(t)
   const workspace = join(state, 'workspace')
   makeWorkspace(workspace)
@@ -70,9 +70,9 @@ t.test('calls are made by group and name, with fields by place, as options and a
   t.match(
     await run('agents', 'list', '--json'),
     { code: 0, out: /^\{"rev":\d+,.*"id":"c-1"/ },
-    'a call of a group that is a verb too',
+    'a call of a group whose name is also a verb',
   )
-  t.match(await run('agents'), { code: 0, out: /^CONVERSATION/ }, 'the verb is what it was')
+  t.match(await run('agents'), { code: 0, out: /^CONVERSATION/ }, 'the verb is unchanged')
   t.match(await run('agents', 'rename', 'c-1', 'A = b'), { code: 0, out: /^(.*\n)*title: A = b\n/ }, 'by place')
   t.match(await run('agents', 'rename', '--title', 'by option', 'c-1'), { code: 0, out: /title: by option\n/ })
   writeFileSync(join(state, 'title.txt'), 'from a file')
@@ -92,7 +92,7 @@ t.test('calls are made by group and name, with fields by place, as options and a
   t.match(
     await run('agent', 'attach', 'c-1'),
     { code: 0, out: /^\{"kind":"attached".*\n(\{"kind":"frame".*\n)+\{"kind":"end".*\n$/ },
-    'a stream, one event a line',
+    'a stream, one event per line',
   )
 
   t.match(await run('system', 'mint-token', 'ci', '--scope', 'read'), { code: 0, out: /^(.*\n)*token: / })
@@ -102,7 +102,7 @@ t.test('calls are made by group and name, with fields by place, as options and a
   t.match(
     await run('agents', 'seen-all', 'ids=nope', 'ids=c-1'),
     { code: 1, err: /nope/ },
-    'a list is given one by one, and the first is not lost',
+    'a list is given item by item, and the first is not lost',
   )
   t.match(await run('system', 'export', 'passphrase=correct horse'), {
     code: 2,
@@ -182,6 +182,6 @@ t.test('answers are shown as lines, and lists of objects as tables', t => {
     ['ok: true', 'inner.updatedAt: 5', 'inner.empty: none', 'text:', '  one', '  two', 'list: a, b'],
   )
   t.same(answerLines([{ a: 1 }], undefined), ['A', '1'])
-  t.same(answerLines({ a: '\u001b[2J' }, undefined), ['a: \\u001b[2J'], 'nothing steers the terminal')
+  t.same(answerLines({ a: '\u001b[2J' }, undefined), ['a: \\u001b[2J'], 'no control sequence reaches the terminal')
   t.end()
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace } from '../support/daemon.js'
 import { going, sandbox } from './cli-process.js'
 
-t.test('on a real daemon a turn is steered, taken back, forked, renamed and archived', async t => {
+t.test('on a real daemon a turn is steered, rewound, forked, renamed and archived', async t => {
   const state = folderOf(t)
   const workspace = join(state, 'workspace')
   makeWorkspace(workspace)
@@ -21,7 +21,7 @@ t.test('on a real daemon a turn is steered, taken back, forked, renamed and arch
     /^0 {2}\S+.*\n {3}write one\.txt\n.*\n1 {2}agent\n {3}✓ Write one\.txt.*attached: README\.md\n3 {2}agent\n/s,
   )
   t.match(await run(['fork', 'a', 'say forked', '--before', '2', '--as', 'b']), /forked/)
-  t.match(await run(['diff', 'b', '--stat']), /^A one\.txt .*\n$/, 'with the files as the message found them')
+  t.match(await run(['diff', 'b', '--stat']), /^A one\.txt .*\n$/, 'with the files from before the message')
   t.match(await run(['rewind', 'a', '--yes']), /^back to before message 2: 2 messages dropped\n/)
   t.match(await run(['diff', 'a', '--stat']), /^A one\.txt .*\n$/)
   await run(['run', 'ask Go on? | yes | no', '--conversation', 'a', '--detach'])

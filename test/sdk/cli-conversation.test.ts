@@ -59,7 +59,7 @@ const RECORD = {
   ],
 }
 
-/** A daemon with two conversations, the newest first, that does whatever it is asked. */
+/** A fake daemon with two conversations, the newest first, that accepts every call. */
 const answer: Answerer = ({ method, path, query, body }, response) => {
   const card = { id: 'c-2', status: 'idle', branch: 'agent/c-2', updatedAt: 2, title: body.title }
   if (path.includes('/nope') || (body.ids as string[] | undefined)?.includes('nope') || body.conversationId === 'nope')
@@ -89,7 +89,7 @@ const answer: Answerer = ({ method, path, query, body }, response) => {
 
 const NEWEST = 'conversation c-2, the newest one\n'
 
-t.test('each verb does what it says to the conversation named, else to the newest one, and says which', async t => {
+t.test('each verb acts on the named conversation, otherwise on the newest one, and says which', async t => {
   const daemon = await fakeDaemon(t, answer)
   const cases: readonly (readonly [args: readonly string[], out: string, call: string, body: object])[] = [
     [['steer', 'use tabs'], 'said to c-2\n', 'POST /agent/steer', { conversationId: 'c-2', text: 'use tabs' }],
@@ -123,7 +123,7 @@ t.test('each verb does what it says to the conversation named, else to the newes
       daemon.run(nth % 2 ? ['--json', ...args] : [...args, '--json']),
     ])
     t.same(newest, { code: 0, out, err: NEWEST }, args.join(' '))
-    t.same(named, { code: 0, out: out.replaceAll('c-2', 'c-1'), err: '' }, `${verb} of a conversation that is named`)
+    t.same(named, { code: 0, out: out.replaceAll('c-2', 'c-1'), err: '' }, `${verb} of a named conversation`)
     const sent = daemon
       .calls()
       .filter(({ method, path }) => `${method} ${path}` === call)
@@ -132,15 +132,11 @@ t.test('each verb does what it says to the conversation named, else to the newes
     t.same([none.code, none.out], [1, ''])
     t.match(JSON.parse(none.err), { reason: 'not-found', message: 'no such conversation' })
     t.type(JSON.parse(asJson.out), 'object')
-    t.same(
-      JSON.parse(asJson.err),
-      { note: NEWEST.trim(), conversationId: 'c-2' },
-      'what is said beside is JSON as well',
-    )
+    t.same(JSON.parse(asJson.err), { note: NEWEST.trim(), conversationId: 'c-2' }, 'notes are JSON as well')
   }
 })
 
-t.test('the queue is a table, and is put into another order', async t => {
+t.test('the queue is a table, and can be reordered', async t => {
   const daemon = await fakeDaemon(t, answer)
   t.equal(
     (await daemon.run(['queue', 'c-1'])).out,
@@ -160,7 +156,7 @@ paused; sandbox queue c-1 --start resumes
   })
 })
 
-t.test('an order is made again when another message came meanwhile', async t => {
+t.test('a new order is computed again if another message arrived meanwhile', async t => {
   let late = 0
   const daemon = await fakeDaemon(t, (seen, response) =>
     seen.path.endsWith('/order') && late++ === 0
@@ -171,7 +167,7 @@ t.test('an order is made again when another message came meanwhile', async t => 
   t.equal(late, 2)
 })
 
-t.test('the transcript numbers its messages, and nothing in it steers the terminal', async t => {
+t.test('the transcript numbers its messages, and cannot control the terminal', async t => {
   const daemon = await fakeDaemon(t, answer)
   t.equal(
     (await daemon.run(['transcript', 'c-1'])).out,
@@ -199,7 +195,7 @@ t.test('the transcript numbers its messages, and nothing in it steers the termin
   t.equal(JSON.parse((await daemon.run(['--json', 'transcript'])).out).total, 5)
 })
 
-t.test('going back asks first, and requires --yes without a terminal', async t => {
+t.test('a rewind asks first, and requires --yes without a terminal', async t => {
   const daemon = await fakeDaemon(t, answer)
   t.same(await daemon.run(['rewind', 'c-1']), {
     code: 2,
@@ -211,7 +207,7 @@ t.test('going back asks first, and requires --yes without a terminal', async t =
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/rewind'))
 })
 
-t.test('a fork begins with the messages asked for, and the files of then where there are any', async t => {
+t.test('a fork begins with the chosen messages, and with their files if they were saved', async t => {
   const daemon = await fakeDaemon(t, answer)
   const cases: readonly (readonly [args: readonly string[], forkOf: object, said: string])[] = [
     [
@@ -242,7 +238,7 @@ t.test('a fork begins with the messages asked for, and the files of then where t
   }
 })
 
-t.test('files, harness and model go with the words', async t => {
+t.test('files, harness and model are sent with the message', async t => {
   const daemon = await fakeDaemon(t, answer)
   writeFileSync(join(daemon.workspace, 'deep', 'a b.txt'), '')
   writeFileSync(join(daemon.state, 'elsewhere.txt'), '')
@@ -255,7 +251,7 @@ t.test('files, harness and model go with the words', async t => {
     harness: 'vendor-code',
     model: 'script-fast',
   })
-  t.equal((await run(['run', '--detach'])).code, 0, 'files alone are a message')
+  t.equal((await run(['run', '--detach'])).code, 0, 'a message can have only files')
   t.equal((await run(['steer', 'c-1', 'look'])).code, 0)
   t.same(daemon.calls().at(-1)!.body, {
     conversationId: 'c-1',
@@ -280,35 +276,32 @@ t.test('files, harness and model go with the words', async t => {
   t.equal(daemon.calls().length, before)
 })
 
-t.test(
-  'words without quotes are never taken for a conversation, and options that do not go together are refused',
-  async t => {
-    const daemon = await fakeDaemon(t, answer)
-    for (const [args, err] of [
-      [
-        ['steer', 'use', 'tabs', 'now'],
-        'expected sandbox steer [CONVERSATION] "TEXT", found 3 words; put the text in quotes',
-      ],
-      [
-        ['fork', 'c-1', 'x', '--files', 'then'],
-        '--files then: expected --before N as well, the message whose files to take',
-      ],
-      [['queue', '--remove', 'm-1', '--start'], 'expected --remove alone, or --first and --start'],
-      [
-        ['archive', '--list', '--restore'],
-        'expected one of --finished, --list and --restore, found --list and --restore',
-      ],
-      [['archive', '--restore'], 'expected a conversation to restore, found none; sandbox archive --list shows them'],
-      [['rewind', '--before', 'x'], '--before: expected the number of a message, as transcript shows it, found x'],
-      [['transcript', '--limit', '-1'], undefined],
-    ] as const) {
-      const ran = await daemon.run([...args])
-      t.same([ran.code, ran.out], [2, ''], args.join(' '))
-      if (err) t.equal(ran.err, `sandbox: ${err}\n`)
-    }
-    t.equal(daemon.calls().length, 0)
-  },
-)
+t.test('text without quotes is never treated as a conversation, and incompatible options are refused', async t => {
+  const daemon = await fakeDaemon(t, answer)
+  for (const [args, err] of [
+    [
+      ['steer', 'use', 'tabs', 'now'],
+      'expected sandbox steer [CONVERSATION] "TEXT", found 3 words; put the text in quotes',
+    ],
+    [
+      ['fork', 'c-1', 'x', '--files', 'then'],
+      '--files then: expected --before N as well, the message whose files to take',
+    ],
+    [['queue', '--remove', 'm-1', '--start'], 'expected --remove alone, or --first and --start'],
+    [
+      ['archive', '--list', '--restore'],
+      'expected one of --finished, --list and --restore, found --list and --restore',
+    ],
+    [['archive', '--restore'], 'expected a conversation to restore, found none; sandbox archive --list shows them'],
+    [['rewind', '--before', 'x'], '--before: expected the number of a message, as transcript shows it, found x'],
+    [['transcript', '--limit', '-1'], undefined],
+  ] as const) {
+    const ran = await daemon.run([...args])
+    t.same([ran.code, ran.out], [2, ''], args.join(' '))
+    if (err) t.equal(ran.err, `sandbox: ${err}\n`)
+  }
+  t.equal(daemon.calls().length, 0)
+})
 
 t.test('a refusal names options and commands, not fields and calls', async t => {
   const daemon = await fakeDaemon(t, ({ path }, response) =>

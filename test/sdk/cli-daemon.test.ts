@@ -10,7 +10,7 @@ import { going, sandbox } from './cli-process.js'
 const READY = /ready at (http:\S+)/
 const SAID = 'You chose: Nothing. The file is sandbox-demo.md.'
 
-/** A workspace with a real daemon on it, started by the program itself. */
+/** A workspace with a real daemon, started by the program itself. */
 const served = async (t: Test, args: readonly string[] = []) => {
   const state = folderOf(t)
   const workspace = join(state, 'workspace')
@@ -30,7 +30,7 @@ const served = async (t: Test, args: readonly string[] = []) => {
   }
 }
 
-/** The process of the only daemon there is. */
+/** The process of the only daemon. */
 const daemonPid = (state: string): number => {
   const [note] = globSync(join(state, 'sandbox', '*', 'daemon.json'))
   return (JSON.parse(readFileSync(note!, 'utf8')) as { pid: number }).pid
@@ -38,7 +38,7 @@ const daemonPid = (state: string): number => {
 
 const conversationOf = (out: string): string => /conversation (c-\S+)/.exec(out)![1]!
 
-t.test('a turn is run, read, landed and thrown away from the command line', async t => {
+t.test('a turn is run, read, landed and discarded from the command line', async t => {
   const { workspace, start, run } = await served(t)
   await start()
   const turn = await run(['run', '/demo', '--answer', '2'])
@@ -54,7 +54,7 @@ t.test('a turn is run, read, landed and thrown away from the command line', asyn
   )
   const id = conversationOf(turn.out)
 
-  t.notOk(existsSync(join(workspace, 'sandbox-demo.md')), 'the workspace is as it was')
+  t.notOk(existsSync(join(workspace, 'sandbox-demo.md')), 'the workspace is unchanged')
   const shown = await run(['diff', id])
   t.match(shown.out, /^A sandbox-demo\.md {2}\+3 -0\n@@ -0,0 \+1,3 @@\n\+# Hello from the sandbox\n/)
   t.same(await run(['land', id]), {
@@ -71,7 +71,7 @@ t.test('a turn is run, read, landed and thrown away from the command line', asyn
   t.equal((await run(['diff', id])).code, 1)
 })
 
-t.test('a daemon whose data lies elsewhere is found from its workspace and by its address', async t => {
+t.test('a daemon with another data folder is found from its workspace and by its address', async t => {
   const { state, env, workspace, start, run } = await served(t)
   const first = await start()
   const other = join(state, 'other')
@@ -109,7 +109,7 @@ t.test('a daemon ends with the program that serves it, also when that is killed'
   t.equal((await run(['agents'])).code, 0, 'the next one starts')
 })
 
-t.test('work that does not fit is named, with exit code 4, and nothing is written', async t => {
+t.test('conflicts are listed, with exit code 4, and nothing is written', async t => {
   const { workspace, start, run } = await served(t)
   await start()
   const turn = await run(['run', '-'], { input: 'write README.md\n| # theirs\n' })
@@ -138,7 +138,7 @@ t.test('work that does not fit is named, with exit code 4, and nothing is writte
   )
 })
 
-t.test('a run is followed through the death of the daemon, and its card answered after it', async t => {
+t.test('a run is followed across a kill of the daemon, and its card is answered afterwards', async t => {
   const { start, env, run } = await served(t)
   const first = await start()
   const watching = going(
@@ -177,7 +177,7 @@ t.test('a turn is stopped from another terminal', async t => {
   t.match(watching.out(), 'ended: stopped')
 })
 
-t.test('a token reaches what its scope says, and nothing once revoked', async t => {
+t.test('a token reaches the calls of its scope, and none once revoked', async t => {
   const { start, env, run } = await served(t)
   const { url } = await start()
   const token = (await run(['token', 'create', '--label', 'reader', '--scope', 'read', '--expires', '1h'])).out.trim()
@@ -202,7 +202,7 @@ t.test('a login link signs in once', async t => {
   await t.rejects(createClient({ url }).call('POST /system/session', { login: login!, device: 'test' }))
 })
 
-t.test("every call can be made by its name, the kernel's own too", async t => {
+t.test("every call can be made by its name, including the kernel's own", async t => {
   const { start, run } = await served(t)
   await start()
   const document = JSON.parse((await run(['call', 'GET /openapi.json'])).out) as { paths: { [path: string]: object } }
@@ -223,7 +223,7 @@ t.test("every call can be made by its name, the kernel's own too", async t => {
   t.match(wrong.err, /^sandbox: prompt: expected text[^\n]*\n$/)
 })
 
-t.test('serve passes flags on, says one sentence when it cannot start, and stops cleanly', async t => {
+t.test('serve passes flags on, prints one message if it cannot start, and stops cleanly', async t => {
   const { start, run, workspace } = await served(t)
   const daemon = await start()
   const second = await run(['serve', '--workspace', workspace, '--port', '0'])
@@ -236,7 +236,7 @@ t.test('serve passes flags on, says one sentence when it cannot start, and stops
   t.match(missing.err, /^sandbox: the workspace .* cannot be read[^\n]*\n$/)
 })
 
-t.test('the sample shows a turn, its diff and its landing, answers itself, and stays up', async t => {
+t.test('the sample shows a turn, its diff and its landing, answers its own question, and keeps running', async t => {
   const state = folderOf(t)
   const env = { XDG_STATE_HOME: state }
   const sample = going(t, ['serve', '--sample', '--port', '0'], { env })
@@ -250,7 +250,7 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
     sample.out(),
     /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s,
   )
-  t.notMatch(sample.out(), /#login=|\u001b/, 'no login link and no colours where output is kept')
+  t.notMatch(sample.out(), /#login=|\u001b/, 'no login link and no colours if the output is not a terminal')
   t.equal((await sandbox(['agents'], { env })).code, 0, 'a second terminal finds it')
   const workspace = join(state, 'sandbox', 'sample', 'workspace')
   t.equal(inGit(workspace, 'log', '--format=%an %s').trim().split('\n').length, 4)
@@ -266,7 +266,7 @@ t.test('the sample shows a turn, its diff and its landing, answers itself, and s
   t.equal(inGit(workspace, 'rev-list', '--count', 'HEAD'), '4\n')
 })
 
-t.test('with a workspace named the sample runs nothing, and a port in use is one sentence', async t => {
+t.test('with a given workspace the sample runs nothing, and a port in use is one message', async t => {
   const { start, run } = await served(t, ['--sample'])
   const daemon = await start()
   t.match((await run(['agents'])).out, 'no conversations yet')

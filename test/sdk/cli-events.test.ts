@@ -25,7 +25,7 @@ const STATE: SystemEvent[] = [
   { kind: 'attention', cards: 0, approvals: 0, needs: 0, land: 0, ci: 0, issues: 0, offload: 0 },
 ]
 
-t.test('events follows the stream and takes it up again where it was cut', async t => {
+t.test('events follows the stream and resumes it after an interruption', async t => {
   const daemon = await fakeDaemon(t, ({ headers, query }, response) => {
     if (query.get('roster') !== 'delta') return json(response, 400, { reason: 'invalid', message: 'roster' })
     streaming(response).write('retry: 1\n\n')
@@ -70,7 +70,7 @@ t.test('events follows the stream and takes it up again where it was cut', async
   ])
 })
 
-t.test('events ends with the sentence of the daemon when its credential ends, and at Ctrl-C', async t => {
+t.test('events ends with the message of the daemon when its credential ends, and at Ctrl-C', async t => {
   let revoked = true
   const daemon = await fakeDaemon(t, (_, response) => {
     streaming(response).write(wire('message', hello(false), '0123abcd-0'))
@@ -88,15 +88,15 @@ t.test('events ends with the sentence of the daemon when its credential ends, an
   t.equal((await daemon.run(['events', 'x'])).code, 2)
 })
 
-t.test('each kind of event is printed in words, unless it has no news', t => {
+t.test('each kind of event is printed, unless nothing changed', t => {
   const lines = createEventLines(stylesOf(false))
   const said = (event: SystemEvent) => lines(event).split('\n').slice(0, -1)
   t.same(said(hello(false)), ['watching as ada@example.org (owner)'])
-  t.same(STATE.flatMap(said), [], 'an empty state is no news')
+  t.same(STATE.flatMap(said), [], 'an empty state is not printed')
   t.same(said(hello(true)), [])
   t.same(said(hello(false)), ['restarted: events from the meantime are not shown'])
   t.same(said({ kind: 'heartbeat', at: 1, seq: 1 }), [])
-  t.same(said({ kind: 'resync', reason: 'slow' }), [], 'the hello after it says so')
+  t.same(said({ kind: 'resync', reason: 'slow' }), [], 'the hello after it is printed')
   t.same(said({ kind: 'boot', ready: false, startedAt: 1, steps: [{ key: 'a', label: 'sweep', state: 'running' }] }), [
     'starting: sweep',
   ])

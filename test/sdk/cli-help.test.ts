@@ -6,7 +6,7 @@ import { wordsOf } from '../../sdk/cli/verbs/completion.js'
 import { VERBS } from '../../sdk/cli/program.js'
 import { PATH, sandbox } from './cli-process.js'
 
-/** Does something for every verb, two at a time. */
+/** Runs a check for every verb, two at a time. */
 const everyVerb = async (check: (name: string) => Promise<void>): Promise<void> => {
   const left = VERBS.map(({ name }) => name)
   const work = async () => {
@@ -49,7 +49,7 @@ t.test('the help of every verb fits 40 columns, and its examples are commands of
   )
 })
 
-t.test('an example with its options is understood', async t => {
+t.test('an example with its options is parsed', async t => {
   await Promise.all(
     [
       ['token', 'create', '--label', 'ci', '--scope', 'read', '--expires', '30d'],
@@ -58,7 +58,7 @@ t.test('an example with its options is understood', async t => {
   )
 })
 
-t.test('the words a verb may begin with are those of its usage', t => {
+t.test('the subcommands of a verb are those of its usage', t => {
   t.same(wordsOf({ usage: '[list | open NAME URL | back|forward NAME | only on|off]' }), [
     'list',
     'open',
@@ -90,12 +90,12 @@ t.test('bash completes verbs, their words and options, and the values of options
   t.same(await complete('run', '--mo'), ['--model', '--mode'])
   t.same(await complete('run', '--mode', 'p'), ['plan'])
   t.same(await complete('token', 'c'), ['create'])
-  t.same(await complete('--json', '--url', 'http://x', 'member', ''), [], 'no verb is called so')
+  t.same(await complete('--json', '--url', 'http://x', 'member', ''), [], 'no verb has this name')
   t.same(await complete('--json', '--url', 'http://x', 'members', 'in'), ['invite'])
   t.same(await complete('run', '--attach', ''), [], 'file names are left to the shell')
 })
 
-t.test('the script of every shell holds every verb with its options, and its shell can read it', async t => {
+t.test('the completion script of every shell has every verb with its options, and the shell can parse it', async t => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, out } = await sandbox(['completion', shell])
     t.equal(code, 0)

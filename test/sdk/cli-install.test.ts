@@ -26,7 +26,7 @@ interface Locked {
   readonly [field: string]: unknown
 }
 
-/** Every file of a package as it is installed here, but what its native part was made from. */
+/** Every file of an installed package, except the sources of its native part. */
 const filesOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -48,7 +48,7 @@ const packed = (folder: string): Promise<Buffer> => {
   return buffer(tar.pipe(createGzip({ level: 1 })))
 }
 
-/** A registry that has what is installed here, native parts included, and nothing else. */
+/** A registry with exactly the packages that are installed here, including native parts. */
 const registry = async (t: Test): Promise<string> => {
   const versions = new Map<string, Map<string, { folder: string; locked: Locked }>>()
   for (const [folder, locked] of Object.entries(
@@ -85,7 +85,7 @@ const registry = async (t: Test): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A home in which nothing was ever installed, outside of this package. */
+/** A fresh home folder outside of this package. */
 const freshHome = (t: Test) => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'home-')))
   t.teardown(() => rmSync(home, { recursive: true, force: true }))
@@ -101,12 +101,12 @@ const freshHome = (t: Test) => {
   return { home, prefix, env }
 }
 
-t.test('what the bundle leaves out is what an installation brings, and nothing else', async t => {
+t.test('an installation brings exactly the packages that the bundle leaves out', async t => {
   const [, left = ''] = /external: \[([^\]]*)\]/.exec(readFileSync(join(project, '.ci', 'bundle.mjs'), 'utf8')) ?? []
   t.same(Object.keys(manifest.dependencies).sort(), [...left.matchAll(/'([^']+)'/g)].map(([, name]) => name).sort())
 })
 
-t.test('the package installs globally with one command, and does a turn from there', async t => {
+t.test('the package installs globally with one command, and runs a turn from there', async t => {
   const { home, prefix, env } = freshHome(t)
   const [{ stdout }, url] = await Promise.all([
     run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', home], { cwd: project, env }),
@@ -129,7 +129,7 @@ t.test('the package installs globally with one command, and does a turn from the
     [],
   )
 
-  // The registry serves packages as they are here, with their native parts: no script has to make them.
+  // The registry serves packages with their compiled native parts, so no install script is needed.
   const install = [
     'install',
     '--global',

@@ -12,7 +12,7 @@ const LINE = {
 }
 const ERROR = { level: 'error', at: LINE.at, pid: 7, err: { stack: 'Error: broken\n    at x' }, message: 'failed' }
 
-t.test('logs lists what there is, and shows the end of one', async t => {
+t.test('logs lists the logs, and shows the end of one', async t => {
   const asked: string[] = []
   const daemon = await fakeDaemon(t, ({ path, query }, response) => {
     asked.push(`${path}?${query}`)
@@ -56,7 +56,7 @@ t.test('logs lists what there is, and shows the end of one', async t => {
   t.equal((await daemon.run(['logs', '-f'])).code, 2)
 })
 
-t.test('logs -f follows, and takes the stream up again where it was cut', async t => {
+t.test('logs -f follows, and resumes an interrupted stream', async t => {
   const seen: (string | undefined)[] = []
   const daemon = await fakeDaemon(t, ({ headers }, response) => {
     const last = headers['last-event-id'] as string | undefined

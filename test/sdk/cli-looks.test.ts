@@ -12,7 +12,7 @@ import { type Answerer, runBytes, streaming } from './wire.js'
 
 const { Terminal } = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
 
-/** Runs the program at a terminal, and answers what it printed and what stands on the screen at last. */
+/** Runs the program in a terminal, and returns its output and the final screen. */
 const atTerminal = (
   t: Test,
   args: readonly string[],
@@ -45,7 +45,7 @@ const atTerminal = (
     )
   })
 
-t.test('colour is as FORCE_COLOR and NO_COLOR say, else as the terminal is', t => {
+t.test('FORCE_COLOR and NO_COLOR decide about colour, otherwise the terminal does', t => {
   t.same([wantsColour({}, true), wantsColour({}, false), wantsColour({ TERM: 'dumb' }, true)], [true, false, false])
   t.same([wantsColour({ NO_COLOR: '1' }, true), wantsColour({ NO_COLOR: '' }, true)], [false, true])
   t.same(
@@ -73,7 +73,7 @@ t.test('colour is as FORCE_COLOR and NO_COLOR say, else as the terminal is', t =
   t.end()
 })
 
-t.test('a table wraps its last column, and becomes paragraphs where that has too little room', t => {
+t.test('a table wraps its last column, and becomes paragraphs if that is too narrow', t => {
   const rows = [
     ['ID', 'STATE', 'WHAT'],
     ['c-1', 'ready', 'some words that are long'],
@@ -235,7 +235,7 @@ const TABLES: readonly (readonly string[])[] = [
   ['machine'],
 ]
 
-t.test('every table fits 40 columns, by COLUMNS and at a terminal', async t => {
+t.test('every table fits 40 columns, set by COLUMNS or by the terminal', async t => {
   const daemon = await fakeDaemon(t, ({ path }) => ANSWERS[path])
   for (const args of TABLES) {
     const { code, out } = await daemon.run(args, { env: { ...daemon.env, COLUMNS: '40' } })
@@ -268,7 +268,7 @@ const WORK = [
   { kind: 'done', reason: 'completed' },
 ] as const
 
-/** A run whose tool takes longer than anybody likes to wait in silence. */
+/** A run with a slow tool. */
 const slow: Answerer = async ({ path, body }, response) => {
   if (path === '/agent')
     return { run: 'r-1', conversationId: body.conversationId, messageId: body.messageId, delivery: 'started' }
@@ -279,7 +279,7 @@ const slow: Answerer = async ({ path, body }, response) => {
   return void response.end(rest.join(''))
 }
 
-t.test('at a terminal a silent turn shows that it is working, and nothing of that stays', async t => {
+t.test('in a terminal a silent turn shows an activity sign, which is removed afterwards', async t => {
   const daemon = await fakeDaemon(t, slow)
   const args = ['run', 'x', '--conversation', 'c-1']
   const [{ code, text, screen }, piped] = await Promise.all([
@@ -294,7 +294,7 @@ t.test('at a terminal a silent turn shows that it is working, and nothing of tha
   t.notMatch(piped.out + piped.err, 'still working')
 })
 
-t.test('the sign stays away from a full line and from a person who is asked', async t => {
+t.test('the activity sign is not shown on a full line or during a question', async t => {
   const clock = mock.timers
   clock.enable({ apis: ['setInterval', 'Date'] })
   t.teardown(() => clock.reset())
@@ -317,7 +317,7 @@ t.test('the sign stays away from a full line and from a person who is asked', as
   sign.resume()
   t.equal(sign.before(` ${'x'.repeat(30)}`), ` ${'x'.repeat(30)}`)
   clock.tick(10_000)
-  t.same(written, [], 'no room behind the line')
+  t.same(written, [], 'no space after the line')
   sign.before('\n')
   clock.tick(3000)
   t.same(written.splice(0), ['\r\u001b[Kstill working, 3 s'])

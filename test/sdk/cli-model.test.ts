@@ -68,7 +68,7 @@ t.test('model servers are added, listed, tested and removed from the command lin
   t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 1, err: /id/ })
 })
 
-t.test('what a turn can run on is listed, the ready first', async t => {
+t.test('the models of turns are listed, usable ones first', async t => {
   const data = await daemonOf(t, 'endpoints', 'providers')
   const run = (...args: string[]) => sandbox(args, { env: { SANDBOX_DATA: data } })
   t.match(await run('models'), { code: 0, out: /^no model matches; sandbox models --all/ })

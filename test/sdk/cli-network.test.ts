@@ -4,7 +4,7 @@ import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { sandbox } from './cli-process.js'
 
-t.test('what conversations reach is shown and changed from the command line', async t => {
+t.test('the network access of conversations is shown and changed from the command line', async t => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)

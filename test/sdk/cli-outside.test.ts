@@ -7,11 +7,11 @@ import { root } from '../support/daemon.js'
 import { fakeDaemon, runOf, sandbox } from './cli-process.js'
 import { json, type Answerer } from './wire.js'
 
-/** What steers a terminal, reorders a line or is not seen: C0, DEL, C1, marks of direction, and a style of its own. */
+/** Characters that control a terminal, reorder a line or are invisible: C0, DEL, C1, direction marks, and a style. */
 const NASTY =
   'a\u0007\u001b]0;owned\u0007\u001b[2J\r\u007f\u0085\u009b31m\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028z'
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
-/** What the program itself says to a terminal, and the line ends a terminal gets. */
+/** The program's own control sequences, and the line ends of a terminal. */
 const OWN = /\u001b\[\d{1,2}m|\r\u001b\[K|\r(?=\n)/g
 
 const card = {
@@ -98,7 +98,7 @@ const answer: Answerer = (seen, response) => {
   return answers[seen.path] ?? json(response, 404, { reason: 'not-found', message: NASTY })
 }
 
-/** Everything the program printed at a terminal, with its exit code. */
+/** Everything the program printed in a terminal, with its exit code. */
 const atTerminal = (
   t: Test,
   args: readonly string[],
@@ -146,7 +146,7 @@ const CALLS = [
   'GET /attachments/raw',
 ]
 
-t.test('what comes from elsewhere steers no terminal, whatever prints it', async t => {
+t.test('text from elsewhere cannot control the terminal, in the output of any verb', async t => {
   const daemon = await fakeDaemon(t, answer)
   const all = [
     ...VERBS,
@@ -164,7 +164,7 @@ t.test('what comes from elsewhere steers no terminal, whatever prints it', async
   }
 })
 
-t.test('through a pipe it steers none either, and bytes are as they came', async t => {
+t.test('also not through a pipe, and bytes are passed unchanged', async t => {
   const daemon = await fakeDaemon(t, answer)
   const all = [...VERBS, ...CALLS.slice(0, 4).map(call => ['call', call])]
   for (const [args, { out, err }] of await Promise.all(
@@ -175,7 +175,7 @@ t.test('through a pipe it steers none either, and bytes are as they came', async
   t.equal((await daemon.run(['call', 'GET /activity/export'])).out, `${NASTY}\n`)
 })
 
-t.test('the JSON of a call is the same value at a terminal and in a pipe', async t => {
+t.test('the JSON of a call is the same value in a terminal and in a pipe', async t => {
   const daemon = await fakeDaemon(t, answer)
   for (const flags of [[], ['--json']]) {
     for (const path of ['/agents', '/activity', '/bundles', '/system/terminals']) {
@@ -186,7 +186,7 @@ t.test('the JSON of a call is the same value at a terminal and in a pipe', async
   }
 })
 
-t.test('bytes that are not text are not shown at a terminal', async t => {
+t.test('bytes that are not text are not shown in a terminal', async t => {
   const daemon = await fakeDaemon(t, answer)
   const { code, text } = await atTerminal(t, ['call', 'GET /attachments/raw'], daemon.env)
   t.equal(code, 1)
@@ -226,7 +226,7 @@ t.test('a token comes from the environment, a file or standard input, and never 
   t.match(await sandbox([...args, '--token-file', join(file, 'none')]), { code: 2, err: /cannot be read \(ENOTDIR\)/ })
   t.notOk(
     daemon.seen.slice(before).some(({ path }) => path !== '/health'),
-    'nothing was asked with it',
+    'no request was sent with it',
   )
   t.match(
     (

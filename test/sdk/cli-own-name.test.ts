@@ -14,7 +14,7 @@ const outside = (t: Test): string => {
   return folder
 }
 
-t.test('the program is called as it can be typed where the person is', async t => {
+t.test('the program names itself as it can be typed in the current folder', async t => {
   const folder = outside(t)
   const at = (...names: string[]): string => {
     const made = join(folder, ...names)
@@ -30,11 +30,7 @@ t.test('the program is called as it can be typed where the person is', async t =
   for (const place of [bin, npm]) symlinkSync(PROGRAM, join(place, 'sandbox'))
   const whole = `${process.execPath} ${PROGRAM}`
   t.equal(programName({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
-  t.equal(
-    programName({ PATH: npm }, elsewhere, PROGRAM),
-    whole,
-    'what npm puts into PATH is gone with the next command',
-  )
+  t.equal(programName({ PATH: npm }, elsewhere, PROGRAM), whole, "npm's PATH ends with its command")
   t.equal(programName({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
   t.equal(programName({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
   t.equal(programName({}, elsewhere, PROGRAM), whole)
@@ -43,7 +39,7 @@ t.test('the program is called as it can be typed where the person is', async t =
   t.equal(programName({ PATH: other }, elsewhere, PROGRAM), whole, "somebody else's program of that name")
 })
 
-t.test('a hint works as it is printed, outside the package and without an installation', async t => {
+t.test('a printed hint works, outside the package and without an installation', async t => {
   const cwd = outside(t)
   const { err } = await sandbox(['agents'], { cwd, env: { PATH: process.env.PATH ?? '' } })
   const command = /start one with "(.+) serve"/.exec(err)?.[1] ?? ''

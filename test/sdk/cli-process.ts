@@ -15,10 +15,10 @@ const installed = (): string => {
   symlinkSync(PROGRAM, join(folder, 'sandbox'))
   return `${folder}:${process.env.PATH}`
 }
-/** A PATH on which the program is `sandbox`, as where it is installed. */
+/** A PATH on which the program is `sandbox`, as after an installation. */
 export const PATH = installed()
 
-/** What a run of the program left behind. */
+/** The result of a run of the program. */
 export interface Ran {
   readonly code: number | null
   readonly out: string
@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly env?: { readonly [name: string]: string }
   readonly cwd?: string
   readonly input?: string
-  /** Called with what it printed so far, to stop it by a signal. */
+  /** Called with the output so far, to stop it by a signal. */
   readonly watch?: (out: string, kill: (signal: NodeJS.Signals) => void) => void
 }
 
@@ -64,9 +64,9 @@ export interface Going {
   readonly out: () => string
   readonly err: () => string
   readonly pid: number
-  /** Waits until what it printed fits. */
+  /** Waits until the output matches. */
   until(fits: RegExp): Promise<RegExpExecArray>
-  /** Sends a signal and answers the exit code. */
+  /** Sends a signal and returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
   readonly ended: Promise<number | null>
 }
@@ -128,7 +128,7 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
   }
 }
 
-/** A daemon as the program finds it: its note, its login socket, its health, and the calls a test gives it. */
+/** A fake daemon with everything the program uses: its note, its login socket, its health, and calls by the test. */
 export const fakeDaemon = async (
   t: Pick<Test, 'teardown' | 'testdir'>,
   answer: Answerer,
@@ -159,7 +159,7 @@ export const fakeDaemon = async (
   }
 }
 
-/** Writes what a running daemon writes about itself. */
+/** Writes the note of a running daemon. */
 export const note = (state: string, id: string, text: object | string): void => {
   mkdirSync(join(state, 'sandbox', id), { recursive: true })
   writeFileSync(join(state, 'sandbox', id, 'daemon.json'), typeof text === 'string' ? text : JSON.stringify(text))

@@ -363,7 +363,7 @@ t.test('a to-do list is printed by its own frame, and a private copy once', asyn
   )
 })
 
-t.test('what a newer daemon sends is shown as it is', async t => {
+t.test('unknown frames of a newer daemon are shown unchanged', async t => {
   t.equal(drawn([{ kind: 'hologram', depth: 3 }]), 'hologram: {"depth":3}\n')
   t.equal(
     drawn([
@@ -405,7 +405,7 @@ t.test('long output is cut and counted', async t => {
   t.match(out, '… 42 more lines')
 })
 
-t.test('colour is on only where it was asked for', async t => {
+t.test('colour is on only if requested', async t => {
   t.notMatch(
     drawn([
       { kind: 'thinking', text: 'a' },
@@ -417,7 +417,7 @@ t.test('colour is on only where it was asked for', async t => {
   t.equal(stylesOf(true).red('a\n\nb'), '\u001b[31ma\u001b[39m\n\n\u001b[31mb\u001b[39m')
 })
 
-t.test('text from elsewhere is made harmless, words are quoted for a shell', async t => {
+t.test('control characters in text from elsewhere are escaped, words are quoted for a shell', async t => {
   t.equal(plain('a\u001b[2J\u0007\tb\r\nc\u202e'), 'a\\u001b[2J\\u0007\tb\nc\\u202e')
   t.equal(oneLine('a\nlanded: all'), 'a\\nlanded: all')
   t.notMatch(
@@ -472,7 +472,7 @@ const question: QuestionCard = {
 const plan: Card = { kind: 'plan', requestId: 'p', text: '' }
 const permission: Card = { kind: 'permission', requestId: 'x', toolName: 'Shell', alwaysLabel: 'always allow' }
 
-t.test('words become the reply a card takes', async t => {
+t.test('the typed answer becomes the reply to a card', async t => {
   const replies: readonly [Card, string[], object][] = [
     [question, ['2', '1,b, other'], { answers: { 'One?': 'No way', 'Many?': ['a', 'b', 'other'] } }],
     [question, ['9'], { answers: { 'One?': '9' } }],
@@ -502,12 +502,12 @@ t.test('words become the reply a card takes', async t => {
   t.same(replyFrom(question, []), { kind: 'question', requestId: 'q' }, 'no answer at all skips every question')
 })
 
-t.test('a card names the command that answers it, and has a first choice', async t => {
+t.test('a card names the command that answers it, and has a default answer', async t => {
   t.equal(answerCommand(question), `${SELF} answer q Yes a`)
   t.equal(answerCommand(plan), `${SELF} answer p yes`)
   t.match(firstChoice(question), { answers: { 'One?': 'Yes', 'Many?': exactly('a') } })
   t.match(firstChoice(permission), { decision: 'once' })
-  t.match(firstChoice(payment), { approve: false }, 'and nothing is bought by itself')
+  t.match(firstChoice(payment), { approve: false }, 'nothing is bought by default')
   t.equal(answerCommand(service), `${SELF} answer o no`)
 })
 
@@ -519,7 +519,7 @@ const typing = () => {
 }
 const never = new AbortController().signal
 
-t.test('a person is asked until the words fit', async t => {
+t.test('a person is asked until the answer is valid', async t => {
   const { terminal, input, shown } = typing()
   const reply = askPerson(terminal, plan, never)
   input.write('perhaps\nno, smaller\nno smaller steps\n')
@@ -546,7 +546,7 @@ t.test('asking ends when another client answers, and when the input ends', async
   t.equal(await second, undefined)
 })
 
-t.test('a comparison rebuilds both texts, whatever they are', async t => {
+t.test('a comparison rebuilds any two texts', async t => {
   let seed = 3
   const random = (below: number) => (seed = (seed * 16807) % 2147483647) % below
   const text = () => Array.from({ length: random(14) }, () => `${'abcd'[random(4)]}\n`).join('')
@@ -564,7 +564,7 @@ t.test('a comparison rebuilds both texts, whatever they are', async t => {
   t.same(compare('a', 'a'), [{ mark: ' ', text: 'a' }])
 })
 
-t.test('hunks carry three lines around a change, and their numbers', async t => {
+t.test('hunks have three lines around a change, and line numbers', async t => {
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => `${i + 1}\n`)
   const changed = numbers(20)
   changed[2] = 'x\n'
@@ -590,7 +590,7 @@ t.test('hunks carry three lines around a change, and their numbers', async t => 
   t.same(hunks(compare('', 'a\n')), ['@@ -0,0 +1,1 @@', '+a'])
 })
 
-t.test('two large texts with nothing in common are compared in a moment', async t => {
+t.test('two large texts with nothing in common are compared quickly', async t => {
   const text = (word: string) => Array.from({ length: 20_000 }, (_, i) => `${word} ${i}\n`).join('')
   const started = process.cpuUsage().user
   t.equal(compare(text('a'), text('b')).length, 40_000)

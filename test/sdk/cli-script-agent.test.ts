@@ -29,7 +29,7 @@ t.test('sandbox script-agent speaks the Agent Client Protocol, and ends with its
   t.match(
     await ask(1, 'session/new', { cwd: '/', mcpServers: [] }),
     { error: { code: -32600 } },
-    'nothing comes before initialize',
+    'other calls before initialize are refused',
   )
   t.match(await ask(2, 'initialize', { protocolVersion: 1, clientCapabilities: {} }), {
     result: { protocolVersion: 1, agentCapabilities: { loadSession: true } },

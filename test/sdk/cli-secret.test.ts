@@ -16,7 +16,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   t.match(await secret([]), { code: 0, out: /^no secrets; .*secret set NAME stores one\n$/ })
   t.match(await secret(['set', 'A'], 'x'), { code: 1, err: /nowhere to keep secrets yet/ })
   const chosen = ['secrets', 'set-store', 'kind=vault', 'unlock=file']
-  t.match(await sandbox(chosen, { env: { SANDBOX_DATA: data } }), { code: 0 }, 'the command that help names')
+  t.match(await sandbox(chosen, { env: { SANDBOX_DATA: data } }), { code: 0 }, 'the command in the help')
   t.match((await secret(['--help'])).out, /secrets set-store kind=vault unlock=file/)
 
   t.match(await secret(['set', 'A'], 'one line\n'), {
@@ -42,7 +42,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   t.match(await secret(['import', 'gone.env']), { code: 2, err: /import: gone.env cannot be read \(ENOENT\)/ })
 })
 
-t.test('a value is no argument, and words that make no sense are refused', async t => {
+t.test('a value is never an argument, and invalid arguments are refused', async t => {
   for (const args of [['set'], ['set', 'A', 'value'], ['what'], ['remove'], ['import'], ['list', 'x']])
     t.match(await sandbox(['secret', ...args]), { code: 2, err: /expected (sandbox )?secret / }, args.join(' '))
 })

@@ -16,7 +16,7 @@ import { launchdPlist, type Service, serviceName, systemdUnit, systemdWord } fro
 import { folderOf, makeWorkspace } from '../support/daemon.js'
 import { going, PATH, PROGRAM, sandbox } from './cli-process.js'
 
-/** What a path may hold that a shell, systemd or XML would read as something else. */
+/** Characters in a path that are special to a shell, systemd or XML. */
 const ODD = 'it\'s 100% "odd" \\ $HOME <&> %n ü'
 const service: Service = {
   workspace: `/srv/${ODD}`,
@@ -24,7 +24,7 @@ const service: Service = {
   env: { PATH: `/usr/bin:/opt/${ODD}`, XDG_STATE_HOME: '/state' },
 }
 
-/** A folder for PATH with a `systemctl` in the place of that of the machine; without a text there is none. */
+/** A folder for PATH with a `systemctl` instead of the machine's; without a text there is none. */
 const programs = (home: string, name: string, systemctl?: string): string => {
   const folder = join(home, name)
   mkdirSync(folder)
@@ -32,7 +32,7 @@ const programs = (home: string, name: string, systemctl?: string): string => {
   return folder
 }
 
-t.test('systemd reads a unit as it was meant', t => {
+t.test('systemd reads a unit as intended', t => {
   t.equal(serviceName('/srv/My Code!'), `sandbox-my-code-${serviceName('/srv/My Code!').slice(-8)}`)
   t.not(serviceName('/srv/code'), serviceName('/home2/code'))
   t.match(
@@ -61,7 +61,7 @@ Restart=on-failure
       .filter(line => line.includes('sandbox-odd'))
       .join('\n')
   }
-  // Of a program it does not take it says the name, as it has read it.
+  // The error for a program that it rejects has the name as it was read.
   t.match(verified(`[Service]\nExecStart=:${systemdWord(`/srv/${ODD}`)}\n`), `special characters: /srv/${ODD}\n`)
   const odd = ODD.replace(/["'\\]/g, '')
   for (const name of [ODD, odd]) {
@@ -75,7 +75,7 @@ Restart=on-failure
   t.end()
 })
 
-t.test('macOS reads a property list as it was meant', t => {
+t.test('macOS reads a property list as intended', t => {
   const read = `import json,plistlib,sys; json.dump(plistlib.loads(sys.stdin.buffer.read()), sys.stdout)`
   t.same(JSON.parse(execFileSync('python3', ['-c', read], { input: launchdPlist(service), encoding: 'utf8' })), {
     Label: serviceName(service.workspace),
@@ -90,7 +90,7 @@ t.test('macOS reads a property list as it was meant', t => {
   t.end()
 })
 
-t.test('where no service can be kept it is refused in a sentence, and nothing is written', async t => {
+t.test('if the system cannot run services, it is refused with a message, and nothing is written', async t => {
   const home = folderOf(t)
   const workspace = join(home, 'code')
   mkdirSync(workspace)
@@ -124,7 +124,7 @@ t.test('where no service can be kept it is refused in a sentence, and nothing is
   t.same(readdirSync(home), ['code', 'empty', 'nobody'])
 })
 
-t.test('what cannot be kept running is refused before the system is asked', async t => {
+t.test('options that a service cannot have are refused before the service is created', async t => {
   const home = folderOf(t)
   for (const [args, err] of [
     [['service'], /expected sandbox service install \| status \| remove/],
@@ -145,7 +145,7 @@ t.test('what cannot be kept running is refused before the system is asked', asyn
   }
 })
 
-t.test('the description has what was chosen and set, and no secret', async t => {
+t.test('the service file has the chosen options and variables, and no secret', async t => {
   const home = folderOf(t)
   const workspace = join(home, ODD)
   mkdirSync(workspace)
@@ -180,7 +180,7 @@ t.test('the description has what was chosen and set, and no secret', async t => 
   t.notOk(existsSync(join(home, '.config')), 'nothing was written')
 })
 
-/** Does with a unit what systemd would: starts its command with its environment alone, and ends it. */
+/** Imitates systemd: starts the command of a unit with only its environment, and ends it. */
 const SYSTEMCTL = `#!/bin/bash
 echo "$*" >> "$HOME/asked"
 unit=$HOME/.config/systemd/user/\${!#}

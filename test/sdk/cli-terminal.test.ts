@@ -13,7 +13,7 @@ const started = async (t: Test) => {
   return spawnDaemon(t, where)
 }
 
-/** The client in a terminal of its own, as a person has one. */
+/** The client in its own terminal. */
 const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 20 }) => {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name, value]) => value !== undefined && !/^(CI|NO_COLOR|SANDBOX_)/.test(name)),
@@ -42,7 +42,7 @@ const person = (t: Test, data: string, args: string[], size = { cols: 90, rows: 
   }
 }
 
-t.test("a person works in a terminal, leaves it, comes back, and its exit code is the client's", async t => {
+t.test('a person works in a terminal, detaches, reattaches, and the client exits with its exit code', async t => {
   const { data, client } = await started(t)
   const one = person(t, data, ['build', '--cwd', 'sub'])
   await one.shows(/attached to web-build; Ctrl-\] detaches/)
@@ -65,7 +65,7 @@ t.test("a person works in a terminal, leaves it, comes back, and its exit code i
   await two.shows(/web-build ended with 7/)
 })
 
-t.test('terminals are listed and closed, and without a person there none is opened', async t => {
+t.test('terminals are listed and closed, and none is opened without a terminal', async t => {
   const { data, client } = await started(t)
   const run = (...args: string[]) => sandbox(['terminal', ...args, '--data', data])
   t.match(await run('list'), { code: 0, out: /^no terminals/ })

@@ -58,7 +58,7 @@ const ended = (reason: 'completed' | 'failed' | 'stopped'): Frame[] => [
   { kind: 'done', reason },
 ]
 
-t.test('run shows the turn in plain lines, answers with --answer, and says what to type next', async t => {
+t.test('run shows the turn in plain lines, answers with --answer, and suggests the next command', async t => {
   const daemon = await fakeDaemon(t, runOf(DEMO))
   const { code, out, err } = await daemon.run([
     'run',
@@ -149,7 +149,7 @@ t.test(
   },
 )
 
-t.test('--json is the answer and then every event, one a line', async t => {
+t.test('--json prints the answer and then every event, one per line', async t => {
   const daemon = await fakeDaemon(t, runOf(ended('completed')))
   const { out } = await daemon.run(['run', 'x', '--json'])
   const lines = out
@@ -172,7 +172,7 @@ t.test('a turn that did not complete is exit code 4', async t => {
   }
 })
 
-t.test('the prompt may come from standard input, and a shared turn asks for no copy', async t => {
+t.test('the prompt may come from standard input, and a shared turn requests no copy', async t => {
   const daemon = await fakeDaemon(t, runOf(ended('completed')))
   t.equal((await daemon.run(['run', '-', '--shared', '--detach'], { input: 'say hi\nsay ho\n' })).code, 0)
   t.equal(daemon.calls()[0]!.body.prompt, 'say hi\nsay ho\n')
@@ -181,8 +181,7 @@ t.test('the prompt may come from standard input, and a shared turn asks for no c
 })
 
 t.test(
-  'a turn works in a private copy wherever the workspace holds a repository, and in the workspace itself where it '
-    + 'holds none',
+  'a turn works in a private copy if the workspace has a repository, and in the workspace itself if it ' + 'holds none',
   async t => {
     const daemon = await fakeDaemon(t, runOf(ended('completed')))
     const asked = async () => {
@@ -192,13 +191,13 @@ t.test(
     await rm(join(daemon.workspace, '.git'), { recursive: true })
     t.equal(await asked(), undefined, 'no repository')
     await mkdir(join(daemon.workspace, 'node_modules/dep/.git'), { recursive: true })
-    t.equal(await asked(), undefined, 'one that a package manager brought')
+    t.equal(await asked(), undefined, 'one from a package manager')
     await mkdir(join(daemon.workspace, 'services/app/.git'), { recursive: true })
     t.equal(await asked(), true, 'one in a folder')
   },
 )
 
-t.test('after a turn in the workspace itself only what works there is suggested', async t => {
+t.test('after a turn in the workspace itself only commands that work there are suggested', async t => {
   const daemon = await fakeDaemon(t, runOf(ended('completed')))
   t.match(
     (await daemon.run(['run', 'x', '--shared', '--conversation', 'c-1'])).out,
@@ -206,7 +205,7 @@ t.test('after a turn in the workspace itself only what works there is suggested'
   )
 })
 
-t.test('a start that got no answer is asked again with the same message id', async t => {
+t.test('a start without an answer is repeated with the same message id', async t => {
   let lost = 0
   const serve = runOf(ended('completed'))
   const daemon = await fakeDaemon(t, (seen, response) =>
@@ -230,7 +229,7 @@ t.test('Ctrl-C stops watching, not the turn', async t => {
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop'))
 })
 
-t.test('what a tool prints cannot steer the terminal', async t => {
+t.test('the output of a tool cannot control the terminal', async t => {
   const daemon = await fakeDaemon(
     t,
     runOf([
@@ -279,7 +278,7 @@ t.test('attach follows the newest conversation and the run that comes after', as
   )
 })
 
-t.test('answer finds the card by its id or its conversation, and refuses words that do not fit', async t => {
+t.test('answer finds the card by its id or its conversation, and refuses invalid answers', async t => {
   const plan: Frame = { kind: 'plan', requestId: 'p-1', text: 'first this' }
   const serve = runOf([plan, { kind: 'done', reason: 'completed' }])
   const card = { requestId: 'p-1', kind: 'plan', title: 'A plan', raisedAt: 1 }
@@ -300,7 +299,7 @@ t.test('answer finds the card by its id or its conversation, and refuses words t
   t.equal((await daemon.run(['answer', 'zzz', 'yes'])).code, 1)
 })
 
-t.test('the fleet is a table, with what waits for an answer below it', async t => {
+t.test('the board is a table, with the open cards below it', async t => {
   const agents = [
     {
       id: 'c-1',
@@ -362,7 +361,7 @@ binary
   t.equal((await daemon.run(['diff', 'c-1', '--stat'])).out, 'M a.txt  +1 -1\nA b.png  binary  landed\n')
 })
 
-t.test('land says what is in the workspace now', async t => {
+t.test('land lists the files that are in the workspace now', async t => {
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: true }))
   t.same(await daemon.run(['land', 'c-1', '--force']), {
     code: 0,
@@ -372,7 +371,7 @@ t.test('land says what is in the workspace now', async t => {
   t.same(daemon.calls().at(-1)!.body, { force: true })
 })
 
-t.test('a landing that does not fit names what is in the way, exit code 4', async t => {
+t.test('a landing with conflicts lists them, exit code 4', async t => {
   const conflicts = [{ repo: 'root', mainBranch: 'main', clean: 2, paths: [{ path: 'a.txt', reason: 'workspace' }] }]
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))
   t.same(await daemon.run(['land', 'c-1']), {
@@ -382,7 +381,7 @@ t.test('a landing that does not fit names what is in the way, exit code 4', asyn
   })
 })
 
-t.test('without an id the newest conversation is meant, and said', async t => {
+t.test('without an id the newest conversation is used, and named', async t => {
   const agents = [
     { id: 'c-2', updatedAt: 2 },
     { id: 'c-1', updatedAt: 1 },
@@ -410,7 +409,7 @@ t.test('without an id the newest conversation is meant, and said', async t => {
   })
 })
 
-t.test('work that has not landed is thrown away only with a yes', async t => {
+t.test('work that has not landed is discarded only after confirmation', async t => {
   let card: object = { id: 'c-1', branch: 'agent/c-1' }
   const daemon = await fakeDaemon(t, ({ path }) =>
     path.endsWith('/diff') ? CHANGES : path.endsWith('/discard') ? { ok: true } : card,
@@ -436,7 +435,7 @@ t.test('work that has not landed is thrown away only with a yes', async t => {
   t.equal(discards(), 2)
 })
 
-t.test('stop and discard say what they did, and pass a refusal on', async t => {
+t.test('stop and discard report the result, and pass a refusal on', async t => {
   const daemon = await fakeDaemon(t, ({ path, body }, response) =>
     body.conversationId === 'nope'
       ? json(response, 404, { reason: 'not-found', message: 'no such conversation' })

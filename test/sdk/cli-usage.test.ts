@@ -11,7 +11,7 @@ const ROWS = [
 ]
 const TOTAL = { ...SUMS, turns: 3, inputTokens: 1_007, outputTokens: 23, costUsd: 0.7385, unpriced: 1 }
 
-t.test('usage asks for the keys and days that are named, and prints a table with the total', async t => {
+t.test('usage requests the given keys and days, and prints a table with the total', async t => {
   const asked: string[] = []
   const daemon = await fakeDaemon(t, ({ path, query }) => {
     asked.push(`${path}?${query}`)

@@ -31,7 +31,7 @@ t.test('sandbox wall lists what is readable, writable and closed, and why', asyn
   t.equal(rows.find(({ path }) => path === workspace)?.access, 'write')
 })
 
-t.test('a deployment cannot open what the sandbox keeps for itself', async t => {
+t.test("a deployment cannot open the sandbox's own paths", async t => {
   const folder = realpathSync(folderOf(t))
   const [workspace, data, config] = ['workspace', 'data', 'config.json'].map(name => join(folder, name)) as [
     string,

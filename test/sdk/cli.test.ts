@@ -62,7 +62,7 @@ examples:
   t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
 
-t.test('what makes no sense is one sentence and exit code 2', async t => {
+t.test('invalid arguments are one message and exit code 2', async t => {
   const cases: readonly (readonly string[])[] = [
     ['fly'],
     ['--nope', 'agents'],
@@ -120,7 +120,7 @@ t.test('errors name the arguments that were typed', async t => {
   for (const [args, sentence] of cases) t.equal((await sandbox(args)).err, `sandbox: ${sentence}\n`)
 })
 
-t.test('options of every verb may come before it, and with --json what goes wrong is JSON', async t => {
+t.test('general options may come before the verb, and with --json errors are JSON', async t => {
   const daemon = await fakeDaemon(t, ({ path }, response) =>
     path === '/agents'
       ? { agents: [], rev: 1, held: [] }
@@ -156,7 +156,7 @@ t.test('without a daemon the program says so, exit code 3', async t => {
   t.match(err, /no answer from http:\/\/127\.0\.0\.1:1: /)
 })
 
-t.test('the daemon is the one of the current folder, else the only one, else they are listed', async t => {
+t.test('the daemon is that of the current folder, otherwise the only one, otherwise all are listed', async t => {
   const roster = () => ({ agents: [], rev: 1, held: [] })
   const here = await fakeDaemon(t, roster)
   const only = await here.run(['agents'])
@@ -175,7 +175,7 @@ t.test('the daemon is the one of the current folder, else the only one, else the
   t.equal((await here.run(['agents', '--url', here.url])).code, 0)
 })
 
-t.test('notes of daemons that are gone, broken or silent are passed over', async t => {
+t.test('notes of daemons that have ended, are broken or do not answer are skipped', async t => {
   const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
   note(daemon.state, 'a'.repeat(16), { url: daemon.url, pid: 2 ** 22 + 1, socket: daemon.socket, workspace: '/' })
   note(daemon.state, 'b'.repeat(16), {
@@ -189,7 +189,7 @@ t.test('notes of daemons that are gone, broken or silent are passed over', async
   t.equal((await daemon.run(['agents'])).code, 0)
 })
 
-t.test("the owner's session is asked from the login socket and ended after use", async t => {
+t.test("the owner's session is requested from the login socket and ended after use", async t => {
   const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
   await daemon.run(['agents'])
   t.equal(daemon.calls()[0]!.headers.authorization, 'Bearer sbs_cli')
@@ -197,7 +197,7 @@ t.test("the owner's session is asked from the login socket and ended after use",
   t.same(daemon.seen.at(-1)!.body, { current: true })
 })
 
-t.test('a token in the environment is used in its place, and an address elsewhere needs one', async t => {
+t.test('a token in the environment is used instead, and an address of another machine needs one', async t => {
   const daemon = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
   await daemon.run(['agents'], { env: { ...daemon.env, SANDBOX_TOKEN: 'sbc_x' } })
   t.same(
@@ -227,7 +227,7 @@ t.test('call makes any call: values, JSON, files, path parameters', async t => {
   t.same([daemon.calls()[1]!.method, daemon.calls()[1]!.query.get('limit')], ['GET', '3'])
 })
 
-t.test('call prints a stream line by line and bytes as they are', async t => {
+t.test('call prints a stream line by line and bytes unchanged', async t => {
   const daemon = await fakeDaemon(t, ({ path }, response) => {
     if (path === '/page') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>ü</p>')
     return void streaming(response).end(
@@ -238,7 +238,7 @@ t.test('call prints a stream line by line and bytes as they are', async t => {
   t.equal((await daemon.run(['call', 'GET /page'])).out, '<p>ü</p>')
 })
 
-t.test('a refusal is its sentence, exit code 1', async t => {
+t.test('a refusal prints its message, exit code 1', async t => {
   const daemon = await fakeDaemon(t, (_, response) =>
     json(
       response,

@@ -4,14 +4,14 @@ import { createClient, Unreached } from '../../sdk/client.js'
 import { Refusal } from '../../sdk/refusal.js'
 import { json, runBytes, streaming, wire, wireServer } from './wire.js'
 
-// A stream that stood for longer than the longest wait is no failure: long enough for a busy machine.
+// A stream that lasted longer than the longest wait does not count as a failure: long enough for a busy machine.
 const quick = { first: 1, most: 5_000, attempts: 4 }
 const collect = async <T>(stream: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = []
   for await (const one of stream) all.push(one)
   return all
 }
-/** What a promise fails with. */
+/** The error of a promise that must fail. */
 const failure = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,
@@ -36,7 +36,7 @@ t.test('a call is its method and path: parameters in the path, the rest in the q
   t.equal(seen[3]!.query.size, 0)
 })
 
-t.test('a path that would become another one is never sent', async t => {
+t.test('a path that would be normalised to another one is never sent', async t => {
   const { url, seen } = await wireServer(t, () => ({}))
   const client = createClient({ url })
   for (const id of ['..', '.', ''])
@@ -47,7 +47,7 @@ t.test('a path that would become another one is never sent', async t => {
   t.equal(seen.length, 0)
 })
 
-t.test('a refusal arrives as one: reason, sentence, errors, fields and when to ask again', async t => {
+t.test('a refusal keeps its reason, message, errors, fields and retry time', async t => {
   const { url } = await wireServer(t, (_, response) =>
     json(
       response,
@@ -94,7 +94,7 @@ t.test('a redirect is not followed, so no credential leaves', async t => {
   t.equal(other.seen.length, 0)
 })
 
-t.test('bytes come with their type', async t => {
+t.test('bytes have their type', async t => {
   const { url } = await wireServer(
     t,
     (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
@@ -103,7 +103,7 @@ t.test('bytes come with their type', async t => {
   t.equal(new TextDecoder().decode(page.data), '<p>')
 })
 
-t.test('a run cut at any byte arrives whole: no frame twice, none missing', async t => {
+t.test('a run interrupted at any byte arrives complete: no frame twice, none missing', async t => {
   const all = frames(12)
   const total = Buffer.from(runBytes('r-1', all)).length
   let cut = 0
@@ -131,11 +131,11 @@ t.test('a run cut at any byte arrives whole: no frame twice, none missing', asyn
   }
   t.ok(
     seen.some(({ body }) => body.run === 'r-1' && body.after === 7),
-    'it was taken up by run and position',
+    'it resumed by run and position',
   )
 })
 
-t.test('a run cut after every few bytes still arrives whole', async t => {
+t.test('a run interrupted after every few bytes still arrives complete', async t => {
   const all = frames(60)
   let seed = 7
   const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647
@@ -155,11 +155,11 @@ t.test('a run cut after every few bytes still arrives whole', async t => {
   )
 })
 
-t.test('frames a daemon repeats or leaves out are put right', async t => {
+t.test('repeated frames are dropped, and missing ones requested again', async t => {
   const all = frames(6)
   const { url } = await wireServer(t, ({ body }, response) => {
     const lines = runBytes('r-1', all, 0).split(/(?<=\n\n)/)
-    // The first answer lacks frame 3; the second begins at 1 whatever was asked.
+    // The first answer lacks frame 3; the second begins at 1 regardless of the position.
     return void streaming(response).end(lines.filter((_, i) => body.after !== undefined || i !== 4).join(''))
   })
   const events = await collect(
@@ -168,7 +168,7 @@ t.test('frames a daemon repeats or leaves out are put right', async t => {
   t.same(seqs(events), [1, 2, 3, 4, 5, 6])
 })
 
-t.test('a newer run after a cut begins with its head and its first frame', async t => {
+t.test('a newer run after an interruption begins with its head and its first frame', async t => {
   const { url } = await wireServer(t, ({ body }, response) => {
     streaming(response)
     if (body.run) return void response.end(runBytes('r-2', frames(2)))
@@ -190,7 +190,7 @@ t.test('a newer run after a cut begins with its head and its first frame', async
   t.same(seqs(events), [1, 2, 3, 1, 2])
 })
 
-t.test('a starting daemon is asked again, a refusal ends the stream', async t => {
+t.test('requests to a starting daemon are repeated, a refusal ends the stream', async t => {
   const answers = [
     (response: Parameters<typeof json>[0]) =>
       void streaming(response).write(wire('message', { kind: 'frame', seq: 1, event: frames(1)[0] }, 'r-1:1'), () =>
@@ -206,7 +206,7 @@ t.test('a starting daemon is asked again, a refusal ends the stream', async t =>
   t.equal(seen.length, 3)
 })
 
-t.test('a stream that is only ever cut is given up after the attempts it may have', async t => {
+t.test('a stream that is always interrupted ends after the allowed attempts', async t => {
   const { url, seen } = await wireServer(t, (_, response) => {
     streaming(response).write(wire('message', { kind: 'attached', run: 'r-1', prompt: '', startedAt: 1, seq: 0 }), () =>
       response.socket?.end(),
@@ -214,11 +214,11 @@ t.test('a stream that is only ever cut is given up after the attempts it may hav
   })
   const stream = await createClient({ url, retry: quick }).call('POST /agent/attach', { conversationId: 'c-1' })
   await t.rejects(collect(stream), Unreached)
-  // A cut may lose the head before it is read: the attempts restart at the one that delivered it.
+  // The head may be lost: the attempts are counted again from the one that delivered it.
   t.ok(seen.length >= 1 + quick.attempts && seen.length <= 1 + 2 * quick.attempts, `${seen.length} requests`)
 })
 
-t.test('an error event is thrown as the refusal it describes and is not asked again', async t => {
+t.test('an error event is thrown as the refusal it describes, without another attempt', async t => {
   const { url, seen } = await wireServer(
     t,
     (_, response) =>
@@ -264,7 +264,7 @@ t.test('a signal ends a stream that waits, also between two attempts', async t =
   }
 })
 
-t.test('a stream nothing arrives on counts as cut', async t => {
+t.test('a silent stream counts as interrupted', async t => {
   const { url, seen } = await wireServer(t, ({ body }, response) => {
     streaming(response)
     if (body.after !== undefined) return void response.end(runBytes('r-1', frames(2), 1))
@@ -282,7 +282,7 @@ t.test('a stream nothing arrives on counts as cut', async t => {
   t.equal(seen.length, 2)
 })
 
-t.test('a session the daemon knows no more is renewed once, for calls and for streams', async t => {
+t.test('an unknown session is renewed once, for calls and for streams', async t => {
   const { url, seen } = await wireServer(t, ({ headers, body }, response) => {
     if (headers.authorization !== 'Bearer sbs_2')
       return json(response, 401, { reason: 'unauthenticated', message: 'expected another session' })
@@ -299,7 +299,7 @@ t.test('a session the daemon knows no more is renewed once, for calls and for st
   t.equal(seen.length, 5)
 })
 
-t.test('a reader who leaves closes the connection', async t => {
+t.test('a reader that leaves closes the connection', async t => {
   let closed = () => {}
   const left = new Promise<void>(resolve => {
     closed = resolve

@@ -37,11 +37,11 @@ const TABLE: readonly [name: string, text: string, events: ServerEvent[]][] = [
   ['text outside ASCII', 'data: grün 🌱 数\n\n', [message('grün 🌱 数')]],
 ]
 
-t.test('events are read as the WHATWG rules say', async t => {
+t.test('events are parsed by the WHATWG rules', async t => {
   for (const [name, text, events] of TABLE) t.same(whole(text), events, name)
 })
 
-t.test('where the bytes are cut makes no difference', async t => {
+t.test('any split of the bytes gives the same events', async t => {
   for (const [name, text, events] of TABLE) {
     const all = bytes(text)
     t.same(parse([...all].map(byte => Uint8Array.of(byte))), events, `${name}, byte by byte`)
@@ -57,13 +57,13 @@ t.test('retry is reported when it is a number of ASCII digits', async t => {
   t.same(told, [250])
 })
 
-t.test('an event longer than the reader holds is refused, whichever way it grows', async t => {
+t.test("an event over the reader's limit is refused, however it grows", async t => {
   for (const text of ['data: ' + 'x'.repeat(200), 'data: xx\n'.repeat(20), ': '.padEnd(200, 'x')]) {
     const parser = new EventParser({ most: 100 })
     t.throws(() => [...bytes(text)].forEach(byte => [...parser.push(Uint8Array.of(byte))]), TooLong)
   }
   const parser = new EventParser({ most: 100 })
-  t.equal([...parser.push(bytes('data: xxxxxxxxxx\n\n'.repeat(100)))].length, 100, 'many short ones are fine')
+  t.equal([...parser.push(bytes('data: xxxxxxxxxx\n\n'.repeat(100)))].length, 100, 'many short ones are accepted')
 })
 
 t.test('a line in a thousand pieces costs no more than its length', async t => {
@@ -77,7 +77,7 @@ t.test('a line in a thousand pieces costs no more than its length', async t => {
   t.ok(process.cpuUsage().user - started < 2_000_000, 'under two seconds of processor time')
 })
 
-t.test('a body is read only as fast as its events are taken, and let go when the reader stops', async t => {
+t.test('a body is read only as fast as its events are taken, and released when the reader stops', async t => {
   let pulled = 0
   let cancelled = false
   const body = new ReadableStream<Uint8Array>({

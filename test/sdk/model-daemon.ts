@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { CapabilityStore } from '../support/capability-store.js'
 import { daemonWith } from '../support/daemon.js'
 
-// A daemon with groups of models in a process of its own: its login socket refuses programs that it started itself.
+// A daemon with the groups for models in its own process: its login socket refuses programs that it started itself.
 const [, , folder = '', ...groups] = process.argv
 const ends: (() => unknown)[] = []
 const here = { teardown: (end: () => unknown) => ends.push(end) } as unknown as Test

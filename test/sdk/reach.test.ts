@@ -11,7 +11,7 @@ import {
   type ReachFolder,
 } from '../../sdk/reach.js'
 
-/** A small tree in which every folder has the same three names, so that areas meet, overlap and lie in one another. */
+/** A small tree in which every folder has the same three names, so that areas touch, overlap and are nested. */
 const NAMES = ['a', 'b', 'ab']
 const TREE = [
   '.',
@@ -27,7 +27,7 @@ const folders = fc.array(
 )
 const place = fc.constantFrom(...TREE)
 
-/** The slow and obvious way: every path with all the folders above it, one by one. */
+/** The naive algorithm: every path with all the folders above it, one by one. */
 const upwards = (path: string): string[] => {
   const parts = path === '.' ? [] : path.split('/')
   return ['.', ...parts.map((_, at) => parts.slice(0, at + 1).join('/'))]
@@ -40,7 +40,7 @@ const slowly = (given: readonly ReachFolder[], path: string): Access | undefined
 
 const PROPERTY = { seed: 5, numRuns: 3000 }
 
-t.test('what may be done at a path is the most that any folder around it gives', async t => {
+t.test('the access to a path is the highest that any of its parents gives', async t => {
   fc.assert(
     fc.property(folders, place, (given, path) => accessTo(given, path) === slowly(given, path)),
     PROPERTY,
@@ -48,7 +48,7 @@ t.test('what may be done at a path is the most that any folder around it gives',
   t.pass()
 })
 
-t.test('folding changes nothing of what is reached, and leaves no folder that another one gives', async t => {
+t.test('folding keeps the reach, and leaves no redundant folder', async t => {
   fc.assert(
     fc.property(folders, given => {
       const folded = reachOf(given)
@@ -63,7 +63,7 @@ t.test('folding changes nothing of what is reached, and leaves no folder that an
   t.pass()
 })
 
-t.test('a folder leads down when anything at or below it is reached', async t => {
+t.test('a folder leads down if anything at or below it is reached', async t => {
   fc.assert(
     fc.property(folders, place, (given, path) => {
       const below = TREE.some(each => upwards(each).includes(path) && slowly(given, each) !== undefined)
@@ -74,7 +74,7 @@ t.test('a folder leads down when anything at or below it is reached', async t =>
   t.pass()
 })
 
-t.test('a repository is covered whole, in part or not at all', async t => {
+t.test('a repository is covered completely, partly or not at all', async t => {
   fc.assert(
     fc.property(folders, place, (given, path) => {
       const inIt = TREE.filter(each => upwards(each).includes(path)).map(each => slowly(given, each) !== undefined)
@@ -87,20 +87,20 @@ t.test('a repository is covered whole, in part or not at all', async t => {
   t.pass()
 })
 
-t.test('nobody limited reaches everything, and an empty list reaches nothing', async t => {
+t.test('without limits everything is reached, and with an empty list nothing', async t => {
   t.ok(TREE.every(path => allows(undefined, path, 'work') && leads(undefined, path)))
   t.equal(covers(undefined, 'root'), 'all')
   t.notOk(TREE.some(path => allows([], path, 'read') || leads([], path)))
   t.equal(covers([], 'root'), 'none')
 })
 
-t.test('a folder whose name only begins the same is another one', async t => {
+t.test('a folder whose name has the same prefix is another one', async t => {
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'docs-old/a.md', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'Docs', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'read' }], 'docs/a.md', 'work'))
 })
 
-t.test('what two reaches both give is what each of them gives', async t => {
+t.test('the intersection of two reaches is what both give', async t => {
   const both = (one: readonly ReachFolder[], other: readonly ReachFolder[], path: string) => {
     const [a, b] = [slowly(one, path), slowly(other, path)]
     return a === undefined || b === undefined ? undefined : a === 'work' && b === 'work' ? 'work' : 'read'
@@ -118,6 +118,6 @@ t.test('what two reaches both give is what each of them gives', async t => {
   t.same(
     [commonReach(docs, undefined), commonReach(undefined, docs), commonReach(undefined, undefined)],
     [docs, docs, undefined],
-    'who is not limited gives all of the other',
+    'the intersection with no limit is the other reach',
   )
 })

@@ -7,10 +7,10 @@ import { exactly } from '../support/lists.js'
 
 type Stream = AsyncIterable<unknown, unknown>
 
-/** What a stream answers a reader that asks for one piece. */
+/** The result of reading one piece of a stream. */
 const readerOf = (stream: unknown) => (stream as Stream)[Symbol.asyncIterator]()
 
-/** Two peers on one pipe, as the daemon and the process of a group are; `serve` answers on the far side. */
+/** Two peers on one pipe, like the daemon and the process of a group; `serve` answers on the other side. */
 const linked = (serve: (call: string, context: Context) => unknown) => {
   const [here, there] = [new EventEmitter(), new EventEmitter()]
   const pipe = (own: EventEmitter, other: EventEmitter) => ({
@@ -24,7 +24,7 @@ const linked = (serve: (call: string, context: Context) => unknown) => {
 
 const gone = () => new Refusal('unavailable', 'demo is not running: its process ended with 1')
 
-t.test('a stream is made a piece at a time, when its reader asks for one', async t => {
+t.test('each piece of a stream is produced when its reader requests it', async t => {
   let made = 0
   const { near } = linked(async function* () {
     for (;;) yield ++made
@@ -33,7 +33,7 @@ t.test('a stream is made a piece at a time, when its reader asks for one', async
   t.equal(made, 0)
   t.same([(await reader.next()).value, (await reader.next()).value], [1, 2])
   for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
-  t.equal(made, 2, 'nothing is made ahead')
+  t.equal(made, 2, 'nothing is produced ahead')
   await reader.return?.()
 })
 
@@ -54,7 +54,7 @@ t.test('a stream ends with its value, also one that is the data of an answer', a
   }
 })
 
-/** A stream that says when it was ended from outside, and what its signal said then. */
+/** A stream that reports when it was ended from outside, and the state of its signal. */
 const watched = (events: EventEmitter) =>
   async function* (_call: string, { signal }: Context) {
     try {
@@ -64,7 +64,7 @@ const watched = (events: EventEmitter) =>
     }
   }
 
-t.test('a reader that leaves early ends the stream on the far side', async t => {
+t.test('a reader that leaves early ends the stream on the other side', async t => {
   const events = new EventEmitter()
   const { near } = linked(watched(events))
   const ended = once(events, 'ended')
@@ -136,10 +136,10 @@ t.test('when the pipe breaks, every open stream and every request ends with that
   near.break(gone())
   for (const read of [next, asked, rests.next(), near.request('demo.rests', {})])
     await t.rejects(read, { name: 'Refusal', reason: 'unavailable', message: /its process ended with 1/ })
-  t.same(await rests.next(), { value: undefined, done: true }, 'and an ended one stays ended')
+  t.same(await rests.next(), { value: undefined, done: true }, 'an ended one stays ended')
 })
 
-t.test('when the pipe breaks, what was served over it ends on this side', async t => {
+t.test('when the pipe breaks, streams that were served over it end on this side', async t => {
   const events = new EventEmitter()
   const { near, far } = linked(watched(events))
   const reader = readerOf(await near.request('demo.stream', {}))

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import type { Frame } from '../../plugins/agent/contract.js'
 
-/** A request as the far side saw it. */
+/** A request as the server received it. */
 export interface Seen {
   readonly method: string
   readonly path: string
@@ -16,7 +16,7 @@ export interface Seen {
 export type Answerer = (seen: Seen, response: ServerResponse) => unknown
 
 /**
- * A small server that speaks the contract's wire: what a handler returns is the JSON answer, unless it wrote one
+ * A small server with the wire format of the contract: the result of a handler is the JSON answer, unless it wrote one
  * itself.
  */
 export const wireServer = async (t: Pick<Test, 'teardown'>, answer: Answerer) => {

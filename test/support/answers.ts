@@ -16,10 +16,10 @@ const fits = ({ segments }: Route, path: readonly string[]): boolean =>
   segments.length === path.length
   && segments.every((segment, at) => (segment.startsWith('{') ? path[at] !== '' : segment === path[at]))
 
-/** Literal segments go before parameters. */
+/** Literal segments take precedence over parameters. */
 const parameters = ({ segments }: Route): number => segments.filter(segment => segment.startsWith('{')).length
 
-/** The operation of the document that serves a request; undefined: none does. */
+/** The operation of the document that serves a request; undefined: none. */
 export const operationOf = (method: string, target: string): Operation | undefined => {
   const path = target.split('?')[0]!.split('/')
   const found = routes.filter(

@@ -12,22 +12,22 @@ import type { Support } from './daemon.js'
 
 const MISSING = (await findChromium()) === undefined && !process.env.CI
 
-/** The options of a test that needs a real browser: skipped where there is none, but never in a pipeline. */
+/** The options of a test that needs a real browser: skipped where there is none, except in CI. */
 export const withChromium = (): { skip?: string } =>
   MISSING ? { skip: 'this machine has no chromium (Debian: apt-get install chromium)' } : {}
 
-/** What a server of pages answers: HTML, or whatever a function writes. */
+/** The answer of a page server: HTML, or a function that writes it. */
 export type Page = string | ((request: IncomingMessage, response: ServerResponse) => void)
 
 export interface Site {
   readonly url: string
   readonly port: number
-  /** Every request it heard, `METHOD /path`. */
+  /** Every request it received, `METHOD /path`. */
   readonly heard: string[]
   readonly server: Server
 }
 
-/** Pages that are there to be looked at. */
+/** Pages for tests. */
 export const PAGES: { readonly [path: string]: Page } = {
   '/': '<title>Home</title><h1>Hello</h1><p hidden>unseen</p><a href="/two">go</a>',
   '/two': '<title>Two</title>the second page',
@@ -68,10 +68,10 @@ export const act = (
   more: Partial<BrowserAct> = {},
 ): Promise<BrowserActed> => client.call('POST /system/browsers/{name}/page', { name: 'web-a', action, ...more })
 
-/** Where the folders of browsers without sign-ins are. */
+/** The parent of the profile folders of browsers without sign-ins. */
 export const freshOf = ({ data }: { readonly data: string }): string => join(data, 'system', 'browsers', 'fresh')
 
-/** Waits for what only the machine can tell, and nothing announces. */
+/** Polls a condition of the machine that no event announces. */
 export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 20))
 }
@@ -82,14 +82,14 @@ const AS = {
   trusted: true,
 } as const
 
-/** A call as another group makes it. */
+/** A call made by another group. */
 export const between = <C extends `browsers.${string}` & keyof Api>(
   { kernel }: Pick<Support, 'kernel'>,
   call: C,
   input: object = {},
 ): Promise<Reply<Api, C>> => kernel.calls.answer(call, input, AS) as Promise<Reply<Api, C>>
 
-/** The processes whose command line holds a word, as the machine sees them. */
+/** The processes of the machine whose command line contains a word. */
 export const processesWith = (word: string): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -101,7 +101,7 @@ export const processesWith = (word: string): number[] =>
       }
     })
 
-/** The ports of loopback that a process, or one below it, listens on. */
+/** The loopback ports that these processes or their descendants listen on. */
 export const portsOf = (pids: readonly number[]): number[] => {
   const sockets = new Set(
     pids.flatMap(pid => {

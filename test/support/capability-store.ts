@@ -14,10 +14,10 @@ export class CapabilityStore {
   readonly values = new Map<string, string>()
   /** Whether the secret store is open. */
   open = true
-  /** How often something was stored. */
+  /** The number of writes. */
   puts = 0
 
-  /** What stands in for the groups capabilities and secrets. */
+  /** Fakes for the groups capabilities and secrets. */
   readonly fakes: StoreCalls = {
     'capabilities.records': ({ kind }) => ({
       capabilities: [...this.records.values()]

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs'
 
-/** Resolves once something holds; it is asked again at every change in a folder. */
+/** Resolves once a condition holds; checks it at every change in a folder. */
 export const onceIn = (folder: string, holds: () => boolean): Promise<void> =>
   new Promise((resolve, reject) => {
     const look = (): void => {

@@ -20,14 +20,14 @@ export const launchBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser>
   return browser
 }
 
-/** A page of the console, and what went wrong on it. */
+/** A page of the console, and its errors. */
 export interface ConsoleTab {
   readonly page: Page
   /** Errors, policy violations, and requests to other origins. */
   readonly faults: string[]
 }
 
-/** A tab of a new person's browser, which is not signed in. */
+/** A tab in a new browser context, not signed in. */
 export const openTab = async (
   browser: Browser,
   { url }: Pick<Support, 'url'>,
@@ -52,7 +52,7 @@ export const loginLink = async ({ socket }: Pick<Support, 'socket'>): Promise<st
 export const findDaemonSocket = (data: string): string =>
   (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }).socket
 
-/** A tab in which the owner is signed in, at a place of the console. */
+/** A tab in which the owner is signed in, at an address of the console. */
 export const ownerTab = async (
   browser: Browser,
   daemon: Support,
@@ -71,7 +71,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** What breaks WCAG 2.2 A and AA on the page, in both themes, and whether it scrolls sideways at 320 px. */
 export const barriersOf = async (page: Page): Promise<string[]> => {
   const found: string[] = []
-  // The page's policy has no place for scripts of a test: a world of its own does.
+  // The page's content security policy blocks scripts of a test; an isolated world allows them.
   const session = await page.context().newCDPSession(page)
   const { frameTree } = await session.send('Page.getFrameTree')
   const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { createGitdir } from '../../plugins/agent/copies/gitdir.js'
 
 /**
- * Makes a private copy of a repository, with a git dir of its own, as the daemon would; answers what its wall needs to
- * know.
+ * Makes a private copy of a repository with its own git dir, like the daemon does; returns the facts that its wall
+ * needs.
  */
 export const copyOf = async (
   checkout: string,

@@ -7,7 +7,7 @@ import { folderOf } from './daemon.js'
 
 const MOST_FAULTS = 3
 
-/** The states a store goes through, and how far it has promised to have come. */
+/** The successive states of a store, and the last acknowledged one. */
 export class Promised<S> {
   readonly #states: S[]
   readonly #acknowledged: () => void
@@ -18,7 +18,7 @@ export class Promised<S> {
     this.#acknowledged = acknowledged
   }
 
-  /** Changes the store to another state; once that is answered, a cut must not take it back. */
+  /** Changes the store to another state; once this is acknowledged, a cut must not undo it. */
   async step(state: S, work: () => Promise<unknown>): Promise<void> {
     const at = this.#states.push(state) - 1
     await work()
@@ -26,7 +26,7 @@ export class Promised<S> {
     this.#acknowledged()
   }
 
-  /** The same, of a change that promises nothing. */
+  /** Changes the store without a promise of durability. */
   async loose(state: S, work: () => Promise<unknown>): Promise<void> {
     this.#states.push(state)
     await work()
@@ -36,28 +36,28 @@ export class Promised<S> {
     return this.#states.at(-1)!
   }
 
-  /** What a store may be found in now: from what it promised last to what it was asked last. */
+  /** The states in which a store may be found now: from the last acknowledged to the last requested one. */
   allowed(): readonly S[] {
     return this.#states.slice(this.#kept)
   }
 }
 
 export interface Cutting<S> {
-  /** A folder that is made already; a fresh one when left out. */
+  /** An existing folder; left out: a fresh one. */
   readonly at?: string
   readonly first: S
-  /** What is there before, long since flushed. */
+  /** Creates the initial files, which count as flushed. */
   readonly before?: (folder: string) => unknown
   /** Works with a store below the folder. */
   readonly drive: (folder: string, promised: Promised<S>) => Promise<unknown>
-  /** Opens the store below a folder after a cut, and answers the state it is in. */
+  /** Opens the store below a folder after a cut, and returns its state. */
   readonly found: (folder: string) => Promise<S>
-  /** What an unfinished step may leave besides. */
+  /** Accepts further states that an unfinished step may leave. */
   readonly fits?: (found: S, allowed: readonly S[]) => boolean
   readonly left?: (path: string) => boolean
 }
 
-/** A sequence that is the same in every run. */
+/** A pseudo-random sequence that is the same in every run. */
 const sequence = (seed: number) => (): number => {
   seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
   return seed / 2 ** 32
@@ -68,7 +68,7 @@ const same = <S>(found: S, allowed: readonly S[]): boolean => {
   return allowed.some(state => JSON.stringify(state) === text)
 }
 
-/** Cuts the power around every flush and after every answer, in every way, and opens what is left each time. */
+/** Cuts the power around every flush and after every acknowledgement, in each of `CUTS`, and reopens the store. */
 export const cutEverywhere = async <S>(
   t: Test,
   { at: given, first, before, drive, found, fits = same, left }: Cutting<S>,
@@ -105,7 +105,7 @@ export const cutEverywhere = async <S>(
       restore(image, cutTo)
       const state = await found(cutTo).catch((error: unknown) => error as Error)
       if (state instanceof Error)
-        faults.push(`moment ${at} of ${moments.length}, ${cut}: it does not open: ${state.stack}`)
+        faults.push(`moment ${at} of ${moments.length}, ${cut}: the store does not open: ${state.stack}`)
       else if (!fits(state, allowed))
         faults.push(
           `moment ${at} of ${moments.length}, ${cut}: found ${JSON.stringify(state)}, expected one `
@@ -113,5 +113,5 @@ export const cutEverywhere = async <S>(
         )
     }
   }
-  t.same(faults, [], `nothing that was answered is lost in ${seen.size} cuts`)
+  t.same(faults, [], `no acknowledged change is lost in ${seen.size} cuts`)
 }

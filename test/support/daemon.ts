@@ -29,7 +29,7 @@ export interface Support extends Daemon {
   readonly client: Client
   /** A client with a fresh control token. */
   token(scope: Scope, label?: string): Promise<{ client: Client; token: string; id: string }>
-  /** A plain request, with the owner's session unless headers say otherwise. */
+  /** A plain request, with the owner's session unless the headers have another credential. */
   fetch(path: string, init?: RequestInit & { headers?: { [name: string]: string } }): Promise<Response>
   readonly session: string
   /** Every line the daemon logged. */
@@ -44,11 +44,11 @@ export interface SupportOptions {
   files?: { readonly [path: string]: string }
   git?: boolean
   deployment?: Deployment
-  /** Calls answer with statuses their handlers never give, so answers are not held to the document. */
+  /** The test makes calls answer with undeclared statuses, so answers are not checked against the document. */
   undeclared?: true
   workspace?: string
   data?: string
-  /** Where the manifests are, in place of those of the product. */
+  /** The folder of the manifests, instead of the product's. */
   manifests?: string
 }
 
@@ -123,14 +123,14 @@ export const daemonWith = async (
   }
 }
 
-/** Ends the terminals of a data folder, which outlive their daemon. */
+/** Ends the terminals of a data folder, because they outlive their daemon. */
 export const endTerminals = (data: string): void => {
   const cwd = join(data, 'system', 'terminals')
   for (const name of existsSync(cwd) ? readdirSync(cwd) : []) {
     try {
       execFileSync('tmux', ['-S', name, '-N', 'kill-server'], { cwd, stdio: 'ignore' })
     } catch {
-      // It ended by itself.
+      // The session has already ended.
     }
   }
 }
@@ -145,7 +145,7 @@ const OWNER = {
 const folders = new WeakMap<Test, string[]>()
 
 /**
- * An empty folder of the test's own, another one each time. It is removed after everything else that the test tears
+ * A new empty folder for the test. It is removed after everything else that the test tears
  * down, because tap does that in reverse order; a daemon that ran out of time to stop may still write there meanwhile.
  */
 export const folderOf = (t: Test): string => {
@@ -162,7 +162,7 @@ export const folderOf = (t: Test): string => {
   return realpathSync(folder)
 }
 
-/** A folder with files, as a git repository with one commit unless told otherwise. */
+/** A folder with files; a git repository with one commit unless `git` is false. */
 export const makeWorkspace = (
   workspace: string,
   files: { readonly [path: string]: string } = { 'README.md': '# work\n' },
@@ -190,7 +190,7 @@ const commitAll = (folder: string): void => {
   inGit(folder, 'commit', '-q', '--allow-empty', '-m', 'first')
 }
 
-/** Runs git as a person would, and answers its output. */
+/** Runs git like a user, and returns its output. */
 export const inGit = (folder: string, ...args: string[]): string =>
   execFileSync(
     'git',
@@ -211,7 +211,7 @@ export const inGit = (folder: string, ...args: string[]): string =>
 
 const sessionAt = (socket: string): Promise<{ token: string }> => askSocket(socket, { do: 'session', device: 'test' })
 
-/** A session for a daemon of another user, whose socket answers programs of that user alone. */
+/** A session of a daemon that runs as another user, whose socket answers only programs of that user. */
 const sessionAs = (user: number, socket: string): string => {
   const ask = `import(${JSON.stringify(new URL('../../sdk/cli/daemon/socket.js', import.meta.url).href)})
     .then(({ askSocket }) => askSocket(${JSON.stringify(socket)}, { do: 'session', device: 'test' }))
@@ -237,14 +237,14 @@ export interface RunningDaemon {
   readonly data: string
   readonly workspace: string
   readonly stderr: () => string
-  /** Ends it at once, as a power cut of the process would. */
+  /** Kills it with SIGKILL. */
   kill9(): Promise<void>
-  /** Ends it as an operator would; answers the exit code. */
+  /** Ends it like an operator, with SIGTERM; returns the exit code. */
   terminate(): Promise<number | null>
 }
 
 /**
- * The real program in a process of its own, of another user if told; `starter` is what comes before it on the command
+ * The real program in its own process, optionally as another user; `starter` is put before it on the command
  * line.
  */
 export const spawnDaemon = async (

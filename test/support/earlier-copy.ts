@@ -7,7 +7,7 @@ interface Note {
 }
 
 /**
- * Turns a private copy, while no daemon has it, into what earlier versions kept: a linked working tree whose objects
+ * Converts a private copy, while no daemon runs, to the format of earlier versions: a linked working tree whose objects
  * and branch lie in the repository itself.
  *
  * @param folder Where the group agent keeps its files.

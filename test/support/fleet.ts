@@ -8,15 +8,15 @@ import type { Conversation } from '../../plugins/agent/contract.js'
 import type { AgentStatus } from '../../plugins/agents/contract.js'
 import { inGit, root } from './daemon.js'
 
-/** How the work of a conversation stands, and what its card says of it. */
+/** The state of a conversation's work, and the fields of its card. */
 export interface Seeded {
   readonly id: string
   readonly status: AgentStatus
-  /** What its branch changed. */
+  /** The paths that its branch changed. */
   readonly paths: readonly string[]
 }
 
-/** A fleet on the disk, as daemons before left it. */
+/** A fleet on the disk, as earlier daemons left it. */
 export interface Fleet {
   readonly workspace: string
   readonly data: string
@@ -26,9 +26,9 @@ export interface Fleet {
 
 /** An hour ago: older conversations are archived automatically. */
 const NOW = Date.now() - 3_600_000
-/** What became of the work of conversations, in turn. */
+/** The states of the work of conversations, assigned in rotation. */
 const KINDS = ['ready', 'ready', 'merged', 'picked', 'none', 'shared', 'diverged', 'failed', 'held', 'ready'] as const
-/** What became of the work of a conversation. */
+/** The state of the work of a conversation. */
 export type Kind = (typeof KINDS)[number]
 
 const STATUS: { readonly [kind in Kind]: AgentStatus } = {
@@ -47,7 +47,7 @@ const lines = (seed: string): string =>
 const pathOf = (file: number): string => `packages/p${file % 20}/src/file-${file}.ts`
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
-/** A stream for `git fast-import`: commits by a mark, the files they change, and where refs stand. */
+/** A stream for `git fast-import`: commits by mark, the files they change, and the targets of refs. */
 class Import {
   readonly #stream: string[] = []
   #marks = 0
@@ -69,7 +69,7 @@ class Import {
     this.#stream.push(`reset ${name}\nfrom :${mark}\n\n`)
   }
 
-  /** Writes it all, and answers each commit by its mark. */
+  /** Imports everything, and returns the commits by mark. */
   run(workspace: string): string[] {
     const marks = join(workspace, '.git', 'marks')
     execFileSync('git', ['fast-import', '--quiet', `--export-marks=${marks}`], {
@@ -91,18 +91,18 @@ interface Planned {
   readonly kind: Kind
   readonly base: number
   readonly tip: number
-  /** What a conversation works on, and what it makes of it. */
+  /** The files that a conversation changes, with their new content. */
   readonly work: { readonly [path: string]: string }
 }
 
-/** Which commits there are: those of the main line, those of each conversation, and the main line's again. */
+/** Plans the commits: of the main line, of each conversation, and of the main line again. */
 const planned = (
   stream: Import,
   kinds: readonly Kind[],
   count: number,
   archived: number,
 ): { plans: Planned[]; head: number } => {
-  // A file for each: what lands of one must not take away what landed of another.
+  // A file for each, so that landings do not overwrite each other.
   const files = Array.from({ length: count + archived }, (_, file) => [pathOf(file), lines(`first ${file}`)] as const)
   const first = stream.commit(Object.fromEntries(files), undefined)
   const base = stream.commit({ 'README.md': '# fleet\n' }, first)
@@ -162,7 +162,7 @@ const conversationOf = (
   totals: { turns: 1, toolUses: 2, helpers: 0, costUsd: 0.01, inputTokens: 100, outputTokens: 50 },
 })
 
-/** What was said in a conversation: every tenth speaks of herons, each of itself, all of the same few things. */
+/** The transcript of a conversation: every tenth mentions herons, each mentions itself, all share a few words. */
 const talkOf = (at: number): { role: 'user' | 'assistant'; text: string }[] => [
   { role: 'user', text: `please look at part ${at} of the fleet${at % 10 === 0 ? ', where the heron stands' : ''}` },
   ...Array.from({ length: 6 }, (_, row) => ({
@@ -172,10 +172,10 @@ const talkOf = (at: number): { role: 'user' | 'assistant'; text: string }[] => [
 ]
 
 /**
- * A workspace whose repository holds the branches of so many conversations, and the data folder of a daemon that ran
+ * A workspace with the branches of this number of conversations, and the data folder of a daemon that ran
  * them.
  *
- * The records are written by the storage the daemon reads them with.
+ * The records are written with the daemon's own storage.
  */
 export const makeFleet = async (folder: string, count: number, kinds: readonly Kind[] = KINDS): Promise<Fleet> => {
   const archived = 20
@@ -215,7 +215,7 @@ export const makeFleet = async (folder: string, count: number, kinds: readonly K
   }
 }
 
-/** The processes a daemon starts, counted in it: its variables, and the command lines since the last time asked. */
+/** Counts the processes of a daemon: the variables to start it with, and the command lines since the last query. */
 export const spawnsIn = (folder: string): { env: { [name: string]: string }; taken: () => string[][] } => {
   const file = join(folder, 'spawns')
   writeFileSync(file, '')

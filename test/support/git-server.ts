@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import type { ConversationAuthority } from '../../plugins/agent/secrets/conversation-authority.js'
 import { inGit } from './daemon.js'
 
-/** A request as the server got it. */
+/** A request as the server received it. */
 export interface GitRequest {
   readonly path: string
   readonly authorization?: string
@@ -16,11 +16,11 @@ export interface GitRequest {
 
 /** How a git server behaves. */
 export interface GitServerOptions {
-  /** User and password, as `user:password`; without them it answers 401. */
+  /** The required credentials, as `user:password`; requests without them get 401. */
   readonly needs?: string
   /** Over TLS, with certificates of this authority. */
   readonly secure?: ConversationAuthority
-  /** Answers in place of git; false: git answers. */
+  /** Answers instead of git; false: git answers. */
   readonly instead?: (asked: IncomingMessage, answer: ServerResponse) => boolean
 }
 
@@ -85,7 +85,7 @@ const secureServer = (
     serve,
   )
 
-/** Sends on what a CGI program answers: headers, an empty line, the body. */
+/** Forwards the answer of a CGI program: headers, an empty line, the body. */
 const relayed = async (output: AsyncIterable<Buffer>, answer: ServerResponse): Promise<void> => {
   let head = Buffer.alloc(0)
   for await (const piece of output) {
@@ -108,12 +108,12 @@ const relayed = async (output: AsyncIterable<Buffer>, answer: ServerResponse): P
   answer.end()
 }
 
-/** Makes a bare repository that has what another one has. */
+/** Makes a bare clone of a repository. */
 export const bareCopy = (from: string, to: string): void => {
   inGit(join(from, '..'), 'clone', '-q', '--bare', from, to)
 }
 
-/** Commits everything in a repository, and answers the commit. */
+/** Commits everything in a repository, and returns the commit. */
 export const committed = (repository: string, message = 'change'): string => {
   inGit(repository, 'add', '-A')
   inGit(repository, 'commit', '-q', '--allow-empty', '-m', message)

@@ -4,19 +4,19 @@ import type { Test } from 'tap'
 import type { PluginManifest } from '../../kernel/manifest.js'
 import { root } from './daemon.js'
 
-/** A group made for a test: its manifest, as far as it is not the usual one, and the body of its `activate(host)`. */
+/** A group made for a test: the differences to the default manifest, and the body of its `activate(host)`. */
 export interface MadeGroup {
   readonly manifest?: Partial<PluginManifest>
-  /** Statements of `activate`, where `note(text)` adds to the notes of the test and `serve(handlers)` serves calls. */
+  /** The statements of `activate`; `note(text)` adds to the notes of the test, `serve(handlers)` serves calls. */
   readonly activate: string
 }
 
-/** Manifests and modules of groups in a folder of the test, and what they noted. */
+/** The manifests and modules of groups in a folder of the test, and their notes. */
 export const madeGroups = (
   t: Test,
   groups: { readonly [name: string]: MadeGroup },
 ): { manifests: string; notes: string[] } => {
-  // Beside the folder of the test itself, which daemonWith makes anew.
+  // Beside the folder of the test itself, which daemonWith creates again.
   const folder = `${t.testdirName}-groups`
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const manifests = join(folder, 'manifests')

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 
 const SAMPLE_US = 200_000
 
-/** How long work takes now for each moment a processor spends on it: 1 on a machine with nothing else to do. */
+/** The ratio of elapsed time to processor time of some work: 1 on an idle machine. */
 const contention = (): number => {
   const [began, before] = [performance.now(), process.cpuUsage()]
   let used: number
@@ -13,8 +13,8 @@ const contention = (): number => {
   return Math.max(1, ((performance.now() - began) * 1000) / used)
 }
 
-/** Whether something took less than `ms`, or as much more as the machine has other work to do. */
+/** Whether something took less than `ms`, multiplied by the contention of the machine. */
 export const tookLess = (took: number, ms: number): boolean => took < ms || took < ms * contention()
 
-/** The same of what began at a moment of `performance.now()` and is over now. */
+/** Whether work that began at `began` (`performance.now()`) and has just ended took less than `ms`, likewise. */
 export const inTime = (began: number, ms: number): boolean => tookLess(performance.now() - began, ms)

@@ -15,20 +15,20 @@ interface Key {
   readonly publicJwk: JWK
 }
 
-/** An issuer of ours: its keys are published over HTTP, and it signs whatever a test wants. */
+/** An issuer of the test: publishes its keys over HTTP and signs any claims. */
 export interface Issuer {
   readonly url: string
   readonly provider: IdentityProvider
   /** How often its key set was fetched. */
   readonly fetched: () => number
-  /** Answers of the next requests; undefined: as they should be. */
+  /** Overrides the answers to the next requests; undefined: correct answers. */
   answer:
     ((path: string) => { status: number; body: string; headers?: { [name: string]: string } } | undefined) | undefined
   /** The public half of the first key, as it is published. */
   readonly publicJwk: () => JWK
-  /** Makes new keys; the old ones are no longer published. */
+  /** Creates new keys; the old ones are no longer published. */
   rotate(): Promise<void>
-  /** A token of a person; claims given replace those of a right one, `undefined` leaves one out. */
+  /** A token of a person; the given claims replace valid ones, `undefined` omits one. */
   token(
     claims: { [claim: string]: unknown },
     more?: { alg?: Algorithm; header?: { [name: string]: unknown } },
@@ -43,7 +43,7 @@ const makeKey = async (alg: Algorithm): Promise<Key> => {
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
 }
 
-/** The seconds a token is made at. */
+/** The current time in seconds, as tokens use it. */
 export const seconds = (): number => Math.floor(Date.now() / 1000)
 
 /** Starts an issuer on loopback. */

@@ -3,14 +3,14 @@ import type { Role } from '../../sdk/types.js'
 import { createClient, type Client } from '../../sdk/client.js'
 import type { RunningDaemon, Support } from './daemon.js'
 
-/** A person whom the owner invited, signed in. */
+/** A signed-in person whom the owner invited. */
 export interface Joined {
   readonly email: string
   readonly session: string
   readonly client: Client
 }
 
-/** Has the owner invite somebody, who takes the invitation. */
+/** The owner invites a person, who accepts the invitation. */
 export const joined = async (
   { url, client }: Pick<Support | RunningDaemon, 'url' | 'client'>,
   name: string,

@@ -4,7 +4,7 @@ import { JournalStore } from '../../sdk/node/journal/journal-store.js'
 import type { Journals, Store } from '../../sdk/index.js'
 import { folderOf } from './daemon.js'
 
-/** The kernel's journals in the test's own folder, as a plugin sees them. */
+/** The kernel's journals in the folder of the test, as a plugin sees them. */
 export const journalsIn = (t: Test): Journals => {
   const store = new JournalStore(join(folderOf(t), 'journals'))
   t.teardown(() => store.shutdown())
@@ -21,7 +21,7 @@ export const journalsIn = (t: Test): Journals => {
   }
 }
 
-/** Documents that live as long as the test. */
+/** A store in memory. */
 export const memoryStore = (): Store => {
   const kept = new Map<string, string>()
   return {

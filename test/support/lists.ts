@@ -1,8 +1,8 @@
-/** A pattern of a list that has these and nothing after them: a plain list as pattern lets a longer one pass. */
+/** A pattern that matches a list with exactly these items: a plain list as pattern also matches a longer one. */
 export const exactly = (...items: readonly unknown[]): { readonly length: number } => ({
   ...items,
   length: items.length,
 })
 
-/** A pattern of a list that begins with these, whatever follows. */
+/** A pattern that matches a list that begins with these items. */
 export const beginning = (...items: readonly unknown[]): readonly unknown[] => items

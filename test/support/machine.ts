@@ -10,14 +10,14 @@ import { folderOf, root } from './daemon.js'
 const program = await ownProgram('linux')
 const LONGEST_MS = 240_000
 
-/** Why a test that needs a machine of its own is skipped; false: it runs. */
+/** The reason for skipping a test that needs its own machine; false: it runs. */
 export const noMachine = (): string | false => {
   if (process.getuid?.() !== 0) return 'only the superuser starts a machine on the folders of this one'
   if (program !== undefined || process.env.CI) return false
   return 'User Mode Linux is not installed (apt-get install user-mode-linux)'
 }
 
-/** Prepares what programs expect of a system, then runs a script. */
+/** Mounts what programs expect of a system, then runs a script. */
 const init = (script: string): string => `#!/bin/sh
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -42,8 +42,8 @@ halt -f
 `
 
 /**
- * Runs a script as the superuser of a Linux of its own (User Mode Linux) that sees the files of this machine, has
- * control groups of version 2 and no network; answers what it printed. A program in it can hold about 250 MiB, since
+ * Runs a script as the superuser of a separate Linux (User Mode Linux) that sees the files of this machine, has
+ * cgroup v2 and no network; returns its output. A program in it can use about 250 MiB, since
  * each page takes one of the host's mappings (vm.max_map_count).
  */
 export const inMachine = async (t: Test, script: string): Promise<string> => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EndpointTarget, WireProtocol } from '../../plugins/endpoints/contract.js'
 
-/** A tool call of a scripted answer; `raw` are arguments as they are, which need not be JSON. */
+/** A tool call of a scripted answer; `raw` arguments are sent unchanged and need not be JSON. */
 export interface ScriptedCall {
   readonly name: string
   readonly input?: object
@@ -24,24 +24,24 @@ export interface ScriptedAnswer {
     readonly write?: number
   }
   readonly finish?: 'stop' | 'length' | 'refused'
-  /** The connection is lost behind so many bytes. */
+  /** The connection breaks after this number of bytes. */
   readonly cutAt?: number
-  /** Ends well behind so many bytes, without the last words of the protocol. */
+  /** The body ends normally after this number of bytes, without the end marker of the protocol. */
   readonly endAt?: number
-  /** Between two pieces. */
+  /** The time between two pieces. */
   readonly everyMs?: number
-  /** An error in the middle, behind the text. */
+  /** An error in the middle of the stream, after the text. */
   readonly error?: object
 }
 
-/** An answer that is none. */
+/** An error status instead of an answer. */
 export interface ScriptedRefusal {
   readonly status: number
   readonly headers?: { readonly [name: string]: string }
   readonly body?: string
 }
 
-/** What the server does with one request; `silent` never answers, `flood` sends so many bytes. */
+/** The reply to one request; `silent` never answers, `flood` sends this number of bytes. */
 export type ScriptedReply = ScriptedAnswer | ScriptedRefusal | { readonly silent: true } | { readonly flood: number }
 
 /** A message of a request, in any protocol. */
@@ -51,7 +51,7 @@ export interface SeenMessage {
   readonly tool_call_id?: string
 }
 
-/** What a request to a model holds, in any protocol. */
+/** The body of a request to a model, in any protocol. */
 export interface SeenBody {
   readonly messages?: readonly SeenMessage[]
   readonly tools?: readonly object[]
@@ -59,7 +59,7 @@ export interface SeenBody {
   readonly [field: string]: unknown
 }
 
-/** A request as it came. */
+/** A request as the server received it. */
 export interface SeenRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -199,10 +199,10 @@ const ollamaChat = ({ thoughts, text, calls, usage, finish = 'stop', error }: Sc
 
 const STREAMS = { openai: chatCompletion, anthropic: messages, ollama: ollamaChat }
 
-/** An answer as the server of a protocol streams it, piece by piece. */
+/** The pieces of an answer as a server of the protocol streams them. */
 export const streamedAs = (protocol: WireProtocol, answer: ScriptedAnswer): string[] => STREAMS[protocol](answer)
 
-/** A model server on loopback that answers by a script, one reply a request; the last one is repeated. */
+/** A model server on loopback that answers by a script, one reply per request; it repeats the last one. */
 export class ModelServer {
   readonly requests: SeenRequest[] = []
   readonly protocol: WireProtocol
@@ -222,7 +222,7 @@ export class ModelServer {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** What a request held. */
+  /** The body of a request. */
   body(nth: number): SeenBody {
     return this.requests.at(nth)?.body ?? {}
   }
@@ -318,6 +318,6 @@ const flood = async (response: ServerResponse, protocol: WireProtocol, bytes: nu
   response.end()
 }
 
-/** A scripted model server that listens until the test is over. */
+/** A scripted model server that listens until the test ends. */
 export const modelServer = (t: Until, protocol: WireProtocol, script: ModelServer['script']): Promise<ModelServer> =>
   new ModelServer(protocol, script).listen(t)

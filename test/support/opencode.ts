@@ -11,7 +11,7 @@ const isProgram = (path: string): boolean => {
   }
 }
 
-/** The real agent program that tests run against: as `.ci/run` installs it, or as a person did. */
+/** The real agent program that tests run: installed by `.ci/run` or by the user. */
 export const OPENCODE: string | undefined = [
   join(project, '.ci/peers/node_modules/opencode-linux-x64-baseline/bin'),
   ...(process.env.PATH ?? '').split(delimiter),
@@ -19,7 +19,7 @@ export const OPENCODE: string | undefined = [
   .map(folder => join(folder, 'opencode'))
   .find(isProgram)
 
-/** Why tests of it are skipped; false: they run. */
+/** The reason for skipping its tests; false: they run. */
 export const noOpencode: string | false =
   OPENCODE !== undefined || process.env.CI
     ? false

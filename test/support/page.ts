@@ -9,10 +9,10 @@ import { root } from './daemon.js'
 /** The folder of the project. */
 export const project = dirname(root.replace(/\/$/, ''))
 
-/** The front page. */
+/** The text of README.md. */
 export const readme = readFileSync(join(project, 'README.md'), 'utf8')
 
-/** A command of the page; `prints` is what a transcript shows below it. */
+/** A command of the page; `prints` is its output as the page shows it. */
 export interface ShownCommand {
   readonly command: string
   readonly prints?: string
@@ -50,16 +50,20 @@ export const shownIn = (page: string): ShownCommand[] =>
   })
 
 const MARK = '\u0001'
-/** Each command has a bash of its own: the variable that one sets is handed to the next. */
+/** Each command runs in its own bash: the variables that one sets are passed to the next. */
 const EXPORTED = `printf '\\001%s' "$TOKEN"`
 
-/** A shell as the reader has one, with its own state and what it exported so far. */
+/** What `npx sandbox` starts, without npm, which takes longer than most commands. */
+const DIRECTLY = `npx() { shift; '${process.execPath}' '${join(root, 'bundle', 'sdk', 'cli.js')}' "$@"; }`
+
+/** A shell like a reader's, with its working directory and exported variables. */
 export const shell = (t: Test, env: NodeJS.ProcessEnv) => {
   const up = new Set<ChildProcess>()
+  let npmFindsIt = false
   t.teardown(async () => {
     for (const child of up) {
       process.kill(-child.pid!, 'SIGTERM')
-      // Not its exit: what it started may still be at work.
+      // Not its exit: its child processes may still be running.
       await once(child, 'close')
     }
   })
@@ -68,16 +72,17 @@ export const shell = (t: Test, env: NodeJS.ProcessEnv) => {
       new Promise(resolve => {
         execFile(
           'bash',
-          ['-c', `set -e\n${command}\n${EXPORTED}`],
+          ['-c', `set -e\n${npmFindsIt ? DIRECTLY : ''}\n${command}\n${EXPORTED}`],
           { cwd: project, env, timeout: 60_000 },
           (error, stdout, stderr) => {
+            npmFindsIt ||= !error && command.includes('npx sandbox')
             const [out = '', token = ''] = stdout.split(MARK)
             env.TOKEN = token
             resolve({ code: error?.code ?? 0, out: out + (error ? stderr : '') })
           },
         )
       }),
-    /** Starts what stays up, and waits for the line that says that it is. */
+    /** Starts a program that keeps running, and waits for the line that says it is ready. */
     start: (command: string, until: RegExp): Promise<string> =>
       new Promise((resolve, reject) => {
         const child = spawn('bash', ['-c', command], {

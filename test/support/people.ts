@@ -7,11 +7,11 @@ import type { Support } from './daemon.js'
 
 type MemberCalls = Pick<Handlers<Api>, 'members.list' | 'members.get' | 'members.setAreas'>
 
-/** A roster in memory, and sessions of the people on it, whose role and areas are read at every request. */
+/** A roster in memory and its people's sessions; each request reads the current role and areas. */
 export class People {
   readonly members = new Map<string, Member>()
 
-  /** What stands in for the member table. */
+  /** Fakes for the calls of the member table. */
   readonly fakes: MemberCalls = {
     'members.list': () => ({ members: [...this.members.values()].map(member => ({ ...member })), invitations: [] }),
     'members.get': ({ email }) => {
@@ -38,7 +38,7 @@ export class People {
     })
   }
 
-  /** Lets the people of the roster in, each by a bearer of their own. */
+  /** Registers a bearer for each person of the roster. */
   admit(daemon: Pick<Support, 'auth'>): void {
     const auth = daemon.auth as { authenticate: Support['auth']['authenticate'] }
     const others = auth.authenticate.bind(auth)
@@ -58,6 +58,6 @@ const callerOf = ({ email, role, areas }: Member): Caller => ({
   ...(areas && (role === 'viewer' || role === 'collaborator') && { areas }),
 })
 
-/** The client of somebody on the roster. */
+/** The client of a person on the roster. */
 export const clientOf = ({ url }: Pick<Support, 'url'>, email: string): Client =>
   createClient({ url, session: email, retry: { attempts: 0 } })

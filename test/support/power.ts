@@ -3,11 +3,11 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 
 /*
- * A disk whose power can be cut. Import this before anything that writes: it takes the place of every flush of Node.
+ * A simulated disk for power cuts. Import it before any module that writes: it replaces every flush function of Node.
  *
  * Writes go to the real file system and are read from there. What survives a cut is kept beside it: the bytes a file
- * had when a flush of it began, and the names a folder had when a flush of it began, from the moment the flush was
- * answered. So nothing that writes has to be known, and no product code has a switch for it.
+ * had when its flush began, and the names a folder had when its flush began, from the moment the flush was
+ * acknowledged. So the product needs no special code for it.
  */
 
 const {
@@ -24,7 +24,7 @@ const {
   writeFileSync,
 } = fs
 
-/** A file as long as it lives, whatever its names are. */
+/** The identity of a file, independent of its names. */
 type Inode = string
 
 const inodeOf = ({ ino, birthtimeNs }: BigIntStats): Inode => `${ino}.${birthtimeNs}`
@@ -48,7 +48,7 @@ const namesIn = (folder: string): Names =>
     }),
   )
 
-/** What a disk holds: the bytes of every file, and the names in every folder. */
+/** The contents of a disk: the bytes of every file, and the names in every folder. */
 class Surface {
   constructor(
     readonly files: Map<Inode, Buffer> = new Map(),
@@ -75,7 +75,7 @@ class Surface {
 }
 
 /**
- * What becomes of what was written and not flushed: all of it is gone, or names reach the disk before bytes do, or
+ * What a cut does to unflushed writes: all are lost, or names reach the disk before bytes, or
  * later bytes before earlier ones.
  */
 export const CUTS = ['gone', 'names', 'torn', 'zeros', 'holes', 'some', 'kept'] as const
@@ -100,10 +100,10 @@ const BYTES: { readonly [cut in Exclude<Cut, 'some'>]: (flushed: Buffer, now: Bu
 }
 const MIXED = ['names', 'torn', 'zeros', 'holes', 'kept'] as const
 
-/** What is at each path of a disk: the bytes of a file, or what else is there. */
+/** The entry at each path of a disk: the bytes of a file, or an entry of another type. */
 export type Image = Map<string, Buffer | Entry>
 
-/** Puts an image into a folder. */
+/** Writes an image to a folder. */
 export const restore = (image: Image, to: string): void => {
   rmSync(to, { recursive: true, force: true })
   mkdirSync(to)
@@ -126,7 +126,7 @@ export class Moment {
     this.#now = now
   }
 
-  /** A disk as it may be found after a cut at this moment: what is at each path. */
+  /** A possible state of the disk after a cut at this moment, by path. */
   image(cut: Cut, random: () => number): Image {
     const gone = cut === 'gone' || (cut === 'some' && random() < 0.5)
     const names = gone ? this.#flushed.folders : this.#now.folders
@@ -150,19 +150,19 @@ export class Moment {
   }
 }
 
-/** The files below a folder, on a disk whose power can be cut; what is there at first has long been flushed. */
+/** The files below a folder on the simulated disk; files that exist at first count as flushed. */
 export class Disk {
   readonly #path: string
   readonly #root: Inode
   readonly #flushed: Surface
   readonly #left: (path: string) => boolean
-  /** What is flushed later was read later, even if it is answered earlier. */
+  /** The order of the reads of flushes, because a later flush may be acknowledged first. */
   readonly #read = new Map<Inode, number>()
   #reads = 0
-  /** Called before every flush, and after it: just then something may be lost that is not a moment later. */
+  /** Called before and after every flush: what a cut loses changes only at these moments. */
   around = (): void => {}
 
-  /** @param left What other programs write, whose flushes are not seen: it is no part of this disk. */
+  /** @param left Paths that other programs write: their flushes are not visible here, so the disk leaves them out. */
   constructor(path: string, left: (path: string) => boolean = () => false) {
     this.#path = path
     this.#left = left
@@ -175,12 +175,12 @@ export class Disk {
     return new Moment(this.#root, this.#flushed.copy(), Surface.of(this.#path, this.#left))
   }
 
-  /** Nothing of it is watched any more. */
+  /** Stops watching. */
   end(): void {
     disks.delete(this)
   }
 
-  /** A flush begins: what it makes durable is what is there now; it is once the flush is answered. */
+  /** Called when a flush begins; the returned function makes the state durable when the flush is acknowledged. */
   begins(path: string, fd: number): () => void {
     if (path !== this.#path && !path.startsWith(`${this.#path}/`)) return () => {}
     this.around()
@@ -204,7 +204,7 @@ export class Disk {
   }
 
   /**
-   * A file that goes to another folder does so in one step: flushing either folder takes it out of one and puts it into
+   * Moving a file to another folder is atomic: flushing either folder removes it from one and adds it to
    * the other.
    */
   #moved(inode: Inode, found: Names): () => void {
@@ -245,7 +245,7 @@ const begin = (fd: number): (() => void) => {
   return () => ends.forEach(end => end())
 }
 
-// Nothing reaches the platters: a machine that runs tests is not cut off.
+// No real flush: the machine that runs the tests keeps its power.
 const later = (fd: number, done: (error: Error | null) => void): void => {
   const end = begin(fd)
   setImmediate(() => {
@@ -266,10 +266,10 @@ const opening: typeof open = async (...args) => {
 }
 Object.assign(fs, { fsync: later, fdatasync: later, fsyncSync: atOnce, fdatasyncSync: atOnce })
 Object.assign(fs.promises, { open: opening })
-// In the same step as this module begins: what is loaded after it takes these.
+// Synchronously with this module, so that modules loaded after it import the replaced functions.
 syncBuiltinESMExports()
 
-/** Whether this system shows descriptors as paths, without which nothing is seen here. */
+/** Whether this system shows the paths of descriptors, which the simulation needs. */
 export const canCut = ((): boolean => {
   const fd = openSync('/dev/null', 'r')
   try {

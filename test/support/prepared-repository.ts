@@ -12,15 +12,15 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where repositories are kept; a build removes the folder. */
+/** The folder of the prepared repositories; a build removes it. */
 const KEPT = new URL('../../compiled/repositories/', import.meta.url).pathname
 
-/** Of git's index, in bytes: what is before the entries, an entry before its name, its mode in there, the end. */
+/** Sizes in git's index, in bytes: the header, an entry without its name, the offset of its mode, the checksum. */
 const [HEADER, ENTRY, MODE, CHECKSUM] = [12, 62, 24, 20]
 const SECOND = 1_000_000_000n
 
 /**
- * A folder with these files as a git repository, copied from one that `make` made for an earlier test: a copy takes a
+ * A git repository with these files, copied from one that `make` created for an earlier test: a copy takes a
  * sixth of the processor time of three git processes.
  */
 export const copyRepository = (
@@ -39,7 +39,7 @@ export const copyRepository = (
     try {
       renameSync(made, kept)
     } catch {
-      // Another test file made it meanwhile.
+      // Another test file has created it meanwhile.
       rmSync(made, { recursive: true })
     }
   }
@@ -47,7 +47,7 @@ export const copyRepository = (
   renewIndex(folder)
 }
 
-/** Writes into the index how the copied files lie on the disk, so that git does not take them for changed ones. */
+/** Updates the file metadata in the index, so that git does not treat the copied files as changed. */
 const renewIndex = (folder: string): void => {
   const path = join(folder, '.git/index')
   if (!existsSync(path)) return

@@ -6,19 +6,19 @@ import { exportJWK, generateKeyPair } from 'jose'
 import type { Test } from 'tap'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 
-/** As much of the issuer's library as is used here; it brings no types. */
+/** The part of the issuer's library that is used here; it has no types. */
 interface Library {
   readonly default: new (issuer: string, configuration: object) => { callback(): RequestListener }
 }
 
-/** A real OpenID provider on loopback, with everybody as its account. */
+/** A real OpenID provider on loopback that accepts every account. */
 export interface RealIssuer {
   readonly provider: IdentityProvider
-  /** Signs in as a browser does, with the authorization code flow and PKCE, and answers the identity token. */
+  /** Signs in like a browser, with the authorization code flow and PKCE, and returns the identity token. */
   signIn(email: string, nonce: string): Promise<string>
-  /** Pages at this address may sign in, and exchange their codes, from now on. */
+  /** Allows pages at this address to sign in and to exchange their codes. */
   allow(page: string): Promise<void>
-  /** It signs with new keys from now on, and publishes no others. */
+  /** Replaces its signing keys. */
   rotate(): Promise<void>
 }
 

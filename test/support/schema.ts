@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A schema of the published document, as far as the document uses them. */
+/** A schema of the published document, with the keywords that the document uses. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -37,7 +37,7 @@ export interface Operation {
     readonly schema: Schema
   }[]
   readonly body: Schema | undefined
-  /** What each status answers, by type. */
+  /** The content of each status, by media type. */
   readonly responses: { readonly [status: string]: Content }
 }
 
@@ -72,7 +72,7 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
 
 type Named = { readonly [name: string]: Schema }
 
-/** The schema a reference stands for, of the published document or of these. */
+/** The schema that a reference points to, in the published document or in `named`. */
 export const resolved = (schema: Schema, named: Named = document.components.schemas): Schema =>
   schema.$ref ? resolved(named[schema.$ref.split('/').at(-1)!]!, named) : schema
 
@@ -86,7 +86,7 @@ const TYPES: { readonly [type: string]: (value: unknown) => boolean } = {
   null: value => value === null,
 }
 
-/** Where a value is not what a published schema says; empty: it fits. */
+/** The differences of a value from a published schema; empty: it is valid. */
 export const misfits = (schema: Schema, value: unknown, at = 'answer', named?: Named): string[] => {
   const shape = resolved(schema, named)
   if (shape.oneOf) {

@@ -1,4 +1,4 @@
-// Loaded before a daemon (`--import`): writes down every process it starts, one a line.
+// Loaded before a daemon (`--import`): logs every process it starts, one per line.
 import { ChildProcess } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 

@@ -5,14 +5,14 @@ import type { Test } from 'tap'
 import type { WallGrants } from '../../sdk/index.js'
 import { onceIn } from './changes.js'
 
-/** A folder of the test's own beside all others; behind a wall it is there where `grants` names it. */
+/** A separate folder for the test; behind a wall it is visible only if `grants` names it. */
 export const openFolder = (t: Test): string => {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'open-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   return folder
 }
 
-/** A program that never ends, and the moment when it is started. */
+/** A program that never ends, and a promise of its start. */
 export const stuckProgram = (
   t: Test,
 ): { readonly path: string; readonly grants: WallGrants; reached(): Promise<void> } => {

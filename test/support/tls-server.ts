@@ -6,7 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { Test } from 'tap'
 import { ConversationAuthority } from '../../plugins/agent/secrets/conversation-authority.js'
 
-/** A request as a server got it. */
+/** A request as the server received it. */
 export interface Recorded {
   readonly method: string
   readonly url: string
@@ -14,10 +14,10 @@ export interface Recorded {
   readonly body: string
 }
 
-/** Writes the answer to a request whose body was read. */
+/** Writes the answer to a request after its body was read. */
 export type Answering = (asked: Recorded, answer: ServerResponse) => void
 
-/** Records what a server is asked, and answers it. */
+/** Records the requests of a server and answers them. */
 export const recording =
   (requests: Recorded[], answering: Answering) =>
   async (asked: IncomingMessage, answer: ServerResponse): Promise<void> => {
@@ -31,14 +31,14 @@ export const recording =
 
 let roots: Promise<ConversationAuthority> | undefined
 
-/** An authority that this process trusts, as if the machine did. */
+/** A certificate authority that this process trusts like the machine's own. */
 const trustedRoots = (): Promise<ConversationAuthority> =>
   (roots ??= ConversationAuthority.make().then(authority => {
     setDefaultCACertificates([...getCACertificates('default'), authority.certificate])
     return authority
   }))
 
-/** A server over TLS that stands for whatever host it is asked for, on an address of this machine. */
+/** A TLS server on this machine that has a certificate for every requested host name. */
 export const tlsServer = async (t: Test, answering: Answering, host = '127.0.0.1') => {
   const requests: Recorded[] = []
   const authority = await trustedRoots()
@@ -52,7 +52,7 @@ export const tlsServer = async (t: Test, answering: Answering, host = '127.0.0.1
     },
     (asked, answer) => void recording(requests, answering)(asked, answer),
   )
-  // Who asks for an address names no host.
+  // Without a host name the client connected to an address.
   server.setSecureContext(await authority.identityOf(host))
   server.listen(0, host)
   await once(server, 'listening')

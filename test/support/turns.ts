@@ -3,13 +3,13 @@ import type { AttachData, Frame } from '../../plugins/agent/contract.js'
 
 export interface Watched {
   readonly seen: { seq: number; event: Frame }[]
-  /** The next frame that fits; throws when the run ends before. */
+  /** The next frame that matches; throws if the run ends before. */
   until(fits: (frame: Frame) => boolean): Promise<Frame & { requestId: string }>
-  /** Everything to the end of the run. */
+  /** All frames up to the end of the run. */
   all(): Promise<{ seq: number; event: Frame }[]>
 }
 
-/** Watches a conversation's newest run, or the one named, from a position. */
+/** Watches a conversation's newest run, or the given one, from a position. */
 export const framesOf = (
   client: Client,
   conversationId: string,
@@ -42,7 +42,7 @@ export const framesOf = (
   }
 }
 
-/** Runs one turn to its end and answers its frames. */
+/** Runs one turn to its end and returns its frames. */
 export const runTurn = async (
   client: Client,
   conversationId: string,

@@ -3,8 +3,8 @@ import { ownProgram } from '../../sdk/node/programs/own-programs.js'
 const installed = (await ownProgram('bwrap')) !== undefined
 
 /**
- * Why a test that needs a wall is skipped; false: it runs. Bubblewrap that is there and does not start is a fault of
- * the machine that people are to hear of, and a pipeline has to build every wall.
+ * The reason for skipping a test that needs a wall; false: it runs. If bubblewrap is installed and does not start,
+ * the test fails, because that is a fault of the machine; in CI every kind of wall is required.
  */
 export const noWall = (starts: boolean, kind: 'bwrap' | 'unshare' | 'any' = 'any'): string | false => {
   if (starts || process.env.CI || (installed && kind !== 'unshare')) return false

@@ -13,7 +13,7 @@ import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
 const MOST_RESULT = 256 * 1024
 const NO_TOOLS: ConnectedTools = { tools: [], problems: [] }
-/** The servers that are extensions begin so. */
+/** The prefix of servers that are extensions. */
 const OF_EXTENSION = 'extension:'
 
 /** The dependencies of a call of a connected tool. */

@@ -86,7 +86,7 @@ export class Subagents {
     return background ? { status: 'running', summary: `subagent ${id} is at work; Join waits for it` } : ended
   }
 
-  /** Waits for subagents in the background: those named, or all that were not waited for yet. */
+  /** Waits for subagents in the background: those named, or all whose result was not returned yet. */
   async join(by: ToolCaller, ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]> {
     const mine = this.#deps.turn.record.helpers.all
       .filter(({ id, background }) => background && this.#starter(id) === by.helper)

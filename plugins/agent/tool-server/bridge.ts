@@ -1,4 +1,4 @@
-// Brings the tool server of the daemon to programs that start their tool servers themselves: each line of standard
+// Connects programs that start their tool servers themselves to the tool server of the daemon: each line of standard
 // input is a message to it, each of its answers a line of standard output.
 import { createInterface } from 'node:readline'
 

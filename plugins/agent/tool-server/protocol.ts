@@ -7,7 +7,7 @@ export interface ServedTools {
   call(name: string, input: object): Promise<ToolResult>
 }
 
-const NOBODY = 'no turn of this program runs now'
+const NOBODY = 'no turn of this program is running'
 /** Clients cancel a call after half a minute or more without progress. */
 const NEWS_MS = 10_000
 
@@ -20,7 +20,7 @@ export const toolProtocol = async (tools: () => ServedTools | undefined): Promis
       tools: ((await tools()?.list()) ?? []).map(({ name, description, input, readOnly }) => ({
         name,
         description,
-        // The library takes any JSON Schema of an object.
+        // The library accepts any JSON Schema of an object.
         inputSchema: input as { type: 'object' },
         annotations: { readOnlyHint: readOnly },
       })),

@@ -2,15 +2,15 @@ import { join } from 'node:path'
 import type { McpServer } from '@agentclientprotocol/sdk'
 import { packageFolder } from '../../../sdk/node/programs/package.js'
 
-/** Programs have tools of their own for files and commands, and plans of their own. */
+/** Programs have their own tools for files, commands and plans. */
 const THEIRS = new Set(['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code', 'Plan'])
-/** How programs name a tool of the server `sandbox` to their model. */
+/** The names by which programs offer a tool of the server `sandbox` to their model. */
 const NAMED = /^(?:mcp__)?sandbox(?:__|[_./:-])(\w+)/
 
 /** Whether a program gets this tool of the sandbox. */
 export const isServed = (name: string, attended: boolean): boolean => !THEIRS.has(name) && (attended || name !== 'Ask')
 
-/** The tool of the sandbox that a program calls by this name; its frames and its card are the sandbox's own. */
+/** The sandbox tool that a program calls by this name; the sandbox itself produces its frames and its card. */
 export const servedBy = (name: string): string | undefined => NAMED.exec(name)?.[1]
 
 /** Describes the daemon's tool server to a program: by its address, or as a command that the program starts. */

@@ -4,7 +4,7 @@ import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import { answerBy } from './http.js'
 import { toolProtocol, type ServedTools } from './protocol.js'
 
-/** The credential of one program, which gets tools from `use` and loses them with `end`. */
+/** The credential of one program: `use` makes tools available, `end` removes them. */
 export interface ToolSession {
   readonly token: string
   use(tools: ServedTools | undefined): void

@@ -2,7 +2,7 @@ import type { CardReply, Question } from '../turn/frames/frames.js'
 import type { AskQuestion } from './contract.js'
 import { done, failed, tool } from './tool.js'
 
-const NOBODY = 'nobody watches this turn, so nothing can be put to anybody'
+const NOBODY = 'nobody watches this turn, so nobody can answer a question'
 const answerOf = (reply: CardReply & { kind: 'question' }, question: string): string => {
   const answer = reply.answers && Object.hasOwn(reply.answers, question) ? reply.answers[question]! : []
   return [answer].flat().join(', ') || '(skipped)'
@@ -10,7 +10,7 @@ const answerOf = (reply: CardReply & { kind: 'question' }, question: string): st
 
 const hasTwice = (texts: readonly string[]): boolean => new Set(texts).size < texts.length
 
-/** A question as its card shows it. */
+/** The part of a card for one question. */
 const cardOf = ({ question, header = 'Question', multiSelect = false, options }: AskQuestion): Question => ({
   question,
   header,
@@ -22,15 +22,13 @@ const cardOf = ({ question, header = 'Question', multiSelect = false, options }:
   })),
 })
 
-/** Puts questions to the person; the answers, one a line. */
+/** Asks the person questions and returns the answers, one per line. */
 export const ask = tool('Ask', {
   category: 'think',
   refine: ({ questions }, misfit) => {
     for (const [at, { options }] of questions.entries())
-      if (hasTwice(options.map(({ label }) => label)))
-        misfit(`questions.${at}.options`, 'labels that differ', 'the same one twice')
-    if (hasTwice(questions.map(({ question }) => question)))
-      misfit('questions', 'questions that differ', 'the same one twice')
+      if (hasTwice(options.map(({ label }) => label))) misfit(`questions.${at}.options`, 'unique labels', 'a duplicate')
+    if (hasTwice(questions.map(({ question }) => question))) misfit('questions', 'unique questions', 'a duplicate')
   },
   describe: ({ questions }) => ({ target: questions[0]!.question.slice(0, 200) }),
   run: async ({ questions }, { person }) => {
@@ -42,7 +40,7 @@ export const ask = tool('Ask', {
   },
 })
 
-/** Puts a plan to the person; a yes lets a turn in plan mode do what it says. */
+/** Asks the person to approve a plan; approval ends plan mode. */
 export const plan = tool('Plan', {
   category: 'think',
   describe: ({ text }) => ({ target: text.trim().split('\n', 1)[0]!.slice(0, 200) }),

@@ -7,7 +7,7 @@ import { at, isThere, readFound, replace } from './tree.js'
 
 const onPath = ({ path }: { readonly path: string }) => ({ target: path, path, locations: [{ path }] })
 
-/** Writes a whole file, making its folders. */
+/** Writes a whole file and creates missing folders. */
 export const writeFile = tool('Write', {
   category: 'edit',
   describe: onPath,
@@ -17,7 +17,7 @@ export const writeFile = tool('Write', {
   },
 })
 
-/** Adds to the end of a file, or makes it. */
+/** Appends to a file, or creates it. */
 export const appendFile = tool('Append', {
   category: 'edit',
   describe: onPath,
@@ -28,17 +28,17 @@ export const appendFile = tool('Append', {
   },
 })
 
-/** Replaces a piece of a file that occurs exactly once, or with `all` everywhere. */
+/** Replaces a text that occurs exactly once in a file, or with `all` every occurrence. */
 export const editFile = tool('Edit', {
   category: 'edit',
   describe: onPath,
   run: async ({ path, old, new: next, all }, tree) => {
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
-      const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and takes no edit`)
+      const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and cannot be edited`)
       const parts = text.split(old)
       const times = parts.length - 1
-      const advice = times === 0 ? 'read it again and take the text as it stands' : 'name more of what stands around it'
+      const advice = times === 0 ? 'read the file again and copy the text exactly' : 'include more text around it'
       const wrong = times === 0 || (times > 1 && !all)
       if (wrong) refuse('unprocessable', `${path} holds the text to replace ${times} times, not once; ${advice}`)
       return Buffer.from(parts.join(next))
@@ -58,7 +58,7 @@ export const deleteFile = tool('Delete', {
       if (info.isDirectory()) {
         await rmdir(spot.at).catch(error =>
           error.code === 'ENOTEMPTY'
-            ? refuse('conflict', `${path} is a folder that is not empty; delete what is in it first, or use a command`)
+            ? refuse('conflict', `${path} is a folder that is not empty; delete its contents first, or use a command`)
             : Promise.reject(error),
         )
         return done(`removed the folder ${path}`)
@@ -72,7 +72,7 @@ export const deleteFile = tool('Delete', {
     }),
 })
 
-/** Gives a file, link or folder another name; what has that name already stays. */
+/** Renames a file, link or folder; never overwrites. */
 export const moveFile = tool('Move', {
   category: 'move',
   describe: ({ from, to }) => ({ target: `${from} -> ${to}`, path: to, locations: [{ path: from }, { path: to }] }),

@@ -3,7 +3,7 @@ import { tool } from './tool.js'
 
 const USUAL_MS = 600_000
 
-/** Runs JavaScript in a process of its own; what it prints, and how it ended when not well. */
+/** Runs JavaScript in its own process; returns its output, with the exit code if it failed. */
 export const code = tool('Code', {
   category: 'execute',
   describe: ({ source }) => ({ target: source.slice(0, 200).toWellFormed(), code: source }),

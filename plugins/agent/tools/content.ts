@@ -4,7 +4,7 @@ const MOST_TEXT = 32 * 1024
 const MOST_SIDE = 64 * 1024
 const CONTEXT_LINES = 3
 
-/** The text of a file, or undefined when the bytes are no text. */
+/** The text of a file; undefined if the bytes are not UTF-8 text. */
 export const textOf = (bytes: Uint8Array): string | undefined => {
   if (bytes.includes(0)) return undefined
   try {
@@ -26,7 +26,7 @@ const head = (text: string, most: number): string => {
   return bytes.toString('utf8', 0, end)
 }
 
-/** The text within bounds: its first and last half stay, and the line between them names how much was left out. */
+/** Limits a text: keeps its beginning and its end, with a line between them that says how much was left out. */
 export const cut = (text: string, most = MOST_TEXT): string => {
   if (text.length * 3 <= most) return text
   const bytes = Buffer.from(text)
@@ -41,7 +41,7 @@ export const cut = (text: string, most = MOST_TEXT): string => {
 /** A text as the content of a call. */
 export const textContent = (text: string): ToolContent[] => [{ type: 'text', text: cut(text) }]
 
-/** Where two texts begin to differ, a few lines before it, at the beginning of a line. */
+/** The offset of a line start a few lines before the first difference of two texts. */
 const firstChange = (one: string, other: string): number => {
   let at = 0
   while (at < one.length && at < other.length && one[at] === other[at]) at++
@@ -49,7 +49,7 @@ const firstChange = (one: string, other: string): number => {
   return at + 1
 }
 
-/** One file before and after, each side within bounds; no `before`: a new file. A binary file is only named. */
+/** A file before and after, both sides limited; no `before`: a new file. Of a binary file only the sizes are shown. */
 export const change = (path: string, before: Uint8Array | undefined, after: Uint8Array): ToolContent[] => {
   const [oldText, newText] = [before && textOf(before), textOf(after)]
   if (newText === undefined || (before && oldText === undefined)) {

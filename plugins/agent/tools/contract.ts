@@ -1,7 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Requests } from '../../../sdk/contract.js'
 
-/** Text that can be written as UTF-8: it has no half of a surrogate pair. */
+/** Text that can be written as UTF-8: without lone surrogates. */
 type WellFormed = tags.TagBase<{
   target: 'string'
   kind: 'wellFormed'
@@ -11,7 +11,7 @@ type WellFormed = tags.TagBase<{
 }>
 type ToolText<Most extends number> = string & tags.MaxLength<Most> & WellFormed
 type ToolWords<Most extends number> = ToolText<Most> & tags.MinLength<1>
-/** What a file may hold. */
+/** The content of a file. */
 type FileText = ToolText<4194304>
 /** A path from the root of the workspace. */
 type ToolPath = ToolWords<4096>
@@ -34,7 +34,7 @@ export interface ListInput {
   /** How many levels to list; left out: 1. */
   depth?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<8>
 }
-/** A file and the text it is to hold, or to get at its end. */
+/** A file, and the text to write or append. */
 export interface ContentInput {
   /** The path of the file from the root of the workspace. */
   path: ToolPath
@@ -47,7 +47,7 @@ export interface EditInput {
   path: ToolPath
   /** The text to replace, exactly as the file holds it. Without `all` the file must hold it exactly once. */
   old: FileText & tags.MinLength<1>
-  /** The text in its place. */
+  /** The replacement. */
   new: FileText
   /** Replaces every occurrence. */
   all?: boolean
@@ -57,11 +57,11 @@ export interface DeleteInput {
   /** Its path from the root of the workspace. */
   path: ToolPath
 }
-/** A file, link or folder and its new name. */
+/** A file, link or folder, and its new path. */
 export interface MoveInput {
   /** Its path from the root of the workspace. */
   from: ToolPath
-  /** Its new path; nothing may have that name yet. */
+  /** Its new path, which must not exist yet. */
   to: ToolPath
 }
 /** A command of the shell. */
@@ -72,7 +72,7 @@ export interface ShellInput {
   cwd?: ToolPath
   /** How many milliseconds it may take; left out: 600000. */
   timeoutMs?: Timeout
-  /** Commands run to their end: only `false` is accepted. */
+  /** Only `false` is accepted: a call waits for its command. */
   background?: boolean
 }
 /** A JavaScript program. */
@@ -88,22 +88,22 @@ export interface FetchInput {
   url: ToolWords<8192>
   /** Left out: `GET`. */
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** Up to 50 headers, without those that say how a request travels. */
+  /** Up to 50 headers, none that control the connection, such as `Host` or `Content-Length`. */
   headers?: { [name: string]: string & tags.MaxLength<16384> }
   /** The body; none with `GET` or `HEAD`. */
   body?: ToolText<1048576>
 }
-/** One item of the list of what is to do. */
+/** One item of the todo list. */
 export interface TodoInputItem {
-  /** What is to do. */
+  /** The task. */
   content: ToolWords<2000>
   status: 'pending' | 'in_progress' | 'completed'
-  /** The same in words for while it is done: "Running tests". */
+  /** The task as shown while it is in progress: "Running tests". */
   activeForm?: ToolText<2000>
 }
-/** The whole list of what is to do. */
+/** The whole todo list. */
 export interface TodoInput {
-  /** Every item, in order. The list replaces the one before. */
+  /** Every item, in order. The list replaces the previous one. */
   items: TodoInputItem[] & tags.MaxItems<200>
 }
 /** One answer that a person can choose. */
@@ -119,11 +119,11 @@ export interface AskOption {
 export interface AskQuestion {
   /** The question as a sentence. No two questions of a call are the same. */
   question: ToolWords<4000>
-  /** Its topic in a word or two; left out: "Question". */
+  /** Its topic in one or two words; left out: "Question". */
   header?: ToolText<80>
   /** Whether several answers may be chosen. */
   multiSelect?: boolean
-  /** The answers to choose from, each with its own label; a person can always answer in words of their own. */
+  /** The answers to choose from, with unique labels; a person can always give another answer. */
   options: AskOption[] & tags.MaxItems<20>
 }
 /** Questions for the person. */
@@ -138,11 +138,11 @@ export interface PlanInput {
 }
 /** A part of the work for a subagent. */
 export interface DelegateInput {
-  /** What the subagent is to do, in a few words, for people to read. */
+  /** The task of the subagent in a few words, shown to people. */
   description: ToolWords<2000>
-  /** The prompt of the subagent. It knows nothing else of the conversation. */
+  /** The prompt of the subagent. It sees nothing else of the conversation. */
   prompt: ToolWords<1048576>
-  /** Starts the subagent and goes on at once; Join waits for it. */
+  /** Starts the subagent and returns at once; Join waits for it. */
   background?: boolean
   /** The kind of subagent. */
   agentType?: ToolWords<120>
@@ -151,7 +151,7 @@ export interface DelegateInput {
 }
 /** The subagents to wait for. */
 export interface JoinInput {
-  /** The ids of subagents in the background; left out: all that were not waited for yet. */
+  /** The ids of subagents in the background; left out: all whose result was not returned yet. */
   ids?: (string & tags.MaxLength<400>)[] & tags.MinItems<1> & tags.MaxItems<200>
   /** How many milliseconds to wait; left out: until the end. */
   timeoutMs?: Timeout
@@ -165,43 +165,43 @@ export interface SkillInput {
   file?: ToolWords<1024>
 }
 
-/** The tools of the sandbox, as a model calls them: each answers with a text. */
+/** The tools of the sandbox, as a model calls them: each returns a text. */
 export interface ToolCalls {
   /** Read a file, or some lines of it. A picture is shown to the person; other binary files are only described. */
   Read(input: ReadInput): string
   /** List a folder. Folders end with `/`, links with `@`. Neither links, `.git` nor `node_modules` are opened. */
   List(input: ListInput): string
-  /** Write a whole file, making its folders. */
+  /** Write a whole file and create missing folders. */
   Write(input: ContentInput): string
-  /** Add a text to the end of a file, or make the file. */
+  /** Append a text to a file, or create the file. */
   Append(input: ContentInput): string
   /** Replace a text in a file. */
   Edit(input: EditInput): string
   /** Delete a file, a link or an empty folder. */
   Delete(input: DeleteInput): string
-  /** Give a file, link or folder another name. */
+  /** Rename a file, link or folder. */
   Move(input: MoveInput): string
-  /** Run a command in a shell and answer with its output, and its exit code when that is not 0. */
+  /** Run a command in a shell and return its output, and its exit code if that is not 0. */
   Shell(input: ShellInput): string
-  /** Run JavaScript in a process of its own and answer with what it prints. */
+  /** Run JavaScript in its own process and return its output. */
   Code(input: CodeInput): string
-  /** Ask a web server and answer with its text. */
+  /** Send a request to a web server and return the text of the response. */
   Fetch(input: FetchInput): string
-  /** Keep the list of what is to do, which the person sees. */
+  /** Replace the todo list, which the person sees. */
   Todo(input: TodoInput): string
-  /** Ask the person questions and answer with what they say, one line a question. */
+  /** Ask the person questions and return the answers, one line per question. */
   Ask(input: AskInput): string
-  /** Put a plan to the person; once it is approved, a turn in plan mode may do what it says. */
+  /** Ask the person to approve a plan. After that, a turn in plan mode may carry it out. */
   Plan(input: PlanInput): string
-  /** Give a part of the work to a subagent and answer with its last words. */
+  /** Give a part of the work to a subagent and return its final text. */
   Delegate(input: DelegateInput): string
-  /** Wait for subagents in the background and answer with what became of each. */
+  /** Wait for subagents in the background and return the result of each. */
   Join(input: JoinInput): string
-  /** Read the instructions of a skill, or a file that comes with it. */
+  /** Read the instructions of a skill, or one of its files. */
   Skill(input: SkillInput): string
 }
 
-/** Checks inputs of tools and describes them; what passes is a copy without undeclared fields. */
+/** The validators and schemas of tool inputs. A valid input is copied without undeclared fields. */
 export const toolInputs: Pick<Contract<ToolCalls>, 'schema' | 'request'> = {
   schema: () => typia.json.application<ToolCalls>(),
   request: typia.misc.createValidateClone<Requests<ToolCalls>>(),

@@ -1,6 +1,6 @@
 import { done, failed, tool } from './tool.js'
 
-/** Gives a part of the work to a subagent: its last words, or at once when it works in the background. */
+/** Gives a part of the work to a subagent; returns its final text, or at once if it runs in the background. */
 export const delegate = tool('Delegate', {
   category: 'other',
   describe: ({ description }) => ({ target: description }),
@@ -12,13 +12,13 @@ export const delegate = tool('Delegate', {
       ...(agentType !== undefined && { agentType }),
       ...(model !== undefined && { model }),
     })
-    if (status === 'completed') return done(summary || 'the subagent ended without a word')
+    if (status === 'completed') return done(summary || 'the subagent ended without a text')
     if (status === 'running' || status === 'blocked') return done(summary)
     return failed(status === 'killed' ? 'the subagent was stopped' : summary)
   },
 })
 
-/** Waits for subagents in the background, all unless some are named; what became of each. */
+/** Waits for subagents in the background, those named or all; returns the result of each. */
 export const join = tool('Join', {
   category: 'other',
   describe: ({ ids }) => (ids ? { target: ids.join(', ').slice(0, 200) } : {}),

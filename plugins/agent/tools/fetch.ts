@@ -7,12 +7,12 @@ const MOST_ANSWER = 4 * 1024 * 1024
 const MOST_RESULT = 256 * 1024
 const MOST_HEADERS = 50
 const TIMEOUT_MS = 60_000
-/** Headers that say how the request itself travels. */
+/** Headers that control the connection or the framing of the request. */
 const TRAVEL = /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i
 const TEXTUAL =
   /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|javascript|yaml)|x-www-form-urlencoded|graphql))|\+(?:json|xml)/i
 
-/** Asks a server of the web; its answer as text. */
+/** Sends a request to a web server and returns the response as text. */
 export const fetchPage = tool('Fetch', {
   category: 'fetch',
   refine: ({ url, method = 'GET', headers = {}, body }, misfit) => {
@@ -48,8 +48,8 @@ const refineHeaders = (headers: { readonly [name: string]: string }, misfit: Mis
   const entries = Object.entries(headers)
   if (entries.length > MOST_HEADERS) misfit('headers', `at most ${MOST_HEADERS}`, entries.length)
   for (const [name, value] of entries) {
-    if (!isHeader(name, value)) misfit(`headers.${name.slice(0, 80)}`, 'a header of the request as text', value)
-    if (TRAVEL.test(name)) misfit(`headers.${name}`, 'a header other than those that say how a request travels', value)
+    if (!isHeader(name, value)) misfit(`headers.${name.slice(0, 80)}`, 'a valid header', value)
+    if (TRAVEL.test(name)) misfit(`headers.${name}`, 'a header that does not control the connection', value)
   }
 }
 
@@ -73,7 +73,7 @@ const readable = ({ body, headers, truncated }: OutboundReply): string => {
 
 const decoded = (body: Buffer, type: string, truncated: boolean): string | undefined => {
   const charset = /;\s*charset="?([\w.:-]{1,40})/i.exec(type)?.[1]
-  // A cut body may end within a character, which is no reason to call it binary.
+  // A cut body may end within a character and is still text.
   if (charset === undefined && !truncated) return textOf(body)
   try {
     return new TextDecoder(charset ?? 'utf-8').decode(body)

@@ -3,14 +3,14 @@ import type { PermissionMode, ToolCategory } from '../turn/frames/frames.js'
 import { withheldBy, type TurnPowers } from '../../../sdk/node/access/powers.js'
 import { isReadOnly } from './read-only.js'
 
-/** What the gate knows of the turn. */
+/** The facts about the turn that the gate decides by. */
 export interface GateState {
   readonly mode: PermissionMode
   /** The only tools the turn may use; left out: all. */
   readonly allowedTools?: readonly string[]
-  /** What the persona of the turn may do; left out: everything. */
+  /** The powers of the turn's persona; left out: all. */
   readonly powers?: TurnPowers
-  /** Names of the tools a person let through for the rest of the conversation. */
+  /** Names of the tools that a person always allows in this conversation. */
   readonly remembered: ReadonlySet<string>
   /** Whether a card could be answered. */
   readonly attended: boolean
@@ -18,7 +18,7 @@ export interface GateState {
 
 type PermissionDraft = CardDraft & { readonly kind: 'permission' }
 
-/** Whether a call runs, waits for a person, or does not run. */
+/** Whether a call runs, asks a person, or is refused. */
 export type Verdict =
   | { readonly verdict: 'go' }
   | { readonly verdict: 'ask'; readonly card: PermissionDraft }
@@ -39,7 +39,7 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   other: 'reaches out',
 }
 
-/** Whatever a subagent does passes the gate by itself, so that starting it and waiting for it need no yes. */
+/** The gate checks each call of a subagent, so starting it and waiting for it need no permission. */
 const HARMLESS = new Set(['Delegate', 'Join'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
@@ -52,7 +52,7 @@ const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rul
 const GO: Verdict = { verdict: 'go' }
 const MOST_SHOWN = 2000
 
-/** Judges a call: the tools the turn may use, the powers of its persona, its mode, then what a person said before. */
+/** Decides about a call by the tools the turn may use, its persona's powers, its mode, then remembered permissions. */
 export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered, attended }: GateState): Verdict => {
   const { name } = call
   if (allowedTools && !allowedTools.includes(name)) {
@@ -68,7 +68,7 @@ export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered
   if (rule === 'go') return GO
   if (rule !== 'ask') {
     if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO
-    const what = rule === 'refuse' ? 'nothing is changed' : 'only commands that surely read are run'
+    const what = rule === 'refuse' ? 'nothing may be changed' : 'only commands that are known to be read-only run'
     return { verdict: 'refuse', reason: `this turn is in plan mode: ${what} until a plan is approved` }
   }
   if (remembered.has(name)) return GO
@@ -77,7 +77,7 @@ export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered
   return { verdict: 'ask', card: cardOf(call, reason) }
 }
 
-/** A card never hides that it hides something. */
+/** Shortens a text for a card, and says by how much. */
 const bounded = (text: string): string => {
   const hidden = text.length - MOST_SHOWN
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text

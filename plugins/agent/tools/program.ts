@@ -4,7 +4,7 @@ import type { ShellResult } from './tool.js'
 
 const MOST_RESULT = 256 * 1024
 
-/** What became of a program: its output, and how it ended when not well. */
+/** The result of a program: its output, with the exit code or timeout if it failed. */
 export const endedProgram = ({ exit, output, timedOut }: ShellResult, timeoutMs: number): ToolResult => {
   const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
   const ending = note && `${output === '' || output.endsWith('\n') ? '' : '\n'}${note}`

@@ -1,6 +1,6 @@
 interface Word {
   readonly text: string
-  /** Holds a pattern that the shell would replace by names of files. */
+  /** Contains a glob pattern, which the shell expands to file names. */
   readonly pattern: boolean
 }
 
@@ -43,7 +43,7 @@ const GIT = new Set([
   'rev-list',
 ])
 
-/** The words of one simple command, or undefined when the shell would do more with it than run it. */
+/** The words of a simple command; undefined if it uses any other syntax of the shell. */
 const wordsOf = (command: string): Word[] | undefined => {
   const words: Word[] = []
   let [word, pattern, begun, quote] = ['', false, false, '']
@@ -73,7 +73,7 @@ const wordsOf = (command: string): Word[] | undefined => {
 }
 
 const RULES: { readonly [program: string]: (args: readonly Word[]) => boolean } = {
-  // A pattern may become a file named like an option, so none is taken where an option writes or runs something.
+  // A pattern may expand to a file named like an option, so none is accepted where an option writes or runs something.
   git: ([verb, ...rest]) =>
     verb !== undefined
     && GIT.has(verb.text)
@@ -82,7 +82,7 @@ const RULES: { readonly [program: string]: (args: readonly Word[]) => boolean } 
   rg: args => args.every(({ text, pattern }) => !pattern && !/^(--(pre|host|sea)|-[a-zA-Z0-9]*z)/.test(text)),
 }
 
-/** Whether a shell command surely only reads: one of a short list, without an option that writes or runs something. */
+/** Whether a shell command is known to be read-only: on a short list, with no option that writes or runs something. */
 export const isReadOnly = (command: string): boolean => {
   if (command.length > 2000) return false
   const [program, ...args] = wordsOf(command) ?? []

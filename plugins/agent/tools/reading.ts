@@ -17,7 +17,7 @@ const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[
   ['WebP', 8, 'WEBP'],
 ]
 
-/** Reads a file, or some lines of it; a picture is shown, other bytes are only named. */
+/** Reads a file, or some lines of it; shows a picture, and describes other binary files. */
 export const readFile = tool('Read', {
   category: 'read',
   describe: ({ path, offset }) => ({
@@ -34,13 +34,13 @@ export const readFile = tool('Read', {
     if (offset === 1 && limit === Infinity) return done(cut(text, MOST_RESULT), textContent(text))
     const lines = text.split('\n')
     if (lines.at(-1) === '') lines.pop()
-    if (offset > lines.length) return failed(`${path} has ${lines.length} lines, none from line ${offset}`)
+    if (offset > lines.length) return failed(`${path} has ${lines.length} lines, so none from line ${offset}`)
     const part = lines.slice(offset - 1, offset - 1 + limit).join('\n')
     return done(cut(part, MOST_RESULT), textContent(part))
   },
 })
 
-/** Lists a folder: folders end with `/`, links with `@`, and neither links nor installed packages are opened. */
+/** Lists a folder: folders end with `/`, links with `@`; does not open links or installed packages. */
 export const listFolder = tool('List', {
   category: 'search',
   describe: ({ path = '.' }) => ({ target: path, path }),
@@ -69,5 +69,5 @@ export const listFolder = tool('List', {
 
 const mark = (entry: Dirent): string => (entry.isDirectory() ? '/' : entry.isSymbolicLink() ? '@' : '')
 
-/** A name on one line, whatever it is made of. */
+/** A name on one line, quoted if it contains control characters. */
 const plain = (name: string): string => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name)

@@ -15,7 +15,7 @@ export interface ToolSchema {
 
 const COMPONENTS = '#/components/schemas/'
 
-/** The description of the tool of a name. */
+/** The description of the tool with a name. */
 export const schemaOf = (name: string): ToolSchema => {
   const { components, functions } = toolInputs.schema()
   const { description = '', parameters } = functions.find(call => call.name === name)!

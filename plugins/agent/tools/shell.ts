@@ -4,12 +4,12 @@ import { folderAt } from './tree.js'
 
 const USUAL_MS = 600_000
 
-/** Runs a command in the agent's shell; its output, and how it ended when not well. */
+/** Runs a command in the agent's shell; returns its output, with the exit code if it failed. */
 export const shell = tool('Shell', {
   category: 'execute',
   refine: ({ command, background }, misfit) => {
-    if (command.includes('\0')) misfit('command', 'text without NUL', 'one with a NUL')
-    if (background) misfit('background', 'false: commands run to their end', true)
+    if (command.includes('\0')) misfit('command', 'text without NUL', 'text with a NUL')
+    if (background) misfit('background', 'false, because a call waits for its command', true)
   },
   describe: ({ command }) => ({
     target: command.length > 200 ? `${command.slice(0, 200).toWellFormed()}…` : command,

@@ -2,7 +2,7 @@ import { done, tool } from './tool.js'
 
 const MARKS = { pending: ' ', in_progress: '~', completed: 'x' } as const
 
-/** Takes the list of what is to do; the frame `todos` shows it. */
+/** Replaces the todo list, which the frame `todos` shows. */
 export const todo = tool('Todo', {
   category: 'think',
   describe: ({ items }) => {

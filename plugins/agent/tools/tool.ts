@@ -9,36 +9,36 @@ import { toolInputs, type ToolCalls } from './contract.js'
 import { schemaOf, type ToolSchema } from './schema.js'
 import type { Rooted } from './tree.js'
 
-/** What became of a command of the agent's shell. */
+/** The result of a command of the agent's shell. */
 export interface ShellResult {
   readonly exit: number
-  /** Both outputs as they came, cut in the middle when `truncated`. */
+  /** Standard output and standard error in order of arrival, cut in the middle if `truncated`. */
   readonly output: string
   readonly truncated: boolean
   readonly timedOut: boolean
 }
 
-/** How long a command may take, and what is called with its output as it comes. */
+/** The options of a command. */
 export interface ShellOptions {
   readonly timeoutMs: number
   readonly onOutput?: (text: string) => void
-  /** Variables beside those of every program of the turn. */
+  /** Variables in addition to those of every program of the turn. */
   readonly env?: Env
-  /** What the log of commands shows in place of the command. */
+  /** The text that the log of commands shows instead of the command. */
   readonly shown?: string
 }
 
-/** Who watches the turn. */
+/** The connection to the people who watch the turn. */
 export interface TurnWatcher {
   /** Whether a card could be answered. */
   readonly attends: boolean
   /** Parks the turn on a card; undefined: nobody answered. */
   ask(card: CardDraft): Promise<CardReply | undefined>
-  /** What the plan says may now be done. */
+  /** Called when the plan was approved: plan mode ends. */
   approved(): void
 }
 
-/** A subagent that was waited for, as it stands. */
+/** A subagent and its current state, as `join` returns it. */
 export interface JoinedSubagent extends SubagentOutcome {
   readonly id: string
   readonly description?: string
@@ -46,51 +46,51 @@ export interface JoinedSubagent extends SubagentOutcome {
 
 /** The subagents of the agent that makes a call. */
 export interface SubagentTools {
-  /** Runs a subagent for this call; one in the background has only begun when it answers. */
+  /** Runs a subagent for this call; resolves when it has ended, in the background when it has started. */
   delegate(spec: SubagentSpec): Promise<SubagentOutcome>
-  /** Waits for subagents in the background: those named, or all that were not waited for yet. */
+  /** Waits for subagents in the background: those named, or all whose result was not returned yet. */
   join(ids?: readonly string[], timeoutMs?: number): Promise<JoinedSubagent[]>
 }
 
-/** A skill, or a file of it, as it is read; `folder` is where its files are for programs of the turn. */
+/** The text of a skill or of one of its files; `folder` is where programs of the turn find its files. */
 export interface ReadSkillText {
   readonly text: string
   readonly files: readonly { readonly path: string; readonly size: number }[]
   readonly folder?: string
 }
 
-/** Reads a skill of a turn, or a file beside its text; refuses what the turn does not have. */
+/** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
-/** Who else a call can reach: watchers and subagents. */
+/** The watchers and subagents that a call can use. */
 export interface CallContext {
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
 }
 
-/** Where a tool works, and what it may use there. */
+/** The tree that a tool works in, and everything else it may use. */
 export interface ToolContext extends CallContext, Rooted {
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
   /** Runs JavaScript behind the wall, in the folder the turn starts in. */
   readonly code: (source: string, options: ShellOptions) => Promise<ShellResult>
-  /** Which addresses of the network the turn may ask. */
+  /** The network addresses that the turn may connect to. */
   readonly reach: () => Promise<NetworkReach>
-  /** Puts stored values in place of references in what leaves. */
+  /** Replaces references by stored values in commands and requests. */
   readonly references: References
-  /** Reads a skill of the turn, or a file beside its text. */
+  /** Reads a skill of the turn, or one of its files. */
   readonly skill: ReadSkill
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }
 
-/** What a call's frames and its gate show of the input. */
+/** The parts of the input that the frames and the gate use. */
 export interface Description {
   readonly target?: string
   readonly locations?: Location[]
   readonly command?: string
-  /** The program text of a call that is no command of the shell. */
+  /** The text of a program, for calls that run one outside a shell. */
   readonly code?: string
   readonly path?: string
   readonly url?: string
@@ -99,13 +99,13 @@ export interface Description {
 /** Names of the tools. */
 export type ToolName = keyof ToolCalls & string
 
-/** The input of a tool as a model gives it. */
+/** The input of a tool, as the model sends it. */
 export type ToolInput<Name extends ToolName> = Parameters<ToolCalls[Name]>[0]
 
-/** Refuses a field of an input: where, what was expected and what was found. */
+/** Refuses a field of an input: its path, what was expected and what was found. */
 export type Misfit = (path: string, expected: string, found: unknown) => never
 
-/** A tool of the sandbox. `describe` and `run` are given what `check` returned. */
+/** A tool of the sandbox. `describe` and `run` get the result of `check`. */
 export interface Tool<Input extends object = object> {
   readonly category: ToolCategory
   /** The description of the tool for a model. It costs time to build, so it is built on request. */
@@ -113,11 +113,11 @@ export interface Tool<Input extends object = object> {
   /** The input without undeclared fields; a refusal names the field, what was expected and what was found. */
   check(input: unknown): Input
   describe(input: Input): Description
-  /** What the tool refuses is a failed result with its sentence; a throw is a bug. */
+  /** Refusals become failed results with their message; anything thrown is a bug. */
   run(input: Input, context: ToolContext): Promise<ToolResult>
 }
 
-/** What a tool says of itself; its name and its input are declared in `contract.ts`. */
+/** The definition of a tool; its name and its input are declared in `contract.ts`. */
 export interface ToolDefinition<Input extends object> extends Pick<Tool<Input>, 'category' | 'describe' | 'run'> {
   /** Refuses what the type of the input cannot exclude. */
   readonly refine?: (input: Input, misfit: Misfit) => void
@@ -129,19 +129,19 @@ const SENTENCES: { readonly [code: string]: string } = {
   EROFS: 'this part of the tree is read-only',
   EACCES: 'the file system does not allow it',
   EPERM: 'the file system does not allow it',
-  ENOENT: 'it is gone',
-  ENOTDIR: 'a part of the path is no folder',
-  ELOOP: 'a part of the path became a link meanwhile',
+  ENOENT: 'it no longer exists',
+  ENOTDIR: 'a part of the path is not a folder',
+  ELOOP: 'a part of the path was replaced by a link',
   EISDIR: 'it is a folder',
   EEXIST: 'something is there already',
   ENOTEMPTY: 'something is there already',
-  EXDEV: 'the two places are on different file systems',
-  EINVAL: 'a folder cannot go into itself',
+  EXDEV: 'the two paths are on different file systems',
+  EINVAL: 'a folder cannot be moved into itself',
   EMFILE: 'too many files are open',
   EBUSY: 'it is in use',
 }
 
-/** A declared tool: its input is checked, and its refusals, and those of the file system, are failed results. */
+/** Makes a tool that validates its input and turns refusals and file system errors into failed results. */
 export const tool = <Name extends ToolName>(
   name: Name,
   { category, describe, run, refine }: ToolDefinition<ToolInput<Name>>,
@@ -180,14 +180,14 @@ export const tool = <Name extends ToolName>(
   },
 })
 
-/** A failed result: the sentence a model and a person read. */
+/** A failed result, with the message that the model and the person read. */
 export const failed = (sentence: string): ToolResult => ({
   ok: false,
   text: sentence,
   content: [{ type: 'text', text: sentence }],
 })
 
-/** A good result. */
+/** A successful result. */
 export const done = (text: string, content: ToolContent[] = [{ type: 'text', text }]): ToolResult => ({
   ok: true,
   text,

@@ -11,18 +11,18 @@ import type { CallContext, Description, ReadSkill } from './tool.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
-/** What a call shows before it runs. */
+/** The summary of a call before it runs. */
 export interface CallSummary extends Description {
   readonly category: ToolCategory
 }
 
-/** The sandbox tools, bound to one turn's tree. */
+/** The sandbox tools, bound to the tree of one turn. */
 export interface Toolbox {
-  /** How a call shows; undefined: there is no such tool, or its input does not fit. */
+  /** The summary of a call, or why it is refused: no such tool, or an invalid input. */
   face(name: string, input: object): CallSummary | { refused: string }
   run(name: string, input: object, signal: AbortSignal, callContext: CallContext): Promise<ToolResult>
   stamp(path: string): Promise<string | undefined>
-  /** The tools a turn may use. */
+  /** The tools that the turn may use. */
   offered(allowed?: readonly string[]): Promise<readonly OfferedTool[]>
   walled(program: TreeProgram): Promise<TreeCommand>
 }

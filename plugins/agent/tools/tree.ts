@@ -17,37 +17,36 @@ export interface FoundFileText {
   readonly mode: number
 }
 
-/** What lies around the repositories of a private copy: it is read in the workspace, and never written. */
+/** The files outside the repositories of a private copy: read from the workspace, never written. */
 export interface Around {
   readonly workspace: string
   /** The paths of the repositories of the copy. */
   readonly repos: readonly string[]
 }
 
-/** Where tools work: a tree's real folder, and what of it they reach; left out: all. */
+/** The tree that tools work in: its real folder, and the part of it that they may reach; left out: all. */
 export interface Rooted {
   readonly root: string
   readonly folders?: Reach
   /** Left out: the tree holds all of the workspace. */
   readonly around?: Around
-  /** Folders that are not there for the turn. */
+  /** Folders that the turn cannot see. */
   readonly hidden?: readonly string[]
 }
 
-/** Says why nothing outside the repositories of a private copy is written, and where it is. */
+/** Explains why files outside the repositories of a private copy are read-only, and where to write instead. */
 export const readOnlyAround = ({ repos }: Around): string =>
-  'files outside the repositories of this private copy are read-only, for nothing could land them: write '
+  'files outside the repositories of this private copy are read-only, because they could not be landed: write '
   + `in ${repos.join(', ')}`
 
-/** A place in an open folder: nothing that becomes a link meanwhile leads anywhere else. */
+/** A name in an open folder: replacing a part of the path by a link cannot redirect it. */
 export interface Spot {
   /** The name in that folder, as a path for system calls. */
   readonly at: string
 }
 
 const refuseClosed = (path: string, segments: readonly string[]): void => {
-  if (isClosedName(segments))
-    refuse('forbidden', `${path} belongs to git or to the sandbox and is not written by tools`)
+  if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox; tools do not write it`)
   if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
     refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
   }
@@ -59,8 +58,8 @@ interface Placed {
 }
 
 /**
- * Refuses a real place that the tree's reach leaves out, as if nothing was there; one that may only be read is not
- * written.
+ * Refuses a resolved path outside the tree's reach as if it did not exist, and writes to one that may only be
+ * read.
  */
 const refuseOutside = (
   { folders, hidden = [] }: Rooted,
@@ -73,7 +72,7 @@ const refuseOutside = (
   if (unseen || !(way === 'list' ? leads(folders, place) : allows(folders, place, 'read')))
     refuse('not-found', `nothing in the workspace is named ${path}`)
   if (way === 'write' && !allows(folders, place, 'work'))
-    refuse('forbidden', `${path} may be read only: it lies in an area held for reading`)
+    refuse('forbidden', `${path} may not be written: it lies in an area that you may only read`)
 }
 
 type Access = 'list' | 'read' | 'write' | 'link'
@@ -81,7 +80,7 @@ type Access = 'list' | 'read' | 'write' | 'link'
 const inRepository = ({ repos }: Around, path: string): boolean =>
   repos.some(repo => isWithin(repo, posix.normalize(path)))
 
-/** The segments of the real place of a path, below the real root. */
+/** The segments of a resolved path, below the real root. */
 const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> => {
   const { around } = tree
   if (around && !inRepository(around, path)) return placedAround(tree, around, path, way)
@@ -104,7 +103,7 @@ const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> 
   return { home, segments }
 }
 
-/** The place of a path that lies outside the repositories, or leads into one of them. */
+/** Resolves a path that lies outside the repositories, or leads into one of them. */
 const placedAround = async (tree: Rooted, around: Around, path: string, way: Access): Promise<Placed> => {
   const { around: _, ...copy } = tree
   const writes = way === 'write' || way === 'link'
@@ -145,20 +144,20 @@ const within = async <T>(
   }
 }
 
-/** How a place is reached: `link` the name itself, not what it points at; `make` its missing folders. */
+/** How a path is opened: `link`: the link itself, not its target; `make`: creates missing folders. */
 interface Way {
   readonly link?: boolean
   readonly make?: boolean
 }
 
-/** Does work at a place that is to be written. */
+/** Runs `work` on a path that is to be written, in its open folder. */
 export const at = async <T>(tree: Rooted, path: string, way: Way, work: (spot: Spot) => Promise<T>): Promise<T> => {
   const { home, segments } = await placed(tree, path, way.link ? 'link' : 'write')
   const name = segments.at(-1) ?? refuse('invalid', 'expected a path below the root, found the root itself')
   return within(home, segments.slice(0, -1), way.make ?? false, folder => work({ at: join(folder, name) }))
 }
 
-/** Does work in an open folder; `shows` tells which of its names the tree's reach has, or leads down to. */
+/** Runs `work` in an open folder; `shows` says which of its names the tree reaches, or contain reached paths. */
 export const inTreeFolder = async <T>(
   tree: Rooted,
   path: string,
@@ -173,13 +172,13 @@ export const inTreeFolder = async <T>(
   )
 }
 
-/** The real folder of a path, in which a command is to run. */
+/** The real folder of a path, for running a command there. */
 export const folderAt = async (tree: Rooted, path: string): Promise<string> => {
   const { segments } = await placed(tree, path, 'read')
   return join(await realpath(tree.root), ...segments)
 }
 
-/** The bytes of a file; refused when it is no plain file or too large. */
+/** The bytes of a file; refuses anything but a plain file, and files that are too large. */
 export const readFound = async (path: string, named: string): Promise<FoundFileText> => {
   const handle = await open(path, FILE)
   try {
@@ -196,7 +195,7 @@ export const readFound = async (path: string, named: string): Promise<FoundFileT
       length += bytesRead
       if (length <= MOST_BYTES && info.size <= MOST_BYTES) continue
       const found = `${named} has ${Math.max(info.size, length)} bytes`
-      refuse('too-large', `${found}, and at most ${MOST_BYTES} are taken; use a command for a part of it`)
+      refuse('too-large', `${found}, and at most ${MOST_BYTES} can be read; use a command for a part of it`)
     }
   } finally {
     await handle.close()
@@ -210,7 +209,7 @@ export const readFileAt = async (tree: Rooted, path: string): Promise<FoundFileT
   return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))
 }
 
-/** Whether anything has the name, a link counts as itself. */
+/** Whether the path exists; a link counts, even without its target. */
 export const isThere = async (path: string): Promise<boolean> => {
   try {
     await lstat(path)
@@ -221,13 +220,13 @@ export const isThere = async (path: string): Promise<boolean> => {
   }
 }
 
-/** What a file held, when it was there, and holds now. */
+/** The previous content of a file, if it existed, and the new one. */
 export interface Replaced {
   readonly before?: Buffer
   readonly after: Uint8Array
 }
 
-/** Replaces a file in one step, or makes it; `next` is given what it holds, and its permission bits stay. */
+/** Replaces a file atomically, or creates it; `next` gets the current content. Keeps the permission bits. */
 export const replace = (tree: Rooted, path: string, next: (before?: Buffer) => Uint8Array): Promise<Replaced> =>
   at(tree, path, { make: true }, async spot => {
     const found = (await isThere(spot.at)) ? await readFound(spot.at, path) : undefined
@@ -236,11 +235,11 @@ export const replace = (tree: Rooted, path: string, next: (before?: Buffer) => U
     return { ...(found && { before: found.bytes }), after }
   })
 
-/** Removes what a write to a path left beside it that ended with its process. */
+/** Removes the temporary file of an interrupted write to a path. */
 export const sweepBeside = (root: string, path: string): Promise<void> =>
   at({ root }, path, {}, spot => sweepTemporary(dirname(spot.at)))
 
-/** What a path of the tree holds now, as a hash; undefined when nothing is there or nothing may be. */
+/** A hash of the current content of a path; undefined if it does not exist or is out of reach. */
 export const stamp = async (tree: Rooted, path: string): Promise<string | undefined> => {
   try {
     return await at(tree, path, { link: true }, async spot => {

@@ -6,14 +6,14 @@ import type { ExtensionPower } from '../powers/powers.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
 import { noExtension, type LoadedExtensions } from '../listing/loaded-extensions.js'
 
-/** What an approval of these powers by this caller is. */
+/** The record of an approval of these powers by a caller. */
 export const approvedBy = (powers: readonly ExtensionPower[], { caller }: Context): ExtensionApproval => ({
   powers: powers.map(power => ({ ...power })),
   by: caller.actor,
   at: new Date().toISOString(),
 })
 
-/** Approves what an extension of the workspace asks for now, if that is what the caller was shown. */
+/** Approves the current powers of a workspace extension, if they are those that the caller saw. */
 export const approve = (all: LoadedExtensions, id: string, digest: string, context: Context): Promise<void> =>
   all.turns.with(id, async () => {
     await all.catalog.rescan()
@@ -34,7 +34,7 @@ export const approve = (all: LoadedExtensions, id: string, digest: string, conte
     await record(all.host, { type: 'extension.approved', outcome: 'ok', extra }, context)
   })
 
-/** A workspace extension that was known and whose manifest cannot be used now, or none at all. */
+/** A known workspace extension whose manifest is now invalid or missing. */
 const broken = (all: LoadedExtensions, id: string): never => {
   const name = id.slice(id.indexOf('.') + 1)
   const invalid = all.catalog.invalid.find(({ dir }) => dir.endsWith(`/${name}`))
@@ -56,7 +56,7 @@ export const setEnabled = (all: LoadedExtensions, id: string, enabled: boolean, 
     const same = before.enabled === enabled
     if (!same) await all.kept.put({ ...before, enabled })
     if (!same) failpoint('extensions.switched')
-    // Also where it is on already: that ends a quarantine.
+    // Also if it is already switched on, because this ends a quarantine.
     await all.converge(id, { anew: enabled && all.backendOf(found)?.state !== 'running' })
     if (same) return
     all.changed(id)

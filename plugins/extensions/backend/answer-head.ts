@@ -1,4 +1,4 @@
-/** Headers of an answer that are passed on; those of the publisher's own besides. */
+/** Headers of an answer that are passed on, in addition to those of the publisher. */
 const PASSED = new Set([
   'content-type',
   'content-encoding',
@@ -13,7 +13,7 @@ const PASSED = new Set([
 /** A header value that no server reads as two (RFC 9110, section 5.5). */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** The headers of an extension's answer that a client gets, with those that keep it apart from this origin. */
+/** The headers of an extension's answer for a client, with those that isolate it from this origin. */
 export const answerHeaders = (
   publisher: string,
   given: { readonly [name: string]: string } = {},

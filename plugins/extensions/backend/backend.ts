@@ -10,14 +10,14 @@ import { BackendProcess, type Operate } from './process.js'
 import { RouteTable } from './route-table.js'
 import { INSIDE, startProcess, UNCONTAINED, type ProcessPlace } from './start-process.js'
 
-/** What one backend registered while its process runs. */
+/** The registrations of one backend while its process runs. */
 export interface BackendParts {
   readonly operate: Operate
   /** Ends everything that belongs to the process. */
   end(): void
 }
 
-/** What a backend needs of the rest. */
+/** The dependencies of a backend. */
 export interface BackendDeps {
   readonly place: ProcessPlace
   readonly limits: BackendLimits
@@ -67,7 +67,7 @@ export class ExtensionBackend {
     this.#starting ??= this.#start().finally(() => (this.#starting = undefined))
   }
 
-  /** Its process once it runs; refuses when it does not within the time that requests wait. */
+  /** Its process once it runs; refuses after the time that requests wait. */
   async running(signal?: AbortSignal): Promise<BackendProcess> {
     if (this.#status.state === 'running' && this.#process) return this.#process
     if (this.#starting && this.#status.state === 'starting') {
@@ -89,7 +89,7 @@ export class ExtensionBackend {
     return (this.#process ?? refuse('unavailable', 'the extension is not running', { retryAfter: 1 })).link
   }
 
-  /** Stops it for good; resolves when no process of it is left. */
+  /** Stops it permanently; resolves when none of its processes is left. */
   async stop(why: string): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#again)

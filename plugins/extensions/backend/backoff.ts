@@ -13,7 +13,7 @@ export class Backoff {
     this.#wait = limits.backoff.first
   }
 
-  /** Notes a crash after so long of running; the ms until the next start, or undefined: it is quarantined. */
+  /** Records a crash and the time it ran before; returns the ms until the next start; undefined: quarantined. */
   crashed(ranMs: number, now = performance.now()): number | undefined {
     const { backoff, healthyMs, crashes, crashesMs } = this.#limits
     if (ranMs >= healthyMs) this.#wait = backoff.first

@@ -8,7 +8,7 @@ import { patternHolds, type ManifestEntries } from '../../../sdk/node/extension/
 import type { HostHandlers } from './operations.js'
 import { isReachable, showsTranscripts } from '../manifest/trust-surface.js'
 
-/** What calls of one backend are made with. */
+/** The dependencies of the calls of one backend. */
 export interface BackendCallDeps {
   readonly host: Pick<Host, 'call'>
   readonly records: Pick<ExtensionRecords, 'used'>
@@ -33,7 +33,7 @@ const segmentsWith = (path: string, input: { readonly [name: string]: unknown })
           return String(value)
         })
 
-/** Checks a call of a backend against its entries; what may be made for it. */
+/** Checks a call of a backend against its entries; returns the call to make. */
 const checkedCall = async (
   { host, records, id, entries }: BackendCallDeps,
   { entry, input }: { entry: string; input?: unknown },

@@ -12,7 +12,7 @@ import { filledTexts } from './secrets.js'
 
 const MOST_OPEN = 100
 const MOST_FRAME = 4 * 1024 * 1024
-/** Frames that the extension has not taken; the connection is ended when there are more. */
+/** The maximum number of unread frames; with more the connection is closed. */
 const MOST_WAITING = 1_000
 
 /** An open connection of a backend. */
@@ -22,7 +22,7 @@ interface Connection {
   readonly frames: AsyncIterable<string | Uint8Array>
 }
 
-/** The operations on connections, and what closes all of them. */
+/** The operations on connections, and the function that closes all of them. */
 export const connectOperations = (
   deps: FetchDeps,
 ): { readonly handlers: Pick<HostHandlers, 'connect' | `socket.${'send' | 'close'}`>; readonly end: () => void } => {

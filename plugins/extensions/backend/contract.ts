@@ -10,7 +10,7 @@ import type {
 import type { Count, Role } from '../../../sdk/types.js'
 import type { ConnectedTools, ToolAnswered, ToolProgress } from '../../capabilities/contract.js'
 
-/** A request below `/x/{id}/`, as the kernel received it; the credential is already checked and taken away. */
+/** A request below `/x/{id}/`, as the kernel received it; the credential is already checked and removed. */
 export interface SubtreeRequest {
   method: string
   /** The decoded segments after `/x`. */
@@ -18,9 +18,9 @@ export interface SubtreeRequest {
   /** The query as it was sent, without its question mark. */
   query: string
   headers: { [name: string]: string }
-  /** Pieces of the body are read with `kernel.subtree.body`, by this number; left out: there is no body. */
+  /** The number for reading the body with `kernel.subtree.body`; left out: there is no body. */
   body?: Count
-  /** Of a person and of a token by its scope; nobody below it may be served. */
+  /** The role of a person, or of a token by its scope; lower roles must not be served. */
   role: Role
 }
 /** The beginning of the answer. */
@@ -45,10 +45,10 @@ export interface ExtensionToolAsked {
   name: string
   input: { [field: string]: unknown }
 }
-/** How far a call has come, or its result. */
+/** The progress of a call, or its result. */
 export type ExtensionToolEvent = ToolProgress | ToolAnswered
 
-/** What the kernel and other groups ask of the running backends. */
+/** The calls of the kernel and other groups to the running backends. */
 export interface BackendServices {
   /** Answers one request below `/x/`. */
   'extensions.serve'(input: SubtreeRequest): Stream<SubtreeHead | SubtreePiece>
@@ -58,11 +58,11 @@ export interface BackendServices {
   'extensions.tool'(input: ExtensionToolAsked): Stream<ExtensionToolEvent>
 }
 
-/** Checks a message that came through the pipe of an extension. */
+/** Checks a message from the pipe of an extension. */
 export const readMessage = typia.createValidate<LinkMessage>()
 
-/** Checks what a backend asks. */
+/** Checks a request of a backend. */
 export const readOperation = typia.misc.createValidatePrune<OperationInputs<HostOperations>>()
 
-/** Checks what a backend answers. */
+/** Checks an answer of a backend. */
 export const readOutput = typia.misc.createValidatePrune<OperationOutputs<BackendOperations>>()

@@ -26,7 +26,7 @@ export async function* eventPieces(events: AsyncIterable<unknown>): AsyncGenerat
   }
 }
 
-/** The result, or undefined after so many ms without one. */
+/** The result, or undefined after `ms` without one. */
 const withinOr = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => (timer = setTimeout(() => resolve(undefined), ms)))

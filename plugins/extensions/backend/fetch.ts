@@ -15,7 +15,7 @@ import type { BackendProcess } from './process.js'
 import { reachTarget, type ReachDeps } from './reach.js'
 import { filledTexts, type SecretDeps } from './secrets.js'
 
-/** What requests of a backend are sent with. */
+/** The dependencies of sending requests of a backend. */
 export interface FetchDeps {
   readonly reach: ReachDeps
   readonly secrets: SecretDeps
@@ -40,7 +40,7 @@ interface Sent {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
 }
 
-/** The operation that asks servers outside. */
+/** The operation that sends requests to outside servers. */
 export const fetchOperations = (deps: FetchDeps): Pick<HostHandlers, 'fetch'> => ({
   fetch: async (input, signal) => {
     const ended = new AbortController()
@@ -118,7 +118,7 @@ async function* piecesWithin(pieces: AsyncIterable<unknown>): AsyncGenerator<Uin
   }
 }
 
-/** Sends a request and follows its redirects; each goes to an address that is checked like the first. */
+/** Sends a request and follows its redirects; each address is checked like the first. */
 const followed = async (
   reach: ReachDeps,
   first: Sent,
@@ -173,7 +173,7 @@ const send = async (
     createConnection: () => (secure ? secured({ socket, servername: isIP(host) ? '' : host }) : socket),
     headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
   })
-  // It came paused, so that nothing of it is lost.
+  // It arrives paused, so that no data is lost.
   request.once('socket', () => socket.resume())
   request.once('response', resolve)
   request.once('error', reject)

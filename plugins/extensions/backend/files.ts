@@ -18,7 +18,7 @@ import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
-/** What files of the workspace are reached with. */
+/** The dependencies of accessing files of the workspace. */
 export interface FileDeps {
   readonly workspace: string
   readonly id: string
@@ -31,11 +31,11 @@ type Mode = 'read' | 'write'
 const MOST_READ = 7 * 1024 * 1024
 const MOST_LISTED = 20_000
 
-/** A path, and the tree that it is opened in: its own folder is closed to everybody else. */
+/** A path, and the tree to open it in: the folder of an extension is closed to all others. */
 interface Place {
   readonly tree: PathTree
   readonly path: string
-  /** Before what is found in the tree: the path from the workspace's root. */
+  /** The prefix of results: the path of the tree from the workspace's root. */
   readonly before: string
 }
 
@@ -49,13 +49,13 @@ export const fileOperations = (
     if (entry === undefined) return deny(`fs:${mode}:${path}`)
     records.used(id, entry)
   }
-  /** What a path leads to must be allowed too: a link may lead elsewhere in the workspace. */
+  /** The target of a path must be allowed too, because a link may lead elsewhere in the workspace. */
   const allowFound = (mode: Mode, place: Place, found: Pick<OpenedPath, 'path'>): void =>
     allow(mode, place.before + (found.path === '.' ? '' : found.path))
   const allowBelow = (path: string): void => {
     if (!entries.holdsBelow('write', path)) deny(`fs:write:${path}/**`)
   }
-  /** A folder goes with everything in it. */
+  /** A folder is deleted with its contents. */
   const allowWhole = async (target: string, path: string): Promise<void> => {
     allow('write', path)
     if (await isFolder(target)) allowBelow(path)

@@ -1,16 +1,16 @@
-/** What the process of a backend may use, and how long it may take; times in ms. */
+/** The resource and time limits of the process of a backend; times in ms. */
 export interface BackendLimits {
   /** From the start of the process to the end of `activate`. */
   readonly startMs: number
   readonly pingEveryMs: number
-  /** Without an answer to a ping for so long it is ended. */
+  /** The time without an answer to a ping after which it is ended. */
   readonly pingMs: number
   /** How often memory and processor time are looked at. */
   readonly lookMs: number
   readonly heapMiB: number
   /** The most resident memory in bytes. */
   readonly resident: number
-  /** The most memory mapped for writing in bytes: holds between two looks. */
+  /** The maximum writable memory in bytes, which also applies between two checks. */
   readonly mapped: number
   /** More of one core than this for `cpuMs`. */
   readonly cpuShare: number
@@ -18,19 +18,19 @@ export interface BackendLimits {
   readonly openFiles: number
   /** The largest file in bytes. */
   readonly fileSize: number
-  /** Messages a second, with as many again at once. */
+  /** Messages per second, plus a burst of the same number. */
   readonly messages: number
   /** Bytes that wait to be read by it. */
   readonly unread: number
   readonly stopMs: number
   readonly killMs: number
   readonly backoff: { readonly first: number; readonly most: number }
-  /** After so long of running the back-off begins anew. */
+  /** The running time after which the back-off is reset. */
   readonly healthyMs: number
   /** The most crashes within `crashesMs`. */
   readonly crashes: number
   readonly crashesMs: number
-  /** Requests wait so long for a start. */
+  /** The time that requests wait for a start. */
   readonly queueMs: number
 }
 

@@ -37,7 +37,7 @@ const lineOf = (level: Level, message: string, fields: object = {}): string => {
     const line = JSON.stringify({ ...fields, ...head })
     if (line.length <= MOST_TEXT + MOST_FIELDS) return line
   } catch {
-    // Fields that are nested too deeply are left out.
+    // Too deeply nested fields are left out.
   }
   return JSON.stringify(head)
 }

@@ -24,13 +24,13 @@ import { ExtensionStorage, storageOperations } from './storage.js'
 import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
 import type { ProcessPlace } from './start-process.js'
 
-/** What runs backends, and the calls with which others use them. */
+/** The runtime of backends, and the calls that use it. */
 export interface OpenedBackends {
   readonly runtime: Backends
   readonly calls: Handlers<BackendServices>
 }
 
-/** Makes what runs the backends of extensions. */
+/** Creates the runtime of extension backends. */
 export const openBackends = (
   host: Host,
   records: ExtensionRecords,

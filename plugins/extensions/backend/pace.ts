@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 
 const AT_ONCE = 256
 
-/** Keeps the messages of one pipe at a pace, so that a process that floods it waits and nobody else does. */
+/** Limits the rate of messages of one pipe, so that only a process that floods it has to wait. */
 export class Pace {
   readonly #perSecond: number
   readonly #pipe: Duplex

@@ -83,7 +83,7 @@ export class ProcessWatch {
     if (this.#folders.length === 0) {
       const proc = procBehind(this.#pid)
       this.#folders = proc === undefined ? [] : processesOf(proc)
-      // Until Node runs there is only the first process of the wall.
+      // Before Node runs, only the first process of the wall exists.
       if (this.#folders.length < 2) {
         this.#folders = []
         return
@@ -106,5 +106,5 @@ export class ProcessWatch {
   }
 }
 
-/** A shorter time says little: processor time is counted in ticks. */
+/** A shorter interval is imprecise, because processor time is counted in ticks. */
 const LEAST_WINDOW = 1_000

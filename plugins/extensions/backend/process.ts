@@ -15,10 +15,10 @@ import { Pace } from './pace.js'
 import { innerProcesses, ProcessWatch } from './process-watch.js'
 import type { StartedProcess } from './start-process.js'
 
-/** Carries out what a backend asks; the input is checked. */
+/** Carries out an operation of a backend, with checked input. */
 export type Operate = (op: string, input: unknown, signal: AbortSignal) => Promise<unknown>
 
-/** What a process is run with. */
+/** The options of a process. */
 export interface ProcessDeps {
   readonly limits: BackendLimits
   readonly operate: Operate
@@ -33,7 +33,7 @@ const MOST_LINE = 4000
 /** The running process of one backend, with its pipe; ends it when it violates the protocol or goes over a limit. */
 export class BackendProcess {
   readonly link: ExtensionLink<BackendOperations>
-  /** Resolves with why it ended, as the end of a sentence. */
+  /** Resolves with the reason for its end, as the end of a sentence. */
   readonly ended: Promise<string>
   readonly #process: StartedProcess
   readonly #deps: ProcessDeps
@@ -80,13 +80,13 @@ export class BackendProcess {
     return this.#watch.resident
   }
 
-  /** Ends it at once, and says why. */
+  /** Ends it at once, for a reason. */
   fail(why: string): void {
     this.#why ??= why
     if (!this.#over) killWalled(this.#process.pid)
   }
 
-  /** Lets it finish its work, then ends it; resolves when no process of it is left. */
+  /** Lets it complete its work, then ends it; resolves when none of its processes is left. */
   async stop(why: string): Promise<void> {
     const { stopMs, killMs } = this.#deps.limits
     this.#why ??= why
@@ -159,7 +159,7 @@ export class BackendProcess {
   }
 }
 
-/** How long the last bytes may take on their way. */
+/** The time for the last bytes to arrive. */
 const LAST_WRITES = 250
 
 const settledWithin = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
@@ -182,7 +182,7 @@ const terminate = (pid: number): void => {
   }
 }
 
-/** Gives the lines of a stream, each cut; a line without an end is not kept for longer than that. */
+/** The lines of a stream, each cut at a limit; an endless line is not buffered beyond it. */
 const lines = (stream: NodeJS.ReadableStream, take: (line: string) => void): void => {
   let rest = ''
   stream.setEncoding('utf8')

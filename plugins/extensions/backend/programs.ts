@@ -13,7 +13,7 @@ import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 import { INSIDE, UNCONTAINED, type ProcessPlace } from './start-process.js'
 
-/** What programs of a backend are run with. */
+/** The dependencies of running programs of a backend. */
 export interface ProgramDeps {
   readonly place: Pick<Place, 'workspace' | 'data'>
   readonly extension: RunnableExtension
@@ -25,7 +25,7 @@ export interface ProgramDeps {
 const GIB = 1024 ** 3
 const DEFAULT_MS = 60_000
 const MOST_OUTPUT = 3 * 1024 * 1024
-/** Where the workspace's folders are for the program. */
+/** The paths of the workspace's folders for the program. */
 const WORKSPACE = '/workspace'
 const LIMITS = { data: 2 * GIB, openFiles: 1024, fileSize: GIB }
 /** Variables that decide what a program loads. */
@@ -111,7 +111,7 @@ const folderOf = (cwd: string, shown: readonly Shown[]): string => {
   return shown.some(({ to }) => contains(to, at)) ? at : deny(`fs:read:${cwd}/**`)
 }
 
-/** What git keeps in these folders, as the program would see it. */
+/** The `.git` entries in these folders, as the program would see them. */
 const gitFolders = async (workspace: string, shown: readonly Shown[]): Promise<string[]> => {
   const found: string[] = []
   for (const { from, to } of shown) for await (const path of foldersWithGit(from)) found.push(join(to, path, '.git'))

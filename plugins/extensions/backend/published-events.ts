@@ -8,7 +8,7 @@ export interface PublishedEvent {
 
 const MOST_BYTES = 16 * 1024
 const PER_SECOND = 20
-/** Events that a slow reader has not taken; the oldest are dropped. */
+/** The maximum number of unread events of a slow reader; older ones are dropped. */
 const WAITING = 64
 
 interface Reader {
@@ -16,7 +16,7 @@ interface Reader {
   wake: () => void
 }
 
-/** What extensions publish, for those that listen: other extensions, and readers of `GET /x/<id>/_events`. */
+/** The events that extensions publish, for other extensions and readers of `GET /x/<id>/_events`. */
 export class PublishedEvents {
   readonly #readers = new Map<string, Set<Reader>>()
   readonly #sent = new Map<string, { at: number; count: number }>()

@@ -8,16 +8,16 @@ import { SENTENCES } from '../../../sdk/node/network/outbound.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { NetEntry } from '../../../sdk/node/extension/entries.js'
 
-/** What a backend connects outside with. */
+/** The dependencies of a backend's outside connections. */
 export interface ReachDeps {
   readonly net: readonly NetEntry[]
   readonly listeners: () => Promise<readonly Listener[]>
   readonly names: Names
-  /** It used a declared entry once. */
+  /** Called when it used a declared entry. */
   readonly used: (entry: string) => void
 }
 
-/** The entry that names a target, and the rules of the connection; undefined: none names it. */
+/** The entry that names a target, and the rules of the connection; undefined: none. */
 const rulesFor = (
   net: readonly NetEntry[],
   target: Target,

@@ -45,7 +45,7 @@ export class RouteTable {
     const least = this.#leastFor(pattern)
     const raised = floor !== undefined && RANK[floor] > RANK[least] ? floor : least
     this.#routes.push({ number: route, pattern, floor: raised, to: new Set(to ?? ['person', 'token']) })
-    // Literal segments come before parameters and these before stars, as in the daemon's own routes.
+    // Literal segments take precedence over parameters and these over wildcards, as in the daemon's own routes.
     this.#routes.sort((one, other) => rank(one) - rank(other))
   }
 
@@ -73,7 +73,7 @@ export class RouteTable {
   }
 }
 
-/** Whether two patterns are the same, whatever their parameters are called. */
+/** Whether two patterns are the same apart from the names of their parameters. */
 const sameSegments = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((segment, at) => plain(segment) === plain(other[at]!))
 

@@ -10,7 +10,7 @@ import type { PublishedEvents } from './published-events.js'
 type Listener = (event: object) => void
 
 const MOST_SUBSCRIPTIONS = 100
-/** Of events that an extension has not taken; further ones are dropped. */
+/** The maximum number of unread events of an extension; further ones are dropped. */
 const MOST_UNTAKEN = 64
 const RETRY_MS = 1_000
 
@@ -61,7 +61,7 @@ export class SandboxEvents {
   }
 }
 
-/** The operations that subscribe one backend, and what ends all its subscriptions. */
+/** The operations that subscribe one backend, and the function that ends its subscriptions. */
 export const eventOperations = (
   events: SandboxEvents,
   backend: ExtensionBackend,

@@ -3,14 +3,14 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { cronTimes } from './cron.js'
 import type { HostHandlers } from './operations.js'
 
-/** A work that is due at a time; kept, so that a restart does not lose it. */
+/** A job that is due at a time; stored, so that a restart does not lose it. */
 interface Due {
   readonly when: number
   readonly expression?: string
 }
 
 const MOST_KEYS = 100
-/** Timers do not wait longer at once, and clocks are set. */
+/** The longest single timer: timers are limited, and the clock may change. */
 const MOST_WAIT = 60_000
 
 /** The scheduled work of one extension, while its backend runs. */
@@ -28,12 +28,12 @@ export class Schedule {
     this.#due = due
   }
 
-  /** Makes a work due once. One of this key that became due while nothing ran is due at once. */
+  /** Schedules a job once. A stored one of this key that is overdue runs at once. */
   async at(key: string, when: number): Promise<void> {
     await this.#keep(key, { when })
   }
 
-  /** Makes a work due again and again. */
+  /** Schedules a job repeatedly. */
   async cron(key: string, expression: string): Promise<void> {
     await this.#keep(key, { when: cronTimes(expression).next(Date.now()), expression })
   }
@@ -66,7 +66,7 @@ export class Schedule {
     this.#timers.delete(key)
     if (this.#ended) return
     this.#due(key)
-    // What was missed is done besides what comes.
+    // Missed jobs run in addition to later ones.
     const after: Due | undefined =
       when < kept.when
         ? kept

@@ -6,7 +6,7 @@ import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 
-/** What the secrets of one backend are read with. */
+/** The dependencies of reading the secrets of one backend. */
 export interface SecretDeps {
   readonly host: Pick<Host, 'call' | 'serves'>
   readonly extension: RunnableExtension
@@ -15,7 +15,7 @@ export interface SecretDeps {
 
 const OWN = /^ext\/([^/]+)\/([^/]+)$/
 
-/** The key of an own secret setting that a name stands for. */
+/** The stored key of a secret setting of the extension. */
 const ownSetting = ({ id, manifest }: RunnableExtension, name: string): string | undefined => {
   const [, owner, key] = OWN.exec(name) ?? []
   const declared = manifest.contributes?.settings?.some(setting => setting.key === key && setting.secret === true)

@@ -14,7 +14,7 @@ import { eventPieces } from './event-pieces.js'
 type Items = AsyncGenerator<SubtreeHead | SubtreePiece, void>
 type RouteOutput = OperationOutput<BackendOperations, 'route'>
 
-/** What answers requests below `/x/`. */
+/** The handler of requests below `/x/`. */
 export interface ServeDeps {
   readonly host: Pick<Host, 'call'>
   readonly records: Pick<ExtensionRecords, 'refused'>

@@ -9,7 +9,7 @@ import type { WallKind } from '../../../sdk/node/wall/wall.js'
 import type { RunnableExtension } from '../runtime.js'
 import type { BackendLimits } from './limits.js'
 
-/** Where code and data of an extension are, as its process sees them. */
+/** The paths of an extension's code and data, as its process sees them. */
 export const INSIDE = { dir: '/extension', dataDir: '/data', runner: '/runtime/runner.js' } as const
 
 /** How processes of backends are started. */
@@ -33,7 +33,7 @@ export const UNCONTAINED = 'its backend cannot be contained on this machine: ins
 
 const runner = (): string => join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/extension/runner.js')
 
-/** Node itself lets the process read its code and write its data, and nothing else. */
+/** Node's permissions: the process may only read its code and write its data. */
 const flags = ({ heapMiB }: BackendLimits): string[] => [
   '--permission',
   `--allow-fs-read=${INSIDE.runner}`,
@@ -52,7 +52,7 @@ const environment = (): { [name: string]: string } => ({
   NODE_ENV: 'production',
 })
 
-/** Starts the process of a backend behind its wall; undefined: this machine has none. */
+/** Starts the process of a backend behind its wall; undefined: this machine cannot build one. */
 export const startProcess = async (
   { dir, dataDir }: Pick<RunnableExtension, 'dir' | 'dataDir'>,
   place: ProcessPlace,

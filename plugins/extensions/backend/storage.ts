@@ -16,7 +16,7 @@ const MOST_LISTED = 1000
 /** The longest key, escaped as JSON, and its line end. */
 const FIRST_LINE = 4096
 
-/** What one key has in storage. */
+/** The storage entry of one key. */
 interface Stored {
   readonly file: string
   readonly bytes: number
@@ -89,7 +89,7 @@ export class ExtensionStorage {
     const grows = bytes - (before?.bytes ?? 0)
     if (this.#bytes + grows > MOST_ALL) refuse('too-large', `value: expected at most ${MOST_ALL} bytes in all keys`)
     const stored = { file: fileOf(key), bytes }
-    // Counted before it is written, so that many writes at once do not go over the limits together.
+    // Counted before the write, so that concurrent writes do not exceed the limits together.
     this.#bytes += grows
     index.set(key, stored)
     try {

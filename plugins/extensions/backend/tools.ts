@@ -10,10 +10,10 @@ import type { Backends } from './runtime.js'
 const SERVER = 'extension:'
 const DEFAULT_MS = 60_000
 const WAITING = 100
-/** ManifestEntries with which a tool could change something, whatever it says of itself. */
+/** Manifest entries with which a tool could change something, regardless of its own description. */
 const WRITES = /^(?:run|net|fs:write|secret|connection):/
 
-/** What tools of extensions are called with. */
+/** The dependencies of calling tools of extensions. */
 export interface ToolDeps {
   readonly backends: Backends
   readonly records: Pick<ExtensionRecords, 'refused'>

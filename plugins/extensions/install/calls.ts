@@ -8,14 +8,14 @@ import type { InstallCalls } from './contract.js'
 import { installExtension, installPreview } from './installing.js'
 import { CodeStaging } from './staging.js'
 
-/** What is installed, with what starts and is asked besides its calls. */
+/** The parts of the installation: its calls, its start and its use by others. */
 export interface InstallParts {
   readonly calls: Handlers<InstallCalls>
   readonly updates: ExtensionUpdates
   readonly checks: UpdateChecks
-  /** Ends what the end of the daemon cut off. */
+  /** Completes or undoes interrupted installations. */
   recover(): Promise<void>
-  /** From here on updates are watched and asked for. */
+  /** Starts the checks for updates. */
   start(): void
 }
 

@@ -18,7 +18,7 @@ export interface InstallSource {
   path?: string & tags.MinLength<1> & tags.MaxLength<400>
   /** The stored secret that is sent as access token; https only. */
   secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
-  /** The index that lists it, which is asked for updates. */
+  /** The index that lists it, which is checked for updates. */
   registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
 }
 /** How much code it is. */
@@ -26,7 +26,7 @@ export interface ExtensionSize {
   files: Count
   bytes: Size
 }
-/** What installing a commit would approve. */
+/** The powers that installing a commit would approve. */
 export interface InstallPreview {
   id: string
   manifest: ExtensionManifest
@@ -41,7 +41,7 @@ export interface InstallPreview {
   /** The extension that has the id already. */
   conflicts?: string
 }
-/** What is being done. */
+/** The current step. */
 export interface InstallLog {
   kind: 'log'
   message: string
@@ -60,7 +60,7 @@ export interface ChangedAmount {
   insertions: Count
   deletions: Count
 }
-/** What an update would change. */
+/** The changes of an update. */
 export interface UpdatePreview {
   ref: string
   version: string
@@ -76,10 +76,10 @@ export interface UpdatePreview {
 /** Extensions from repositories, at full commits. */
 export interface InstallCalls {
   /**
-   * Fetch a commit and say what installing it would approve; nothing of it runs.
+   * Fetch a commit and list the powers that installing it would approve; nothing of it runs.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: the path names nothing in the workspace
+   * - 404: no such path in the workspace
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: no manifest, one that cannot be used, or a link that leaves the folder
    * - 424: the source refused, or a registry cannot be read; the message says why
@@ -89,10 +89,10 @@ export interface InstallCalls {
   /**
    * Install exactly that commit with exactly the approved powers, and start it.
    *
-   * Closing the stream does not stop it. A failure before the record leaves nothing behind.
+   * Closing the stream does not stop it. A failure before the record is written leaves no files.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: the path names nothing in the workspace
+   * - 404: no such path in the workspace
    * - 409: another digest than that of its powers, the id is taken, or its registry blocks it
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: no manifest, one that cannot be used, or a link that leaves the folder
@@ -101,7 +101,7 @@ export interface InstallCalls {
   'POST /extensions/install'(input: InstallSource & { digest: PowersDigest }): Stream<InstallLog | InstallResult>
 
   /**
-   * Ask the registries of all installed extensions for updates and advisories, and let the policies act.
+   * Check the registries of all installed extensions for updates and advisories, and apply the policies.
    *
    * A second call while one runs joins it. It also runs 60 s after the start and every 24 hours.
    *
@@ -110,7 +110,7 @@ export interface InstallCalls {
   'POST /extensions/updates/check'(): { ok: true; checkedAt: string }
 
   /**
-   * Fetch a newer commit beside the running one, and say what would change; without `ref` that of the offered update.
+   * Fetch a newer commit beside the running one, and list the changes; without `ref` that of the offered update.
    *
    * - 404: no such extension
    * - 409: it is not installed from a repository, or no update is recorded and no `ref` given
@@ -139,7 +139,7 @@ export interface InstallCalls {
   }
 
   /**
-   * Exchange the current and the previous commit, and start again; the same call again goes back.
+   * Exchange the current and the previous commit, and restart; repeating the call reverts this.
    *
    * - 404: no such extension
    * - 409: no previous version, or an update runs
@@ -147,7 +147,7 @@ export interface InstallCalls {
   'POST /extensions/{id}/revert'(input: { id: ExtensionId }): { ok: true; ref: string; rebuildNeeded?: boolean }
 
   /**
-   * Say what may happen to an extension unattended: by default nothing but switching it off for an advisory.
+   * Choose which updates of an extension are automatic: by default none, but an advisory switches it off.
    *
    * `auto` applies updates that a registry verified, that run on this host and that add no power.
    *

@@ -10,7 +10,7 @@ import { listingIn, type Registries } from '../update/registry.js'
 import type { InstallLog, InstallPreview, InstallResult, InstallSource } from './contract.js'
 import type { CodeStaging, StagedCode } from './staging.js'
 
-/** What installing works with. */
+/** The dependencies of installing. */
 export interface InstallDeps {
   readonly all: LoadedExtensions
   readonly staging: CodeStaging
@@ -40,7 +40,7 @@ const trustOf = async (
 const conflictOf = (all: LoadedExtensions, id: string): string | undefined =>
   all.catalog.loaded.get(id)?.shown ?? (all.kept.get(id)?.installed ? id : undefined)
 
-/** What installing a commit would approve. */
+/** The powers that installing a commit would approve. */
 export const installPreview = async (
   { all, staging, registries }: InstallDeps,
   source: InstallSource,
@@ -63,7 +63,7 @@ export const installPreview = async (
   }
 }
 
-/** Installs a commit; what it refuses is refused before the first line of the stream. */
+/** Installs a commit; refusals come before the first line of the stream. */
 export const installExtension = async (
   deps: InstallDeps,
   source: InstallSource & { digest: string },

@@ -15,7 +15,7 @@ import type { InstallSource } from './contract.js'
 const KEPT_MS = 60 * 60_000
 const LIMITS = { files: MOST_FILES, bytes: MOST_BYTES, purpose: 'installing an extension' }
 
-/** A commit that was fetched and looked at; nothing of it ran. */
+/** A fetched commit with its manifest; nothing of it ran. */
 export interface StagedCode extends ParsedExtension {
   /** The whole checkout, without git's own folder. */
   readonly root: string
@@ -57,12 +57,12 @@ export class CodeStaging {
     }
   }
 
-  /** Removes a fetched commit that nobody needs. */
+  /** Removes an unneeded fetched commit. */
   drop(root: string): Promise<void> {
     return rm(root, { recursive: true, force: true })
   }
 
-  /** Moves a fetched commit to where it stays; one that is there already is left alone. */
+  /** Moves a fetched commit to its final path; an existing one is not changed. */
   async place({ root }: Pick<StagedCode, 'root'>, to: string): Promise<void> {
     await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
     await rm(to, { recursive: true, force: true })
@@ -72,7 +72,7 @@ export class CodeStaging {
     failpoint('extensions.code.placed')
   }
 
-  /** Removes what interrupted fetches left, and what is older than an hour. */
+  /** Removes leftovers of interrupted fetches, and commits older than an hour. */
   async sweep(all = false): Promise<void> {
     for (const name of await readdir(this.#root).catch(() => [] as string[])) {
       const found = await stat(join(this.#root, name)).catch(() => undefined)

@@ -4,7 +4,7 @@ const COMMENTS = /\/\*[\s\S]*?\*\/|(?<![:'"`\w])\/\/[^\n]*/g
 const IMPORT = /(?:^|[;}\n])\s*(?:import|export)\b[^'"`;(){}]*(?:\{[^}]*\}\s*from\s*|from\s*)?["']([^"'\n]+)["']/g
 const CALLED = /\b(?:import|require)\s*\(\s*["']([^"'\n]+)["']/g
 
-/** What a bundle imports, by its text. */
+/** The imports of a bundle, by its text. */
 export const bundleImports = (text: string): string[] => [
   ...new Set(
     [IMPORT, CALLED].flatMap(form => [...text.replace(COMMENTS, ' ').matchAll(form)].map(([, name]) => name!)),

@@ -8,7 +8,7 @@ import { declaredEntries, listExtensions } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
 import { readinessOf } from './readiness.js'
 
-/** What the list and removals ask of updates. */
+/** The calls of updates that the list and removals use. */
 export interface ListingNeeds {
   /** Whether an update of it is being applied. */
   readonly updating: (id: string) => boolean

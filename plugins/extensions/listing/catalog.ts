@@ -14,7 +14,7 @@ export interface LoadedExtension extends ParsedExtension {
   /** Its folder, as people know it. */
   readonly shown: string
   readonly folder: ExtensionFolder
-  /** What is shown as its commit. */
+  /** The shown commit. */
   readonly commit: string
   /** Changes with its code. */
   readonly revision: string
@@ -35,10 +35,10 @@ export interface CatalogDeps {
   readonly kept: KeptExtensions
 }
 
-/** The agent folder's files that run by themselves. */
+/** The agent folder's files that run automatically. */
 const HOOKS = ['hooks', '.mcp.json'] as const
 
-/** What lies on the disk: the extensions of the workspace and those that are installed. */
+/** The extensions on the disk: those of the workspace and installed ones. */
 export class ExtensionCatalog {
   readonly #deps: CatalogDeps
   readonly #workspace = new Map<string, FoundFolder>()
@@ -106,7 +106,7 @@ export class ExtensionCatalog {
     this.#workspace.set(name, await readFolder(dir, { named: name, source: 'workspace', shown }, before))
   }
 
-  /** One id is loaded once: an installed extension before one of the workspace, then what was there before. */
+  /** Loads each id once: an installed extension before one of the workspace, then the one that came first. */
   #resolve(): void {
     const loaded = new Map<string, LoadedExtension>()
     const invalid: { dir: string; error: string }[] = []
@@ -129,7 +129,7 @@ const byKey = ([one]: readonly [string, unknown], [other]: readonly [string, unk
 
 const otherId = (id: string) => ({ loaded: undefined, error: `its manifest is not that of ${id}` })
 
-/** The manifest's time and size: another one means that the folder is read again. */
+/** The manifest's time and size: when they change, the folder is read again. */
 const stampOf = async (dir: string): Promise<string> => {
   const found = await stat(join(dir, MANIFEST_FILE), { bigint: true }).catch(() => undefined)
   return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : ''
@@ -159,7 +159,7 @@ const readFolder = async (
   return { folder, stamp, loaded: { ...parsed, source, dir, shown, folder, ...how } }
 }
 
-/** The powers of an extension, with what its agent folder holds. */
+/** The powers of an extension, including those of its agent folder. */
 export const powersIn = (
   { manifest, compatible }: Pick<ParsedExtension, 'manifest' | 'compatible'>,
   folder: Pick<ExtensionFolder, 'files'>,

@@ -35,9 +35,9 @@ export interface ExtensionRecord {
   enabled: boolean
   /** Its switch is fixed on. */
   essential: boolean
-  /** By declared entry; one that was never used is absent. */
+  /** By declared entry; never used ones are absent. */
   usage: EntryUses
-  /** Present where the manifest names a `server`. */
+  /** Present if the manifest names a `server`. */
   backend?: BackendStatus
   /** Declarations that the sandbox cannot honour, as sentences. */
   problems: string[]
@@ -54,16 +54,16 @@ export interface PendingExtension {
   /** Its folder, from the workspace. */
   dir: string
   manifest: ExtensionManifest
-  /** What it asks for, as sentences. */
+  /** The requested powers, as sentences. */
   powers: string[]
-  /** What of that was not approved before, and what was and is asked for no more. */
+  /** The powers not approved before, and approved ones that are no longer requested. */
   added: string[]
   removed: string[]
   unchanged: string[]
   approvedBefore: boolean
   digest: string
 }
-/** A folder that is no extension, and why. */
+/** A folder that is not an extension, and why. */
 export interface InvalidExtension {
   dir: string
   error: string
@@ -73,14 +73,14 @@ export interface ExtensionList {
   extensions: ExtensionRecord[]
   invalid: InvalidExtension[]
   pending: PendingExtension[]
-  /** When the registries were last asked. */
+  /** The time of the last check of the registries. */
   updatesCheckedAt?: string
 }
 /** How often pages used the entries of their manifests, by extension. */
 export interface UsageReports {
   [id: string]: { [entry: string]: number & tags.Type<'uint32'> & tags.Maximum<1000000> }
 }
-/** One thing that others need to run an extension. */
+/** A requirement for others to run an extension. */
 export interface ReadinessCheck {
   id: 'manifest' | 'files' | 'bundle' | 'server' | 'engines' | 'permissions' | 'tools' | 'secrets' | 'version' | 'git'
   label: string
@@ -99,7 +99,7 @@ export interface RemovedConnection {
   /** The card. */
   entry: string
   secrets: string[]
-  /** `stops`: it is kept, but nothing serves it. */
+  /** `stops`: it is kept, but no longer served. */
   effect: 'removed' | 'stops' | 'stays'
 }
 /** A stored setting. */
@@ -107,7 +107,7 @@ export interface RemovedSetting {
   key: string
   secret: boolean
 }
-/** What the removal of an extension would do. */
+/** The effects of removing an extension. */
 export interface RemovalPlan {
   id: string
   name: string
@@ -119,10 +119,10 @@ export interface RemovalPlan {
   connections: RemovedConnection[]
   settings: RemovedSetting[]
   processes: string[]
-  /** Those that its listener or tools feed: they stay and go quiet. */
+  /** Those that use its listener or tools: they are kept and become inactive. */
   automations: string[]
   rebuildNeeded: boolean
-  /** What is left alone, as sentences. */
+  /** What is not removed, as sentences. */
   keeps: string[]
 }
 /** Values of an extension's settings by key. */
@@ -146,15 +146,15 @@ export interface ListingCalls {
    * The powers of the untouched files count as approved by the caller, so it runs at once.
    *
    * - 400: a bad publisher or name; the publisher `sandbox` is reserved
-   * - 409: there is an extension with that id, or something in the place of its folder
+   * - 409: an extension with that id exists, or its folder's path is taken
    * - 413: the disk is full
-   * - 422: something that is no folder is on the way to it
+   * - 422: a parent of its path is not a folder
    * - 424: a file could not be written; the message says why
    */
   'POST /extensions/workspace'(input: { publisher: ExtensionSlug; name: ExtensionSlug }): { id: string; dir: string }
 
   /**
-   * Say what removing an extension would do; for one that cannot be removed `blocked` says why.
+   * Show the effects of removing an extension; for one that cannot be removed `blocked` says why.
    *
    * - 404: no such extension
    */
@@ -179,7 +179,7 @@ export interface ListingCalls {
   }
 
   /**
-   * Give the settings of an extension, with defaults; of secret ones only which hold a value.
+   * Get the settings of an extension, with defaults; of secret ones only whether they have a value.
    *
    * - 404: no such extension
    * - 422: the file of settings cannot be read
@@ -192,11 +192,11 @@ export interface ListingCalls {
    *
    * - 400: a value of the wrong type, or none of the choices
    * - 404: no such extension
-   * - 409: the store of secrets cannot take the value
+   * - 409: the store of secrets cannot store the value
    * - 413: the disk is full, or a secret value has more than 64 KiB
    * - 422: a key that the extension does not declare, or the file of settings cannot be read
    * - 424: the file could not be written; the message says why
-   * - 503: a secret value, and there is no open store of secrets
+   * - 503: a secret value without an open store of secrets
    */
   'POST /extensions/{id}/settings'(input: { id: ExtensionId; settings: SettingValues }): Ok
 
@@ -230,7 +230,7 @@ export interface ListingCalls {
   'POST /extensions/usage'(input: { reports: UsageReports }): Ok
 
   /**
-   * Say whether others could run an extension, from its files and its use.
+   * Show whether others could run an extension, judged by its files and its use.
    *
    * - 404: no such extension
    */

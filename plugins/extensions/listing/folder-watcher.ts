@@ -16,7 +16,7 @@ export class ExtensionWatcher {
   readonly #names = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #stopped = false
-  /** The system gives no more watches: changes are seen when somebody asks. */
+  /** The system's limit of watches is reached: changes are detected by the next call. */
   exhausted = false
 
   constructor(root: string, changed: (names: ReadonlySet<string>) => void) {
@@ -24,7 +24,7 @@ export class ExtensionWatcher {
     this.#changed = changed
   }
 
-  /** Watches what is there now, and the way to it. */
+  /** Watches the existing folders and their parents. */
   async start(): Promise<void> {
     for (let depth = 0; depth <= WORKSPACE_EXTENSIONS.length; depth++) {
       const path = WORKSPACE_EXTENSIONS.slice(0, depth).join('/')
@@ -81,7 +81,7 @@ export class ExtensionWatcher {
     if (this.#stopped) return
     const depth = folder === '' ? 0 : folder.split('/').length
     const onTheWay = depth < WORKSPACE_EXTENSIONS.length
-    // What else changes beside the way to the extensions, such as in the workspace's root, is nobody's concern here.
+    // Changes beside the path to the extensions, such as in the workspace's root, are ignored.
     if (onTheWay && name !== WORKSPACE_EXTENSIONS[depth]) return
     const path = name === null ? folder : posix.join(folder, name)
     void this.#follow(path, onTheWay)
@@ -94,7 +94,7 @@ export class ExtensionWatcher {
   async #follow(path: string, onTheWay: boolean): Promise<void> {
     const found = await lstat(join(this.#root, path)).catch(() => undefined)
     if (!found?.isDirectory()) return this.#drop(path)
-    // A folder that was replaced by another one of its name has a watch on what is gone.
+    // The watch of a replaced folder is on the deleted one.
     if (onTheWay || !this.#watches.has(path)) {
       if (onTheWay) this.#drop(path)
       await (onTheWay ? this.start() : this.#below(path))

@@ -8,7 +8,7 @@ import { problemsOf } from './problems.js'
 export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>): ReadonlySet<string> =>
   new Set([...(manifest.permissions?.sandbox ?? []), ...(manifest.permissions?.daemon ?? [])])
 
-/** What a list is made from. */
+/** The dependencies of the list. */
 export interface ListingDeps {
   readonly all: LoadedExtensions
   readonly checkedAt: () => string | undefined

@@ -16,7 +16,7 @@ import { ExtensionWatcher } from './folder-watcher.js'
 
 const GONE_MS = 30 * 24 * 60 * 60_000
 
-/** Everything that is loaded, what is remembered of it, and what runs of it. */
+/** All loaded extensions, their records, and their running backends. */
 export class LoadedExtensions implements ExtensionRecords {
   readonly host: Host
   readonly kept: KeptExtensions
@@ -29,7 +29,7 @@ export class LoadedExtensions implements ExtensionRecords {
   readonly #watcher: ExtensionWatcher
   /** The revision that each backend was started from. */
   readonly #started = new Map<string, string>()
-  /** What was there when what runs was last made to agree with it. */
+  /** The extensions at the last reconciliation of the backends. */
   #settled: ReadonlyMap<string, string> = new Map()
   #groups: readonly LoadedGroup[] = []
   #build = ''
@@ -50,12 +50,12 @@ export class LoadedExtensions implements ExtensionRecords {
     host.signal.addEventListener('abort', () => this.#watcher.stop())
   }
 
-  /** What their backends run on, which asks this for its part; comes before anything is started. */
+  /** The runtime of their backends, which also calls this class; set before anything starts. */
   runBackendsOn(runtime: ExtensionRuntime): void {
     this.#runtime = runtime
   }
 
-  /** Where the code of installed extensions lies: `<id>/<commit>/`. */
+  /** The folder with the code of installed extensions: `<id>/<commit>/`. */
   get codeFolder(): string {
     return join(this.host.place.folder, 'code')
   }
@@ -64,7 +64,7 @@ export class LoadedExtensions implements ExtensionRecords {
     return join(this.host.place.folder, 'data', id)
   }
 
-  /** Reads what is remembered and what is there; nothing of it is started yet. */
+  /** Reads the records and the folders; starts nothing yet. */
   async load(): Promise<void> {
     const [{ groups }, { build }] = await Promise.all([this.host.call('kernel.groups'), this.host.call('kernel.info')])
     this.#groups = groups
@@ -75,7 +75,7 @@ export class LoadedExtensions implements ExtensionRecords {
     await this.#forgetGone()
   }
 
-  /** From here on what is approved runs. */
+  /** Starts approved extensions, from here on. */
   async open(): Promise<void> {
     this.#open = true
     await Promise.all([...this.catalog.loaded.keys()].map(id => this.converge(id)))
@@ -103,7 +103,7 @@ export class LoadedExtensions implements ExtensionRecords {
     return this.#groups.some(({ name }) => id === `sandbox.${name}`)
   }
 
-  /** An extension that is not built in. 404: there is none. */
+  /** An extension that is not built in. 404: no such extension. */
   get(id: string): LoadedExtension {
     return this.catalog.loaded.get(id) ?? noExtension(id)
   }
@@ -118,7 +118,7 @@ export class LoadedExtensions implements ExtensionRecords {
     return record?.installed?.current.approval ?? record?.approval
   }
 
-  /** Whether it asks for a power that nobody approved. */
+  /** Whether it requests a power that was not approved. */
   isPending({ id, powers }: { readonly id: string; readonly powers: readonly ExtensionPower[] }): boolean {
     const approval = this.approvalOf(id)
     return !approval || comparedPowers(powers, approval.powers).added.length > 0
@@ -131,7 +131,7 @@ export class LoadedExtensions implements ExtensionRecords {
     return this.kept.get(id)?.removing ? undefined : found
   }
 
-  /** Starts and stops what has to, after something changed; `anew` starts it again. */
+  /** Starts and stops backends after a change; `anew` restarts one. */
   async converge(id: string, { anew = false } = {}): Promise<void> {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
@@ -153,7 +153,7 @@ export class LoadedExtensions implements ExtensionRecords {
     await runtime.start({ ...{ id, version, source, dir, dataDir, revision, manifest } })
   }
 
-  /** How a backend stands; undefined: it has none. */
+  /** The status of a backend; undefined: it has none. */
   backendOf({ id, manifest, compatible, engines, folder }: LoadedExtension): BackendStatus | undefined {
     const { server } = manifest
     if (server === undefined) return undefined
@@ -192,20 +192,20 @@ export class LoadedExtensions implements ExtensionRecords {
       .catch(error => this.host.log.warn('publishing a change of extensions failed', { error: String(error) }))
   }
 
-  /** Keeps another record of it, starts and stops what has to, and reports it. */
+  /** Stores a new record, starts and stops backends, and publishes the change. */
   async keep(record: KeptExtension, how?: { anew?: boolean }): Promise<void> {
     await this.kept.put(record)
     await this.converge(record.id, how)
     this.changed(record.id)
   }
 
-  /** Reads again what changed on the disk; what runs follows soon. */
+  /** Reads changed folders again; backends follow soon. */
   async refresh(): Promise<void> {
     await this.catalog.refresh()
     void this.#settle().catch(error => this.#failed(error))
   }
 
-  /** Reads folders of the workspace again that changed, and starts and stops what has to. */
+  /** Reads changed folders of the workspace again, and starts and stops backends. */
   async #rescanned(names: ReadonlySet<string>): Promise<void> {
     try {
       await this.catalog.rescan(names)
@@ -216,7 +216,7 @@ export class LoadedExtensions implements ExtensionRecords {
     }
   }
 
-  /** Makes what runs agree with what is there, and reports what is different from before. */
+  /** Reconciles the backends with the extensions, and publishes the differences. */
   async #settle(): Promise<void> {
     const { loaded, invalid } = this.catalog
     const now = new Map([
@@ -238,7 +238,7 @@ export class LoadedExtensions implements ExtensionRecords {
       this.host.log.warn('reading the extensions of the workspace failed', { error: String(error) })
   }
 
-  /** Notes which folders are gone, and forgets those that were gone for 30 days. */
+  /** Records missing folders, and drops the records of those missing for 30 days. */
   async #forgetGone(): Promise<void> {
     for (const record of this.kept.all()) {
       if (record.source !== 'workspace' || record.removing) continue
@@ -251,6 +251,6 @@ export class LoadedExtensions implements ExtensionRecords {
   }
 }
 
-/** There is no extension of that id. */
+/** Refuses an unknown id. */
 export const noExtension = (id: string): never =>
   refuse('not-found', `there is no extension ${JSON.stringify(id.slice(0, 121))}: GET /extensions lists them`)

@@ -9,7 +9,7 @@ import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-s
 import { powerOfEntry } from '../powers/powers.js'
 import type { LoadedExtension } from './catalog.js'
 
-/** What a daemon can do for extensions, as far as problems depend on it. */
+/** The capabilities of a daemon that decide about problems. */
 export interface HonouringHost {
   readonly routes: readonly GroupRoute[]
   /** The extensions that are listed before this one and are used. */
@@ -18,7 +18,7 @@ export interface HonouringHost {
 
 type Judged = Pick<LoadedExtension, 'manifest' | 'compatible' | 'engines' | 'folder'>
 
-/** What a manifest declares and the sandbox cannot honour, as sentences. */
+/** The declarations of a manifest that the sandbox does not support, as sentences. */
 export const problemsOf = async (extension: Judged, host: HonouringHost): Promise<string[]> => {
   const { manifest, compatible, engines } = extension
   if (!compatible)

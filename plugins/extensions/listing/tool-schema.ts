@@ -4,7 +4,7 @@ const MOST_DEPTH = 32
 const isPlain = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What is wrong in a JSON Schema, with its place; undefined: nothing that can be seen. */
+/** The error in a JSON Schema, with its path; undefined: none found. */
 export const wrongSchema = (schema: unknown, place = '', depth = 0): string | undefined => {
   if (typeof schema === 'boolean') return undefined
   if (!isPlain(schema)) return `${place || 'the schema'} is no object`

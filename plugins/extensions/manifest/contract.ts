@@ -1,7 +1,7 @@
 import typia from 'typia'
 import type { ExtensionManifest } from './manifest.js'
 
-/** Checks the value that a manifest file holds; unknown keys are errors. */
+/** Checks the value of a manifest file; unknown keys are errors. */
 export const checkManifest = typia.createValidateEquals<ExtensionManifest>()
 
 /** Checks a manifest that a host made for a newer one gives, of which only the identity is read. */

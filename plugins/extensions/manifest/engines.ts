@@ -6,7 +6,7 @@ export const HOST_API_VERSION = '1.0.0'
 /** Keys of `engines` that name this host. */
 const HOSTS = new Set(['sandbox', 'intentic'])
 
-/** The range of host versions in `engines`; a text that says what is wrong with it; undefined: any host. */
+/** The range of host versions in `engines`, or the error in it; undefined: any host. */
 export const engineRange = (engines: unknown): { range?: string; wrong?: string } => {
   if (engines === undefined) return {}
   if (typeof engines !== 'object' || engines === null || Array.isArray(engines))
@@ -20,17 +20,17 @@ export const engineRange = (engines: unknown): { range?: string; wrong?: string 
   return { range }
 }
 
-/** Whether a range admits this host; one that does not parse admits none. */
+/** Whether a range includes this host; an invalid range includes none. */
 export const admitsHost = (range: string | undefined): boolean =>
   range === undefined || semver.satisfies(HOST_API_VERSION, range, { includePrerelease: true })
 
 /** Whether a text is a semantic version. */
 export const isVersion = (text: string): boolean => semver.valid(text) !== null
 
-/** Whether a version is higher than another one; false where one of them is none. */
+/** Whether a version is higher than another one; false if one of them is invalid. */
 export const isHigher = (version: string, than: string): boolean =>
   isVersion(version) && isVersion(than) && semver.gt(version, than)
 
-/** Whether a version lies in a range; false where one of them cannot be read. */
+/** Whether a version is in a range; false if one of them is invalid. */
 export const isInRange = (version: string, range: string): boolean =>
   semver.satisfies(version, range, { includePrerelease: true })

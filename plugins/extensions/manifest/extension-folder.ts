@@ -8,12 +8,12 @@ export const MOST_FILES = 20_000
 export const MOST_BYTES = 200 * 1024 * 1024
 const MOST_FRAGMENT = 64 * 1024
 
-/** The files of an extension, without what git keeps. */
+/** The files of an extension, without `.git`. */
 export interface ExtensionFolder {
   /** By their paths, with a mark that changes with the content. */
   readonly files: ReadonlyMap<string, FileMark>
   readonly bytes: number
-  /** Why it cannot be used, as a sentence. */
+  /** Why it cannot be used. */
   readonly wrong?: string
 }
 
@@ -24,13 +24,13 @@ export interface FileMark {
   readonly hash: string
 }
 
-/** How a folder is read: files that `before` has with the same stamp are not read again, none without `hashed`. */
+/** How a folder is read: files with the same stamp in `before` are not read again; without `hashed` none is. */
 export interface FolderReading {
   readonly before?: ExtensionFolder
   readonly hashed: boolean
 }
 
-/** Reads what lies in an extension's folder. */
+/** Reads an extension's folder. */
 export const readExtensionFolder = async (
   root: string,
   { before, hashed }: FolderReading,
@@ -84,13 +84,13 @@ export const folderHash = ({ files }: Pick<ExtensionFolder, 'files'>): string =>
   return hash.digest('hex')
 }
 
-/** Whether something lies below a folder of the extension. */
+/** Whether a folder of the extension has any files. */
 export const hasBelow = ({ files }: Pick<ExtensionFolder, 'files'>, folder: string): boolean => {
   const prefix = folder === '' || folder === '.' ? '' : `${folder.replace(/\/$/, '')}/`
   return [...files.keys()].some(path => path.startsWith(prefix))
 }
 
-/** What is wrong with lines for the image: only `RUN` and `ENV` are allowed. */
+/** The error in lines for the image: only `RUN` and `ENV` are allowed. */
 export const wrongFragment = async (root: string, path: string): Promise<string | undefined> => {
   const text = await plainText(join(root, path), MOST_FRAGMENT)
   if (text === undefined) return undefined

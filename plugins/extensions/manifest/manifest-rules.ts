@@ -5,7 +5,7 @@ import { isTrustSurface } from './trust-surface.js'
 
 const MOST_SCHEMA = 32 * 1024
 
-/** What a manifest says that its types cannot exclude; undefined: nothing. */
+/** The error in a manifest that its types cannot exclude; undefined: none. */
 export const wrongInManifest = (manifest: ExtensionManifest): string | undefined => {
   const { version, permissions, contributes = {} } = manifest
   if (version !== undefined && !isVersion(version))
@@ -72,7 +72,7 @@ const wrongDaemonEntry = (entry: string, at: number): string | undefined =>
     ? namedTrust(entry, `daemon[${at}]`)
     : `permissions.daemon[${at}]: expected METHOD /path, found ${JSON.stringify(entry)}`
 
-/** An entry that names, without wildcard, what no extension may do. */
+/** An entry that names, without wildcard, a call that no extension may make. */
 const namedTrust = (entry: string, place: string): string | undefined => {
   const parsed = routeEntryOf(entry)
   return parsed && !parsed.wild && isTrustSurface(entry)

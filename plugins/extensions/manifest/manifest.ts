@@ -96,7 +96,7 @@ export interface ExtensionViewer {
   fetch: 'text' | 'blob' | 'url'
 }
 
-/** Folders that it has something to say about. */
+/** Folders that it describes. */
 export interface ExtensionDocument {
   id: ExtensionSlug
   label: Label
@@ -164,7 +164,7 @@ export interface ExtensionCard {
   mcp?: ExtensionCardServer
 }
 
-/** What a card shows. */
+/** The texts of a card. */
 export interface ExtensionCardText {
   name: Label
   art?: string & tags.MaxLength<4096>
@@ -176,7 +176,7 @@ export interface ExtensionCardText {
   guide?: ExtensionCardGuide
 }
 
-/** Where a person gets what a card asks for. */
+/** Where a person gets the values that a card requests. */
 export interface ExtensionCardGuide {
   url?: string & tags.MaxLength<2000>
   urlFromField?: string & tags.MaxLength<60>
@@ -231,7 +231,7 @@ export interface ExtensionListenerEvent {
   label: Label
 }
 
-/** What the form of an automation asks for. */
+/** The fields in the form of an automation. */
 export interface ExtensionListenerForm {
   label: Label
   mentionLabel?: string & tags.MaxLength<60>

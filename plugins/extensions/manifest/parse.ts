@@ -22,11 +22,11 @@ export interface ParsedExtension {
   readonly manifest: ExtensionManifest
   /** The range of host versions that it runs on. */
   readonly engines?: string
-  /** Its range admits this host; otherwise nothing of it is used. */
+  /** Its range includes this host; otherwise nothing of it is used. */
   readonly compatible: boolean
 }
 
-/** Why a folder is no extension. */
+/** Why a folder is not an extension. */
 export interface UnusableManifest {
   readonly error: string
 }
@@ -72,7 +72,7 @@ export const parseExtension = (bytes: Buffer, named: string): ParsedExtension | 
   return withIdentity(checked.data, named, range, compatible)
 }
 
-/** A key that asks for the daemon's own power. */
+/** A key that requests the powers of internal plugins. */
 const privilegedKey = ({
   internal,
   contributes,
@@ -95,7 +95,7 @@ const privilegedKey = ({
   )
 }
 
-/** Of a manifest for another host only the identity is known. */
+/** Of a manifest for another host only the identity is read. */
 const identified = (value: object, named: string, range: string | undefined): ParsedExtension | UnusableManifest => {
   const known = checkIdentity({ ...value })
   return known.success

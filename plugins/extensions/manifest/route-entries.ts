@@ -8,7 +8,7 @@ export interface RouteEntry {
 
 const ENTRY = /^(GET|POST|PUT|PATCH|DELETE) (\/\S*)$/
 
-/** Reads an entry such as `GET /workspace/*`; undefined: it is none. */
+/** Parses an entry such as `GET /workspace/*`; undefined: it is invalid. */
 export const routeEntryOf = (text: string): RouteEntry | undefined => {
   const [, method, path] = ENTRY.exec(text) ?? []
   if (method === undefined || path === undefined) return undefined

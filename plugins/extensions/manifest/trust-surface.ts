@@ -29,10 +29,10 @@ const CLOSED: readonly RegExp[] = [
   [ALL, '/[^/]+/(login|account|accounts)(/.*)?'],
 ].map(([methods, path]) => new RegExp(`^(${methods}) ${path}$`))
 
-/** Whether a route belongs to the trust surface, which no extension reaches whatever its manifest says. */
+/** Whether a route belongs to the trust surface, which no extension reaches with any manifest. */
 export const isTrustSurface = (call: string): boolean => CLOSED.some(rule => rule.test(call))
 
-/** Groups of which no call is reached that no token makes. */
+/** Groups whose calls without token scopes are out of reach. */
 const CLOSED_GROUPS = new Set(['accounts', 'routed', 'secrets', 'capabilities', 'endpoints', 'logs', 'exports', 'cli'])
 
 /** Calls about who may do what, by operation id. */
@@ -55,7 +55,7 @@ const TRANSCRIPTS = new Set([
   'system.subagentTranscript',
 ])
 
-/** Whether the trust surface holds a served route, by its path, its id or its group. */
+/** Whether a served route is in the trust surface, by its path, its id or its group. */
 export const isClosedRoute = ({ call, id, tokens = [] }: GroupRoute): boolean =>
   isTrustSurface(call) || CLOSED_CALLS.test(id) || (CLOSED_GROUPS.has(id.split('.', 1)[0]!) && tokens.length === 0)
 

@@ -1,13 +1,13 @@
 import type { ExtensionContributions, ExtensionManifest } from '../manifest/manifest.js'
 import { routeEntryOf } from '../manifest/route-entries.js'
 
-/** Something that an extension may do once it is approved: a key that is compared, and a sentence that people read. */
+/** A power of an extension, which needs approval: a key for comparison, and a sentence for people. */
 export interface ExtensionPower {
   key: string
   text: string
 }
 
-/** What an entry of `permissions.sandbox` stands for. */
+/** The meaning of an entry of `permissions.sandbox`. */
 const REACHES: readonly (readonly [pattern: RegExp, key: string, text: (what: string) => string])[] = [
   [/^fs:read:(.+)$/, 'fs.read', glob => `reads the workspace files ${glob}`],
   [/^fs:write:(.+)$/, 'fs.write', glob => `writes, moves and deletes the workspace files ${glob}`],
@@ -39,7 +39,7 @@ export const powerOfEntry = (entry: string): ExtensionPower | undefined => {
   return undefined
 }
 
-/** Everything a manifest asks for, each once, sorted by key. `hooks`: its agent folder holds hooks or a tool server. */
+/** All powers of a manifest, sorted by key. `hooks`: its agent folder has hooks or a tool server. */
 export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = {}): ExtensionPower[] => {
   const { entry, server, permissions, contributes = {} } = manifest
   const powers: ExtensionPower[] = [

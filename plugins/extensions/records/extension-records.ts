@@ -2,16 +2,16 @@ import type { Host } from '../../../sdk/index.js'
 import type { KeptExtension } from './kept-extension.js'
 
 const JOURNAL = 'records'
-/** Lines that nobody needs any more, before the journal is written anew. */
+/** The number of obsolete lines after which the journal is rewritten. */
 const MOST_STALE = 500
 
-/** One line of the journal: a record as it is from here on, or that it is gone. */
+/** One line of the journal: a new state of a record, or its removal. */
 interface RecordLine {
   readonly id: string
   readonly record?: KeptExtension
 }
 
-/** What is remembered of extensions: a journal whose last line for an id counts. */
+/** The records of extensions: a journal in which the last line of an id counts. */
 export class KeptExtensions {
   readonly #journal: Host['journal']
   readonly #kept = new Map<string, KeptExtension>()

@@ -6,7 +6,7 @@ const KEY = 'usage'
 const WRITE_MS = 2_000
 const MOST_CALLS = Number.MAX_SAFE_INTEGER
 
-/** How often extensions used what they declare. */
+/** The use of declared entries by extensions. */
 export class ExtensionUsage {
   readonly #store: Pick<Host['store'], 'get' | 'set'>
   readonly #turns = new KeyedMutex()
@@ -22,7 +22,7 @@ export class ExtensionUsage {
     this.#uses = (await this.#store.get<{ [id: string]: EntryUses }>(KEY)) ?? {}
   }
 
-  /** The uses of what a manifest still declares. */
+  /** The uses of the entries that a manifest still declares. */
   of(id: string, declared: ReadonlySet<string>): EntryUses {
     return Object.fromEntries(Object.entries(this.#uses[id] ?? {}).filter(([entry]) => declared.has(entry)))
   }
@@ -33,7 +33,7 @@ export class ExtensionUsage {
     this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), WRITE_MS).unref()
   }
 
-  /** Counts what pages report, and drops what no manifest declares; durable when this resolves. */
+  /** Counts the uses that pages report, and drops undeclared entries; durable when this resolves. */
   async report(
     reports: { readonly [id: string]: { readonly [entry: string]: number } },
     declaredBy: (id: string) => ReadonlySet<string> | undefined,
@@ -50,7 +50,7 @@ export class ExtensionUsage {
     await this.flush()
   }
 
-  /** An extension is gone. */
+  /** Called when an extension was removed. */
   async drop(id: string): Promise<void> {
     if (!this.#uses[id]) return
     this.#isDirty = true
@@ -58,7 +58,7 @@ export class ExtensionUsage {
     await this.flush()
   }
 
-  /** Writes what was counted. */
+  /** Writes the counters. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

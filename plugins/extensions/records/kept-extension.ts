@@ -1,13 +1,13 @@
 import type { ExtensionPower } from '../powers/powers.js'
 
-/** What somebody approved: the powers with their sentences, who and when. */
+/** An approval: the powers with their sentences, the person and the time. */
 export interface ExtensionApproval {
   readonly powers: readonly ExtensionPower[]
   readonly by: string
   readonly at: string
 }
 
-/** What may happen to an extension unattended. */
+/** The automatic updates that are allowed. */
 export interface UpdatePolicy {
   updates: 'notify' | 'agent' | 'auto'
   advisories: 'auto-disable' | 'notify'
@@ -23,11 +23,11 @@ export interface OfferedUpdate {
   securityFix?: boolean
   registry: string
   at: string
-  /** Why it was not applied by itself. */
+  /** Why it was not applied automatically. */
   needsReview?: string
 }
 
-/** A registry warns of what is installed. */
+/** A registry's warning about the installed version. */
 export interface ExtensionAdvisory {
   reason: string
   registry: string
@@ -36,7 +36,7 @@ export interface ExtensionAdvisory {
   autoDisabled: boolean
 }
 
-/** How an update went. */
+/** The result of an update. */
 export interface UpdateHealth {
   state: 'watching' | 'healthy' | 'unhealthy'
   detail?: string
@@ -67,23 +67,23 @@ export interface InstalledCode {
   readonly health?: UpdateHealth
 }
 
-/** What the sandbox remembers of an extension. */
+/** The stored record of an extension. */
 export interface KeptExtension {
   readonly id: string
   readonly source: 'installed' | 'workspace'
   readonly enabled: boolean
-  /** What a person approved of a workspace extension. */
+  /** The approval of a workspace extension. */
   readonly approval?: ExtensionApproval
   readonly installed?: InstalledCode
-  /** When the folder of a workspace extension was gone. */
+  /** The time at which the folder of a workspace extension was found missing. */
   readonly goneAt?: number
-  /** Its folder is being made under this name. */
+  /** Its folder is being created under this name. */
   readonly creating?: string
-  /** It is being removed; the next start goes on with it. */
+  /** It is being removed; the next start continues the removal. */
   readonly removing?: RemovalLeft
 }
 
-/** What a removal that was begun still has to do. */
+/** The remaining steps of a started removal. */
 export interface RemovalLeft {
   /** The folder of a workspace extension, below that of all of them. */
   readonly folder?: string

@@ -17,7 +17,7 @@ import type { KeptExtension } from '../records/kept-extension.js'
 /** A folder that is being removed; no extension's folder begins so. */
 const PARKED = '.removed-'
 
-/** What removing an extension does. */
+/** The effects of removing an extension. */
 export const removalPlan = async (
   all: LoadedExtensions,
   id: string,
@@ -96,7 +96,7 @@ export const removeExtension = async (
   })
 }
 
-/** Does what a removal that was marked has left to do. */
+/** Does the remaining steps of a started removal. */
 const finishRemoval = async (all: LoadedExtensions, kept: KeptExtension): Promise<void> => {
   const { id, removing } = kept
   await all.converge(id)
@@ -118,7 +118,7 @@ const finishRemoval = async (all: LoadedExtensions, kept: KeptExtension): Promis
   all.changed(id)
 }
 
-/** Finishes the removals that the end of the daemon cut off. */
+/** Completes interrupted removals. */
 export const recoverRemovals = async (all: LoadedExtensions): Promise<void> => {
   await inRealFolder(all.host.place.workspace, WORKSPACE_EXTENSIONS, {}, async at => {
     for (const name of await readdir(at))

@@ -1,6 +1,6 @@
 import { MANIFEST_FILE } from '../manifest/parse.js'
 
-/** The files of a new extension: a page, a backend with one route, and what they are. */
+/** The files of a new extension: a page, a backend with one route, and the manifest. */
 export const scaffoldFiles = (publisher: string, name: string): { readonly [file: string]: string } => {
   const id = `${publisher}.${name}`
   const label = name.replaceAll('-', ' ').replace(/^./, first => first.toUpperCase())

@@ -59,7 +59,7 @@ export const createExtension = async (
 
 const workspaceOf = ({ host }: LoadedExtensions): string => host.place.workspace
 
-/** Removes what an interrupted creation left. */
+/** Removes the files of an interrupted creation. */
 const sweepStaged = async (all: LoadedExtensions): Promise<void> => {
   await inRealFolder(workspaceOf(all), WORKSPACE_EXTENSIONS, {}, async at => {
     for (const name of await foldersIn(at))
@@ -67,7 +67,7 @@ const sweepStaged = async (all: LoadedExtensions): Promise<void> => {
   })
 }
 
-/** Ends what a crash cut off: an extension is there with its approval, or neither. */
+/** Completes or undoes an interrupted creation: an extension and its approval both exist, or neither. */
 export const recoverCreations = async (all: LoadedExtensions): Promise<void> => {
   await sweepStaged(all)
   for (const kept of all.kept.all()) {

@@ -24,7 +24,7 @@ export class ExtensionSettings {
     this.#file = new ConfigFile(host.place.workspace, SETTINGS_FILE, 'settings of extensions')
   }
 
-  /** The values of an extension with defaults, and which secret keys hold a value. */
+  /** The settings of an extension with defaults, and the secret keys that have a value. */
   async of(id: string, manifest: ExtensionManifest): Promise<{ settings: Values; secretsSet: string[] }> {
     const declared = manifest.contributes?.settings ?? []
     const [stored, secrets] = await Promise.all([this.stored(id), this.secretKeys(id)])
@@ -37,7 +37,7 @@ export class ExtensionSettings {
     return { settings: Object.fromEntries(settings) as Values, secretsSet }
   }
 
-  /** What the file has for an extension, as it stands. */
+  /** The unchecked values of an extension in the file. */
   async stored(id: string): Promise<{ readonly [key: string]: unknown }> {
     const { keys, wrong } = await this.#file.load()
     if (wrong !== undefined) refuse('unprocessable', wrong)
@@ -47,7 +47,7 @@ export class ExtensionSettings {
       : {}
   }
 
-  /** The secret keys of an extension that hold a value. */
+  /** The secret keys of an extension that have a value. */
   async secretKeys(id: string): Promise<string[]> {
     if (!(await this.#host.serves('secrets.names'))) return []
     const { names } = await this.#host.call('secrets.names')
@@ -82,7 +82,7 @@ export class ExtensionSettings {
     await this.#lock.with('file', () => this.#write(id, {}))
   }
 
-  /** Refuses where the secret values of an extension could not be removed now. */
+  /** Refuses if the secret values of an extension could not be removed now. */
   async assertDroppable(id: string): Promise<void> {
     await this.stored(id)
     if ((await this.secretKeys(id)).length > 0 && !(await this.#host.call('secrets.names')).open)
@@ -116,7 +116,7 @@ const assertFits = (setting: ExtensionSetting, value: unknown): void => {
   if (value.includes('\0')) refuse('invalid', `settings.${key}: expected no NUL character`)
 }
 
-/** Without an open store a secret cannot be kept: that is not ready, not a conflict. */
+/** Without an open store a secret cannot be stored: 503, not a conflict. */
 const opened = async <T>(asked: Promise<T>): Promise<T> => {
   try {
     return await asked

@@ -13,7 +13,7 @@ const OLD_MS = 6 * 60 * 60_000
 const CHECKED = 'updates-checked'
 const SHA = /^[0-9a-f]{40}$/
 
-/** Asks the registries of installed extensions for updates and advisories. */
+/** Checks the registries of installed extensions for updates and advisories. */
 export class UpdateChecks {
   readonly #all: LoadedExtensions
   readonly #registries: Registries
@@ -42,13 +42,13 @@ export class UpdateChecks {
     })
   }
 
-  /** When the registries were last asked; asks them again where that is long ago. */
+  /** The time of the last check; checks again if that is long ago. */
   checkedAt(): string | undefined {
     if (this.#asked().length > 0 && Date.now() - Date.parse(this.#checkedAt ?? '1970-01-01') > OLD_MS) this.#byItself()
     return this.#checkedAt
   }
 
-  /** Asks every registry once, now; joins a check that runs. 424: none could be reached. */
+  /** Checks every registry now, or joins a running check. 424: none could be reached. */
   check(): Promise<string> {
     this.#running ??= this.#check().finally(() => (this.#running = undefined))
     return this.#running
@@ -91,7 +91,7 @@ export class UpdateChecks {
     return this.#checkedAt
   }
 
-  /** Writes what a registry says of an extension, and lets its policy act. */
+  /** Stores the entry of an extension in a registry, and applies its policy. */
   async #judge(id: string, registry: ExtensionRegistry): Promise<void> {
     const all = this.#all
     const auto = await all.turns.with(id, async () => {
@@ -124,7 +124,7 @@ export class UpdateChecks {
     return { reason: found.reason, registry: installed.registry!, at, autoDisabled }
   }
 
-  /** Applies what is verified, runs here and adds no power; otherwise a person has to look. */
+  /** Applies an update that is verified, runs here and adds no power; others need a person. */
   async #applyByItself(id: string, update: OfferedUpdate): Promise<void> {
     try {
       if (update.trust !== 'verified') refuse('conflict', 'its registry did not verify it')
@@ -146,7 +146,7 @@ const BY_ITSELF: Context = {
   trusted: true,
 }
 
-/** The update that a registry offers; the record of one that is known stays as it is. */
+/** The update that a registry offers; the record of a known one is unchanged. */
 const offered = (registry: ExtensionRegistry, id: string, installed: InstalledCode): OfferedUpdate | undefined => {
   const listed = listingIn(registry, id)
   if (!listed || listed.trust === 'blocked' || !SHA.test(listed.source.ref)) return undefined

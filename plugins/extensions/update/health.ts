@@ -5,7 +5,7 @@ import type { UpdateHealth } from '../records/kept-extension.js'
 
 const PROBES_MS = [15_000, 60_000]
 
-/** Looks twice after an update whether what it declares is up. */
+/** Checks twice after an update whether the declared parts are running. */
 export class HealthWatch {
   readonly #all: LoadedExtensions
   readonly #revert: (id: string, health: UpdateHealth) => Promise<{ from: string; ref: string }>
@@ -18,7 +18,7 @@ export class HealthWatch {
     this.#revert = revert
   }
 
-  /** Begins where an earlier daemon was ended. */
+  /** Resumes the checks of an earlier daemon. */
   resume(): void {
     for (const { id, installed } of this.#all.kept.all()) if (installed?.health?.state === 'watching') this.watch(id)
   }

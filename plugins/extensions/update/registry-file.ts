@@ -1,9 +1,9 @@
 import type { tags } from 'typia'
 
-/** Where a listed extension is. */
+/** The source of a listed extension. */
 export interface RegistrySource {
   url: string & tags.MinLength<1> & tags.MaxLength<2000>
-  /** A commit in full; another one is shown and cannot be installed. */
+  /** A full commit id; others are shown but cannot be installed. */
   ref: string & tags.MaxLength<200>
   path?: string & tags.MaxLength<400>
 }

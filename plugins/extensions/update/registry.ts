@@ -85,11 +85,11 @@ const parsed = (bytes: Buffer, address: string): ExtensionRegistry => {
   }
 }
 
-/** What an index says of an extension. */
+/** The entry of an extension in an index. */
 export const listingIn = ({ extensions }: ExtensionRegistry, id: string): RegistryEntry | undefined =>
   extensions.find(each => each.id === id)
 
-/** The warning of an index about what is installed. */
+/** The warning of an index about the installed version. */
 export const advisoryIn = (
   { advisories = [], extensions }: ExtensionRegistry,
   id: string,

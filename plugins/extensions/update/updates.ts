@@ -16,7 +16,7 @@ import type { HealthWatch } from './health.js'
 /** A record of an extension that is installed from a repository. */
 export type InstalledExtension = KeptExtension & { readonly installed: InstalledCode }
 
-/** Updates installed extensions, and takes updates back. */
+/** Updates installed extensions, and reverts updates. */
 export class ExtensionUpdates {
   readonly #deps: InstallDeps
   readonly #health: HealthWatch
@@ -32,7 +32,7 @@ export class ExtensionUpdates {
     return this.#running.has(id)
   }
 
-  /** The record of an installed extension. 404: there is none; 409: it is not from a repository. */
+  /** The record of an installed extension. 404: no such extension; 409: it is not from a repository. */
   installed(id: string): InstalledExtension {
     const { all } = this.#deps
     const kept = all.kept.get(id)
@@ -115,7 +115,7 @@ export class ExtensionUpdates {
     return { ok: true, ref, ...this.#rebuild(id) }
   }
 
-  /** Exchanges the commits while its turn is held; `health` is what is said of it afterwards. */
+  /** Exchanges the commits while holding the lock; `health` is its state afterwards. */
   async exchange(id: string, health?: InstalledCode['health']): Promise<{ from: string; ref: string }> {
     const now = this.installed(id)
     const { previous, current, health: _health, ...rest } = now.installed

@@ -5,6 +5,6 @@ const PREFIX = 'agent/'
 export const conversationOfBranch = (branch: string): string | undefined =>
   branch.startsWith(PREFIX) && branch.length > PREFIX.length ? branch.slice(PREFIX.length) : undefined
 
-/** The names that are none of a conversation: what people limited to areas see. */
+/** The names that do not belong to conversations, which people limited to areas see. */
 export const branchesOnly = (names: readonly string[]): string[] =>
   names.filter(name => conversationOfBranch(name) === undefined)

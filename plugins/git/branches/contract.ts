@@ -7,10 +7,10 @@ export interface GitBranch {
   name: string
   current: boolean
   upstream?: string
-  /** Commits that the upstream does not have, and those that only it has. */
+  /** Commits that the upstream lacks, and commits that only it has. */
   ahead: Count
   behind: Count
-  /** The upstream is gone from the remote. */
+  /** The upstream no longer exists at the remote. */
   gone?: boolean
   at: Millis
   /** The conversation in whose private copy it is checked out. */
@@ -23,7 +23,7 @@ export interface GitRemoteBranch {
   branch: string
   at: Millis
 }
-/** A tag and the commit it stands for. */
+/** A tag and its commit. */
 export interface GitTag {
   name: string
   sha: string
@@ -31,7 +31,7 @@ export interface GitTag {
   annotated: boolean
   message?: string
 }
-/** What a repository has refs for, each list newest first. */
+/** The branches and tags of a repository, each list newest first. */
 export interface BranchList {
   branches: GitBranch[]
   remotes: GitRemoteBranch[]
@@ -84,7 +84,7 @@ export interface BranchCalls {
   'GET /git/{repo}/worktrees'(input: { repo: GitRepoName }): { worktrees: GitWorktree[]; submodules: GitSubmodule[] }
 
   /**
-   * Make a branch at a commit; HEAD and files stay.
+   * Create a branch at a commit; HEAD and files do not change.
    *
    * - 404: no such repository or commit
    * - 409: the name is taken or clashes with a folder of refs,
@@ -94,7 +94,7 @@ export interface BranchCalls {
   'POST /git/{repo}/branch'(input: { repo: GitRepoName; sha: Sha; name: RefName }): Ok
 
   /**
-   * Make a branch at `start`, HEAD when left out, and switch to it if asked, with uncommitted work where git can.
+   * Create a branch at `start`, by default HEAD; `checkout` also switches to it and keeps uncommitted work if git can.
    *
    * - 404: no such repository or `start`
    * - 409: the name is taken, with `checkout` an operation is in progress or uncommitted work is in the way,
@@ -105,7 +105,7 @@ export interface BranchCalls {
   'POST /git/{repo}/branches'(input: { repo: GitRepoName; name: RefName; start?: Revision; checkout?: boolean }): Ok
 
   /**
-   * Delete a local branch and say where it stood; without `force` one that is not merged is refused.
+   * Delete a local branch and return its last commit; without `force` an unmerged one is refused.
    *
    * - 404: no such repository or branch
    * - 409: not merged, checked out here or in a private copy,
@@ -136,7 +136,7 @@ export interface BranchCalls {
   /**
    * Switch to a branch, a tag or a commit; the latter two detach HEAD.
    *
-   * A remote branch without a local one of its name gets one that follows it. A name is never taken as a file. Work
+   * A remote branch without a local one of its name gets one that follows it. A name never stands for a file. Work
    * that would be overwritten: `ok: false`, `code: "dirty"`, and `conflicts` names the files.
    *
    * - 404: no such repository, branch, tag or commit

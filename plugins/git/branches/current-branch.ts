@@ -4,12 +4,12 @@ import type { RepoGit } from '../repositories/repo-git.js'
 
 const BRANCH = /^ref: refs\/heads\/([^\0\n]+)\n$/
 const COMMIT = /^[0-9a-f]{40,64}\n?$/
-/** What HEAD names where refs are kept in a table (gitformat-reftable(5)). */
+/** The content of HEAD if refs are stored in a table (gitformat-reftable(5)). */
 const IN_TABLE = '.invalid'
 
 /**
- * The branch that is checked out; undefined: HEAD is detached, or names something else. Reads the file, and asks git
- * only where that does not say it.
+ * The branch that is checked out; undefined: HEAD is detached, or is not a branch. Reads the file, and runs git
+ * only if that is not enough.
  */
 export const currentBranch = async (git: RepoGit): Promise<string | undefined> => {
   const head = readPlain(join(git.place.gitdir, 'HEAD')) ?? ''

@@ -1,4 +1,4 @@
-/** Every exit code is an answer. */
+/** Accepts every exit code. */
 export const anyExit: { readonly ok: readonly number[] } = { ok: Array.from({ length: 256 }, (_, code) => code) }
 
 /** The files that git would have overwritten, as it lists them. */

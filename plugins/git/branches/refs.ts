@@ -6,7 +6,7 @@ const MOST = 2000
 const MOST_TAGS = 1000
 const MOST_MESSAGE = 2000
 
-/** Lists refs newest first; each as many fields as were asked for. */
+/** Lists refs newest first, each with the requested fields. */
 const listed = async (
   { git }: OpenRepo,
   fields: readonly string[],
@@ -77,7 +77,7 @@ const tagsIn = async (opened: OpenRepo): Promise<GitTag[]> => {
   })
 }
 
-/** Everything a repository has refs for. */
+/** The branches, remote branches and tags of a repository. */
 export const branchList = async (opened: OpenRepo, merged: boolean | undefined): Promise<BranchList> => {
   const unborn = (await opened.git.read(['rev-parse', '--verify', '--quiet', 'HEAD'], { ok: [0, 1] })).code !== 0
   const [branches, remotes, tags, { text }] = await Promise.all([

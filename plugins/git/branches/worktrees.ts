@@ -22,7 +22,7 @@ export const worktreesOf = async ({ git, view, only }: OpenRepo, workspace: stri
     const value = (name: string) =>
       lines.find(line => line === name || line.startsWith(`${name} `))?.slice(name.length + 1)
     const place = value('worktree') ?? ''
-    // A git dir kept elsewhere names itself, not the folder it is checked out in.
+    // For a git dir elsewhere git reports the git dir, not the checkout.
     const dir = index === 0 && !contains(workspace, place) ? git.place.dir : place
     const inside = contains(workspace, dir)
     const [branch, locked, prunable] = [value('branch'), value('locked'), value('prunable')]

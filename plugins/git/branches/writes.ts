@@ -21,7 +21,7 @@ const newName = (name: string): string => {
 const heldBy = async (deps: WriteDeps, opened: OpenRepo, branch: string): Promise<string | undefined> =>
   (await copiesOf(deps.host, opened)).find(copy => copy.branch === branch)?.conversationId
 
-/** What a checkout is to do for a name: its arguments after the options. */
+/** The arguments of a checkout for a name, after the options. */
 const targetOf = async (deps: WriteDeps, { opened }: Writing, ref: string): Promise<string[]> => {
   const { git, repo } = opened
   const has = async (name: string) => typeof (await deps.objects.read(git, name, 0)) !== 'string'
@@ -40,7 +40,7 @@ const targetOf = async (deps: WriteDeps, { opened }: Writing, ref: string): Prom
   return ['--detach', await deps.objects.commit(git, ref)]
 }
 
-/** Serves what makes, deletes and switches branches and tags. */
+/** Serves the calls that create, delete and switch branches and tags. */
 export const branchWrites = (deps: WriteDeps): Handlers<WriteCalls> => ({
   'POST /git/{repo}/branch': ({ repo, sha, name }, context) =>
     writing(deps, { repo, verb: 'branch' }, context, async write => {

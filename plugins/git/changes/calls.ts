@@ -11,19 +11,19 @@ import { operationOf, progressOf } from './operation.js'
 import { workingStatus } from './scan.js'
 import type { Scans } from './scans.js'
 
-/** What the reads of uncommitted work use. */
+/** The dependencies of reading uncommitted work. */
 export interface ChangeCallsDeps {
   readonly repositories: Repositories
   readonly objects: Objects
   readonly scans: Scans
   readonly locks: RepoLocks
-  /** The repositories in which a commit is on its way. */
+  /** The repositories in which a commit is in progress. */
   readonly committing: () => readonly string[]
 }
 
 const MOST_FILES = 10_000
 
-/** Serves what is uncommitted. */
+/** Serves uncommitted changes. */
 export const changeCalls = (
   deps: ChangeCallsDeps,
 ): Handlers<Pick<GitChangeCalls, `GET ${string}` & keyof GitChangeCalls>> => {

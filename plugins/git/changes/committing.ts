@@ -10,7 +10,7 @@ import { unmergedPaths, type Writing } from '../writes/write.js'
 import { stagePaths } from './index-writes.js'
 import { operationOf } from './operation.js'
 
-/** What is to be committed. */
+/** A commit to make. */
 export interface CommitOrder {
   readonly message: string
   readonly all?: boolean | undefined
@@ -18,7 +18,7 @@ export interface CommitOrder {
   readonly amend?: boolean | undefined
 }
 
-/** Counts the commits on their way, by repository. */
+/** Counts the commits in progress, by repository. */
 export class Committing {
   readonly #now = new Map<string, number>()
 
@@ -38,7 +38,7 @@ export class Committing {
   }
 }
 
-/** The folder of the repository's hooks; one that its settings put outside the workspace counts for nothing. */
+/** The folder of the repository's hooks; ignores a setting that leads outside the workspace. */
 export const hooksOf = async (git: RepoGit, workspace: string): Promise<string> => {
   const { dir, common } = git.place
   const named = (await gitSettings(git, '^core\\.hookspath$')).at(-1)?.[1]
@@ -46,7 +46,7 @@ export const hooksOf = async (git: RepoGit, workspace: string): Promise<string> 
   return folder !== undefined && contains(workspace, folder) ? folder : join(common, 'hooks')
 }
 
-/** Runs a step; when it fails the index is as it was before. */
+/** Runs a step; restores the index if it fails. */
 export const keepingIndex = async <T>(write: Writing, folder: string, step: () => Promise<T>): Promise<T> => {
   const { gitdir } = write.opened.git.place
   const kept = join(folder, `index-${randomUUID()}`)
@@ -67,7 +67,7 @@ export const keepingIndex = async <T>(write: Writing, folder: string, step: () =
   }
 }
 
-/** Commits the index, after staging what is asked for; undefined: there is nothing to commit. */
+/** Commits the index, after staging the requested paths; undefined: nothing to commit. */
 export const commitIndex = async (
   write: Writing,
   { message, all = false, paths, amend = false }: CommitOrder,
@@ -90,7 +90,7 @@ export const commitIndex = async (
     const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
     const { code, stderr, text } = await write.run(args, {
       input: message,
-      // Hooks may use patterns of their own.
+      // Hooks may use their own patterns.
       env: { GIT_LITERAL_PATHSPECS: '0' },
       ...anyExit,
     })
@@ -99,7 +99,7 @@ export const commitIndex = async (
   })
 }
 
-/** Commits one path as it is on disk, and leaves what else is staged; answers why not, if not. */
+/** Commits one path as on disk, and keeps other staged changes; returns the reason if it cannot. */
 export const commitPathAlone = (
   write: Writing,
   { path, message }: { readonly path: string; readonly message: string },

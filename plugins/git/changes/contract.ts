@@ -10,19 +10,19 @@ import type {
   UncommittedChanges,
 } from '../records.js'
 
-/** What is uncommitted, by repository. */
+/** Uncommitted changes, by repository. */
 export interface RepositoryChanges {
   repos: UncommittedChanges[]
-  /** Repositories in which a commit is on its way. */
+  /** Repositories in which a commit is in progress. */
   committing?: string[]
 }
-/** A repository and where its first remote with a host lies. */
+/** A repository, with host and project of its first remote. */
 export interface RemoteRepo {
   repo: string
   host: string
   project: string
 }
-/** A script's short answer. */
+/** A short status for scripts. */
 export interface ShortStatus {
   /** Empty: HEAD is detached. */
   branch: string
@@ -44,7 +44,7 @@ export interface WorkingFileDiff {
   ours?: string
   theirs?: string
 }
-/** What a repository is halted in, and who holds it. */
+/** The halted operation of a repository, and the holder of its lock. */
 export interface OperationState {
   repo: string
   operation?: GitOperation
@@ -64,11 +64,11 @@ export interface OperationState {
 /** Uncommitted work. */
 export interface GitChangeCalls {
   /**
-   * List what is uncommitted in every repository, or in one.
+   * List the uncommitted changes of every repository, or of one.
    *
-   * The index against HEAD, the working tree against the index, unmerged paths, the operation a repository is halted
-   * in, and where its branch stands to its upstream. A repository is listed when any of these has something. At most
-   * 500 changes of each repository are listed, conflicts always and first, then staged ones; `truncated` counts the
+   * The index against HEAD, the working tree against the index, unmerged paths, a halted operation, and the
+   * distance of the branch to its upstream. A repository is listed if any of these is not empty. At most
+   * 500 changes of each repository are listed, all conflicts first, then staged ones; `truncated` counts the
    * rest. A repository that cannot be read within 30 s has `error`. Callers within 500 ms share one scan, and none is
    * older than the last write of a call.
    *
@@ -76,18 +76,18 @@ export interface GitChangeCalls {
    */
   'GET /git/changes'(input: { repo?: GitRepoName }): RepositoryChanges
 
-  /** List the repositories in folders of the workspace, sorted; `root` is there besides. */
+  /** List the repositories in folders of the workspace, sorted; the repository `root` is not listed. */
   'GET /git/repos'(): { repos: string[] }
 
   /**
-   * List the repositories whose remotes name a host and a project, `origin` asked first.
+   * List the repositories whose remotes name a host and a project; `origin` takes precedence.
    *
    * `root` and repositories without such a remote are left out.
    */
   'GET /git/remote-repos'(): { repos: RemoteRepo[] }
 
   /**
-   * Give a script's short answer: the branch, whether anything is uncommitted, and at most 10,000 paths.
+   * Get a short status for scripts: the branch, whether anything is uncommitted, and at most 10,000 paths.
    *
    * - 404: no such repository
    * - 422: its git folder cannot be used
@@ -95,10 +95,10 @@ export interface GitChangeCalls {
   'GET /git/{repo}/status'(input: { repo: GitRepoName }): ShortStatus
 
   /**
-   * Give both sides of an uncommitted file, each at most 512 KiB.
+   * Get both sides of an uncommitted file, each at most 512 KiB.
    *
    * `staged` is HEAD against the index, `unstaged` the index against the disk, `conflicted` HEAD against the disk with
-   * conflict markers and the three stages. The side of the disk has the line ends and filters that git would store.
+   * conflict markers and the three stages. The disk side has the line ends and filters that git would store.
    *
    * - 404: no such repository, or the path is on neither side
    * - 422: its git folder cannot be used
@@ -110,7 +110,7 @@ export interface GitChangeCalls {
   }): WorkingFileDiff
 
   /**
-   * Say what a repository is halted in, how far that got, and who holds the repository now.
+   * Get the halted operation of a repository, its progress, and the current holder of the repository.
    *
    * It is read from files and never waits for a write.
    *
@@ -120,7 +120,7 @@ export interface GitChangeCalls {
   'GET /git/{repo}/operation'(input: { repo: GitRepoName }): OperationState
 
   /**
-   * Put paths as they are on disk into the index, deletions too; for an unmerged path that means "resolved".
+   * Stage paths as on disk, including deletions; staging an unmerged path resolves it.
    *
    * A path may be a folder. `take` first writes that side to disk, for unmerged paths only. `content` is staged as the
    * text of one file in place of what is on disk, which stays, so that a part of a change is staged or unstaged alone;
@@ -141,7 +141,7 @@ export interface GitChangeCalls {
   }): Ok
 
   /**
-   * Take paths out of the index back to HEAD, or to untracked before the first commit; the disk stays.
+   * Unstage paths: reset them in the index to HEAD, or to untracked before the first commit; files do not change.
    *
    * - 404: no such repository
    * - 409: a path is unmerged, another write holds the repository for 60 s, or a lock file of git is in the way for
@@ -154,11 +154,11 @@ export interface GitChangeCalls {
   }): Ok
 
   /**
-   * Commit the index as it is, or after staging everything (`all`) or the named paths.
+   * Commit the index, or first stage everything (`all`) or the named paths.
    *
    * The repository's hooks run, for at most 120 s. It concludes a merge. Nothing to commit is `committed: false`. The
    * author is the name of the repository's settings, else the caller's. `changes` is the repository as read before
-   * anything else could change it; when it is refused the index is as before.
+   * anything else could change it; a refused commit does not change the index.
    *
    * - 400: both `all` and `paths`, or a blank message
    * - 404: no such repository, or a path is neither on disk nor tracked
@@ -177,10 +177,10 @@ export interface GitChangeCalls {
   ): { committed: boolean; head?: string; changes?: UncommittedChanges }
 
   /**
-   * Discard uncommitted work: tracked files go back to HEAD, untracked ones are deleted; ignored files stay.
+   * Discard uncommitted work: tracked files are reset to HEAD, untracked ones deleted, ignored ones kept.
    *
-   * Both names of a rename go together. Without `paths` it is the whole repository. A saved point of the workspace
-   * holds what is lost; where it cannot be saved nothing is discarded.
+   * Both names of a rename are discarded together. Without `paths` it is the whole repository. A saved point of the
+   * workspace keeps the discarded work; if it cannot be saved nothing is discarded.
    *
    * - 404: no such repository
    * - 409: in the middle of an operation without `paths`, another write holds the repository for 60 s, or a lock file

@@ -28,7 +28,7 @@ const renamedFrom = async ({ git, sees }: OpenRepo, path: string): Promise<strin
   return undefined
 }
 
-/** Whether git changes what it stores of a file: line ends, filters, encodings. */
+/** Whether git converts a file before storing it: line ends, filters, encodings. */
 const converts = async ({ git }: OpenRepo, path: string): Promise<boolean> => {
   const [{ text }, config] = await Promise.all([
     git.look(['check-attr', '-z', 'text', 'eol', 'filter', 'ident', 'working-tree-encoding', '--', path]),
@@ -40,7 +40,7 @@ const converts = async ({ git }: OpenRepo, path: string): Promise<boolean> => {
 
 const HUNK = /^@@ .*@@/
 
-/** The later side of a unified diff that shows all of a file. */
+/** The new side of a unified diff that shows the whole file. */
 const laterSide = (diff: string): string => {
   const lines = diff.split('\n')
   const kept: string[] = []
@@ -54,12 +54,12 @@ const laterSide = (diff: string): string => {
   return kept.length === 0 ? '' : kept.join('\n') + (open ? '\n' : '')
 }
 
-/** The file on disk as git would store it, where that differs from its bytes. */
+/** The file on disk as git would store it, if that differs from its bytes. */
 const stored = async (opened: OpenRepo, path: string, before: StagedEntry, disk: FileSide, objects: Objects) => {
   if (disk === 'large' || !REGULAR.test(before.mode) || !(await converts(opened, path))) return disk
   const { text } = await opened.git.look(['diff', '-U1000000', '--no-color', '--', path], { maxBytes: 8 * MOST_SIDE })
   if (HUNK.test(text) || /\n@@ /.test(text)) return Buffer.from(laterSide(text))
-  // A binary file has no lines to show; without a difference the index holds what would be stored.
+  // A binary file has no lines to show; without a difference the index has the stored form.
   return /^Binary files /m.test(text) ? disk : sideOfEntry(objects, opened, before)
 }
 

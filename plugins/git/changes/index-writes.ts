@@ -49,7 +49,7 @@ const checkThere = async ({ opened }: Writing, path: string, changed: ReadonlySe
   refuse('unprocessable', `${path} of ${repo} is ignored by git, or holds no file of its own`)
 }
 
-/** Puts paths, or everything, as they are on disk into the index. */
+/** Stages paths, or everything, as on disk. */
 export const stagePaths = async (write: Writing, asked: readonly string[] | undefined): Promise<void> => {
   const paths = asked?.map(path => checkedPath(write.opened.repo, path))
   const { conflicted, unstaged } = await rowsOf(write, paths)
@@ -59,7 +59,7 @@ export const stagePaths = async (write: Writing, asked: readonly string[] | unde
   await orConflict(write.run(['add', '-A', ...FROM_INPUT], { input: asInput([...changed], 'latin1') }))
 }
 
-/** Writes one side of unmerged paths to disk; answers those that the side has. */
+/** Writes one side of unmerged paths to disk; returns those that exist on that side. */
 export const takeSide = async (
   write: Writing,
   asked: readonly string[],
@@ -83,7 +83,7 @@ export const takeSide = async (
   return written
 }
 
-/** Takes paths out of the index back to HEAD. */
+/** Resets paths in the index to HEAD. */
 export const unstagePaths = async (write: Writing, asked: readonly string[]): Promise<void> => {
   const paths = asked.map(path => checkedPath(write.opened.repo, path))
   const unmerged = await unmergedPaths(write.opened)
@@ -105,10 +105,10 @@ const withOtherLegs = async ({ opened }: Writing, paths: readonly string[]): Pro
   return [...new Set([...paths, ...legs])]
 }
 
-/** Throws uncommitted work of paths, or of the whole repository, away. */
+/** Discards uncommitted work of paths, or of the whole repository. */
 export const discardPaths = async (write: Writing, asked: readonly string[] | undefined): Promise<void> => {
   const { repo, git } = write.opened
-  // Behind the wall nothing of the sandbox's own folder can be deleted; git is not to try.
+  // Behind the wall the sandbox's own folder cannot be deleted, so git must not try.
   const keep = repo === 'root' ? ['-e', '/.sandbox/'] : []
   if (asked === undefined) {
     await orConflict(write.run(write.head === undefined ? ['read-tree', '--empty'] : ['reset', '-q', '--hard']))

@@ -19,7 +19,7 @@ export const operationOf = (gitdir: string): GitOperation | undefined => {
   return has(gitdir, 'MERGE_HEAD') ? 'merge' : undefined
 }
 
-/** How far a halted operation got. */
+/** The progress of a halted operation. */
 export interface OperationProgress {
   readonly step?: number
   readonly total?: number
@@ -33,7 +33,7 @@ const number = (text: string | undefined): number | undefined =>
 
 const commit = (text: string | undefined): string | undefined => /^[0-9a-f]{40,64}/.exec(text ?? '')?.[0]
 
-/** Reads how far the operation of a checkout got. */
+/** Reads the progress of the operation of a checkout. */
 export const progressOf = (gitdir: string, operation: GitOperation): OperationProgress => {
   const read = (name: string) => readPlain(join(gitdir, name))
   if (operation === 'merge') return some({ stoppedAt: commit(read('MERGE_HEAD')) })

@@ -6,7 +6,7 @@ import type { GitChange } from '../records.js'
 import { StatusStream, type StatusRows } from './status-stream.js'
 
 const STATUS = ['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=all', '--ignore-submodules=dirty']
-/** Of a larger file no lines are counted. */
+/** Lines of larger files are not counted. */
 const MOST_COUNTED = 512 * 1024
 const MOST_ARGUMENTS = 96 * 1024
 const MOST_READ = 32 * 1024 * 1024
@@ -28,7 +28,7 @@ const streamed = async ({ git }: OpenRepo, stream: StatusStream, args: readonly 
   return stream.rows
 }
 
-/** Reads what is uncommitted, as far as the caller sees it; of staged and of other rows at most so many. */
+/** Reads the uncommitted changes that the caller may see; limits the number of staged and of other rows. */
 export const workingStatus = (opened: OpenRepo, most: number, signal?: AbortSignal): Promise<StatusRows> => {
   const { repo, sees } = opened
   const stream = new StatusStream(most, path => isShownPath(repo, path) && sees(path))
@@ -38,8 +38,8 @@ export const workingStatus = (opened: OpenRepo, most: number, signal?: AbortSign
 const MOST_CHANGED = 1_000_000
 
 /**
- * The rows of some paths, or of all, renames as what they are made of. Names are bytes as Latin-1, so that one that is
- * not UTF-8 can be given back to git.
+ * The rows of some paths, or of all, with renames as a deletion and an addition. Names are bytes as Latin-1, so that
+ * names that are not UTF-8 can be passed back to git.
  */
 export const changedRows = (opened: OpenRepo, paths: readonly string[] | undefined): Promise<StatusRows> => {
   const stream = new StatusStream(MOST_CHANGED, path => isShownPath(opened.repo, path), 'latin1')
@@ -85,7 +85,7 @@ const counted = async ({ git }: OpenRepo, rows: readonly GitChange[], staged: bo
   return rows.map(row => ({ ...row, ...counts.get(row.path) }))
 }
 
-/** The lines of an untracked file; undefined: binary, large, or no plain file. */
+/** The number of lines of an untracked file; undefined: binary, large, or not a plain file. */
 const linesOf = async (path: string): Promise<number | undefined> => {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isFile() || found.size > MOST_COUNTED) return undefined
@@ -122,7 +122,7 @@ const withUntracked = async (
   return result
 }
 
-/** The rows with the lines that came and went. */
+/** The rows with the numbers of added and deleted lines. */
 export const withCounts = async (
   opened: OpenRepo,
   { staged, unstaged }: Pick<StatusRows, 'staged' | 'unstaged'>,

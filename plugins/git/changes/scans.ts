@@ -19,7 +19,7 @@ const MOST_CHANGES = 500
 const AT_ONCE = 4
 const MOST_SHARED = 200
 
-/** Scans repositories for what is uncommitted; callers with the same reach share a scan for 500 ms. */
+/** Scans repositories for uncommitted changes; callers with the same reach share a scan for 500 ms. */
 export class Scans {
   readonly #repositories: Repositories
   readonly #shared = new Map<string, Shared>()
@@ -34,7 +34,7 @@ export class Scans {
     this.#shared.clear()
   }
 
-  /** What is uncommitted in one repository, as far as a caller sees it. */
+  /** The uncommitted changes of one repository that a caller may see. */
   of(opened: OpenRepo): Promise<UncommittedChanges> {
     const key = JSON.stringify([opened.git.place.gitdir, opened.only])
     const known = this.#shared.get(key)
@@ -45,7 +45,7 @@ export class Scans {
     return scan
   }
 
-  /** Every repository in which something is uncommitted, halted or ahead, and those that cannot be read. */
+  /** Every repository that has uncommitted changes, is halted or ahead, and those that cannot be read. */
   async all(view: AccessView): Promise<UncommittedChanges[]> {
     const ids = await this.#repositories.ids(view)
     const found = await Promise.all(

@@ -1,6 +1,6 @@
 import type { GitChange } from '../records.js'
 
-/** What `git status --porcelain=v2 --branch -z` says, within bounds. */
+/** The output of `git status --porcelain=v2 --branch -z`, with a limited number of rows. */
 export interface StatusRows {
   readonly head?: string
   readonly branch?: string
@@ -10,7 +10,7 @@ export interface StatusRows {
   readonly conflicted: GitChange[]
   readonly staged: GitChange[]
   readonly unstaged: GitChange[]
-  /** How many rows of either kind there are, kept or not. */
+  /** The number of rows of each kind, kept or not. */
   readonly counts: { readonly conflicted: number; readonly staged: number; readonly unstaged: number }
 }
 
@@ -26,7 +26,7 @@ const NUL = 0
 const MOST_RECORD = 65_536
 const MOST_CONFLICTED = 10_000
 
-/** Reads git's records as they come; of each kind at most so many are kept. */
+/** Reads git's records as they arrive; keeps at most `most` of each kind. */
 export class StatusStream {
   readonly #most: number
   readonly #shown: (path: string) => boolean
@@ -85,7 +85,7 @@ export class StatusStream {
     } else if (kind === '1') this.#both(fieldsAfter(record, 8), record.slice(2, 4))
     else if (kind === '2') this.#renamed = { path: fieldsAfter(record, 9), xy: record.slice(2, 4) }
     else if (kind === 'u') this.#add('conflicted', { path: fieldsAfter(record, 10), status: 'conflicted' })
-    // A folder here is a repository of its own.
+    // A folder here is a separate repository.
     else if (kind === '?' && !record.endsWith('/')) this.#add('unstaged', { path: record.slice(2), status: 'added' })
   }
 
@@ -98,7 +98,7 @@ export class StatusStream {
       if (!status) continue
       const earlier = letter === 'R' && from !== undefined && this.#shown(from) ? from : undefined
       const renamed = status === 'renamed' && earlier === undefined
-      // Where only one of both names is shown, the rename is an added or a deleted file.
+      // If only one of both names is visible, the rename is an added or a deleted file.
       if (status === 'renamed' && !this.#shown(path) && from !== undefined)
         this.#add(side, { path: from, status: 'deleted' })
       else

@@ -11,7 +11,7 @@ type WriteCalls = Pick<
   'POST /git/{repo}/stage' | 'POST /git/{repo}/unstage' | 'POST /git/{repo}/commit' | 'POST /git/{repo}/discard'
 >
 
-/** Serves what changes the index and uncommitted work. */
+/** Serves the writes of the index and uncommitted work. */
 export const changeWrites = (
   deps: WriteDeps & { readonly committing: Committing; readonly folder: string },
 ): Handlers<WriteCalls> => {

@@ -6,7 +6,7 @@ import { NewGitdirs } from './new-gitdirs.js'
 import { startRepo } from './starting.js'
 import { syncRepos } from './syncing.js'
 
-/** Serves what brings repositories into the workspace, and what keeps them up to date. */
+/** Serves the calls that clone, create and sync repositories. */
 export const cloneCalls = async (deps: RemoteDeps, fetches: Fetches): Promise<Handlers<CloneCalls>> => {
   const gitdirs = new NewGitdirs(deps.host.place)
   const clones = new Clones(deps, gitdirs)

@@ -14,17 +14,17 @@ import type { CloneCalls, ClonedRepo } from './contract.js'
 import { reposChanged } from './repos-changed.js'
 import { pointerTo, type NewGitdirs } from './new-gitdirs.js'
 
-/** What is to be cloned. */
+/** A repository to clone. */
 export type CloneOrder = Input<CloneCalls, 'POST /workspace/repos'>
 
 const RESERVED = ['root', 'refs', 'public']
 const STAGING = ['.sandbox', 'local', 'clones'] as const
 
-/** Clones repositories into the workspace: first beside their place, then into it by one rename. */
+/** Clones repositories into the workspace: first to a temporary folder, then to their path by one rename. */
 export class Clones {
   readonly #deps: RemoteDeps
   readonly #gitdirs: NewGitdirs
-  /** The names that are being cloned into. */
+  /** The names of running clones. */
   readonly #names = new Set<string>()
 
   constructor(deps: RemoteDeps, gitdirs: NewGitdirs) {
@@ -32,7 +32,7 @@ export class Clones {
     this.#gitdirs = gitdirs
   }
 
-  /** Removes what a killed daemon left beside the places of its clones. */
+  /** Removes the temporary folders that a killed daemon left. */
   async sweep(): Promise<void> {
     const { workspace } = this.#deps.host.place
     if (!(await lstat(join(workspace, ...STAGING)).catch(() => undefined))) return
@@ -40,7 +40,7 @@ export class Clones {
     for (const name of await readdir(folder.at)) await rm(join(folder.at, name), { recursive: true, force: true })
   }
 
-  /** Clones, or begins to. */
+  /** Clones a repository, or starts to with `detach`. */
   async add(order: CloneOrder, context: Context): Promise<ClonedRepo> {
     const { name, cloneUrl, branch, detach = false } = order
     const { host } = this.#deps
@@ -113,7 +113,7 @@ export class Clones {
       folder: scratch,
       dir: folder,
       writable: [folder],
-      // What is checked out is fetched by the same git, from the same server.
+      // Missing objects of the checkout are fetched by the same git, from the same server.
       ...(filter !== undefined && { env: { GIT_NO_LAZY_FETCH: '0' } }),
     })
     if (!failure) return
@@ -121,7 +121,7 @@ export class Clones {
     refuse('dependency', failure.reason)
   }
 
-  /** The settings as they stay: the address as it was asked for, and no place of the working tree. */
+  /** Writes the final settings: the requested address, and no path of the working tree. */
   async #settle(address: RemoteAddress, gitdir: string): Promise<void> {
     const set = (args: readonly string[], ok = [0]) =>
       git(gitdir, ['config', '--file', join(gitdir, 'config'), ...args], { ok })

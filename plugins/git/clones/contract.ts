@@ -7,19 +7,19 @@ export interface ClonedRepo {
   name: string
   path: string
 }
-/** A repository that was started. */
+/** A created repository. */
 export interface StartedRepo {
   repo: string
   path: string
   /** Its first commit. */
   head?: string
 }
-/** What became of one repository. */
+/** The result for one repository. */
 export interface RepoSync {
   repo: string
   /**
-   * `updated`: it moved forward; `dirty`: it would, and has uncommitted work; `diverged`: both sides have commits of
-   * their own; `skipped`: something else holds it.
+   * `updated`: it was fast-forwarded; `dirty`: uncommitted work prevents that; `diverged`: both sides have their own
+   * commits; `skipped`: something else holds it.
    */
   status: 'updated' | 'current' | 'dirty' | 'diverged' | 'no-remote' | 'skipped' | 'error'
   behind?: Count
@@ -28,15 +28,15 @@ export interface RepoSync {
   message?: string
 }
 
-/** Repositories that come into the workspace, and those that follow a remote. */
+/** Cloned and created repositories, and repositories that follow a remote. */
 export interface CloneCalls {
   /**
-   * Clone a repository into a folder of the workspace's root; a failed clone leaves nothing.
+   * Clone a repository into a folder of the workspace's root; a failed clone leaves no files.
    *
-   * The answer comes when it is there, within 10 minutes; with `detach` at once, and `reposChanged` follows, or the
-   * activity says why not. Git keeps it outside of the folder, so deleting the folder loses no commit.
-   * `filter` leaves out the content of older versions, which are then not shown. Large files stay pointers. Passwords
-   * never enter the stored address, which is that of `POST /git/{repo}/remotes`.
+   * The answer comes when it is complete, within 10 minutes; with `detach` at once, followed by `reposChanged`, or
+   * the reason in the activity. Its git dir is outside of the folder, so deleting the folder loses no commit.
+   * `filter` leaves out the content of older versions, which then cannot be shown. LFS files stay pointers. Passwords
+   * are never stored in the address, which has the form of `POST /git/{repo}/remotes`.
    *
    * - 400: a reserved name, or not the form of an address
    * - 409: the name is taken
@@ -54,9 +54,9 @@ export interface CloneCalls {
   }): ClonedRepo
 
   /**
-   * Start a repository in a new or existing folder, with one first commit of what is there unless `commit` is false.
+   * Create a repository in a new or existing folder, with a first commit of its files unless `commit` is false.
    *
-   * Every file stays as it is. Git keeps it outside of the folder, as a cloned one.
+   * Files do not change. Its git dir is outside of the folder, as for a clone.
    *
    * - 400: not the form of a path or of a branch name
    * - 404: closed
@@ -69,10 +69,10 @@ export interface CloneCalls {
   }): StartedRepo
 
   /**
-   * Fetch every repository that has a remote, or the named ones, and move those forward that are clean and only behind.
+   * Fetch every repository with a remote, or the named ones, and fast-forward those that are clean and only behind.
    *
-   * Four at a time, for 120 s each. Others are reported and left as they are. A point of the workspace is saved before
-   * anything moves.
+   * Four at a time, for 120 s each. Others are reported and not changed. A point of the workspace is saved before
+   * any change.
    *
    * - 404: no such repository
    */

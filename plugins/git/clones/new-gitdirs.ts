@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 
-/** The name of the note in a git dir whose repository is not in its place yet; it names that place. */
+/** The name of the note in a git dir whose checkout is not at its final path yet; it contains that path. */
 const NOTE = 'sandbox-unfinished'
 
-/** The place of a git dir of the daemon's own, for a repository that is to come to a place of the workspace. */
+/** A git dir in the data folder for a new repository of the workspace. */
 export interface NewGitdir {
   readonly dir: string
-  /** Its repository is in its place. */
+  /** Called when its checkout is at its final path. */
   finished(): Promise<void>
-  /** Nothing came of it. */
+  /** Removes it after a failure. */
   drop(): Promise<void>
 }
 
-/** What a `.git` file says that leads to a git dir. */
+/** The content of a `.git` file that points to a git dir. */
 export const pointerTo = (gitdir: string): string => `gitdir: ${gitdir}\n`
 
-/** Makes git dirs below the data folder, and removes those that a killed daemon left without a repository. */
+/** Makes git dirs below the data folder, and removes those that a killed daemon left without a checkout. */
 export class NewGitdirs {
   readonly #folder: string
   readonly #workspace: string
@@ -29,7 +29,7 @@ export class NewGitdirs {
     this.#workspace = workspace
   }
 
-  /** Notes one that is to be made, for the repository at a path. */
+  /** Makes one with a note of its repository's path. */
   async make(path: string): Promise<NewGitdir> {
     const id = randomUUID()
     const dir = join(this.#folder, id)
@@ -46,7 +46,7 @@ export class NewGitdirs {
     }
   }
 
-  /** Keeps those whose repository is in its place, and removes the others. */
+  /** Keeps those whose checkout is at its path, and removes the others. */
   async sweep(): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [] as string[])) {
       if (!name.endsWith(`.${NOTE}`)) continue

@@ -2,7 +2,7 @@ import type { Host } from '../../../sdk/index.js'
 import { accessViewWith } from '../../../sdk/node/access/access-view.js'
 import type { Repositories } from '../repositories/repositories.js'
 
-/** Tells watchers which repositories there are now. */
+/** Notifies watchers of the current repositories. */
 export const reposChanged = async (
   host: Pick<Host, 'call' | 'log' | 'place'>,
   repositories: Repositories,

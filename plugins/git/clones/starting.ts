@@ -14,10 +14,10 @@ import type { CloneCalls, StartedRepo } from './contract.js'
 import { pointerTo, type NewGitdirs } from './new-gitdirs.js'
 import { reposChanged } from './repos-changed.js'
 
-/** What is to be started. */
+/** A repository to create. */
 export type StartOrder = Input<CloneCalls, 'POST /workspace/repos/init'>
 
-/** Opens the folder, made where it is missing. */
+/** Opens the folder, and creates it if missing. */
 const openFolder = async (tree: PathTree, path: string): Promise<OpenedPath> => {
   const found = await openPath(tree, path)
   if (!found) {
@@ -31,14 +31,14 @@ const openFolder = async (tree: PathTree, path: string): Promise<OpenedPath> => 
   return refuse('conflict', `${shownPath(path)} is no folder below the root of the workspace`)
 }
 
-/** Refuses a folder that is a repository or lies in one; the workspace's own holds every other. */
+/** Refuses a folder that is or lies in a repository, apart from the workspace's own. */
 const assertFree = async (workspace: string, path: string): Promise<void> => {
   for (let folder = path; folder !== '.'; folder = dirname(folder))
     if (await lstat(join(workspace, folder, '.git')).catch(() => undefined))
       refuse('conflict', `${shownPath(path)} ${folder === path ? 'is' : 'lies in'} a repository already`)
 }
 
-/** Starts a repository in a folder: it is one as soon as its `.git` file is there. */
+/** Creates a repository in a folder: it exists as soon as its `.git` file does. */
 export const startRepo = async (
   { host, repositories }: RemoteDeps,
   gitdirs: NewGitdirs,

@@ -14,7 +14,7 @@ import type { RepoSync } from './contract.js'
 const AT_ONCE = 4
 const LATE_MS = 120_000
 
-/** What is known of a repository after its fetch, and what it would move to. */
+/** The state of a repository after its fetch, and the commit to fast-forward to. */
 interface Fetched {
   readonly row: RepoSync
   readonly upstream?: string
@@ -61,7 +61,7 @@ const forwarded = (
     return { ...row, status: code === 'dirty' ? 'dirty' : 'error', ...(reason !== undefined && { message: reason }) }
   })
 
-/** Brings repositories to what their remotes have, where that loses nothing. */
+/** Fetches repositories and fast-forwards them if possible. */
 export const syncRepos = async (
   deps: RemoteDeps,
   fetches: Fetches,

@@ -10,7 +10,7 @@ const MOST_LINES = 5000
 const NEWLINE = 10
 const NOT_COMMITTED = /^0+$/
 
-/** What is asked of a file. */
+/** A request for the blame of a file. */
 export interface BlameQuery {
   readonly path: string
   readonly ref?: string | undefined
@@ -56,7 +56,7 @@ const contentOf = async (
   return isBinary(side) ? refuse('unprocessable', `${path} is binary: it has no lines`) : side
 }
 
-/** Parses `git blame --porcelain`, whose facts about a commit come with its first line only. */
+/** Parses `git blame --porcelain`, which describes a commit only at its first line. */
 const hunksIn = (text: string, path: string): BlameHunk[] => {
   const facts = new Map<string, Facts>()
   const hunks: BlameHunk[] = []
@@ -88,7 +88,7 @@ const hunksIn = (text: string, path: string): BlameHunk[] => {
 
 const blank = { author: '', email: '', at: 0, subject: '' }
 
-/** Says who changed each line of a file last. */
+/** Finds who changed each line of a file last. */
 export const blameOf = async (objects: Objects, opened: OpenRepo, query: BlameQuery): Promise<Blame> => {
   const { git, sees } = opened
   const path = await pathFor(opened, query.path)

@@ -9,7 +9,7 @@ import { commitLog } from './log.js'
 
 const MOST_FILES = 5000
 
-/** Both ends of a comparison: `base`, or the first parent, or nothing before the first commit. */
+/** Both ends of a comparison: `base`, otherwise the first parent, otherwise the empty tree. */
 const endsOf = async (objects: Objects, { git }: OpenRepo, sha: string, base: string | undefined) => {
   const to = await objects.commit(git, sha)
   if (base !== undefined) return { from: await objects.commit(git, base), to }
@@ -25,7 +25,7 @@ export const commitCalls = (repositories: Repositories, objects: Objects): Handl
     const opened = await repositories.open(repo, caller)
     const { from, to } = await endsOf(objects, opened, sha, base)
     const files = await treeChanges(opened, from, to)
-    // A commit that touches nothing inside is not there for people limited to areas.
+    // A commit that changes nothing inside their areas does not exist for limited people.
     if (opened.only && base === undefined && files.length === 0)
       refuse('not-found', `${opened.repo} has no commit ${sha}`)
     return {

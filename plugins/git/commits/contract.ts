@@ -15,7 +15,7 @@ export interface GitCommit {
   at: Millis
   /** Branches, remote branches such as `origin/main`, and tags as `tag: v1`. */
   refs: string[]
-  /** HEAD stands on it. */
+  /** HEAD is at this commit. */
   head: boolean
 }
 /** One page of a history. */
@@ -25,12 +25,12 @@ export interface CommitLog {
   commits: GitCommit[]
   hasMore: boolean
 }
-/** Lines that one commit changed last; no `sha`: not committed yet. */
+/** Lines last changed by one commit; no `sha`: not committed yet. */
 export interface BlameHunk {
   sha?: string
   start: Positive
   count: Positive
-  /** The file's name in that commit, where it is another one. */
+  /** The file's name in that commit, if it differs. */
   from?: string
   fromLine: Positive
   author: string
@@ -42,7 +42,7 @@ export interface BlameHunk {
 export interface Blame {
   path: string
   ref?: string
-  /** How many lines the file has. */
+  /** The number of lines of the file. */
   lines: Count
   hunks: BlameHunk[]
 }
@@ -52,9 +52,9 @@ export interface CommitCalls {
   /**
    * List commits, newest first, of all branches and tags or of one.
    *
-   * `path` follows one file through renames; `query` is looked for in messages and `author` in names and e-mails, as
-   * they are and without regard to case. A repository without commits answers an empty list. People limited to areas
-   * get the commits that touch their folders.
+   * `path` follows one file through renames; `query` is searched in messages and `author` in names and e-mails,
+   * literally and ignoring case. A repository without commits has an empty list. People limited to areas
+   * get the commits that change files inside them.
    *
    * - 404: no such repository, branch, tag or commit
    * - 422: a shortened id names more than one commit, or the git folder cannot be used
@@ -81,7 +81,7 @@ export interface CommitCalls {
   }
 
   /**
-   * Give both sides of one file in a commit, each at most 512 KiB; `from` is the earlier name of a renamed file.
+   * Get both sides of one file in a commit, each at most 512 KiB; `from` is the earlier name of a renamed file.
    *
    * - 404: no such repository or commit, or the path is on neither side
    * - 422: a shortened id names more than one commit, or the git folder cannot be used
@@ -95,7 +95,7 @@ export interface CommitCalls {
   }): FileDiff
 
   /**
-   * Say who changed each line of a file last, renames followed; at most 5,000 lines a call.
+   * Get who changed each line of a file last, across renames; at most 5,000 lines per call.
    *
    * Without `ref` it is the file on disk, whose uncommitted lines have no `sha`.
    *

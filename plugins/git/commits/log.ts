@@ -8,7 +8,7 @@ const FORMAT = ['%H', '%h', '%P', '%an', '%ae', '%at', '%D', '%B'].join('%n')
 const FIELDS = 7
 const LONGEST = 2000
 
-/** Which commits are asked for. */
+/** The filter of a list of commits. */
 export interface LogQuery {
   readonly limit?: number | undefined
   readonly skip?: number | undefined

@@ -10,7 +10,7 @@ const ESCAPES: { readonly [letter: string]: number } = {
   '\\': 92,
 }
 
-/** A name as it is, from the form in double quotes that git gives names with control characters. */
+/** Decodes the quoted form that git uses for names with control characters. */
 export const unquoted = (name: string): string => {
   if (!name.startsWith('"') || !name.endsWith('"')) return name
   const bytes: number[] = []

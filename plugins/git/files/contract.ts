@@ -2,13 +2,13 @@ import type { tags } from 'typia'
 import type { Positive } from '../../../sdk/types.js'
 import type { GitRepoName, RepoPath, Revision } from '../records.js'
 
-/** A text file whole. */
+/** A whole text file. */
 export interface RepoFile {
   path: string
   content: string
   /** The id of its content; with `ref` only. */
   sha?: string
-  /** Not all of it is UTF-8: what is not stands as U+FFFD. */
+  /** It is not entirely UTF-8; invalid bytes are replaced by U+FFFD. */
   lossy?: true
 }
 

@@ -5,7 +5,7 @@ const NUL = 0
 const MOST = 200_000
 const MOST_RECORD = 65_536
 
-/** Takes the tracked paths after one, in git's order, within a bound. */
+/** Collects a limited number of tracked paths after a given one, in git's order. */
 class PathPage {
   readonly #after: Buffer | undefined
   readonly #most: number
@@ -37,7 +37,7 @@ class PathPage {
 
   #path(bytes: Buffer): void {
     const path = bytes.toString()
-    // A name that is not UTF-8 is found again by what was shown of it.
+    // A name that is not UTF-8 is found again by its shown form.
     if (this.#after && path === this.#after.toString()) this.#paths = []
     else if (path !== this.#last && this.#paths.length <= this.#most && this.#comes(bytes) && this.#shown(path))
       this.#paths.push(path)

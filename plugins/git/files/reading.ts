@@ -33,7 +33,7 @@ export const fileAt = async (objects: Objects, opened: OpenRepo, name: string, r
   return found.bytes ? fileOf(path, found.bytes, entry.id) : tooLarge(path)
 }
 
-/** Reads a file from disk, links within the workspace followed. */
+/** Reads a file from disk; follows links within the workspace. */
 export const fileOnDisk = async (opened: OpenRepo, name: string, workspace: string): Promise<RepoFile> => {
   const { repo, view } = opened
   const path = checkedPath(repo, name)

@@ -1,7 +1,7 @@
 import { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
 import { residentGit } from '../../../sdk/node/programs/git.js'
 
-/** An object as git has it; `bytes` is left out where it is larger than was asked for. */
+/** An object; `bytes` is left out if it is larger than requested. */
 export interface GitObject {
   readonly id: string
   readonly type: string
@@ -9,7 +9,7 @@ export interface GitObject {
   readonly bytes?: Buffer
 }
 
-/** What a name stands for: an object, nothing, or more than one. */
+/** The result of a name: an object, none, or more than one. */
 export type FoundObject = GitObject | 'missing' | 'ambiguous'
 
 interface Asked {
@@ -21,10 +21,10 @@ interface Asked {
 
 const NEWLINE = 10
 const MOST_HEADER = 16_384
-/** Git streams blobs larger than this in place of holding them. */
+/** Git streams blobs larger than this instead of holding them in memory. */
 const STREAMED = 'core.bigFileThreshold=1m'
 
-/** One resident `git cat-file --batch`: objects by name, in the order of asking, each held only up to a bound. */
+/** One resident `git cat-file --batch`: objects by name, in request order, each held only up to a limit. */
 export class BatchReader {
   readonly #process: PipedProcess
   readonly #asked: Asked[] = []

@@ -25,7 +25,7 @@ export interface TreeEntryAt {
   readonly id: string
 }
 
-/** Reads objects through one resident git for each repository: at most 8, each ended after 60 s without a question. */
+/** Reads objects through one resident git per repository: at most 8, each ended after 60 s without a request. */
 export class Objects {
   readonly #readers = new Map<string, Resident>()
   readonly #timer: NodeJS.Timeout
@@ -51,7 +51,7 @@ export class Objects {
     }
   }
 
-  /** The whole id of a commit; refuses what names none or more than one. */
+  /** The full id of a commit; refuses an unknown or ambiguous name. */
   async commit(git: RepoGit, revision: string): Promise<string> {
     const absent = (): never => refuse('not-found', `${git.place.repo} has no commit ${revision.slice(0, 200)}`)
     if (!isRefName(revision)) return absent()
@@ -67,7 +67,7 @@ export class Objects {
     return typeof found === 'string' ? undefined : found.id
   }
 
-  /** What a path is in a commit or a tree; undefined: nothing. */
+  /** The entry at a path of a commit or a tree; undefined: none. */
   async entry(git: RepoGit, tree: string, path: string): Promise<TreeEntryAt | undefined> {
     const { text } = await git.read(['ls-tree', '-z', '--full-tree', tree, '--', path])
     const record = text.split('\0').find(each => each.slice(each.indexOf('\t') + 1) === path)
@@ -80,7 +80,7 @@ export class Objects {
     for (const [key] of this.#readers) this.#end(key)
   }
 
-  /** Many may ask at once, so nothing is waited for between looking for a reader and keeping it. */
+  /** Synchronous between looking up a reader and storing it, because calls are concurrent. */
   #reader(git: RepoGit): Promise<BatchReader> {
     const { gitdir, common } = git.place
     const { ino } = statSync(join(common, 'objects'))
@@ -94,7 +94,7 @@ export class Objects {
     return resident.reader
   }
 
-  /** It works at the root: one in the checkout would look like a program that changes it. */
+  /** Its working directory is the root: in the checkout it would look like a program that changes it. */
   #open(git: RepoGit): Resident {
     const resident: Resident = { reader: BatchReader.open('/', git.env), usedAt: 0, over: false }
     const over = () => void (resident.over = true)
@@ -113,7 +113,7 @@ export class Objects {
   }
 }
 
-/** Whether an entry has no content of its own here: it is a commit of another repository. */
+/** Whether an entry is a submodule: a commit of another repository, without content here. */
 export const isModule = ({ mode }: TreeEntryAt): boolean => mode === MODULE_MODE
 
 /** Whether an entry is a symbolic link. */

@@ -12,11 +12,11 @@ export type FileSide = Buffer | 'large'
 export const MOST_SIDE = 512 * 1024
 const LOOKED_AT = 8000
 
-/** Whether git would take these bytes for something that is no text. */
+/** Whether git would treat these bytes as binary. */
 export const isBinary = (side: FileSide | undefined): boolean =>
   side !== undefined && side !== 'large' && side.subarray(0, LOOKED_AT).includes(0)
 
-/** Both sides as a call answers them. */
+/** The answer of a call with both sides. */
 export const fileDiffOf = (before: FileSide | undefined, after: FileSide | undefined): FileDiff => {
   if (isBinary(before) || isBinary(after)) return { binary: true }
   if (before === 'large' || after === 'large') return { truncated: true }
@@ -39,7 +39,7 @@ export const sideOfEntry = async (
   return found.bytes ?? 'large'
 }
 
-/** What lies at a path of the working tree, no link on the way: a file's bytes or a link's target. */
+/** A file's bytes or a link's target at a path of the working tree; does not follow links. */
 export const sideOnDisk = async (dir: string, path: string, most = MOST_SIDE): Promise<FileSide | undefined> => {
   const folder = dirname(join(dir, path))
   if ((await realpath(folder).catch(() => undefined)) !== folder) return undefined

@@ -12,7 +12,7 @@ const LETTERS: { readonly [letter: string]: GitChange['status'] } = {
 }
 const HOW = ['-r', '-z', '--raw', '--numstat', '--no-abbrev', '-M', '-l1000']
 
-/** The id of the tree that holds nothing, as long as the ids of this repository. */
+/** The id of the empty tree, in the hash format of this repository. */
 export const nothingLike = (id: string): string =>
   id.length === 64
     ? '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'

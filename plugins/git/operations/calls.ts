@@ -31,7 +31,7 @@ const mainlineFor = async (write: Writing, commit: string, mainline: number | un
   return parents.length > 1 ? ['-m', String(mainline)] : []
 }
 
-/** Serves merges, rebases and what else moves a branch. */
+/** Serves merges, rebases and other operations that move a branch. */
 export const operationCalls = (deps: WriteDeps): Handlers<OperationCalls> => {
   const { objects, repositories } = deps
   const picking =

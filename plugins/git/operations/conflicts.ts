@@ -6,7 +6,7 @@ import { verdictOf } from '../repositories/repo-git.js'
 import { orConflict, unmergedPaths, type GitVerdict, type Writing } from '../writes/write.js'
 import type { OnConflict } from './contract.js'
 
-/** Settings under which no operation does more than it was asked for. */
+/** Settings that prevent side effects of an operation. */
 export const PLAIN = [
   'rerere.enabled=false',
   'rebase.autoStash=false',
@@ -18,12 +18,12 @@ export const PLAIN = [
 
 const EMPTY = /nothing to commit|previous cherry-pick is now empty|nothing added to commit|all conflicts fixed/i
 
-/** Aborts what a repository is halted in. */
+/** Aborts the halted operation of a repository. */
 export const abortOperation = async (write: Writing, operation: GitOperation): Promise<void> => {
   await orConflict(write.run([operation, '--abort']))
 }
 
-/** What came of an operation: done, nothing to do, a conflict that was undone or kept, or git's refusal. */
+/** The outcome of an operation: done, nothing to do, a conflict that was undone or kept, or git's refusal. */
 export const verdictAfter = async (
   write: Writing,
   { code, stderr, text }: GitAnswer,
@@ -38,7 +38,7 @@ export const verdictAfter = async (
   }
   const said = `${stderr}\n${text}`
   const empty = EMPTY.test(said)
-  // Nothing is unmerged: what is halted has nothing to keep.
+  // Nothing is unmerged, so the halted operation has nothing to keep.
   if (operation) await abortOperation(write, operation)
   if (empty) return { code: 'nothing', reason: 'the change is there already' }
   const dirty = overwrittenIn(stderr)
@@ -51,6 +51,6 @@ export const verdictAfter = async (
   }
 }
 
-/** Runs an operation and says what came of it. */
+/** Runs an operation and returns its outcome. */
 export const operate = async (write: Writing, args: readonly string[], onConflict: OnConflict): Promise<GitVerdict> =>
   verdictAfter(write, await write.run([...PLAIN, ...args], anyExit), onConflict)

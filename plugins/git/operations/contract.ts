@@ -2,23 +2,23 @@ import type { tags } from 'typia'
 import type { Positive, Text } from '../../../sdk/types.js'
 import type { ExpectedHead, GitChange, GitCode, GitOperation, GitResult, GitRepoName, Sha } from '../records.js'
 
-/** What happens on a conflict: everything as before, or the repository stays halted with markers in the files. */
+/** What happens on a conflict: nothing changes, or the repository stays halted with markers in the files. */
 export type OnConflict = 'abort' | 'keep'
 
-/** A commit that an undo takes off the branch. */
+/** A commit that an undo removes from the branch. */
 export interface LeavingCommit {
   sha: string
   short: string
   subject: string
 }
-/** What an undo would take back. */
+/** The action that an undo would revert. */
 export interface UndoableAction {
   kind: 'commit' | 'amend' | 'merge' | 'rebase' | 'cherry-pick' | 'revert' | 'reset' | 'pull' | 'other'
   description: string
   branch: string
   sha: string
   previousSha: string
-  /** The two commits hold other files. */
+  /** The files of the two commits differ. */
   changesWorkingTree: boolean
   /** They leave the branch; at most 50. */
   commits: LeavingCommit[]
@@ -30,7 +30,7 @@ export interface UndoableAction {
   wouldLose: string[]
   recommended: 'soft' | 'hard'
 }
-/** What an operation answers that takes commits off a branch. */
+/** The result of an operation that removes commits from a branch. */
 export interface RewriteResult {
   ok: boolean
   reason?: string
@@ -38,10 +38,10 @@ export interface RewriteResult {
   conflicts?: string[]
   head?: string
   point?: string
-  /** Commits that it replaced were on the upstream. */
+  /** Replaced commits were on the upstream. */
   pushed: boolean
 }
-/** How an operation went on. */
+/** The result of continuing an operation. */
 export interface ContinueResult {
   ok: boolean
   reason?: string
@@ -49,14 +49,14 @@ export interface ContinueResult {
   conflicts?: string[]
   head?: string
   point?: string
-  /** Still halted in it. */
+  /** The operation that is still halted. */
   operation?: GitOperation
 }
 
-/** Merges, rebases and what else moves a branch. A point of the workspace is saved before each. */
+/** Merges, rebases and other operations that move a branch. A point of the workspace is saved before each. */
 export interface OperationCalls {
   /**
-   * Merge a commit into the branch that is checked out; one that is merged already is `ok: true` with the same head.
+   * Merge a commit into the current branch; an already merged one is `ok: true` with the same head.
    *
    * - 404: no such repository or commit
    * - 409: an operation is in progress, HEAD is not `expectHead`,
@@ -88,7 +88,7 @@ export interface OperationCalls {
   ): RewriteResult
 
   /**
-   * Copy one commit onto the branch; a change that is there already is `code: "nothing"`.
+   * Copy one commit onto the branch; a change that is already included is `code: "nothing"`.
    *
    * - 404: no such repository or commit
    * - 409: an operation is in progress, HEAD is not `expectHead`,
@@ -102,7 +102,7 @@ export interface OperationCalls {
   ): GitResult
 
   /**
-   * Add a commit that takes the change of another one back.
+   * Add a commit that reverts another one.
    *
    * - 404: no such repository or commit
    * - 409: an operation is in progress, HEAD is not `expectHead`,
@@ -116,7 +116,7 @@ export interface OperationCalls {
   ): GitResult
 
   /**
-   * Take one commit out of the branch by replaying what follows onto its parent; on a conflict everything is as before.
+   * Remove one commit from the branch by replaying later ones onto its parent; on a conflict nothing changes.
    *
    * - 404: no such repository or commit
    * - 409: an operation is in progress, HEAD is detached, HEAD is not `expectHead`,
@@ -128,7 +128,7 @@ export interface OperationCalls {
   'POST /git/{repo}/drop'(input: { repo: GitRepoName; sha: Sha } & ExpectedHead): RewriteResult
 
   /**
-   * Move the branch to a commit; untracked files stay, `hard` returns tracked ones.
+   * Move the branch to a commit; `hard` also resets tracked files; untracked ones are kept.
    *
    * - 404: no such repository or commit
    * - 409: an operation is in progress, HEAD is not `expectHead`,
@@ -141,7 +141,7 @@ export interface OperationCalls {
   ): GitResult
 
   /**
-   * Go on with a halted operation after its conflicts were staged; `skip` leaves the present commit out.
+   * Continue a halted operation after its conflicts were staged; `skip` leaves out the current commit.
    *
    * Stopping at the next conflict is `ok: false`, `code: "conflict"`, with `operation`. A merge commits with `message`
    * or git's prepared one.
@@ -157,7 +157,7 @@ export interface OperationCalls {
   ): ContinueResult
 
   /**
-   * End a halted operation and return the tree to where it began.
+   * Abort a halted operation and restore the tree from before it.
    *
    * Nothing in progress is `ok: false`, `code: "nothing"`.
    * `staleLock` first removes a lock file that is older than 60 s and that no process holds, and only that one.
@@ -171,9 +171,9 @@ export interface OperationCalls {
   'POST /git/{repo}/abort'(input: { repo: GitRepoName; staleLock?: boolean }): GitResult
 
   /**
-   * Preview undoing the last thing that moved the branch that is checked out, from that branch's own log.
+   * Preview undoing the last move of the current branch, from its reflog.
    *
-   * `recommended` is soft for a commit and an amend, hard for what rewrote files.
+   * `recommended` is soft for a commit and an amend, hard for operations that rewrote files.
    *
    * - 404: no such repository
    * - 422: its git folder cannot be used
@@ -185,9 +185,9 @@ export interface OperationCalls {
   }
 
   /**
-   * Move the branch back: files and index stay, or with `discardChanges` the tree goes back too.
+   * Move the branch back; files and index are kept, or with `discardChanges` reset too.
    *
-   * `previousSha` must be the one previewed: where the branch moved since, `ok: false` and nothing happens. Undoing
+   * `previousSha` must be that of the preview: if the branch moved since, `ok: false` and nothing happens. Undoing
    * again redoes.
    *
    * - 404: no such repository

@@ -7,7 +7,7 @@ import { lockOf } from '../repositories/lock-files.js'
 import type { Repositories } from '../repositories/repositories.js'
 import type { RunningWrites } from '../writes/running-writes.js'
 
-/** Ends the writes that an earlier daemon was cut off in: an operation that was to be aborted is. */
+/** Ends the interrupted writes of an earlier daemon: aborts operations where the write says so. */
 export const recoverWrites = async (
   host: Pick<Host, 'call' | 'serves' | 'log' | 'place'>,
   repositories: Repositories,
@@ -18,7 +18,7 @@ export const recoverWrites = async (
       const opened = repositories.tryOpen(repo, accessViewWith(host.place.workspace, undefined))
       const git = opened && 'git' in opened ? opened.git : undefined
       const operation = git && operationOf(git.place.gitdir)
-      // The git that was cut off ended with its daemon: a lock file that nobody holds now is its own.
+      // The interrupted git ended with its daemon, so a lock file without a holder is its own.
       for (let left = git && lockOf(git.place); left && !left.info.pid; left = lockOf(git!.place)) await rm(left.path)
       if (operation && aborts) await git.write([operation, '--abort'])
       const extra = { repo, verb, ...(operation && { operation, aborted: aborts }) }

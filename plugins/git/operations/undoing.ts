@@ -13,7 +13,7 @@ const MOST_COMMITS = 50
 const MOST_FILES = 200
 const ZERO = /^0+$/
 
-/** Why there is nothing to undo, or what there is. */
+/** The action that can be undone, or why there is none. */
 export type Undoable = UndoableAction | 'mid-operation' | 'detached' | 'no-history' | 'created'
 
 const kindOf = (message: string): UndoableAction['kind'] => {
@@ -27,7 +27,7 @@ const kindOf = (message: string): UndoableAction['kind'] => {
   return /^pull/.test(message) ? 'pull' : 'other'
 }
 
-/** The last entry of the log of a branch. */
+/** The last reflog entry of a branch. */
 const lastEntry = (common: string, branch: string): { from: string; to: string; message: string } | undefined => {
   const lines = readPlain(join(common, 'logs/refs/heads', branch), MOST_LOG)
     ?.trimEnd()
@@ -62,7 +62,7 @@ const isPushed = async ({ git }: OpenRepo, branch: string, from: string, to: str
   return own !== missing
 }
 
-/** What undoing the last move of the branch would do. */
+/** The effect of undoing the last move of the branch. */
 export const undoableIn = async (objects: Objects, opened: OpenRepo): Promise<Undoable> => {
   const { git, sees } = opened
   if (operationOf(git.place.gitdir)) return 'mid-operation'

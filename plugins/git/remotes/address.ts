@@ -6,7 +6,7 @@ export interface RemoteProject {
 
 const SCP = /^(?:[^@/\s]+@)?([^:/\s]{2,}):(?!\/\/)(.+)$/
 
-/** Reads host and project out of an address in its http, ssh, git or scp form; undefined: it names no host. */
+/** The host and project of an address in http, ssh, git or scp form; undefined: it names no host. */
 export const projectOf = (address: string): RemoteProject | undefined => {
   const scp = SCP.exec(address)
   if (scp && !/^[a-z][a-z0-9+.-]*:\/\//i.test(address)) return named(scp[1]!, scp[2]!)

@@ -6,16 +6,16 @@ import type { RemoteFailure } from '../transport/remote-words.js'
 import { remoteOfBranch } from './remote-state.js'
 import { remotesOf } from './settings.js'
 
-/** A remote that is to be asked. */
+/** A remote to contact. */
 export interface AskedRemote {
   readonly name: string
   readonly address: RemoteAddress
 }
 
-/** What says that a repository has no remote. */
+/** The failure of a repository without a remote. */
 export const NO_REMOTE: RemoteFailure = { code: 'no-remote', reason: 'no remote is configured' }
 
-/** The named remote, else that of a branch, by default the one checked out; undefined: there is none. */
+/** The named remote, otherwise that of a branch, by default the current one; undefined: none. */
 export const askedRemote = async (
   { git, repo }: OpenRepo,
   { workspace, name, branch, push = false }: { workspace: string; name?: string; branch?: string; push?: boolean },

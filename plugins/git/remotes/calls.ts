@@ -3,7 +3,7 @@ import type { Repositories } from '../repositories/repositories.js'
 import type { RemoteCalls } from './contract.js'
 import { remoteList, remoteStateNow } from './listing.js'
 
-/** Serves what is known of remotes without asking them. */
+/** Serves information about remotes without contacting them. */
 export const remoteReads = (
   repositories: Repositories,
 ): Handlers<Pick<RemoteCalls, 'GET /git/{repo}/remote' | 'GET /git/{repo}/remotes'>> => ({

@@ -4,30 +4,30 @@ import type { ExpectedHead, GitRemoteState, GitRepoName, GitResult, RefName, Rep
 
 /** The name of a configured remote. */
 export type RemoteName = string & tags.MinLength<1> & tags.MaxLength<200>
-/** What a commit says. */
+/** A commit message. */
 type CommitWords = string & tags.MinLength<1> & tags.MaxLength<20000>
 
-/** How far publishing a file came. */
+/** The progress of publishing a file. */
 export interface PublishedFile {
   ok: boolean
-  /** The file was not like this before. */
+  /** The file had other content before. */
   wrote: boolean
   committed: boolean
   pushed: boolean
   branch?: string
-  /** The branch that the remote shows. */
+  /** The default branch of the remote. */
   defaultBranch?: string
-  /** Why it went no further. */
+  /** Why it stopped. */
   reason?: string
 }
 /** A deleted tag. */
 export interface DeletedTag {
   ok: true
-  /** What the named remote said to deleting it there too. */
+  /** The result of deleting it at the named remote too. */
   remote?: GitResult
 }
 
-/** A configured remote; its addresses hold no user name and no password. */
+/** A configured remote; its addresses are without user name and password. */
 export interface GitRemote {
   name: string
   url: string
@@ -42,7 +42,7 @@ export interface GitRemote {
 /** Remotes. */
 export interface RemoteCalls {
   /**
-   * Say where the branch that is checked out stands to its remote: its own, else `origin`, else the first.
+   * Get the state of the current branch relative to its remote: its own, otherwise `origin`, otherwise the first.
    *
    * - 404: no such repository
    * - 422: its git folder cannot be used
@@ -75,10 +75,10 @@ export interface RemoteCalls {
   }): Ok
 
   /**
-   * Bring the refs of a remote to what it has now; files and branches stay.
+   * Update the refs of a remote; files and local branches do not change.
    *
-   * Without `remote` that of the branch, else `origin`, else the first. Branches that are gone there go here too unless
-   * `prune` is false. It ends after 10 minutes, or 2 minutes without progress. Two fetches of one remote are one.
+   * Without `remote` that of the branch, otherwise `origin`, otherwise the first. Refs of branches that were deleted
+   * there are removed unless `prune` is false. It ends after 10 minutes, or 2 minutes without progress.
    *
    * - 404: no such repository or remote
    * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
@@ -87,9 +87,9 @@ export interface RemoteCalls {
   'POST /git/{repo}/fetch'(input: { repo: GitRepoName; remote?: RemoteName; prune?: boolean }): GitResult
 
   /**
-   * Fetch, and move the branch that is checked out forward to what it follows.
+   * Fetch, and fast-forward the current branch to its upstream.
    *
-   * Where both have commits of their own nothing moves: `code: "not-fast-forward"`, with both counts in `reason`.
+   * If both have their own commits nothing changes: `code: "not-fast-forward"`, with both counts in `reason`.
    *
    * - 404: no such repository
    * - 409: an operation is in progress, HEAD is detached or not `expectHead`, another write holds the repository for
@@ -99,10 +99,10 @@ export interface RemoteCalls {
   'POST /git/{repo}/pull'(input: { repo: GitRepoName } & ExpectedHead): GitResult
 
   /**
-   * Push one branch, the one checked out when left out, to its own remote.
+   * Push one branch, by default the current one, to its own remote.
    *
-   * The pre-push hook of the repository runs before, apart and without a credential. A branch that follows nothing yet
-   * follows the pushed one from then on. `force` replaces what is there only if it is what was last seen.
+   * The pre-push hook of the repository runs first, separately and without a credential. A branch without an upstream
+   * then follows the pushed one. `force` replaces the remote branch only if it is still as last seen.
    *
    * - 404: no such repository or branch
    * - 409: no branch is checked out, another write holds the repository for 60 s, or a lock file of git is in the way
@@ -125,7 +125,7 @@ export interface RemoteCalls {
   'POST /git/{repo}/tag/push'(input: { repo: GitRepoName; name: RefName; remote: RemoteName }): GitResult
 
   /**
-   * Delete a tag here and, where a remote is named, there; `remote` says what came of the latter.
+   * Delete a tag here and, if a remote is named, there; `remote` is the result of the latter.
    *
    * - 404: no such repository, tag or remote
    * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
@@ -134,7 +134,7 @@ export interface RemoteCalls {
   'POST /git/{repo}/tag/delete'(input: { repo: GitRepoName; name: RefName; remote?: RemoteName }): DeletedTag
 
   /**
-   * Write a whole text file of at most 16 MiB, as `PUT /workspace/file` does, by its path from the repository.
+   * Write a whole text file of at most 16 MiB like `PUT /workspace/file`, by its path from the repository.
    *
    * - 404: no such repository, or closed
    * - 409: the file changed (`hash`), it is a folder, a file is in the way, or it belongs to git
@@ -150,10 +150,10 @@ export interface RemoteCalls {
   }): Ok
 
   /**
-   * Write one text file of at most 1 MiB, commit it alone and push it, if the branch that is checked out is the one
-   * that the remote shows.
+   * Write one text file of at most 1 MiB, commit it alone and push it, if the current branch is the default branch
+   * of the remote.
    *
-   * What else is staged stays staged. Where it cannot go on, `ok` is false and `reason` says why; a repetition goes on
+   * Other staged changes stay staged. If it cannot continue, `ok` is false with a `reason`; a repetition continues
    * from there.
    *
    * - 404: no such repository, or closed

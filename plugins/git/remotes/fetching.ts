@@ -9,15 +9,15 @@ import { writing, type WriteDeps, type Writing } from '../writes/write.js'
 import type { AskedRemote } from './asked-remote.js'
 import { gitSettings } from './settings.js'
 
-/** What came of a fetch; no failure: the refs of the remote are as it has them. */
+/** The outcome of a fetch; no failure: the remote's refs are up to date. */
 export interface FetchOutcome {
   readonly failure?: RemoteFailure
 }
 
-/** What needs remotes. */
+/** The dependencies of calls that use remotes. */
 export type RemoteDeps = WriteDeps & { readonly transfers: Transfers }
 
-/** What is fetched of a remote: as its settings say where they fill its own refs, else every branch. */
+/** The refspecs of a fetch: from the settings if they fill the remote's own refs, otherwise every branch. */
 const refspecsOf = async ({ git }: OpenRepo, name: string): Promise<string[]> => {
   const settings = await gitSettings(git, '^remote\\..*\\.fetch$')
   const own = settings.flatMap(([key, value]) => (key === `remote.${name}.fetch` ? [value.replace(/^\+?/, '+')] : []))
@@ -28,7 +28,7 @@ const refspecsOf = async ({ git }: OpenRepo, name: string): Promise<string[]> =>
   return usual.length > 0 ? usual : [`+refs/heads/*:refs/remotes/${name}/*`]
 }
 
-/** The lines for `git update-ref --stdin` that bring refs to what a transfer found: deletions, and the rest. */
+/** The lines for `git update-ref --stdin` that update refs after a transfer: deletions, and the rest. */
 const updatesOf = (
   now: ReadonlyMap<string, string>,
   before: ReadonlyMap<string, string>,
@@ -49,7 +49,7 @@ const takeRefs = async (write: Writing, scratch: ScratchTransfer, found: Map<str
     if (lines.length > 0) await write.run(['update-ref', '-m', 'fetch', '--stdin'], { input: lines.join('') })
 }
 
-/** Fetches; two fetches of one remote at once are one. */
+/** Fetches; concurrent fetches of one remote share a transfer. */
 export class Fetches {
   readonly #deps: RemoteDeps
   readonly #running = new Map<string, Promise<FetchOutcome>>()
@@ -58,7 +58,7 @@ export class Fetches {
     this.#deps = deps
   }
 
-  /** Updates the refs of a remote; who leaves meanwhile stops nothing. */
+  /** Updates the refs of a remote; a caller that disconnects does not stop it. */
   fetch(
     opened: OpenRepo,
     remote: AskedRemote,

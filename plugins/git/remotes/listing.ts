@@ -14,7 +14,7 @@ const bare = (address: string): string =>
     .replace(/\/+$/, '')
     .replace(/\.git$/, '')
 
-/** When a remote was fetched last, as far as git's own note of the last fetch says. */
+/** The time of a remote's last fetch, if FETCH_HEAD shows it. */
 const fetchedAt = ({ place: { gitdir } }: RepoGit, url: string): number | undefined => {
   const note = join(gitdir, 'FETCH_HEAD')
   const lines = (readPlain(note) ?? '').split('\n')
@@ -23,7 +23,7 @@ const fetchedAt = ({ place: { gitdir } }: RepoGit, url: string): number | undefi
   return stat && Math.round(stat.mtimeMs)
 }
 
-/** The configured remotes as a call shows them. */
+/** The configured remotes, for the answer of a call. */
 export const remoteList = async (git: RepoGit): Promise<GitRemote[]> => {
   const [remotes, { text }] = await Promise.all([
     remotesOf(git),
@@ -43,7 +43,7 @@ export const remoteList = async (git: RepoGit): Promise<GitRemote[]> => {
   })
 }
 
-/** Where the branch that is checked out stands, without looking at the working tree. */
+/** The state of the current branch, without reading the working tree. */
 export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
   const branch = await currentBranch(git)
   if (branch === undefined) return remoteStateOf(git, { ahead: 0, behind: 0 })

@@ -12,7 +12,7 @@ import type { PushOrder } from './push-order.js'
 const HOOK_MS = 120_000
 const MOST_BYTES = 256 * 1024
 
-/** Runs the hook of a repository before a push, behind the wall and without a credential; what it found against it. */
+/** Runs the pre-push hook of a repository behind the wall, without a credential; returns its objection. */
 export const prePushFinding = async (
   { git }: OpenRepo,
   { wall }: Pick<Repositories, 'wall'>,

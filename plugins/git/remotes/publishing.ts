@@ -11,7 +11,7 @@ import type { PublishedFile } from './contract.js'
 import type { RemoteDeps } from './fetching.js'
 import { pushBranch } from './pushing.js'
 
-/** What is to be published. */
+/** A file to publish. */
 export interface PublishOrder {
   readonly repo: string
   readonly path: string
@@ -19,7 +19,7 @@ export interface PublishOrder {
   readonly message: string
 }
 
-/** Writes a file of a repository as its caller would write it in the workspace. */
+/** Writes a file of a repository like the caller in the workspace. */
 export const writeRepoFile = async (
   { host }: Pick<RemoteDeps, 'host'>,
   repo: string,
@@ -30,7 +30,7 @@ export const writeRepoFile = async (
   await host.call('PUT /workspace/file', { ...file, path: posix.join(pathOfRepo(repo), path) }, { as: context })
 }
 
-/** The default branch of a remote, or why it is not known. */
+/** The default branch of a remote, or why it is unknown. */
 const defaultBranchOf = async (
   { transfers }: Pick<RemoteDeps, 'transfers'>,
   { git }: OpenRepo,
@@ -53,7 +53,7 @@ const presentText = async (opened: OpenRepo, path: string, workspace: string): P
   }
 }
 
-/** Commits the path if it differs from HEAD; answers whether it did, or why it could not. */
+/** Commits the path if it differs from HEAD; returns whether it did, or why it could not. */
 const commitIfChanged = async (
   write: Writing,
   deps: RemoteDeps,
@@ -73,7 +73,7 @@ const commitIfChanged = async (
   return { committed: true }
 }
 
-/** Writes, commits and pushes one file on the default branch of its remote; a repetition goes on where it stopped. */
+/** Writes, commits and pushes one file on the default branch of its remote; repeating it continues where it stopped. */
 export const publishFile = async (
   deps: RemoteDeps & { readonly folder: string },
   { repo, path: named, content, message }: PublishOrder,

@@ -9,7 +9,7 @@ import { askedRemote, NO_REMOTE } from './asked-remote.js'
 import type { Fetches, RemoteDeps } from './fetching.js'
 import { gitSettings } from './settings.js'
 
-/** The ref that a branch follows: as its settings say, else the branch of its name of the same remote. */
+/** The upstream of a branch: from its settings, otherwise the remote branch of the same name. */
 export const upstreamOf = async ({ git }: OpenRepo, branch: string, remote: string): Promise<string | undefined> => {
   const settings = new Map(await gitSettings(git, '^branch\\..*\\.(remote|merge)$'))
   const merge = settings.get(`branch.${branch}.merge`) ?? `refs/heads/${branch}`
@@ -20,7 +20,7 @@ export const upstreamOf = async ({ git }: OpenRepo, branch: string, remote: stri
   return code === 0 ? ref : undefined
 }
 
-/** How many commits each of two has that the other one lacks. */
+/** The number of commits that each of two has and the other lacks. */
 export const distance = async (
   { git }: OpenRepo,
   one: string,
@@ -31,7 +31,7 @@ export const distance = async (
   return [ahead, behind]
 }
 
-/** Moves the branch to what it follows, where that is only ahead of it. */
+/** Fast-forwards the branch to its upstream. */
 const forward = async (write: Writing, branch: string, remote: string): Promise<GitResult> => {
   const upstream = await upstreamOf(write.opened, branch, remote)
   if (upstream === undefined)
@@ -51,7 +51,7 @@ const forward = async (write: Writing, branch: string, remote: string): Promise<
   return result
 }
 
-/** Fetches, and moves the branch that is checked out where that loses nothing. */
+/** Fetches, and fast-forwards the current branch if possible. */
 export const pull = async (
   deps: RemoteDeps,
   fetches: Fetches,

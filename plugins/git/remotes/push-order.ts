@@ -1,11 +1,11 @@
-/** One ref that goes to a remote. */
+/** One ref to push. */
 export interface PushOrder {
   readonly local: string
-  /** The object it goes as; empty: the ref is deleted there. */
+  /** The object id to push; empty: the ref is deleted there. */
   readonly id: string
   readonly remote: string
-  /** Where the remote was last seen. */
+  /** The last known commit of the remote ref. */
   readonly expected?: string
-  /** It may lose commits there, if it is where it was last seen. */
+  /** Commits there may be lost if the remote ref is still as last seen. */
   readonly lease?: boolean
 }

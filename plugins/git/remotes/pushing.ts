@@ -11,7 +11,7 @@ import { prePushFinding } from './pre-push.js'
 import type { PushOrder } from './push-order.js'
 import { gitSettings } from './settings.js'
 
-/** What a remote said to one ref; undefined: git gave no line for it. */
+/** The remote's answer for one ref; undefined: git printed no line for it. */
 const lineFor = (text: string, remote: string): readonly [flag: string, summary: string] | undefined => {
   for (const line of text.split('\n')) {
     const [flag = '', refs = '', summary = ''] = line.split('\t')
@@ -56,11 +56,11 @@ interface PushedBranch {
   readonly branch: string
   readonly remote: AskedRemote
   readonly order: PushOrder
-  /** It follows nothing yet. */
+  /** It has no upstream yet. */
   readonly fresh: boolean
 }
 
-/** What is pushed of a branch, and where to; undefined: there is no remote. */
+/** The source and target of pushing a branch; undefined: there is no remote. */
 const orderFor = async (
   deps: RemoteDeps,
   opened: OpenRepo,

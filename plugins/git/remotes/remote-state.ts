@@ -10,7 +10,7 @@ export interface BranchPlace {
   readonly behind: number
 }
 
-/** The remote of a branch: its own, else `origin`, else the first. */
+/** The remote of a branch: its own, otherwise `origin`, otherwise the first. */
 export const remoteOfBranch = async (git: RepoGit, branch: string | undefined): Promise<string | undefined> => {
   const remotes = await remotesOf(git)
   if (branch !== undefined) {
@@ -21,7 +21,7 @@ export const remoteOfBranch = async (git: RepoGit, branch: string | undefined): 
   return remotes[0]?.name
 }
 
-/** Where the branch that is checked out stands, as of the last fetch. */
+/** The state of the current branch relative to its remote, as of the last fetch. */
 export const remoteStateOf = async (git: RepoGit, place: BranchPlace): Promise<GitRemoteState> => {
   const { branch, upstream, ahead, behind } = place
   const remote = await remoteOfBranch(git, branch)

@@ -4,7 +4,7 @@ import { remoteAddress } from '../transport/remote-address.js'
 import { orConflict, type Writing } from '../writes/write.js'
 import { remotesOf } from './settings.js'
 
-/** Adds a remote, changes its address, or removes it where no address is given. */
+/** Adds a remote, changes its address, or removes it if no address is given. */
 export const setRemote = async (
   write: Writing,
   { name, url, workspace }: { readonly name: string; readonly url?: string | undefined; readonly workspace: string },
@@ -22,7 +22,7 @@ export const setRemote = async (
     refuse('invalid', 'url: expected an address without a password in it: store it as a secret bound to the host', {
       errors: [{ path: 'url', expected: 'an address without a password' }],
     })
-  // A path is kept whole: git would count a relative one from where it runs.
+  // A path is stored absolute, because git resolves a relative one from its working directory.
   const text = address.kind === 'local' ? address.url : url
   if (!known) {
     await orConflict(write.run(['remote', 'add', name, text]))

@@ -7,7 +7,7 @@ export interface ConfiguredRemote {
   readonly pushUrl?: string
 }
 
-/** The settings of a repository whose names begin with these words, last value first wins. */
+/** The settings of a repository whose names begin with a prefix; the last value of a name wins. */
 export const gitSettings = async (git: RepoGit, pattern: string): Promise<[key: string, value: string][]> => {
   const { text } = await git.read(['config', '--local', '--no-includes', '-z', '--get-regexp', pattern], { ok: [0, 1] })
   return text

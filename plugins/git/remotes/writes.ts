@@ -14,7 +14,7 @@ type RemoteWrites = Pick<RemoteCalls, `P${'OST' | 'UT'} ${string}` & keyof Remot
 
 const MOST_PUBLISHED = 1024 * 1024
 
-/** Serves what changes remotes, asks them, and sends to them. */
+/** Serves the calls that configure remotes, fetch from them and push to them. */
 export const remoteWrites = (
   deps: RemoteDeps & { readonly folder: string },
   fetches: Fetches,

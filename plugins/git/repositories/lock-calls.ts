@@ -3,14 +3,14 @@ import type { GitServices } from '../contract.js'
 import type { RepoLocks } from './repo-locks.js'
 import { repoPlaceAt } from './repo-place.js'
 
-/** Lends the lock of a repository to other groups. */
+/** Serves the lock of a repository to other groups. */
 export const lockCalls = (
   { place: { workspace, data } }: Pick<Host, 'place'>,
   locks: RepoLocks,
 ): Handlers<GitServices> => ({
   async *'git.lock'({ repo, common, by }, { signal }) {
     const place = common === undefined && repo !== undefined ? repoPlaceAt({ workspace, data }, repo) : undefined
-    // A repository that is gone, or not there yet, is held by its name.
+    // A repository that does not exist is held by its name.
     const key = common ?? (place && 'common' in place ? place.common : `name:${repo}`)
     const release = await locks.hold(key, by, signal)
     try {

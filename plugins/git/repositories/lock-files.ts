@@ -8,7 +8,7 @@ const STALE_MS = 60_000
 const MOST_PROCESSES = 5000
 const MOST_COMMAND = 200
 
-/** A lock file of git with its place. */
+/** A lock file of git with its path. */
 export interface FoundLock {
   readonly path: string
   readonly info: LockInfo
@@ -41,7 +41,7 @@ const commandOf = (pid: number): string => {
 
 const isGit = (command: string): boolean => basename(command.split(' ')[0] ?? '').startsWith('git')
 
-/** The process that has the file open; else a git that works in the checkout. */
+/** The process that has the file open; otherwise a git process in the checkout. */
 const holderOf = (path: string, { dir }: RepoPlace): Holder | undefined => {
   let inside: Holder | undefined
   for (const name of readdirSync('/proc').slice(0, MOST_PROCESSES)) {
@@ -51,7 +51,7 @@ const holderOf = (path: string, { dir }: RepoPlace): Holder | undefined => {
     try {
       descriptors = readdirSync(`/proc/${pid}/fd`)
     } catch {
-      // It ended, or belongs to another user.
+      // The process has ended, or belongs to another user.
     }
     if (descriptors.some(each => linkOf(`/proc/${pid}/fd/${each}`) === path)) return { pid, command: commandOf(pid) }
     const cwd = linkOf(`/proc/${pid}/cwd`)

@@ -2,13 +2,13 @@ import { refuse } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 
-/** What no name of a ref may hold (git-check-ref-format(1)). */
+/** Characters and sequences that no ref name may contain (git-check-ref-format(1)). */
 const BAD = /[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|^\/|\/$|^\.|\/\.|\.$|\.lock(?:\/|$)|^-|^@$/
 
 /** Whether git accepts this as the name of a branch, a tag or a remote. */
 export const isRefName = (name: string): boolean => name.isWellFormed() && !BAD.test(name)
 
-/** The name, or the refusal that says what is wrong with it. */
+/** The name; refuses an invalid one with the reason. */
 export const checkedRef = (name: string, field = 'name'): string => {
   if (isRefName(name)) return name
   const expected = 'a name that git check-ref-format accepts, not beginning with -'
@@ -17,7 +17,7 @@ export const checkedRef = (name: string, field = 'name'): string => {
   })
 }
 
-/** A path of a repository in its plain form; what belongs to git or the sandbox is not found. */
+/** A path of a repository in its normal form; paths of git or the sandbox are not found. */
 export const checkedPath = (repo: string, path: string): string => {
   const segments = segmentsOf(path)
   if (isClosedName(repo === 'root' ? segments : [repo, ...segments]))
@@ -25,7 +25,7 @@ export const checkedPath = (repo: string, path: string): string => {
   return segments.join('/')
 }
 
-/** Whether git names this path in a form that a call can name: UTF-8, and not closed. */
+/** Whether a call can name this path: it is UTF-8, and not closed. */
 export const isOpenPath = (repo: string, path: string): boolean =>
   !path.includes('\ufffd') && !isClosedName(repo === 'root' ? path.split('/') : [repo, ...path.split('/')])
 

@@ -4,7 +4,7 @@ import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
 import type { RepoPlace } from './repo-place.js'
 
-/** What the daemon knows of the machine, for walls. */
+/** The facts about the machine for walls. */
 export type WallBase = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
 
 type How = Omit<GitOptions, 'wall'>
@@ -12,7 +12,7 @@ type How = Omit<GitOptions, 'wall'>
 const READ_MS = 30_000
 const WRITE_MS = 120_000
 
-/** Runs git on one checkout, with its git dir and working tree as the daemon knows them. */
+/** Runs git on one checkout, with the git dir and working tree that the daemon determined. */
 export class RepoGit {
   readonly place: RepoPlace
   readonly #base: WallBase
@@ -37,7 +37,7 @@ export class RepoGit {
     return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.wall })
   }
 
-  /** The variables that tell git where the repository is, whatever the repository itself says. */
+  /** The variables that fix git's folders, regardless of the repository's settings. */
   get env(): { readonly [name: string]: string } {
     const { dir, gitdir, common } = this.place
     return {
@@ -48,7 +48,7 @@ export class RepoGit {
     }
   }
 
-  /** What a program of the repository sees. A git dir of the daemon's own is shown where it is. */
+  /** The wall for a program of the repository. A git dir in the data folder is visible at its own path. */
   get wall(): Omit<WallSpec, 'cwd' | 'env'> {
     const { common } = this.place
     return { ...this.#base, ...(contains(this.#base.data, common) && { exposed: [common] }) }
@@ -68,7 +68,7 @@ export class RepoGit {
   }
 }
 
-/** The line of git's own words that says what went wrong. */
+/** The line of git's output that describes the error. */
 export const verdictOf = (stderr: string): string => {
   const lines = stderr
     .split('\n')

@@ -10,7 +10,7 @@ interface Holding {
 const WAIT_MS = 60_000
 
 /**
- * One lock for each repository, by the git dir that its worktrees share: served in the order of asking, with the name
+ * One lock for each repository, by the git dir that its worktrees share: granted in request order, with the name
  * of the holder. A write waits at most 60 s.
  */
 export class RepoLocks {
@@ -18,13 +18,13 @@ export class RepoLocks {
   readonly #holders = new Map<string, Holding>()
   readonly #waiting = new Map<string, number>()
 
-  /** Who holds a repository now, and how many wait. */
+  /** The current holder of a repository, and the number of waiting writes. */
   held(common: string): HeldInfo | undefined {
     const holder = this.#holders.get(common)
     return holder && { ...holder, queued: this.#waiting.get(common) ?? 0 }
   }
 
-  /** Waits for a repository and answers its release; who leaves meanwhile is dropped from the queue. */
+  /** Waits for a repository and returns its release; a caller that disconnects leaves the queue. */
   async hold(common: string, by: string, signal: AbortSignal, waitMs = WAIT_MS): Promise<() => void> {
     const late = AbortSignal.timeout(waitMs)
     this.#count(common, 1)

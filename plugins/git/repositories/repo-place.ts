@@ -4,13 +4,13 @@ import { readPlain } from '../../../sdk/node/files/files.js'
 import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 
-/** Where the workspace and the daemon's own files are. */
+/** The folders of the workspace and of the daemon's own files. */
 export interface DaemonFolders {
   readonly workspace: string
   readonly data: string
 }
 
-/** A checkout of the workspace and where git keeps it; every path is real. */
+/** A checkout of the workspace and its git folders; every path is real. */
 export interface RepoPlace {
   /** `root`, or its path from the workspace root. */
   readonly repo: string
@@ -21,7 +21,7 @@ export interface RepoPlace {
   readonly common: string
 }
 
-/** Why a folder with a `.git` cannot be used, as a sentence. */
+/** The reason why a folder with a `.git` cannot be used. */
 export interface UnreadableRepo {
   readonly error: string
 }
@@ -36,7 +36,7 @@ const realOrUndefined = (path: string): string | undefined => {
   }
 }
 
-/** What is at a path, no link followed; a file in the place of a folder on the way is nothing. */
+/** The status of a path without following links; undefined also if a parent is a file. */
 const statusOrUndefined = (path: string): Stats | undefined => {
   try {
     return lstatSync(path)
@@ -46,10 +46,10 @@ const statusOrUndefined = (path: string): Stats | undefined => {
 }
 
 /**
- * Finds where git keeps a checkout, from the disk alone; undefined: it is none.
+ * Finds the git folders of a checkout by reading files only; undefined: not a checkout.
  *
- * A pointer, a common folder or borrowed objects may only lead into the workspace or to what the daemon made; the
- * workspace's own repository may lie elsewhere.
+ * A pointer, a common folder or alternates may only lead into the workspace or to git dirs of the daemon; the
+ * workspace's own repository may be elsewhere.
  */
 export const repoPlaceAt = (where: DaemonFolders, repo: string): RepoPlace | UnreadableRepo | undefined => {
   const dir = repo === 'root' ? where.workspace : join(where.workspace, repo)

@@ -16,11 +16,11 @@ export interface OpenRepo {
   readonly view: AccessView
   /** The folders of the repository that the caller sees, as paths from its root; undefined: all of it. */
   readonly only: readonly string[] | undefined
-  /** Whether a path of the repository lies in what the caller sees. */
+  /** Whether the caller sees a path of the repository. */
   sees(path: string): boolean
 }
 
-/** A repository that is there and cannot be read. */
+/** A repository that exists but cannot be read. */
 export interface BrokenRepo {
   readonly repo: string
   readonly error: string
@@ -31,7 +31,7 @@ const MOST_REPOSITORIES = 1000
 /** Finds repositories of the workspace, and opens them for their callers. */
 export class Repositories {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place'>
-  /** What a wall around git needs to know of the machine. */
+  /** The facts about the machine for git's wall. */
   readonly wall: WallBase
 
   constructor(host: Pick<Host, 'call' | 'serves' | 'place'>) {
@@ -40,7 +40,7 @@ export class Repositories {
     this.wall = { workspace, data, hide: hidden, grants }
   }
 
-  /** The ids of all repositories that the caller sees something of, `root` first if it is one, then sorted. */
+  /** The ids of all repositories of which the caller sees a part, `root` first, then sorted. */
   async ids(view: AccessView): Promise<string[]> {
     const found: string[] = []
     for await (const path of foldersWithGit(this.#host.place.workspace)) {
@@ -61,7 +61,7 @@ export class Repositories {
     return 'error' in opened ? refuse('unprocessable', `${repo} cannot be read: ${opened.error}`) : opened
   }
 
-  /** Opens a repository, or says why it cannot be read; undefined: there is none. */
+  /** Opens a repository, or returns why it cannot be read; undefined: none. */
   tryOpen(repo: string, view: AccessView): OpenRepo | BrokenRepo | undefined {
     const { workspace, data } = this.#host.place
     if (repo !== 'root' && isClosedName(segmentsOf(repo))) return undefined
@@ -85,7 +85,7 @@ const foldersIn = (repo: string, { reach = [] }: AccessView): string[] => {
   return reach.flatMap(({ path }) => (isWithin(root, path) && path !== root ? [posix.relative(root, path)] : []))
 }
 
-/** The checked form of a path that a caller names; what lies outside their areas is not found. */
+/** The checked form of a caller's path; a path outside their areas is not found. */
 export const pathFor = async ({ repo, sees, view }: OpenRepo, path: string): Promise<string> => {
   const checked = checkedPath(repo, path)
   const inside = sees(checked) && (!view.reach || (await view.sees(posix.join(pathOfRepo(repo), checked))))

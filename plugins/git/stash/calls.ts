@@ -4,7 +4,7 @@ import type { Repositories } from '../repositories/repositories.js'
 import type { StashCalls } from './contract.js'
 import { stashEntries, stashEntry, stashFiles } from './entries.js'
 
-/** Serves what is set aside. */
+/** Serves the stash. */
 export const stashReads = (
   repositories: Repositories,
   objects: Objects,

@@ -5,7 +5,7 @@ import type { GitChange, GitResult, GitRepoName, RepoPath, Sha } from '../record
 /** An entry of the stash by its number, such as `stash@{0}`. */
 export type StashRef = string & tags.MinLength<1> & tags.MaxLength<12>
 
-/** Work that was set aside. */
+/** A stash entry. */
 export interface StashEntry {
   ref: string
   sha: string
@@ -20,9 +20,9 @@ export interface StashEntry {
 /** The stash. */
 export interface StashCalls {
   /**
-   * List what is set aside, newest first; at most 500 entries.
+   * List the stash entries, newest first; at most 500.
    *
-   * People limited to areas get the entries that change tracked files of theirs.
+   * People limited to areas get the entries that change tracked files inside them.
    *
    * - 404: no such repository
    * - 422: its git folder cannot be used
@@ -30,18 +30,18 @@ export interface StashCalls {
   'GET /git/{repo}/stashes'(input: { repo: GitRepoName }): { repo: string; stashes: StashEntry[] }
 
   /**
-   * List the files that an entry of the stash holds, untracked ones included.
+   * List the files of a stash entry, including untracked ones.
    *
-   * With `sha` the entry must still be that one.
+   * With `sha` the entry must still have that commit.
    *
    * - 404: no such repository or entry
-   * - 409: the number names another entry by now
+   * - 409: the number now names another entry
    * - 422: the git folder cannot be used
    */
   'GET /git/{repo}/stash-diff'(input: { repo: GitRepoName; ref: StashRef; sha?: Sha }): { files: GitChange[] }
 
   /**
-   * Set uncommitted work aside; a clean tree is `ok: false`, `code: "nothing"`.
+   * Stash uncommitted work; a clean tree is `ok: false`, `code: "nothing"`.
    *
    * - 404: no such repository
    * - 409: an operation is in progress, there is no commit yet,
@@ -57,12 +57,12 @@ export interface StashCalls {
   }): GitResult
 
   /**
-   * Put an entry back; `pop` drops it after it applied cleanly.
+   * Apply an entry; `pop` drops it after it applied cleanly.
    *
-   * On conflict the entry stays and the files hold markers; with `onConflict: "abort"` everything is as before.
+   * On conflict the entry is kept and the files have markers; with `onConflict: "abort"` nothing changes.
    *
    * - 404: no such repository or entry
-   * - 409: an operation is in progress, the number names another entry by now,
+   * - 409: an operation is in progress, the number now names another entry,
    *   another write holds the repository for 60 s, or a lock file of git is
    *   in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
@@ -76,10 +76,10 @@ export interface StashCalls {
   }): GitResult
 
   /**
-   * Throw an entry away; its commit can be brought back for as long as git keeps it.
+   * Drop an entry; its commit can be restored for as long as git keeps it.
    *
    * - 404: no such repository or entry
-   * - 409: the number names another entry by now, another write holds the repository for 60 s, or a lock file of git is
+   * - 409: the number now names another entry, another write holds the repository for 60 s, or a lock file of git is
    *   in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */

@@ -41,7 +41,7 @@ const entryOf = (record: string, index: number): StashEntry => {
   }
 }
 
-/** One entry by its number; with `sha` it must still be that one. */
+/** One entry by its number; with `sha` it must still have that commit. */
 export const stashEntry = async (
   objects: Objects,
   opened: OpenRepo,
@@ -61,7 +61,7 @@ export const stashEntry = async (
   return entry
 }
 
-/** The files an entry holds, untracked ones included. */
+/** The files of an entry, including untracked ones. */
 export const stashFiles = async (opened: OpenRepo, { sha, parents }: StashEntry): Promise<GitChange[]> => {
   const [base = nothingLike(sha), , untracked] = parents
   const tracked = await treeChanges(opened, base, sha)

@@ -12,7 +12,7 @@ type WriteCalls = Pick<StashCalls, `POST ${string}` & keyof StashCalls>
 
 const FROM_INPUT = ['--pathspec-from-file=-', '--pathspec-file-nul']
 
-/** What is to be set aside, by name: what belongs to other repositories or the sandbox never is. */
+/** The names to stash: never files of other repositories or the sandbox. */
 const chosen = async ({ opened }: Writing, paths: readonly string[] | undefined, untracked: boolean) => {
   const asked = paths?.map(path => checkedPath(opened.repo, path))
   const { staged, unstaged } = await changedRows(opened, asked)
@@ -21,14 +21,14 @@ const chosen = async ({ opened }: Writing, paths: readonly string[] | undefined,
   return [...new Set(rows.map(({ path }) => path))]
 }
 
-/** Puts everything back to where it was before an entry was applied with conflicts. */
+/** Restores the state from before an entry was applied with conflicts. */
 const undoApply = async (write: Writing, before: string, added: readonly string[]): Promise<void> => {
   await orConflict(write.run(['reset', '-q', '--hard']))
   if (added.length > 0) await orConflict(write.run(['clean', '-q', '-f', '--', ...added]))
   if (before !== '') await orConflict(write.run(['stash', 'apply', '-q', '--index', before]))
 }
 
-/** Serves what sets work aside and puts it back. */
+/** Serves the writes of the stash. */
 export const stashWrites = (deps: WriteDeps): Handlers<WriteCalls> => ({
   'POST /git/{repo}/stash': ({ repo, message, includeUntracked = false, paths }, context) =>
     writing(deps, { repo, verb: 'stash', whole: true }, context, async write => {

@@ -4,31 +4,31 @@ import { join } from 'node:path'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
 import type { ServerAddress } from './remote-address.js'
 
-/** What a server asks for. */
+/** The credential for a server. */
 export interface RemoteCredential {
   readonly user: string
   readonly password: string
 }
 
-/** How git gets a credential: settings for its command line, and variables; neither holds the credential. */
+/** How git gets a credential: settings for its command line, and variables; neither contains the credential. */
 export interface CredentialWay extends AsyncDisposable {
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
 }
 
 const VARIABLE = 'SANDBOX_GIT_CREDENTIAL'
-/** What a pipe holds before a reader comes (pipe(7)). */
+/** The capacity of a pipe without a reader (pipe(7)). */
 const PIPE_BYTES = 65_536
 const MOST_ANSWERS = 32
 
-/** Reads one answer out of the pipe. The credential is a value of the shell's own commands, never an argument. */
+/** Reads one answer from the pipe. The credential is used only by builtins of the shell, never as an argument. */
 const HELPER =
   `!f() { test "$1" = get || return 0; { IFS= read -r u && IFS= read -r p; } < "$${VARIABLE}"`
   + ` && printf '%s\\n%s\\n' "$u" "$p"; }; f`
 
 /**
- * Hands a credential to git for one server: through a pipe in a folder that only this git sees, for this host and port
- * alone. Nothing is written to a disk, and a killed daemon leaves an empty pipe.
+ * Passes a credential to git for one server: through a pipe in a folder that only this git sees, only for this host
+ * and port. Nothing is written to disk, and a killed daemon leaves an empty pipe.
  */
 export const credentialPipe = async (
   folder: string,
@@ -38,7 +38,7 @@ export const credentialPipe = async (
   const path = join(folder, 'credential')
   const made = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
   if (made.code !== 0) throw new Error(`mkfifo ended with ${made.code}`)
-  // Open for both ways: nobody waits for a reader, and the pipe is over when it is closed here.
+  // Open for reading and writing: opening does not wait for a reader, and closing it here ends the pipe.
   const pipe = await open(path, constants.O_RDWR | constants.O_NONBLOCK)
   const answer = Buffer.from(`username=${user}\npassword=${password}\n`)
   const answers = Math.min(MOST_ANSWERS, Math.floor(PIPE_BYTES / answer.length))

@@ -5,10 +5,10 @@ import { refuse } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 
-/** A server that keeps repositories. */
+/** A server with repositories. */
 export interface ServerAddress {
   readonly kind: 'https' | 'http' | 'ssh' | 'git'
-  /** As git is given it: without a password, and for the web without a user name. */
+  /** The address for git: without a password, and for http(s) without a user name. */
   readonly url: string
   readonly host: string
   readonly port: number
@@ -21,7 +21,7 @@ export interface LocalAddress {
   /** Its real path. */
   readonly url: string
 }
-/** Where a remote is. */
+/** The address of a remote. */
 export type RemoteAddress = ServerAddress | LocalAddress
 
 const PORTS = { https: 443, http: 80, ssh: 22, git: 9418 } as const
@@ -30,7 +30,7 @@ const EXPECTED = 'an https, http, ssh or git address, host:path, or a path of th
 
 const isSafePart = (text: string): boolean => !text.startsWith('-') && !/[\x00-\x20\x7f]/.test(text)
 
-/** The refusal of an address, which is not repeated: it may hold a password. */
+/** Refuses an address without repeating it, because it may contain a password. */
 const unfit = (field: string, found: string): never =>
   refuse('invalid', `${field}: expected ${EXPECTED}, found ${found}`, {
     errors: [{ path: field, expected: EXPECTED }],
@@ -50,8 +50,8 @@ const localOf = (workspace: string, from: string, path: string, field: string): 
 }
 
 /**
- * Reads the address of a remote; refuses one that no transport in use has, that names a program, or a path outside the
- * workspace. `from` is the folder that a relative path counts from.
+ * Parses the address of a remote; refuses unsupported transports, helper programs, and paths outside the
+ * workspace. `from` is the base of a relative path.
  */
 export const remoteAddress = (
   text: string,

@@ -1,12 +1,12 @@
 import type { GitCode } from '../records.js'
 
-/** Why a remote did not do it, as git's own words tell it. */
+/** Why a remote failed, from git's messages. */
 export interface RemoteFailure {
   readonly code: GitCode
   readonly reason: string
 }
 
-/** One of these patterns, whatever the case. */
+/** Matches one of these patterns, ignoring case. */
 const oneOf = (...patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'i')
 
 const AUTH = oneOf(
@@ -31,7 +31,7 @@ const plainLines = (stderr: string): string[] =>
     )
     .filter(line => line !== '' && !line.startsWith('hint:'))
 
-/** What the remote itself said, without progress: the last lines of it. */
+/** The last lines of the remote's own messages, without progress. */
 export const remoteLines = (stderr: string): string[] =>
   plainLines(stderr)
     .filter(line => line.startsWith('remote:') && !/\d+% \(|, done\.$/.test(line))
@@ -39,7 +39,7 @@ export const remoteLines = (stderr: string): string[] =>
     .filter(line => line !== '')
     .slice(-3)
 
-/** Sorts the words of a git that failed at a remote. */
+/** Classifies the messages of a git that failed at a remote. */
 export const remoteFailure = (stderr: string, host: string): RemoteFailure => {
   if (REDIRECT.test(stderr))
     return { code: 'unreachable', reason: `${host} sends on to another address: set the remote to that address` }

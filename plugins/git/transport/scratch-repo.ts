@@ -7,7 +7,7 @@ import type { RepoGit } from '../repositories/repo-git.js'
 const MOST_NOTE = 64 * 1024 * 1024
 const FORMAT = '--format=%(objectname) %(refname) %(symref)'
 
-/** The refs of a repository that are no symbolic ones, by name. */
+/** The non-symbolic refs of a repository, by name. */
 export const directRefs = async (
   read: (args: readonly string[]) => Promise<{ text: string }>,
 ): Promise<Map<string, string>> => {
@@ -20,7 +20,7 @@ export const directRefs = async (
   )
 }
 
-/** The settings of a transfer: how objects are named, and whether some may be missing, which no remote is asked for. */
+/** The settings of a transfer: the hash format, and whether objects may be missing without fetching them. */
 const configOf = (format: string, partial: boolean): string =>
   [
     '[core]',
@@ -33,8 +33,8 @@ const configOf = (format: string, partial: boolean): string =>
   ].join('\n')
 
 /**
- * A git dir of the daemon's own over the objects of a repository: git talks to a remote from here, so that neither the
- * settings nor the hooks of the repository count while it has a network and a credential.
+ * A git dir of the daemon over the objects of a repository: git contacts a remote from here, so that neither the
+ * settings nor the hooks of the repository apply while it has a network and a credential.
  */
 export class ScratchTransfer implements AsyncDisposable {
   readonly dir: string
@@ -47,7 +47,7 @@ export class ScratchTransfer implements AsyncDisposable {
     this.refs = refs
   }
 
-  /** Makes one with the refs that the repository has now. */
+  /** Makes one with the current refs of the repository. */
   static async open(folder: string, git: RepoGit): Promise<ScratchTransfer> {
     const dir = join(folder, randomUUID())
     const { common } = git.place
@@ -69,13 +69,13 @@ export class ScratchTransfer implements AsyncDisposable {
     return { GIT_DIR: this.dir, GIT_OBJECT_DIRECTORY: join(this.#common, 'objects') }
   }
 
-  /** What git notes here of a shallow history, where it differs from the repository's. */
+  /** Git's file of shallow commits here, if it differs from the repository's. */
   get shallow(): string | undefined {
     const now = readPlain(join(this.dir, 'shallow'))
     return now === readPlain(join(this.#common, 'shallow')) ? undefined : now
   }
 
-  /** Git's note of what was fetched. */
+  /** The content of FETCH_HEAD. */
   get fetchHead(): string {
     return readPlain(join(this.dir, 'FETCH_HEAD'), MOST_NOTE) ?? ''
   }

@@ -11,34 +11,34 @@ import type { RemoteAddress, ServerAddress } from './remote-address.js'
 import { remoteFailure, type RemoteFailure } from './remote-words.js'
 import { ScratchTransfer } from './scratch-repo.js'
 
-/** One git that talks to a remote. */
+/** One run of git against a remote. */
 export interface TransferOrder {
   readonly address: RemoteAddress
-  /** Its arguments, with the address to ask among them. */
+  /** Its arguments, including the address. */
   readonly args: (url: string) => readonly string[]
-  /** A folder of its own that it may write, shown to it alone. */
+  /** Its own writable folder, visible only to it. */
   readonly folder: string
-  /** Where git works; left out: that folder. */
+  /** The working directory of git; left out: that folder. */
   readonly dir?: string
   readonly env?: { readonly [name: string]: string }
-  /** What else it sees of the daemon's folders. */
+  /** Other folders of the daemon that it sees. */
   readonly exposed?: readonly string[]
-  /** What it may write below the workspace's `.sandbox/`. */
+  /** The paths below the workspace's `.sandbox/` that it may write. */
   readonly writable?: readonly string[]
   readonly progress?: (piece: Buffer) => void
   readonly signal?: AbortSignal
 }
 
-/** What came of it; no failure: it was done. */
+/** The outcome; no failure: it was done. */
 export interface TransferAnswer {
   readonly text: string
   readonly stderr: string
   readonly failure?: RemoteFailure
 }
 
-/** How long a remote is waited for. */
+/** The time limits for a remote. */
 export interface TransferTimes {
-  /** Without a word of progress. */
+  /** Without progress. */
   readonly stallMs: number
   /** In all. */
   readonly limitMs: number
@@ -47,7 +47,7 @@ export interface TransferTimes {
 const TIMES: TransferTimes = { stallMs: 120_000, limitMs: 600_000 }
 const LOOKUP_MS = 30_000
 
-/** Who has no user name in the address: tokens of forges go with any. */
+/** The user name if the address has none: forges accept any with a token. */
 const ANY_USER = 'x-access-token'
 
 /** Runs git against remotes: behind the wall, from a git dir of the daemon's own, with a deadline and a credential. */
@@ -62,24 +62,24 @@ export class Transfers {
     this.#times = times
   }
 
-  /** Where transfers keep what they need while they run. */
+  /** The folder for files of running transfers. */
   get folder(): string {
     return join(this.#host.place.folder, 'transfers')
   }
 
-  /** Removes what a killed daemon left. */
+  /** Removes the files that a killed daemon left. */
   async sweep(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true })
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
   }
 
-  /** Works with a git dir over the objects of a repository, which is removed afterwards. */
+  /** Runs `work` with a temporary git dir over the objects of a repository. */
   async with<T>(repository: RepoGit, work: (scratch: ScratchTransfer) => Promise<T>): Promise<T> {
     await using scratch = await ScratchTransfer.open(this.folder, repository)
     return await work(scratch)
   }
 
-  /** Runs git between a repository and a remote, from the git dir made for it. */
+  /** Runs git between a repository and a remote, from its temporary git dir. */
   inScratch(
     repository: RepoGit,
     scratch: ScratchTransfer,
@@ -137,7 +137,7 @@ export class Transfers {
     }
   }
 
-  /** The settings that hold git to addresses of the host that were checked. */
+  /** The settings that limit git to checked addresses of the host. */
   async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
@@ -155,7 +155,7 @@ export class Transfers {
     }
   }
 
-  /** What the server may be told: the password of the address, or the stored value that is bound to its host. */
+  /** The credential for the server: the password of the address, or the stored value that is bound to its host. */
   async #credential(server: ServerAddress, folder: string) {
     if (server.kind !== 'https') return undefined
     const found = server.password ?? (await this.#stored(server.host))
@@ -176,14 +176,14 @@ const unreachable = (reason: string): TransferAnswer & { readonly failure: Remot
   failure: { code: 'unreachable', reason },
 })
 
-/** How git reaches a server. */
+/** The settings and variables with which git reaches a server. */
 interface WayToServer {
   readonly url: string
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
 }
 
-/** Holds git to the addresses that were checked, without a redirect. */
+/** Limits git to the checked addresses, without redirects. */
 const wayOf = async (server: ServerAddress, addresses: readonly string[], folder: string): Promise<WayToServer> => {
   const { kind, host, port, url } = server
   const bracketed = addresses.map(address => (address.includes(':') ? `[${address}]` : address))

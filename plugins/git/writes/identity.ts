@@ -7,7 +7,7 @@ const SANDBOX: Identity = { name: 'sandbox', email: 'sandbox@localhost' }
 
 const plain = (text: string): string => text.replace(/[<>\x00-\x1f\x7f]/g, '').trim()
 
-/** By whom a write of a caller is: as the repository's settings say, else the person, else the sandbox. */
+/** The author of a write: from the repository's settings, otherwise the person, otherwise the sandbox. */
 export const identityFor = async (git: RepoGit, { email, name }: Caller): Promise<Identity> => {
   const settings = new Map(await gitSettings(git, '^user\\.(name|email)$'))
   const own = email === undefined ? SANDBOX : { name: plain(name ?? '') || email, email }

@@ -7,15 +7,15 @@ export interface RunningWrite {
   readonly repo: string
   readonly verb: string
   readonly head?: string
-  /** A halted operation that it leaves behind is aborted at the next start. */
+  /** An operation that it leaves halted is aborted at the next start. */
   readonly aborts: boolean
 }
 
-/** The journal of writes: what is in it at a start was cut off. */
+/** The journal of running writes: those in it at a start were interrupted. */
 export class RunningWrites {
   readonly #store: Host['store']
   readonly #now = new Set<string>()
-  /** What an earlier daemon left. */
+  /** The interrupted writes of earlier daemons. */
   readonly #before: Promise<[string, RunningWrite][]>
 
   constructor(store: Host['store']) {
@@ -24,7 +24,7 @@ export class RunningWrites {
     this.#before.catch(() => {})
   }
 
-  /** Notes that a write begins; answers what notes its end. */
+  /** Records the beginning of a write; returns the function that records its end. */
   async begin(write: RunningWrite): Promise<() => Promise<void>> {
     const id = randomUUID()
     this.#now.add(id)
@@ -36,7 +36,7 @@ export class RunningWrites {
     }
   }
 
-  /** The writes that were cut off, each to be ended by `forget`. */
+  /** The interrupted writes; `forget` ends one. */
   async cutOff(): Promise<[id: string, write: RunningWrite][]> {
     return (await this.#before).filter(([id]) => !this.#now.has(id))
   }

@@ -15,7 +15,7 @@ import type { RunningWrites } from './running-writes.js'
 
 type WriteHost = Pick<Host, 'call' | 'serves' | 'log' | 'place' | 'signal'>
 
-/** What every write uses. */
+/** The dependencies of every write. */
 export interface WriteDeps {
   readonly host: WriteHost
   readonly repositories: Repositories
@@ -25,22 +25,22 @@ export interface WriteDeps {
   readonly running: RunningWrites
 }
 
-/** What a write asks for. */
+/** The options of a write. */
 export interface WriteOrder {
   readonly repo: string
   /** One word for the lock and the journal, such as `commit`. */
   readonly verb: string
-  /** HEAD must be here by the time the repository is held. */
+  /** The commit that HEAD must have when the lock is acquired. */
   readonly expectHead?: string | undefined
   /** Refuse while the repository is halted in an operation. */
   readonly whole?: boolean
   /** The operation is aborted if the daemon ends meanwhile. */
   readonly aborts?: boolean
-  /** What ends the wait for the repository, in place of the caller's leaving: what comes before was done already. */
+  /** Ends the wait for the repository instead of the caller's disconnect, if earlier steps are already done. */
   readonly signal?: AbortSignal
 }
 
-/** What came of a write: no code, it was done. */
+/** The outcome of a write; no code: it was done. */
 export interface GitVerdict {
   readonly code?: GitCode
   readonly reason?: string
@@ -48,20 +48,20 @@ export interface GitVerdict {
   readonly point?: string | undefined
 }
 
-/** One write while it holds its repository. */
+/** A write that holds its repository. */
 export interface Writing {
   readonly opened: OpenRepo
   readonly context: Context
   /** HEAD when the write began; undefined before the first commit. */
   readonly head: string | undefined
   readonly identity: Identity
-  /** Runs git; a lock file in the way is waited for. */
+  /** Runs git, and waits while a lock file blocks it. */
   run(args: readonly string[], how?: Omit<GitOptions, 'wall' | 'identity'>): Promise<GitAnswer>
-  /** Saves a point of the workspace; undefined where nothing saves points. */
+  /** Saves a point of the workspace; undefined if the group history is not served. */
   savePoint(label: string): Promise<string | undefined>
-  /** The answer of a write that git carried out, or not. */
+  /** The answer of a write with its outcome. */
   result(answer: GitVerdict): Promise<GitResult>
-  /** Writes down what happened. */
+  /** Adds an entry to the activity record. */
   note(type: string, extra?: object): Promise<void>
 }
 
@@ -70,7 +70,7 @@ const PATIENCE_MS = 10_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
 
-/** Runs a write of a caller alone in its repository, and says that the repository changed. */
+/** Runs a write of a caller while holding the repository's lock, then publishes the change. */
 export const writing = async <T>(
   deps: WriteDeps,
   order: WriteOrder,
@@ -134,7 +134,7 @@ const checkHead = (repo: string, head: string | undefined, expected: string | un
   })
 }
 
-/** Runs git until no lock file of another program is in its way, for 10 s. */
+/** Repeats git while a lock file of another program blocks it, for up to 10 s. */
 const patiently = async (opened: OpenRepo, run: () => Promise<GitAnswer>): Promise<GitAnswer> => {
   const until = performance.now() + PATIENCE_MS
   for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
@@ -159,7 +159,7 @@ const patiently = async (opened: OpenRepo, run: () => Promise<GitAnswer>): Promi
   }
 }
 
-/** Tells watchers that refs or the index of a repository moved. */
+/** Notifies watchers that refs or the index of a repository changed. */
 const refsChanged = async (host: WriteHost, repo: string): Promise<void> => {
   const data = { kind: 'refsChanged', repos: [repo] }
   const within = [repo === 'root' ? '.' : repo]
@@ -168,7 +168,7 @@ const refsChanged = async (host: WriteHost, repo: string): Promise<void> => {
     .catch(error => host.log.warn('telling that refs moved failed', { repo, error: String(error) }))
 }
 
-/** The answer of git, or its failure as a refusal in its own words. */
+/** The output of git, or its failure as a refusal with git's message. */
 export const orConflict = async (run: Promise<GitAnswer>): Promise<GitAnswer> => {
   try {
     return await run

@@ -22,7 +22,7 @@ const MAGIC: readonly (readonly [ArchiveFormat, string])[] = [
   ['rar', '526172211a07'],
 ]
 
-/** The format of an archive; undefined: it is none. */
+/** The format of an archive; undefined: not an archive. */
 export const archiveFormat = (head: Buffer): ArchiveFormat | undefined => {
   const hex = head.subarray(0, 8).toString('hex')
   return (
@@ -31,7 +31,7 @@ export const archiveFormat = (head: Buffer): ArchiveFormat | undefined => {
   )
 }
 
-/** The programs that unpack what is not unpacked here; each reads its input and writes to its output. */
+/** The programs for formats without a library; each reads its input and writes to its output. */
 const PROGRAMS: { readonly [format in ArchiveFormat]?: readonly [program: string, ...args: string[]] } = {
   bzip2: ['bzip2', '-dc'],
   xz: ['xz', '-dc'],
@@ -39,7 +39,7 @@ const PROGRAMS: { readonly [format in ArchiveFormat]?: readonly [program: string
   rar: ['bsdtar', '--format=pax', '-cf', '-', '@-'],
 }
 
-/** What is in a packed file: a tar, or one file; it fails when the packing is damaged. */
+/** The content of a compressed file: a tar, or one file; fails if it is damaged. */
 export const unpacked = async (
   { workspace, data, hidden }: Host['place'],
   format: ArchiveFormat,
@@ -59,7 +59,7 @@ export const unpacked = async (
   const child = new PipedProcess(command)
   pipeline(source, child.input, ignore)
   const { output } = child
-  // Its end is held back until it is known how the program ended.
+  // The end of the stream is delayed until the program has ended.
   const whole = async function* () {
     try {
       for await (const piece of output) yield piece as Buffer

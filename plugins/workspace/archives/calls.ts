@@ -39,7 +39,7 @@ const refused =
     if (isFull(error)) throw writeFailure(error)
     if (!(error instanceof BadArchive)) {
       const code = codeOf(error) ?? ''
-      // What the libraries of formats say of bytes that they do not take.
+      // The error codes of the format libraries for invalid data.
       if (code.startsWith('Z_') || code.startsWith('ZSTD_') || code === 'ERR_STREAM_PREMATURE_CLOSE')
         return refuse(damaged, `${shownPath(path)} cannot be unpacked: it is damaged`)
       return unwritable(path)(error)
@@ -63,7 +63,7 @@ const inStaging = async <T>(root: string, work: (folder: string) => Promise<T>):
   }
 }
 
-/** Removes what an earlier daemon was unpacking when it was killed. */
+/** Removes the files of an unpacking that a kill interrupted. */
 const sweepStaging = async (root: string): Promise<void> => {
   if (!(await lstat(join(root, ...LOCAL_FOLDER, STAGED)).catch(() => undefined))) return
   await using staging = await openLocal(root, STAGED)
@@ -74,7 +74,7 @@ const sweepStaging = async (root: string): Promise<void> => {
   }
 }
 
-/** A path beside the archive that is free: its name without the ending, numbered where that is taken. */
+/** A free path beside the archive: its name without the extension, numbered if that is taken. */
 const freeBeside = async (tree: PathTree, path: string): Promise<string> => {
   const name = basename(path)
   const bare = name.replace(ENDING, '')
@@ -94,7 +94,7 @@ export const archiveCalls = (host: Host, changes: WorkspaceChanges, locks: Keyed
     host.log.warn('removing what was being unpacked failed', { error: String(error) }),
   )
 
-  /** Unpacks a file into a folder; answers whether it was one packed file, and what was left out. */
+  /** Unpacks a file into a folder; returns whether it was a single packed file, and the entries left out. */
   const unpackInto = async (at: string, folder: string, to: string, size: number) => {
     const format = archiveFormat(await firstBytesOf(at, TAR_BLOCK))
     if (!format) throw new BadArchive('damaged', 'it is no archive (expected zip, tar, gz, zst, bz2, xz, 7z or rar)')
@@ -202,7 +202,7 @@ const assertFolder = async (tree: PathTree, to: string): Promise<void> => {
   if (found && !found.stats.isDirectory()) refuse('conflict', `to: expected a folder, found the file ${shownPath(to)}`)
 }
 
-/** Moves what was unpacked to its place: what is new as a whole, files in place of those of the same name. */
+/** Moves unpacked files to their target: new folders at once, files replacing those of the same name. */
 const merge = async (
   tree: PathTree,
   staged: string,

@@ -3,22 +3,22 @@ import type { Count, Size } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
 import type { ReceivedPart } from '../upload/contract.js'
 
-/** Something in an archive that was left out. */
+/** An entry of an archive that was left out. */
 export interface SkippedEntry {
   path: string
   reason: string
 }
-/** What was unpacked. */
+/** The result of unpacking. */
 export interface UnpackedArchive {
   ok: true
-  /** A folder, or a file where the archive is one packed file. */
+  /** A folder, or a file if the archive is a single packed file. */
   to: string
   files: Count
   bytes: Size
   /** The first 200. */
   skipped: SkippedEntry[] & tags.MaxItems<200>
 }
-/** What was merged into the workspace. */
+/** The result of merging into the workspace. */
 export interface MergedArchive {
   ok: true
   files: Count
@@ -32,8 +32,8 @@ export interface ArchiveCalls {
    * Unpack an archive of the workspace, in one step: zip, tar, gz, zst, bz2, xz, 7z or rar, by its content.
    *
    * `to` is the archive's name beside it by default, numbered if that is taken; `removeArchive` deletes the
-   * archive afterwards. An entry that names a place outside refuses the whole archive. Devices,
-   * names that are closed, and links that lead out are left out; set-uid bits are dropped. bz2 and xz need the programs
+   * archive afterwards. An entry with a path outside refuses the whole archive. Devices,
+   * closed names, and links that lead outside are left out; set-uid bits are dropped. bz2 and xz need the programs
    * of that name, 7z and rar need bsdtar.
    *
    * - 400: not a workspace path
@@ -48,8 +48,8 @@ export interface ArchiveCalls {
   /**
    * Upload a folder as one tar, plain or gzip, sent as bytes, and merge it into `to` (default: the root).
    *
-   * Files replace those of the same name and keep their times. What a cut or damaged upload brought is dropped.
-   * Devices, names that are closed, and links that lead out are left out; a `.git` is taken along where its folder is
+   * Files replace those of the same name and keep their times. An interrupted or damaged upload changes nothing.
+   * Devices, closed names, and links that lead outside are left out; a `.git` is unpacked if its folder is
    * new.
    *
    * - 400: no bytes, an entry leads outside, not a tar, or it is cut off

@@ -40,7 +40,7 @@ const entryOf = ({ name, type, mode, mtime, linkname }: Header): ArchiveEntry =>
   target: linkname ?? undefined,
 })
 
-/** Unpacks a tar as it comes. */
+/** Unpacks a tar stream. */
 export const unpackTar = async (source: Readable, unpacking: Unpacking): Promise<void> => {
   const { extract } = namesOf(await import('tar-stream'))
   const tar = extract()

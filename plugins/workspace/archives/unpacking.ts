@@ -8,7 +8,7 @@ import { linkOnDisk, wayOf } from '../../../sdk/node/files/links.js'
 import { codeOf, contains } from '../../../sdk/node/files/paths.js'
 import type { SkippedEntry } from './contract.js'
 
-/** An archive that is refused; the words end a sentence about it. */
+/** A refused archive; the message ends a sentence about it. */
 export class BadArchive extends Error {
   readonly kind: 'escaping' | 'damaged' | 'encrypted' | 'large'
 
@@ -37,15 +37,15 @@ const MOST_SEGMENT = 255
 const MODE = 0o777
 const UNNAMEABLE = /[\x00-\x1f\x7f\\]/
 
-/** What an archive is unpacked into, and what may come of it. */
+/** The target of unpacking an archive, and its limits. */
 export interface UnpackingOptions {
   /** An empty folder that no turn can write. */
   readonly folder: string
-  /** Where its entries will be, from the workspace root: decides which names are closed. */
+  /** The final path of its entries from the workspace root, which decides which names are closed. */
   readonly to: string
   /** The size of the archive. */
   readonly size: number
-  /** Whether the folder of an entry is there already, so that its `.git` stays as it is. */
+  /** Whether the folder of an entry already exists, so that its `.git` is not changed. */
   readonly isThere?: (path: string) => Promise<boolean>
 }
 
@@ -64,7 +64,7 @@ export class Unpacking {
     this.#options = options
   }
 
-  /** Takes one entry; its content is read to its end in any case. */
+  /** Unpacks one entry; always reads its content to the end. */
   async add(entry: ArchiveEntry, content?: Readable): Promise<void> {
     if (++this.#entries > MOST_ENTRIES) throw new BadArchive('large', `it has more than ${MOST_ENTRIES} entries`)
     const path = await this.#placeOf(entry)
@@ -94,7 +94,7 @@ export class Unpacking {
         made.push(each)
       } else this.#skip(each.path, 'something else has its name')
     }
-    // Links lead through one another: removing one may only make others lead nowhere.
+    // Links may depend on each other: removing one can only break others.
     for (const { at, path, target } of made)
       for await (const place of wayOf(at, target, linkOnDisk)) {
         if (place !== undefined && contains(folder, place)) continue
@@ -165,7 +165,7 @@ export class Unpacking {
     }
   }
 
-  /** No link was made yet, so the file that it names lies in the folder. */
+  /** No link exists yet, so the file that it names is in the folder. */
   async #hardLink(at: string, path: string, target: string): Promise<void> {
     const segments = target.split('/').filter(segment => segment !== '' && segment !== '.')
     if (target.startsWith('/') || segments.includes('..')) return void this.#skip(path, 'the link leads out')

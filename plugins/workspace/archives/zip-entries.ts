@@ -11,11 +11,11 @@ const REGULAR = 0o100000
 const MOST_TARGET = 4096
 const UNIX = 3
 
-/** The type and mode that a zip made on Unix keeps of an entry. */
+/** The type and mode of an entry in a zip made on Unix. */
 const unixMode = ({ versionMadeBy, externalFileAttributes }: Entry): number =>
   versionMadeBy >> 8 === UNIX ? externalFileAttributes >>> 16 : 0
 
-/** Fails at the end of a content whose checksum is another. */
+/** Fails at the end of a content with a wrong checksum. */
 async function* checked(content: AsyncIterable<Buffer>, { crc32: wanted, fileName }: Entry): AsyncGenerator<Buffer> {
   let sum = 0
   for await (const piece of content) {

@@ -11,7 +11,7 @@ import type { Classification, ClassifyCalls } from './contract.js'
 
 const MOST = 20_000
 const LOOKED_AT = 4_100
-/** What makes a folder a repository, the strongest sign first. */
+/** The signs of a repository, the strongest first. */
 const MANIFESTS = [
   '.git',
   'package.json',
@@ -45,7 +45,7 @@ const bucketOfType = (mime: string): Classification['bucket'] => {
   return ARCHIVES.test(mime) ? 'archives' : 'other'
 }
 
-/** The bytes end where they were cut, which may be within a character. */
+/** The bytes are cut, possibly within a character. */
 const readsAsText = (bytes: Buffer): boolean =>
   !bytes.includes(0) && [0, 1, 2, 3].some(cut => isUtf8(bytes.subarray(0, bytes.length - cut)))
 
@@ -65,7 +65,7 @@ const classified = async (tree: PathTree, path: string): Promise<Classification 
   return { path, bucket: 'other', reason: 'unknown' }
 }
 
-/** What lies in a tree, folders that are repositories as one. */
+/** The contents of a tree, with each repository as one entry. */
 const classify = async (tree: PathTree, signal: AbortSignal): Promise<Classification[]> => {
   const rules = new IgnoreRules(tree.root)
   const found: Classification[] = []
@@ -92,7 +92,7 @@ const classify = async (tree: PathTree, signal: AbortSignal): Promise<Classifica
   return found.sort((one, other) => (one.path < other.path ? -1 : 1))
 }
 
-/** Sorts what lies loose in the workspace. */
+/** Serves the classification of loose files. */
 export const classifyCalls = (host: Host): Handlers<ClassifyCalls> => ({
   'GET /workspace/classify': async (_, context) => ({
     classifications: await classify(await sharedTree(host, context), context.signal),

@@ -15,7 +15,7 @@ const HEAD = 64
 const CHARACTERS_A_TOKEN = 4
 const MOST_REMEMBERED = 1_000
 
-/** A document that is open, and what is known of it. */
+/** An open document, and its derived state. */
 interface OpenDocument {
   readonly path: string
   readonly format: DocumentFormat | undefined
@@ -59,7 +59,7 @@ const answered = (
 export const derivedCalls = (host: Host): Handlers<DerivedCalls> => {
   const store = new DerivedStore(join(host.place.folder, 'derived'))
   const deriver = new Deriver(host.place, store, host.signal)
-  /** The last content that was derived of a path, which answers until it is derived anew. */
+  /** The last derived content of a path, which is returned until it is derived again. */
   const last = new Map<string, string>()
   const remember = (path: string, key: string) => {
     last.delete(path)

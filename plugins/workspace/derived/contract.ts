@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { Count, Millis } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
 
-/** How far the text form of a document is. */
+/** The state of the text form of a document. */
 export type DerivedState = 'deriving' | 'idle' | 'broken' | 'undeliverable'
 
 /** A document as markdown. */
@@ -11,20 +11,20 @@ export interface DerivedText {
   path: string
   /** Markdown, at most 1 MiB. */
   content: string
-  /** What derived it. */
+  /** The program that derived it. */
   deriver: string
   derivedAt: Millis
   title?: string
-  /** What the text does not show. */
+  /** Parts of the document that the text does not show. */
   notes: string[]
   /** An estimate. */
   tokens: Count
-  /** There is more than 1 MiB of it. */
+  /** It is longer than 1 MiB. */
   truncated: boolean
   /** The file changed since. */
   stale: boolean
 }
-/** A file without a text form, so far or for good. */
+/** A file without a text form, so far or permanently. */
 export interface NotDerived {
   state: DerivedState
   path: string
@@ -36,7 +36,7 @@ export interface NotDerived {
 /** The text form of documents. */
 export interface DerivedCalls {
   /**
-   * Read the text form of a document, if it was derived; nothing is derived by this call.
+   * Read the text form of a document, if it was derived; this call derives nothing.
    *
    * - 400: not a workspace path
    * - 404: no such file

@@ -21,7 +21,7 @@ const HASH_DIGITS = 12
 const hashOf = (base64: string): string =>
   createHash('sha256').update(Buffer.from(base64, 'base64')).digest('hex').slice(0, HASH_DIGITS)
 
-/** What a generator adds that is not in the document, or changes with each save. */
+/** Parts that a generator adds or that change with each save. */
 const cleaned = (markdown: string): string =>
   markdown
     .replace(/^---\n[\s\S]*?\n---\n+/, '')

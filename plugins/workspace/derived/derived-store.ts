@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import type { Derivation } from './derive-child.js'
 
-/** What is kept of a document: its text, or why there is none. */
+/** The stored result for a document: its text, or why there is none. */
 export interface KeptDerivation {
   readonly deriver: string
   readonly derivedAt: number
@@ -30,7 +30,7 @@ export class DerivedStore {
       await utimes(path, now, now)
       return kept
     } catch {
-      // One that is not there or damaged is derived again.
+      // A missing or damaged one is derived again.
       return undefined
     }
   }

@@ -38,7 +38,7 @@ export class Deriver {
     return this.#running.has(key)
   }
 
-  /** Derives a content, or joins who does; refused when too many wait. A failure is kept, and answered. */
+  /** Derives a content, or joins a running derivation; refused if too many wait. A failure is stored and returned. */
   async derive(key: string, format: DocumentFormat, bytes: () => Promise<Buffer>): Promise<KeptDerivation> {
     const known = this.#running.get(key)
     if (known) return known

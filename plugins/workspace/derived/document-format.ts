@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 
-/** What derives the text of a format. */
+/** The program that derives the text of a format. */
 export type DocumentFormat =
   | 'docx'
   | 'xlsx'
@@ -47,7 +47,7 @@ const ENCRYPTED_OFFICE = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 /** Whether bytes are the container of old or of encrypted office documents. */
 export const isCompound = (head: Buffer): boolean => head.subarray(0, 8).equals(ENCRYPTED_OFFICE)
 
-/** The format of a document, by its first bytes and then by its name; undefined: none that is known. */
+/** The format of a document, by its first bytes and then by its name; undefined: unknown. */
 export const documentFormat = (path: string, head: Buffer): DocumentFormat | undefined => {
   const start = head.toString('latin1', 0, 8)
   return MAGIC.find(([magic]) => start.startsWith(magic))?.[1] ?? NAMED[extname(path).toLowerCase()]

@@ -5,7 +5,7 @@ import { partOf } from '../../../sdk/node/files/byte-part.js'
 import { openFile, type OpenedPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 
-/** What a browser would run on the sandbox's own origin. */
+/** Types that a browser would run in the sandbox's own origin. */
 const ACTIVE =
   /^(?:text\/html|application\/xhtml\+xml|image\/svg\+xml|(?:text|application)\/(?:xml|javascript|[\w.-]+\+xml))/
 const PIECE = 256 * 1024
@@ -15,7 +15,7 @@ export interface ServeOptions {
   readonly http?: Pick<HttpFacts, 'range' | 'ifRange'> | undefined
   /** The most that is sent without a range. */
   readonly most?: number
-  /** What browsers save under the file's name instead of showing it: nothing when left out. */
+  /** Types that browsers save under the file's name instead of showing them; left out: none. */
   readonly saved?: 'active' | 'all'
   /** Opens the file again when it is read. */
   readonly again: () => Promise<OpenedPath>
@@ -25,7 +25,7 @@ export interface ServeOptions {
 const typeOf = async (path: string): Promise<string> =>
   namesOf(await import('mime-types')).contentType(extname(path).toLowerCase()) || 'application/octet-stream'
 
-/** A name as a header field says it (RFC 5987). */
+/** A name encoded for a header field (RFC 5987). */
 export const attachmentNamed = (name: string): string => {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const coded = encodeURIComponent(name).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -34,7 +34,7 @@ export const attachmentNamed = (name: string): string => {
 
 const isActive = (type: string): boolean => ACTIVE.test(type)
 
-/** The bytes of an open file, or the part that was asked for, read at the pace of the client. */
+/** The bytes of an open file, or the requested range, read at the pace of the client. */
 export const servedBytes = async (
   opened: Pick<OpenedPath, 'stats' | 'path'>,
   { http = {}, most = Infinity, saved, again }: ServeOptions,

@@ -30,7 +30,7 @@ export const treesFor = async (
   return tree.conversationId === undefined ? [tree] : [tree, await sharedTree(host, context)]
 }
 
-/** The first of some trees that has a path; undefined: none has. */
+/** The first of some trees that has a path; undefined: none. */
 export const treeWith = async (trees: readonly CallerTree[], path: string): Promise<CallerTree | undefined> => {
   for (const tree of trees) {
     await using found = await openPath(tree, path)
@@ -39,7 +39,7 @@ export const treeWith = async (trees: readonly CallerTree[], path: string): Prom
   return undefined
 }
 
-/** Makes a folder and those above it that are missing; answers what was made. */
+/** Creates a folder and its missing parents; returns the created ones. */
 const makeFolder = async (tree: PathTree, path: string): Promise<string[]> => {
   await using parent = await openParent(tree, path, { make: true })
   const made = pathOfTarget(parent)

@@ -5,17 +5,17 @@ import type { CopyOf, WsPath } from '../tree/contract.js'
 /** The SHA-256 of a file's bytes. */
 export type FileHash = string & tags.Pattern<'^[0-9a-f]{64}$'>
 
-/** A part of a file as text, or the path alone where there is no such file. */
+/** A part of a file as text, or only the path if there is no such file. */
 export interface FileWindow {
   path: string
   content?: string
   /** Of the whole file, in bytes. */
   size?: Size
-  /** Where the text begins, in bytes. */
+  /** The offset of the text, in bytes. */
   offset?: Size
-  /** How many bytes of the file the text stands for. */
+  /** The number of bytes of the file that the text covers. */
   bytes?: Size
-  /** It was read in the shared tree: no copy was asked for, or the copy lacks it. */
+  /** It was read in the shared tree: no copy was requested, or the copy lacks it. */
   shared?: boolean
   /** Bytes that are not UTF-8 show as U+FFFD. */
   lossy?: true
@@ -26,7 +26,7 @@ export interface WrittenFile {
   path: string
   size: Size
   hash: string
-  /** There was no such file before. */
+  /** The file did not exist before. */
   created: boolean
   mtime: Millis
 }
@@ -41,7 +41,7 @@ export interface FileCalls {
    * Read a part of a file as text, at most 4 MiB.
    *
    * A character belongs to the part that holds its first byte: `offset` and `bytes` name the bytes that were read, so
-   * parts that follow each other lose and repeat nothing. A negative `offset` counts from the end. Of a file that does
+   * consecutive parts lose and repeat nothing. A negative `offset` counts from the end. Of a file that does
    * not exist the answer is its path alone.
    *
    * - 404: closed, outside the caller's areas, or no such conversation
@@ -58,8 +58,8 @@ export interface FileCalls {
   /**
    * Write a whole file of the shared tree in one step, at most 16 MiB.
    *
-   * With `baseHash` it is written only while the file still has that SHA-256, or with `absent` while nothing is there:
-   * of two that save at once, one gets 409 with the present `hash`. Its mode stays; the same content changes nothing,
+   * With `baseHash` it is written only if the file still has that SHA-256, or with `absent` if it does not exist:
+   * of two concurrent saves, one gets 409 with the current `hash`. Its mode is kept; the same content changes nothing,
    * not even its time.
    *
    * - 404: closed, or a folder is missing and `createParents` is false
@@ -75,20 +75,20 @@ export interface FileCalls {
   }): WrittenFile
 
   /**
-   * Read the bytes of a file, or the part that `range` asks for.
+   * Read the bytes of a file, or the requested `range`.
    *
-   * The type is that of its extension; what could run in a browser is sandboxed. Without a range at most 25 MiB.
+   * The type is that of its extension; active content is sandboxed. Without a range at most 25 MiB.
    *
    * - 404: no such file, or outside the caller's areas
    * - 409: the private copy was cleaned up
-   * - 413: over 25 MiB, and no range was asked for
+   * - 413: over 25 MiB without a range
    * - 416: the range is outside the file
    * - 422: a folder, pipe or device
    */
   'GET /workspace/raw'(input: { agent?: CopyOf; path: WsPath }): FileBytes
 
   /**
-   * Make a folder and the missing ones above it; one that is there already is fine.
+   * Create a folder and its missing parents; an existing one succeeds.
    *
    * - 404: closed
    * - 409: a file is in the way, or it belongs to git

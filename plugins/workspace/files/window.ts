@@ -7,7 +7,7 @@ export const MOST_WINDOW = 4 * 1024 * 1024
 /** A character has at most this many bytes after its first. */
 const LONGEST_REST = 3
 
-/** How many bytes a character has that begins with this one; 0: none does. */
+/** The length of a character that begins with this byte; 0: none does. */
 const lengthFrom = (byte: number): number => {
   if (byte < 0x80) return 1
   if (byte >= 0xc2 && byte < 0xe0) return 2
@@ -15,7 +15,7 @@ const lengthFrom = (byte: number): number => {
   return byte >= 0xf0 && byte < 0xf5 ? 4 : 0
 }
 
-/** The first place from `at` on that is not inside of a character that began before it. */
+/** The first offset from `at` on that is not inside a character. */
 const boundary = (bytes: Buffer, at: number): number => {
   for (let back = 1; back <= LONGEST_REST && at - back >= 0; back++) {
     const length = lengthFrom(bytes[at - back]!)

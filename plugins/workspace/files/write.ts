@@ -7,10 +7,10 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 import { openFile, openParent, openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { WrittenFile } from './contract.js'
 
-/** The most bytes of a file that is written at once. */
+/** The maximum size of a file that is written at once. */
 export const MOST_WRITTEN = 16 * 1024 * 1024
 
-/** What is to be written. */
+/** The content to write. */
 export interface FileToWrite {
   readonly path: string
   readonly bytes: Buffer
@@ -18,7 +18,7 @@ export interface FileToWrite {
   readonly createParents?: boolean
 }
 
-/** The bytes that a text stands for. */
+/** The bytes of a text in its encoding. */
 export const bytesOfText = (content: string, encoding: 'utf8' | 'base64'): Buffer => {
   const wrong = (expected: string): never =>
     refuse('invalid', `content: expected ${expected}`, { errors: [{ path: 'content', expected }] })
@@ -29,7 +29,7 @@ export const bytesOfText = (content: string, encoding: 'utf8' | 'base64'): Buffe
   return content.isWellFormed() ? Buffer.from(content) : wrong('Unicode without unpaired surrogates')
 }
 
-/** The SHA-256 of a plain file, and where it really is; undefined: nothing is there. */
+/** The SHA-256 of a plain file, and its real path; undefined: it does not exist. */
 export const presentFile = async (
   tree: PathTree,
   path: string,
@@ -44,7 +44,7 @@ export const presentFile = async (
   return { hash: hash.digest('hex'), path: found.path, mode: found.stats.mode & 0o7777 }
 }
 
-/** Refuses a write whose file is not the one it was made from; the refusal has the present `hash`. */
+/** Refuses a write if the file has changed; the refusal has the current `hash`. */
 export const assertBase = (path: string, baseHash: string | undefined, hash: string | undefined): void => {
   if (baseHash === undefined || baseHash === (hash ?? 'absent')) return
   const found = hash === undefined ? 'nothing there' : `another content (${hash})`

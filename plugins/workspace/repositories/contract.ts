@@ -28,7 +28,7 @@ export interface ModuleList {
 export interface WorkspacePackage {
   name: string
   dir: string
-  /** The first folder on the way to it. */
+  /** The top-level folder of its path. */
   group: string
 }
 /** One package uses another one. */
@@ -51,8 +51,8 @@ export interface RepositoryCalls {
   /**
    * List every folder that has a `.git`, sorted, without the workspace's own.
    *
-   * It looks 6 folders deep and at 50,000 folders at most, not into hidden and ignored ones, `refs` and `public`, and
-   * not into a repository that it found: what lies in there belongs to that. `skipped` names those that cannot be used.
+   * It searches 6 levels and at most 50,000 folders, without hidden and ignored ones, `refs` and `public`, and
+   * without the contents of found repositories. `skipped` lists those that cannot be used.
    */
   'GET /workspace/repos'(): RepoList
 
@@ -60,9 +60,9 @@ export interface RepositoryCalls {
   'GET /workspace/modules'(): ModuleList
 
   /**
-   * Show which package of a repository uses which, by name, whatever version is written.
+   * Show the dependencies between packages of a repository, by name, regardless of versions.
    *
-   * It reads the definitions of pnpm, npm, yarn, cargo, go and uv. A repository that is no workspace of packages has
+   * It reads the definitions of pnpm, npm, yarn, cargo, go and uv. A repository that is not a workspace of packages has
    * none.
    *
    * - 404: no such repository, or outside the caller's areas

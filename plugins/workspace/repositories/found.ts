@@ -54,7 +54,7 @@ const hasGit = (root: string, path: string, name: Buffer): Promise<boolean> =>
     () => false,
   )
 
-/** The folder of a repository, from the workspace root; refused when there is none. */
+/** The folder of a repository, from the workspace root; refuses an unknown one. */
 export const repoFolder = async (tree: PathTree, repo: string): Promise<string> => {
   const path = repo === 'root' ? '.' : repo
   await using found = await openPath(tree, path)

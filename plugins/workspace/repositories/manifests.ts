@@ -3,16 +3,16 @@ import { openFile, openPath, type PathTree, shownPath } from '../../../sdk/node/
 import { pathIn } from '../tree/ignore-rules.js'
 import type { PackageEdge } from './contract.js'
 
-/** What a manifest says of its package, and of the packages below it. */
+/** A parsed manifest: its package, and the packages below it. */
 export interface ReadManifest {
   readonly name?: string
   /** The names it uses. */
   readonly uses: { readonly [type in PackageEdge['type']]: readonly string[] }
-  /** Patterns of the folders of its packages; absent: it is no workspace of packages. */
+  /** Patterns of the folders of its packages; absent: it is not a workspace of packages. */
   readonly members?: readonly string[]
 }
 
-/** A value of a manifest, as its format gives it. */
+/** A parsed value of a manifest. */
 type Value = string | number | boolean | null | undefined | Date | readonly Value[] | { readonly [key: string]: Value }
 
 const MOST = 4 * 1024 * 1024
@@ -59,7 +59,7 @@ const goWords = (text: string, word: string): string[] => {
   return [...blocks, ...lines].flatMap(line => line.trim().split(/\s+/)[0] || [])
 }
 
-/** The readers of manifests, by file name; the first that a folder has gives its name. */
+/** The readers of manifests, by file name; the first existing one names the folder. */
 const READERS: { readonly [file: string]: (text: string) => Promise<ReadManifest> } = {
   'package.json': async text => {
     const value = json(text)
@@ -118,7 +118,7 @@ const textOf = async (tree: PathTree, path: string): Promise<string | undefined>
   return await handle?.readFile('utf8')
 }
 
-/** What the manifests of a folder say; with `strict` one that is not what its name says is refused. */
+/** The parsed manifests of a folder; `strict` refuses an invalid one. */
 export const manifestsIn = async (tree: PathTree, folder: string, strict: boolean): Promise<ReadManifest[]> => {
   const found: ReadManifest[] = []
   for (const [file, read] of Object.entries(READERS)) {

@@ -25,7 +25,7 @@ type SearchInput = Parameters<SearchCalls['GET /workspace/search']>[0]
 interface Cursor {
   readonly of: string
   readonly offset: number
-  /** What was before the offset. */
+  /** The results before the offset. */
   readonly before: string
 }
 
@@ -96,7 +96,7 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<Sea
     const limit = Math.min(input.limit ?? PAGE, MOST_PAGE)
     let shown = await shownPage(tree, pageOf(found.files, cursor.offset, limit))
     if (shown.stale.length > 0) {
-      // The index was behind the disk for these files: they are read again, and the search once more.
+      // The index was outdated for these files: they are read again, and the search is repeated.
       await index.reread(shown.stale)
       found = await engines.run(question)
       shown = await shownPage(tree, pageOf(found.files, cursor.offset, limit))
@@ -128,7 +128,7 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<Sea
     }
   }
 
-  /** What the best files define beside what was found. */
+  /** Other definitions of the best files. */
   const relatedTo = async (groups: readonly SearchGroup[], mode: SearchMode): Promise<string[]> => {
     if (groups.length === 0 || !['q', 'def', 'refs', 'sym'].includes(mode)) return []
     const { value } = await index.ask('defined', { paths: groups.slice(0, BEST).map(({ path }) => path) })

@@ -3,7 +3,7 @@ import type { Count, Millis, Positive } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
 
 /**
- * What is searched for: anything (`q`), text, file names, definitions, uses, symbols by name, or code of a shape.
+ * The mode of a search: everything (`q`), text, file names, definitions, uses, symbols by name, or code of a shape.
  */
 export type SearchMode = 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
 
@@ -43,20 +43,20 @@ export interface SearchHit {
   /** The symbol or heading around it. */
   context?: string
 }
-/** A file with what was found in it. */
+/** A file with its results. */
 export interface SearchGroup {
   path: string
   score: number
   /** At most 50, by line. */
   hits: SearchHit[]
-  /** There are more in this file. */
+  /** The file has more results. */
   capped: boolean
 }
-/** One page of what was found, best file first. */
+/** One page of results, best file first. */
 export interface SearchResult {
-  /** What ran. */
+  /** The engines that ran. */
   mode: SearchMode
-  /** Lines in all; at least so many where `partial`. */
+  /** The total number of lines; with `partial` the minimum. */
   total: Count
   /** Files in all. */
   files: Count
@@ -64,15 +64,15 @@ export interface SearchResult {
   shown: Count
   groups: SearchGroup[]
   freshness: SearchFreshness
-  /** There are further pages: ask with `after`. */
+  /** There are further pages: pass `after`. */
   truncated: boolean
   /** A limit of time or size ended the search, or the index is being built. */
   partial: boolean
   /** For `after`. */
   cursor?: string
-  /** What may find more. */
+  /** Suggestions that may find more. */
   hint?: string
-  /** How the query was understood, where that may surprise. */
+  /** How the query was interpreted, if that may be unexpected. */
   note?: string
   /** Definitions next to the best hits. */
   related: string[] & tags.MaxItems<8>
@@ -107,13 +107,13 @@ export interface HealthTotals {
   complexity: Count
   hotspots: Count
 }
-/** Where a repository changes often, and what most of it depends on. */
+/** The files that change often, and those that most others depend on. */
 export interface RepositoryHealth {
   repo: string
   totals: HealthTotals
   /** The highest score first. */
   hotspots: Hotspot[]
-  /** What most others import, first. */
+  /** The most imported ones first. */
   modules: CentralModule[]
   freshness: SearchFreshness
 }
@@ -123,7 +123,7 @@ export interface SearchCalls {
   /**
    * Search the workspace, best file first.
    *
-   * `find` looks for a text or regular expression on the disk; `files` for names (`*`, `?`, `**` make it a pattern);
+   * `find` searches a text or regular expression on the disk; `files` names (`*`, `?`, `**` make it a pattern);
    * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`);
    * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
    * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
@@ -133,7 +133,7 @@ export interface SearchCalls {
    * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and
    * never in the modes of the index. Files over 4 MiB (1 MiB in the index), binary files and private copies are left
    * out; links are not followed. A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A
-   * search ends after 10 s with what it found by then.
+   * search ends after 10 s with the results so far.
    *
    * - 400: `after` is not of this query, or a pattern of `include` is malformed
    * - 404: no such folder

@@ -13,7 +13,7 @@ import { shapeSearch } from './shape-search.js'
 import { readLines } from './shown-lines.js'
 import { textSearch, type DiskSearch } from './text-search.js'
 
-/** What is asked of the engines. */
+/** The query for the engines. */
 export interface EngineQuestion {
   readonly mode: SearchMode
   readonly query: string
@@ -22,7 +22,7 @@ export interface EngineQuestion {
   readonly caseSensitive: boolean
 }
 
-/** What the engines found together. */
+/** The merged results of the engines. */
 export interface EngineAnswer extends SearchedFiles {
   readonly freshness: SearchFreshness
   readonly features: readonly string[]
@@ -138,7 +138,7 @@ export class Engines {
     return { files, partial: results.some(({ partial }) => partial) }
   }
 
-  /** Text search as a part of another one: without ripgrep it is left out. */
+  /** Text search as a part of another search: without ripgrep it is left out. */
   async #text(query: Parameters<typeof textSearch>[1]): Promise<SearchedFiles> {
     try {
       return await textSearch(this.#disk, query)
@@ -176,7 +176,7 @@ export class Engines {
     return [...files.values()]
   }
 
-  /** The line of a part that has most of the words. */
+  /** The line of a part with most of the words. */
   async #narrow({ path, line, lines }: FoundChunk, words: readonly string[]): Promise<number> {
     const all = (await readLines(this.#disk.tree, path)) ?? []
     const stems = words.map(word => word.replace(/(?:ies|es|s|ing|ed)$/, '')).filter(stem => stem.length > 1)
@@ -189,7 +189,7 @@ export class Engines {
     return best
   }
 
-  /** Asks the index, and takes note of how current the answer is. */
+  /** Queries the index, and records how current the answer is. */
   async #ask<Q extends keyof IndexQuestions>(
     ask: Q,
     input: IndexQuestions[Q]['input'],

@@ -7,9 +7,9 @@ export interface FoundLine {
   readonly text?: string
   readonly spans?: readonly { readonly start: number; readonly end: number }[]
   readonly context?: string
-  /** What the line must contain as a word to be shown. */
+  /** The word that the line must contain to be shown. */
   readonly name?: string
-  /** What is marked in the line, in lower case. */
+  /** The text to mark in the line, in lower case. */
   readonly words?: readonly string[]
 }
 
@@ -18,12 +18,12 @@ export interface SearchedFile {
   readonly path: string
   score: number
   readonly lines: FoundLine[]
-  /** Lines in all, more than are kept where it is capped. */
+  /** The total number of lines, more than are kept if capped. */
   count: number
   capped: boolean
 }
 
-/** What an engine found, best file first. */
+/** The results of an engine, best file first. */
 export interface SearchedFiles {
   readonly files: SearchedFile[]
   readonly partial: boolean

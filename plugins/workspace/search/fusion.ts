@@ -43,7 +43,7 @@ const recentFactor = (root: string, path: string): number => {
   return 1 + RECENT * 0.5 ** (Math.max(0, Date.now() - stats.mtimeMs) / DAY_MS / HALF_LIFE_DAYS)
 }
 
-/** Joins what several engines found by the ranks that they give (reciprocal rank fusion). */
+/** Merges the results of several engines by their ranks (reciprocal rank fusion). */
 export const fuse = (
   root: string,
   results: readonly EngineResult[],
@@ -59,7 +59,7 @@ export const fuse = (
         const known = lines.get(key)
         const defines = line.tags.some(tag => tag.kind === 'def')
         const share = (1 / (RANK_OFFSET + rank)) * (defines && kind !== 'find' ? DEFINITION : 1)
-        // A name found says where the file is, not which of its lines is meant.
+        // A match of the name identifies the file, not a line.
         const placed = kind === 'files' ? { ...line, spans: undefined, text: undefined } : line
         if (known) lines.set(key, { path, score: known.score + share, line: merged(known.line, placed as FoundLine) })
         else lines.set(key, { path, score: share, line: placed as FoundLine })

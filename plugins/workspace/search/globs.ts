@@ -25,7 +25,7 @@ const segmentFits = (pattern: string, text: string): boolean => {
   return p === pattern.length
 }
 
-/** Whether a path fits a pattern, in which `**` stands for any number of folders. */
+/** Whether a path matches a pattern, in which `**` stands for any number of folders. */
 export const globFits = (glob: PathGlob, path: string): boolean => {
   const segments = path.split('/')
   let [p, s, star, from] = [0, 0, -1, 0]
@@ -45,7 +45,7 @@ export const globFits = (glob: PathGlob, path: string): boolean => {
   return p === glob.length
 }
 
-/** The texts that a text with braces stands for: `a.{ts,js}` is `a.ts` and `a.js`. */
+/** Expands braces: `a.{ts,js}` gives `a.ts` and `a.js`. */
 const withoutBraces = (text: string): string[] => {
   let waiting = [text]
   for (;;) {
@@ -78,7 +78,7 @@ const partsOf = (text: string): string[] => {
   return parts.map(part => part.trim()).filter(part => part !== '')
 }
 
-/** A pattern at any depth, unless it begins with `./`; it fits what is below a folder that it names too. */
+/** A pattern matches at any depth, unless it begins with `./`; a folder's pattern matches everything below it. */
 export const globsOf = (text: string): PathGlob[] =>
   withoutBraces(text).flatMap(each => {
     const anchored = each.startsWith('./')

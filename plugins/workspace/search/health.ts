@@ -44,7 +44,7 @@ const momentOf = (since: string | undefined): number | undefined => {
   })
 }
 
-/** Reads `git log --numstat` as it comes. */
+/** Parses the stream of `git log --numstat`. */
 class ChurnReader {
   readonly files = new Map<string, Churn>()
   #rest = ''
@@ -78,7 +78,7 @@ class ChurnReader {
   }
 }
 
-/** What was read last of the history of repositories, by HEAD; at most 8 MiB. */
+/** The cached histories of repositories, by HEAD; at most 8 MiB. */
 const kept = new Map<string, { bytes: number; files: Map<string, Churn> }>()
 
 const keep = (key: string, files: Map<string, Churn>): void => {
@@ -133,7 +133,7 @@ const EXTENSIONS = [
   '/__init__.py',
 ]
 
-/** Which files import which, as far as their words say. */
+/** The imports between files, as far as their text shows. */
 const edgesOf = (rows: readonly IndexedRow[]): Map<string, string[]> => {
   const paths = new Set(rows.map(({ path }) => path))
   const find = (stem: string) => EXTENSIONS.map(end => posix.normalize(stem + end)).find(path => paths.has(path))
@@ -179,7 +179,7 @@ const ranksOf = (edges: ReadonlyMap<string, readonly string[]>): Map<string, num
 
 const relativeIn = (repo: string, path: string): string => (repo === '.' ? path : path.slice(repo.length + 1))
 
-/** Where a repository changes often and is complicated, and what most of it imports. */
+/** The files of a repository that change often and are complex, and those that most others import. */
 export const healthOf = async (
   tree: CallerTree,
   index: WorkspaceIndex,

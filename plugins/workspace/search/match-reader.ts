@@ -4,7 +4,7 @@ export interface TextMatch {
   readonly line: number
   /** The line as text. */
   readonly text: string
-  /** In UTF-16 code units; empty where the line is not UTF-8. */
+  /** In UTF-16 code units; empty if the line is not UTF-8. */
   readonly spans: readonly { readonly start: number; readonly end: number }[]
 }
 
@@ -32,7 +32,7 @@ const MOST_SPANS = 50
 const BINARY = 8192
 const MOST_HELD = 60
 
-/** Reads the output of `rg --json`; the lines of a file are reported when it is known that it is no binary file. */
+/** Parses the output of `rg --json`; reports the lines of a file once it is known not to be binary. */
 export class MatchReader {
   readonly #found: (match: TextMatch) => void
   #parts: Buffer[] = []
@@ -70,7 +70,7 @@ export class MatchReader {
     if (type === 'match') {
       if (data.path.text === undefined) return
       this.#held.push(matchOf(data))
-      // Beyond so many a file is no binary one, or its beginning would have said so.
+      // After so many bytes without a NUL the file is not binary.
       if (this.#held.length > MOST_HELD) this.#report()
     } else if (type === 'end') {
       if (data.binary_offset !== null && data.binary_offset < BINARY) this.#held = []

@@ -15,7 +15,7 @@ interface NameFit {
 
 const at = (start: number, length: number) => [{ start, end: start + length }]
 
-/** The places of the letters of a query in a path, searched from its end, so that the name is preferred. */
+/** The positions of the letters of a query in a path, searched from its end, so that the name is preferred. */
 const subsequence = (path: string, query: string): NameFit['spans'] | undefined => {
   const spans: NameFit['spans'] = []
   let from = path.length - 1

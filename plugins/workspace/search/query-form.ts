@@ -1,4 +1,4 @@
-/** What the form of a query says that it asks for. */
+/** The intent of a query, judged by its form. */
 export type QueryForm =
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'name'; readonly name: string }

@@ -4,7 +4,7 @@ import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
 import { MatchReader, type TextMatch } from './match-reader.js'
 
-/** What is looked for in the text of files. */
+/** A text search. */
 export interface TextQuery {
   readonly query: string
   readonly literal: boolean
@@ -27,14 +27,14 @@ export interface RipgrepEnd {
   readonly dropped: number
 }
 
-/** The pattern is no regular expression; the message is that of ripgrep. */
+/** The pattern is not a regular expression; the message is that of ripgrep. */
 export class NoRegex extends Error {}
 
 const FLAGS = ['--json', '--no-config', '--no-messages', '--no-ignore', '--hidden', '--no-follow', '--threads=2']
 const MOST_OUTPUT = 64 * 1024
 const NO_MATCH = 1
 
-/** The program that comes with the daemon, unless a turn could have written it; else that of the machine. */
+/** The program bundled with the daemon, unless a turn could have written it; otherwise that of the machine. */
 export const ripgrepProgram = async (): Promise<string> => {
   const own = await import('@vscode/ripgrep').then(
     ({ rgPath }) => rgPath,
@@ -44,7 +44,7 @@ export const ripgrepProgram = async (): Promise<string> => {
 }
 
 /**
- * Searches some files, behind the wall without network: a file that a link replaced meanwhile leads nowhere else.
+ * Searches some files, behind the wall without network: a link that replaces a file meanwhile cannot lead outside.
  *
  * @throws NoRegex, or the reason of the signal.
  */

@@ -13,7 +13,7 @@ export interface SearchScope {
 export const admits = ({ dir, patterns, reach }: SearchScope, path: string): boolean =>
   isWithin(dir, path) && accessTo(reach, path) !== undefined && isIncluded(patterns, path)
 
-/** What a file is for, as far as its path says. */
+/** The purpose of a file, judged by its path. */
 export type FileClass = 'source' | 'config' | 'test' | 'docs'
 
 const TEST =

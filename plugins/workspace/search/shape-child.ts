@@ -5,7 +5,7 @@ export interface ShapeInput {
   readonly pattern: string
   readonly files: readonly { readonly path: string; readonly language: string; readonly text: string }[]
 }
-/** Where the shape was found, and in which languages it is code. */
+/** The matches of the shape, and the languages in which it is valid code. */
 export interface ShapeAnswer {
   readonly parsed: readonly string[]
   readonly files: readonly {
@@ -24,7 +24,7 @@ const main = async (): Promise<void> => {
   const isCode = (language: string): boolean => {
     try {
       const root = parse(language as Lang, pattern).root()
-      // A pattern that is no one node is refused by the search itself.
+      // The search itself refuses a pattern that is not a single node.
       root.findAll(pattern)
       return root.find({ rule: { kind: 'ERROR' } }) === null
     } catch {

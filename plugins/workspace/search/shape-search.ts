@@ -30,7 +30,7 @@ const MOST_BATCH = 4 * 1024 * 1024
 const MOST_OUTPUT = 8 * 1024 * 1024
 const CLASS_SCORE: { readonly [each in FileClass]: number } = { source: 4, config: 3, test: 2, docs: 1 }
 
-/** Finds code of a shape, in programs behind a wall that see nothing but the texts they are given. */
+/** Finds code of a shape, in programs behind a wall that see only the texts to search. */
 export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<SearchedFiles> => {
   const { place, tree, scope, includeIgnored, signal } = search
   const children = new Semaphore(Math.min(MOST_CHILDREN, availableParallelism()))

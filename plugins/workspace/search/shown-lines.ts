@@ -7,7 +7,7 @@ import { excerpt, type SearchedFile, type FoundLine } from './found.js'
 
 const MOST_FILE = 4 * 1024 * 1024
 
-/** The lines of a plain file that the caller reads; undefined: there is none. */
+/** The lines of a plain file that the caller may read; undefined: none. */
 export const readLines = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
   try {
     await using found = await openPath(tree, path)
@@ -35,7 +35,7 @@ const spansIn = (text: string, { name, words = [] }: FoundLine): { start: number
   return spans.sort((one, other) => one.start - other.start)
 }
 
-/** A file as it is shown: its lines as they are now; what is not there any more is left out. */
+/** A file of a result with its current lines; lines that no longer exist are left out. */
 export const shownGroup = async (
   tree: CallerTree,
   { path, score, lines, capped }: SearchedFile,
@@ -59,6 +59,6 @@ export const shownGroup = async (
   return { group: { path, score, hits, capped }, stale }
 }
 
-/** What identifies the question that a cursor belongs to. */
+/** The identity of the query that a cursor belongs to. */
 export const fingerprint = (question: object): string =>
   createHash('sha256').update(JSON.stringify(question)).digest('base64url').slice(0, 16)

@@ -9,7 +9,7 @@ import type { TextMatch } from './match-reader.js'
 import { NoRegex, ripgrep, ripgrepProgram, type TextQuery } from './ripgrep.js'
 import { admits, classOf, type FileClass, type SearchScope } from './search-scope.js'
 
-/** What a search on the disk goes through. */
+/** The scope of a search on the disk. */
 export interface DiskSearch {
   readonly place: Host['place']
   readonly tree: CallerTree
@@ -20,7 +20,7 @@ export interface DiskSearch {
 
 const MOST_FILE = 4 * 1024 * 1024
 const MOST_ADMITTED = 1_000_000
-/** Arguments of one program; the system takes about 2 MiB with the environment. */
+/** The maximum size of a program's arguments; the system allows about 2 MiB with the environment. */
 const MOST_ARGUMENTS = 768 * 1024
 const MOST_KEPT_LINES = 20_000
 const DAY_MS = 86_400_000
@@ -69,7 +69,7 @@ class Matches {
   }
 }
 
-/** Whole words first, then definitions, then source before tests and docs, then what changed lately. */
+/** Whole words first, then definitions, then source before tests and docs, then the most recently changed. */
 const scored = (root: string, { path, whole, defines, ...file }: Kept): SearchedFile | undefined => {
   const stats = lstatSync(join(root, path), { throwIfNoEntry: false })
   if (!stats?.isFile() || stats.size > MOST_FILE) return undefined
@@ -136,6 +136,6 @@ const searched = async (search: DiskSearch, program: string, query: TextQuery): 
   return { files: files.sort(byScore), partial: matches.partial }
 }
 
-/** Whether a search is over because its time is. */
+/** Whether a search ended by its time limit. */
 export const isTimeout = ({ aborted, reason }: AbortSignal): boolean =>
   aborted && (reason as Error | undefined)?.name === 'TimeoutError'

@@ -7,10 +7,10 @@ import type { TransferCalls } from './contract.js'
 import { TransferTickets } from './tickets.js'
 import { planZip, zipName, zipOf, type ZipPlan } from './zip.js'
 
-/** The file that a ticket stands for. */
+/** The file of a ticket. */
 interface BoundFile {
   readonly agent?: string
-  /** As it was asked for, and where it really is. */
+  /** The requested path, and the real one. */
   readonly named: string
   readonly asked?: string
   readonly path: string
@@ -23,7 +23,7 @@ const DOWNLOAD_MS = 600_000
 const DOWNLOADS = 2
 const RETRY_SECONDS = 5
 
-/** A ticket travels in the address, so not where others can read it. */
+/** A ticket is in the address, so it needs an encrypted connection. */
 const assertPrivate = ({ http }: Context): void => {
   if (http?.plain) refuse('forbidden', 'a ticket is taken over an encrypted connection only: use https')
 }
@@ -38,7 +38,7 @@ export const transferCalls = (host: Host): Handlers<TransferCalls> => {
   })
   let running = 0
 
-  /** The tree of a ticket, for who minted it, as they see it now. */
+  /** The tree of a ticket, as the person who minted it sees it now. */
   const treeOfTicket = (agent: string | undefined, caller: Caller): Promise<CallerTree> =>
     treeFor(host, agent, { caller }).catch(error =>
       error instanceof Refusal && error.reason === 'conflict'

@@ -28,7 +28,7 @@ export interface TransferCalls {
   /**
    * Mint a ticket with which a player reads one file, any number of times for 8 hours.
    *
-   * It stands for this file of this tree and no other. Role and areas are checked again at each use.
+   * It is valid only for this file of this tree. Role and areas are checked again at each use.
    *
    * - 404: no such file, or no such conversation
    * - 409: the private copy was cleaned up
@@ -37,13 +37,13 @@ export interface TransferCalls {
   'POST /workspace/media-ticket'(input: { agent?: CopyOf; path: WsPath }): TransferTicket
 
   /**
-   * Read the file of a ticket of POST /workspace/media-ticket, or the part that `range` asks for.
+   * Read the file of a ticket of POST /workspace/media-ticket, or the requested `range`.
    *
-   * `download` lets browsers save it; what could run in a browser is sandboxed and always saved. `path` and `agent` may
+   * `download` lets browsers save it; active content is sandboxed and always saved. `path` and `agent` may
    * be repeated and must be those of the ticket.
    *
    * - 401: the ticket is unknown, expired, or for another file
-   * - 404: the file is gone, or another one has its name
+   * - 404: the file was deleted or replaced
    * - 416: the range is outside the file
    * - 422: its permissions do not allow reading it any more
    */
@@ -69,7 +69,7 @@ export interface TransferCalls {
   /**
    * Download the ZIP of a ticket of POST /workspace/download-ticket.
    *
-   * It is made while it is sent. Files that are gone or cannot be read by then are listed in its last entry,
+   * It is created while it is sent. Files that are deleted or unreadable by then are listed in its last entry,
    * `_skipped.txt`; any other failure cuts the connection.
    *
    * - 401: the ticket is unknown or expired

@@ -3,7 +3,7 @@ import { refuse, type Caller } from '../../../sdk/index.js'
 import { hashOf } from '../../../sdk/node/access/secret.js'
 import type { TransferTicket } from './contract.js'
 
-/** What a ticket is for, and who minted it. */
+/** The purpose of a ticket, and the person who minted it. */
 interface HeldTicket<What> {
   readonly what: What
   readonly caller: Caller
@@ -13,7 +13,7 @@ interface HeldTicket<What> {
 const MOST = 20_000
 const MOST_OF_ONE = 2_000
 
-/** Tickets for downloads: in memory only, as hashes, each for one thing. */
+/** Tickets for downloads: in memory only, as hashes, each for one purpose. */
 export class TransferTickets<What> {
   readonly #held = new Map<string, HeldTicket<What>>()
   readonly #lasts: number
@@ -40,7 +40,7 @@ export class TransferTickets<What> {
     return refuse('unauthenticated', 'the ticket is unknown or expired: ask for another one')
   }
 
-  /** Drops the tickets of a credential that ended, or of a person who reaches less than before. */
+  /** Drops the tickets of an ended credential, or of a person whose access was reduced. */
   end({ sessionId, tokenId, email }: { sessionId?: string; tokenId?: string; email?: string }): void {
     for (const [hash, { caller }] of this.#held) {
       const ended =

@@ -14,7 +14,7 @@ import {
 } from '../../../sdk/node/files/open-path.js'
 import { sweepTree, type SweptName } from '../tree/sweep.js'
 
-/** What one ZIP holds. */
+/** The contents of a ZIP. */
 export interface ZipPlan {
   readonly paths: readonly string[]
   readonly includeIgnored: boolean
@@ -32,7 +32,7 @@ const LINK_MODE = 0o120777
 const folded = (paths: readonly string[]): string[] =>
   [...new Set(paths)].filter(path => !paths.some(other => path.startsWith(`${other}/`))).sort()
 
-/** Checks what a ZIP is to hold, and counts its files. */
+/** Checks the contents of a ZIP, and counts its files. */
 export const planZip = async (tree: PathTree, asked: readonly string[], includeIgnored: boolean): Promise<ZipPlan> => {
   const paths: string[] = []
   for (const path of asked) {
@@ -67,7 +67,7 @@ const commonFolder = (paths: readonly string[]): string => {
   return parts.join('/')
 }
 
-/** Everything that a ZIP holds; a folder through a link is the folder it leads to. */
+/** The entries of a ZIP; a link to a folder stands for the folder. */
 async function* entriesIn(
   tree: PathTree,
   { paths, includeIgnored }: ZipPlan,
@@ -80,7 +80,7 @@ async function* entriesIn(
     }
     const from = found.path
     yield { path, at: from, kind: 'folder' }
-    // Where a link leads may be hidden from somebody limited to areas.
+    // The target of a link may be hidden from a person limited to areas.
     const links = tree.reach === undefined
     for await (const { path: at, kind } of sweepTree(tree, {
       from,
@@ -97,7 +97,7 @@ const linkText = async (tree: PathTree, path: string): Promise<Buffer> => {
   return readlink(parent.target, { encoding: 'buffer' })
 }
 
-/** Adds an entry, and waits until it is read; false: it is gone or cannot be read. */
+/** Adds an entry, and waits until it is read; false: it is missing or cannot be read. */
 const addTo = async (zip: ZipFile, tree: PathTree, { at, kind }: { at: string; kind: string }, name: string) => {
   try {
     if (kind === 'folder') return void zip.addEmptyDirectory(name)
@@ -116,7 +116,7 @@ const addTo = async (zip: ZipFile, tree: PathTree, { at, kind }: { at: string; k
   return undefined
 }
 
-/** A ZIP, made while it is read. */
+/** A ZIP that is created while it is read. */
 export async function* zipOf(tree: PathTree, plan: ZipPlan): AsyncGenerator<Buffer> {
   const { ZipFile } = namesOf(await import('yazl'))
   const zip = new ZipFile()

@@ -27,7 +27,7 @@ const isThere = async ({ target }: OpenedParent): Promise<boolean> =>
 
 const realOf = ({ path, name }: OpenedParent): string => pathIn(path, name)
 
-/** Opens the folder of something that is there; undefined: nothing is. */
+/** Opens the parent folder of an existing path; undefined: it does not exist. */
 const found = async (tree: PathTree, path: string, reads = false): Promise<OpenedParent | undefined> => {
   const above = dirname(path.replace(/\/$/, ''))
   const folder = above === '.' || path.startsWith('/') ? undefined : await openPath(tree, above)
@@ -51,7 +51,7 @@ interface TrashDeps {
   readonly trash: TrashStore
 }
 
-/** Moves what is at a place into the trash. */
+/** Moves a file or folder into the trash. */
 const toTrash = async ({ host, trash }: TrashDeps, parent: OpenedParent, context: Context): Promise<string> => {
   const path = realOf(parent)
   const extent = await measure(
@@ -66,7 +66,7 @@ const toTrash = async ({ host, trash }: TrashDeps, parent: OpenedParent, context
   return id
 }
 
-/** Makes the place of something free, or refuses. */
+/** Makes a path free, or refuses. */
 const cleared = async (deps: TrashDeps, parent: OpenedParent, overwrite: boolean, context: Context): Promise<void> => {
   const there = await lstat(parent.target).catch(() => undefined)
   if (!there) return
@@ -166,7 +166,7 @@ const intoItself = (from: string, to: string): never =>
     errors: [{ path: 'to', expected: `a path outside of ${shownPath(from)}`, value: to }],
   })
 
-/** On a file system that folds case, another spelling of the same name. */
+/** On a case-insensitive file system, another spelling of the same name. */
 const sameEntry = async (one: OpenedParent, other: OpenedParent): Promise<boolean> => {
   const [a, b] = await Promise.all([one, other].map(({ target }) => lstat(target).catch(() => undefined)))
   return (

@@ -2,7 +2,7 @@ import type { tags } from 'typia'
 import type { Count, Millis, Ok, Positive, Size, Text } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
 
-/** Something that was deleted and can come back. */
+/** A deleted item that can be restored. */
 export interface TrashItem {
   id: string
   path: string
@@ -17,15 +17,15 @@ export interface TrashItem {
 /** A page of the trash. */
 export interface TrashPage {
   items: TrashItem[]
-  /** What the trash holds in all. */
+  /** The total size of the trash. */
   bytes: Size
   /** Of the next page. */
   before?: Millis
 }
-/** Something that is gone from its place. */
+/** The result of a deletion. */
 export interface DeletedEntry {
   ok: true
-  /** With which it comes back. */
+  /** The id for restoring it. */
   trashId?: string
 }
 /** Something that is back. */
@@ -33,7 +33,7 @@ export interface RestoredEntry {
   ok: true
   path: string
 }
-/** What was copied. */
+/** The result of a copy. */
 export interface CopiedEntry {
   ok: true
   files: Count
@@ -43,9 +43,9 @@ export interface CopiedEntry {
 /** Deleting, moving and copying. */
 export interface TrashCalls {
   /**
-   * Move a file or folder into the trash, with all below it, or with `permanent` remove it for good.
+   * Move a file or folder into the trash, with all below it, or with `permanent` delete it permanently.
    *
-   * It is one rename, however much there is. A link goes itself, never what it leads to. Nothing there is fine too.
+   * It is one rename at any size. A link is deleted itself, never its target. A missing path succeeds too.
    * Terminals that were started in it are ended first. The trash keeps it for 30 days, and at most 5 GiB in all.
    *
    * - 404: closed
@@ -54,26 +54,26 @@ export interface TrashCalls {
    */
   'DELETE /workspace/entry'(input: { path: WsPath; permanent?: boolean }): DeletedEntry
 
-  /** List what was deleted and can come back, newest first. */
+  /** List the deleted items that can be restored, newest first. */
   'GET /workspace/trash'(input: { limit?: Positive & tags.Maximum<4294967295>; before?: Millis }): TrashPage
 
   /**
-   * Put something deleted back where it was, or at `to`, with the folders above it.
+   * Restore a deleted item to its old path, or to `to`, with missing parent folders.
    *
-   * Asking again within a day gives the same path.
+   * Repeating it within a day returns the same path.
    *
    * - 404: no such id, or `to` is closed
-   * - 409: something is at the target, or a file is in the way
+   * - 409: the target exists, or a parent is a file
    */
   'POST /workspace/restore'(input: { id: Text & tags.MaxLength<64>; to?: WsPath }): RestoredEntry
 
   /**
-   * Move or rename a file or folder, with the missing folders above its new place.
+   * Move or rename a file or folder, and create missing parents of its new path.
    *
-   * With `overwrite` a file at the new place goes to the trash first. A link goes itself.
+   * With `overwrite` a file at the new path is moved to the trash first. A link is moved itself.
    *
-   * - 404: nothing is there, or either is closed
-   * - 409: something is at the new place, either belongs to git, or a turn or git is at work in it
+   * - 404: no such path, or either is closed
+   * - 409: the new path exists, either belongs to git, or a turn or git is running in it
    * - 413: the disk is full
    */
   'POST /workspace/move'(input: { from: WsPath; to: WsPath; overwrite?: boolean }): Ok
@@ -84,8 +84,8 @@ export interface TrashCalls {
    * The copy has its name only when it is whole. A `.git` that is a file, and so leads to a repository's folder
    * elsewhere, is left out: two folders would share it.
    *
-   * - 404: nothing is there, or either is closed
-   * - 409: something is at the new place, or it belongs to git
+   * - 404: no such path, or either is closed
+   * - 409: the new path exists, or it belongs to git
    * - 413: over 1,000,000 files, or the disk is full
    * - 422: something in it cannot be copied
    */

@@ -11,7 +11,7 @@ const LINUX = process.platform === 'linux'
 
 const through = (fd: number, path: string): string => (LINUX ? `/proc/self/fd/${fd}` : path)
 
-/** What is left out: the pointer to a git folder elsewhere. */
+/** The excluded file: the pointer to a git folder elsewhere. */
 const isPointer = (name: string, folder: boolean): boolean => name === '.git' && !folder
 
 const unreadable = (named: string) => (error: unknown) =>
@@ -20,9 +20,9 @@ const unreadable = (named: string) => (error: unknown) =>
     : Promise.reject(error)
 
 /**
- * Copies what is at a place to another one that is free: files with their modes and times, links as links.
+ * Copies a file or folder to a free path: files with their modes and times, links as links.
  *
- * Each folder is read through its open descriptor, so a link that takes its place meanwhile is not followed.
+ * Each folder is read through its open descriptor, so a link that replaces it meanwhile is not followed.
  */
 export const copyAll = async (from: string, to: string, named: string): Promise<void> => {
   const stats = await lstat(from)

@@ -2,13 +2,13 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 
-/** How much there is. */
+/** The measured size. */
 export interface Extent {
   readonly bytes: number
   readonly files: number
 }
 
-/** The files below a place and their bytes, links as themselves; refused as soon as they are more than a limit. */
+/** The number and bytes of the files below a path, not following links; refuses as soon as a limit is exceeded. */
 export const measure = async (place: string, most: Extent, tooMuch: (found: Extent) => string): Promise<Extent> => {
   let [bytes, files] = [0, 0]
   const waiting = [place]

@@ -9,9 +9,9 @@ import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
 import type { TrashItem } from './contract.js'
 import type { Extent } from './measure.js'
 
-/** An item as it is kept. */
+/** A stored item. */
 interface StoredItem extends TrashItem {
-  /** Where it went back to, or is on its way. */
+  /** The path of a finished or started restore. */
   restored?: { path: string; at: number }
 }
 
@@ -19,10 +19,10 @@ const DAYS = 86_400_000
 const KEPT_MS = 30 * DAYS
 const MOST_BYTES = 5 * 1024 ** 3
 
-/** The most that the trash holds. */
+/** The limits of the trash. */
 export const MOST_TRASH: Extent = { bytes: MOST_BYTES, files: 2_000_000 }
 
-/** What was deleted: a record per item in the daemon's data, and the thing itself on the disk of the workspace. */
+/** The deleted items: a record per item in the daemon's data, and the files on the disk of the workspace. */
 export class TrashStore {
   readonly #root: string
   readonly #files: Files
@@ -33,7 +33,7 @@ export class TrashStore {
     this.#files = files
   }
 
-  /** Reads the records, and finishes what an earlier daemon was killed in. */
+  /** Reads the records, and completes steps that a kill interrupted. */
   async open(): Promise<void> {
     for (const name of await this.#files.list('trash/')) {
       const item = await this.#files.read<StoredItem>(name)
@@ -43,7 +43,7 @@ export class TrashStore {
     await using folder = await this.#folder()
     const names = new Set(await readdir(folder.at))
     for (const item of [...this.#items.values()]) {
-      // Without its record it never was deleted; without the thing it was never moved, or is back already.
+      // Without its record it was never deleted; without the files it was never moved, or is already restored.
       if (!names.has(item.id) && !item.restored) await this.#forget(item.id)
       if (names.has(item.id) && item.restored) await this.#keep({ ...item, restored: undefined })
     }
@@ -52,7 +52,7 @@ export class TrashStore {
     await this.sweep()
   }
 
-  /** What can come back, newest first. */
+  /** The items that can be restored, newest first. */
   get items(): TrashItem[] {
     return [...this.#items.values()]
       .filter(({ restored }) => !restored)
@@ -64,7 +64,7 @@ export class TrashStore {
     return this.items.reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Takes what has a name in an open folder. */
+  /** Moves a name of an open folder into the trash. */
   async take(
     parent: OpenedParent,
     { path, by, extent }: { path: string; by: string; extent: Extent },
@@ -98,7 +98,7 @@ export class TrashStore {
     return id
   }
 
-  /** Removes what has a name in an open folder for good; it is gone from there at once. */
+  /** Deletes a name of an open folder permanently; it disappears at once. */
   async remove(parent: OpenedParent): Promise<void> {
     await using folder = await this.#folder()
     const gone = join(folder.at, randomBytes(9).toString('hex'))
@@ -107,7 +107,7 @@ export class TrashStore {
     await rm(gone, { recursive: true, force: true })
   }
 
-  /** An item that can come back, or where it went within the last day. */
+  /** An item that can be restored, or one restored within the last day. */
   find(id: string): StoredItem {
     return (
       this.#items.get(id) ?? refuse('not-found', `nothing in the trash has the id ${JSON.stringify(id.slice(0, 64))}`)
@@ -130,7 +130,7 @@ export class TrashStore {
     await flushFolder(folder.at)
   }
 
-  /** Removes what is too old, and the oldest while there is too much. */
+  /** Removes items that are too old, and the oldest while the trash is too large. */
   async sweep(now = Date.now()): Promise<void> {
     for (const { id, restored } of this.#items.values())
       if (restored && restored.at < now - DAYS) await this.#forget(id)

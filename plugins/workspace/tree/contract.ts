@@ -12,7 +12,7 @@ export type Generation = number & tags.Type<'uint64'>
 
 /** Where a link leads. */
 export interface EntryLink {
-  /** The text of the link; empty where the caller does not see what it leads to. */
+  /** The text of the link; empty if the caller may not see its target. */
   to: string
   /** Absent: it leads to something in the workspace. */
   state?: 'broken' | 'outside'
@@ -21,7 +21,7 @@ export interface EntryLink {
 export interface WorkspaceEntry {
   name: string
   path: string
-  /** A link has the type of what it leads to, and is a file when broken. */
+  /** A link has the type of its target, and is a file if broken. */
   type: 'file' | 'dir'
   /** Of files, in bytes. */
   size?: Size
@@ -32,7 +32,7 @@ export interface WorkspaceEntry {
   closed?: true
   /** Its name is not UTF-8, so no path names it. */
   lossy?: true
-  /** Absent: not opened; ask for its children. Empty: there is nothing in it. */
+  /** Absent: not opened; list its children. Empty: an empty folder. */
   children?: WorkspaceEntry[]
 }
 /** The workspace as a tree. */
@@ -55,7 +55,7 @@ export interface FolderPage {
   /** Entries of this folder after this page. */
   hidden: Count
 }
-/** What a text named. */
+/** The path that a text names. */
 export interface ResolvedPath {
   path?: string
 }
@@ -95,9 +95,9 @@ export interface TreeCalls {
   /**
    * Find the file that a path in a text means.
    *
-   * A line number, quotes, `a/` and `b/` in front and absolute spellings of the workspace are taken off; then the path
-   * is tried as it is, and then ever shorter ends of it. Of several the one with the fewest folders wins, then the one
-   * changed last. The private copy of `agent` is asked first. Without a match the answer is empty.
+   * Line numbers, quotes, the prefixes `a/` and `b/` and the absolute path of the workspace are removed; then the path
+   * is tried, then its ever shorter suffixes. Of several matches the one with the fewest folders wins, then the one
+   * changed last. The private copy of `agent` is searched first. Without a match the answer is empty.
    *
    * - 404: no such conversation
    */

@@ -43,7 +43,7 @@ export const isIgnored = ({ layers, ignored }: IgnoreScope, path: string, folder
 
 const NOTHING: IgnoreScope = { layers: [], ignored: false }
 
-/** The rules in a folder, from those around it; `at` is where its files are read. */
+/** The rules in a folder, including those of its parents; `at` is the path to read its files from. */
 const scopeBelow = (around: IgnoreScope, path: string, at: string): IgnoreScope => {
   const ignored = path !== '.' && isIgnored(around, path, true)
   const git = lstatSync(join(at, '.git'), { throwIfNoEntry: false })
@@ -79,18 +79,18 @@ export class IgnoreRules {
     return found
   }
 
-  /** Whether tools ignore what has a path. */
+  /** Whether tools ignore a path. */
   ignores(path: string, folder: boolean): boolean {
     if (path === '.') return false
     return isIgnored(this.in(path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.'), path, folder)
   }
 
-  /** Drops what is known of one folder. */
+  /** Forgets the rules of one folder. */
   delete(path: string): void {
     this.#known.delete(path)
   }
 
-  /** Drops what is known of a folder and all below it. */
+  /** Forgets the rules of a folder and all below it. */
   drop(path: string): void {
     for (const known of this.#known.keys()) if (isWithin(path, known)) this.#known.delete(known)
   }

@@ -18,7 +18,7 @@ export interface ListedName {
   readonly link: boolean
 }
 
-/** An entry of a listing, and the real location of its folder where it can be opened. */
+/** An entry of a listing, and the real location of its folder if it can be opened. */
 export interface ListedEntry {
   readonly entry: WorkspaceEntry
   readonly opens?: string
@@ -37,8 +37,8 @@ const listed = (found: Dirent<Buffer>): ListedName => ({
 })
 
 /**
- * The names in an open folder that a reach shows, sorted; none where it cannot be read. What a write has not put in its
- * place yet is left out.
+ * The names in an open folder that a reach shows, sorted; none if it cannot be read. Temporary files of writes are
+ * left out.
  */
 export const listedNames = async ({ reach }: PathTree, { at, path }: OpenedPath): Promise<ListedName[]> => {
   const found = await readdir(at, { withFileTypes: true, encoding: 'buffer' }).catch(error =>
@@ -70,7 +70,7 @@ const targetOf = ({ root, reach }: PathTree, place: string): Target => {
     real = realpathSync.native(place)
     stats = statSync(real)
   } catch {
-    // Where it would lead is for those to see who see everything.
+    // Only callers who see everything may see where it would lead.
     return { type: 'file', link: { to: reach ? '' : to, state: 'broken' } }
   }
   const type = stats.isDirectory() ? 'dir' : 'file'
@@ -81,10 +81,10 @@ const targetOf = ({ root, reach }: PathTree, place: string): Target => {
   return { type, link: { to }, path, ...(closed === 'closed' && { closed: true }) }
 }
 
-/** What a link looks like to somebody who does not see where it leads. */
+/** A link as shown to callers who may not see its target. */
 const HIDDEN: Target = { type: 'file', link: { to: '', state: 'outside' } }
 
-/** Where a listing is read. */
+/** The folder of a listing. */
 export interface ListingFolder {
   readonly tree: PathTree
   readonly opened: OpenedPath
@@ -115,7 +115,7 @@ const entryOf = ({ tree, opened, named, scope }: ListingFolder, found: ListedNam
   return { entry: { name, path, type: 'file', ...(stats.isFile() && { size: stats.size }), ...marks } }
 }
 
-/** The entries of some names of a folder; what is gone by now is left out. */
+/** The entries of some names of a folder, without deleted ones. */
 export const listedEntries = async (folder: ListingFolder, names: readonly ListedName[]): Promise<ListedEntry[]> => {
   const entries: ListedEntry[] = []
   for (const [at, name] of names.entries()) {

@@ -6,7 +6,7 @@ const QUOTES = /^[\s"'`<(\[]+|[\s"'`>)\],.;]+$/g
 const LINE = /(?::\d+){1,2}(?:-\d+)?$|#L\d+(?:-L?\d+)?$|\(\d+(?:,\d+)?\)$/
 const MOST_SWEPT = 1_000_000
 
-/** A text as the path it means: without quotes, line number and what leads to the workspace. */
+/** The path in a text: without quotes, line number and the path of the workspace. */
 const meant = (text: string, roots: readonly string[]): string[] => {
   const bare = text.replace(QUOTES, '').replace(LINE, '').replace(QUOTES, '')
   const root = roots.find(each => bare === each || bare.startsWith(`${each}/`))
@@ -25,7 +25,7 @@ const fileAt = async (tree: PathTree, path: string): Promise<{ path: string; mti
   }
 }
 
-/** The files whose paths have the longest end in common with a path that is meant, at least its last name. */
+/** The files whose paths share the longest suffix with a path, at least its last name. */
 const withLongestEnd = async (tree: PathTree, wanted: readonly string[], signal: AbortSignal): Promise<string[]> => {
   const ends = wanted.map(path => path.split('/').toReversed())
   let [best, found, swept]: [number, string[], number] = [0, [], 0]
@@ -47,7 +47,7 @@ const commonStart = (one: readonly string[], other: readonly string[]): number =
   return at
 }
 
-/** The file that a text means in the first of these trees that has one; undefined: none does. */
+/** The file that a text names, in the first of these trees that has it; undefined: none. */
 export const resolveIn = async (
   trees: readonly PathTree[],
   text: string,

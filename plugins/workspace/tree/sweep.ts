@@ -7,14 +7,14 @@ import { isTemporary } from '../../../sdk/node/files/files.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { IgnoreRules, isIgnored, pathIn } from './ignore-rules.js'
 
-/** What a sweep goes through. */
+/** The options of a sweep. */
 export interface SweepOptions {
-  /** The folder it begins in; the root when left out. */
+  /** The folder to begin in; left out: the root. */
   readonly from?: string
   readonly ignored?: boolean
   /** Links too, as themselves. */
   readonly links?: boolean
-  /** What repositories below the root keep in their `.git` too. */
+  /** Includes `.git` of repositories below the root. */
   readonly git?: boolean
   readonly signal?: AbortSignal
 }
@@ -29,7 +29,7 @@ const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 const SLICE_MS = 5
 const LINUX = process.platform === 'linux'
 
-/** The names of a folder, read through a descriptor of which the system says that it is that folder. */
+/** The names of a folder, read through a descriptor that the system confirms to be that folder. */
 export const namesOfFolder = (root: string, path: string) => {
   const place = path === '.' ? root : join(root, path)
   let fd: number | undefined
@@ -46,8 +46,8 @@ export const namesOfFolder = (root: string, path: string) => {
 }
 
 /**
- * The files and folders of a tree that a reach has, folders before what is in them. Closed names are left out, and
- * unless asked for links, what git keeps and what tools ignore. It gives way to other work every few milliseconds.
+ * The files and folders of a tree within a reach, folders before their contents. Closed names are left out, and
+ * unless requested links, git folders and ignored names. It yields to other work every few milliseconds.
  */
 export async function* sweepTree(tree: PathTree, options: SweepOptions = {}): AsyncGenerator<SweptName> {
   const { root, reach } = tree

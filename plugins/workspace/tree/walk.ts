@@ -5,7 +5,7 @@ import type { FolderPage, WorkspaceEntry, WorkspaceTree } from './contract.js'
 import { IgnoreRules } from './ignore-rules.js'
 import { listedEntries, foldersFirst, listedNames, type ListedEntry } from './listing.js'
 
-/** How many entries one answer holds. */
+/** The maximum number of entries of an answer. */
 export const MOST_ENTRIES = 5_000
 const MOST_MS = 3_000
 
@@ -25,7 +25,7 @@ interface Budget {
 
 const fits = ({ left, until }: Budget, count: number): boolean => count <= left && Date.now() < until
 
-/** Whether any file is below an entry, or may be where it was not opened. */
+/** Whether any file is below an entry, or may be because it was not opened. */
 const hasFile = ({ type, children }: WorkspaceEntry): boolean => type === 'file' || !children || children.some(hasFile)
 
 const barrenIn = (entries: readonly WorkspaceEntry[]): string[] =>
@@ -41,7 +41,7 @@ const folderAt = async (tree: PathTree, path: string): Promise<OpenedPath | unde
   return undefined
 }
 
-/** Opens folders wide before deep while they fit; a folder comes whole or not at all. */
+/** Opens folders breadth first while they fit; a folder is listed completely or not at all. */
 const openAll = async (
   tree: PathTree,
   rules: IgnoreRules,
@@ -100,7 +100,7 @@ export const treeOf = async (tree: PathTree): Promise<Pick<WorkspaceTree, 'root'
   }
 }
 
-/** The root is opened for everybody: what of it is listed is decided name by name. */
+/** Every caller may open the root; each of its names is checked separately. */
 const rootOf = (tree: PathTree): Promise<OpenedPath | undefined> => openPath({ ...tree, reach: undefined }, '.')
 
 /** Opens a folder that a reach shows, or that leads down to what it shows. */

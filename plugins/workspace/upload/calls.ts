@@ -27,7 +27,7 @@ interface Wanted {
 const mayWriteEverywhere = ({ kind, role }: Caller): boolean =>
   kind === 'session' && (role === 'maintainer' || role === 'owner')
 
-/** The tree as an uploader writes in it: attachments lie in no area and are everybody's who may start turns. */
+/** The tree for an upload: attachments are in no area, and everyone who may start turns can write them. */
 const treeOf = async (host: Host, path: string, caller: Caller): Promise<PathTree> => {
   const tree = await sharedTree(host, { caller })
   const inbox = closedAs(segmentsOf(path)) === 'inbox'
@@ -36,7 +36,7 @@ const treeOf = async (host: Host, path: string, caller: Caller): Promise<PathTre
   return inbox ? { ...tree, reach: undefined } : tree
 }
 
-/** Puts a whole file into its place, in one step; answers where that is and what changed. */
+/** Moves a complete file to its path atomically; returns the path and the changes. */
 const place = async (
   tree: PathTree,
   { path, baseHash, mtime }: Wanted,
@@ -64,7 +64,7 @@ export const uploadCalls = (host: Host, changes: WorkspaceChanges, locks: KeyedM
   const sweeper = setInterval(sweep, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
 
-  /** One write at an offset: into a copy of what is there, which then takes its place. */
+  /** A write at an offset: into a copy of the file, which then replaces it. */
   const whole = (tree: PathTree, wanted: Wanted, offset: number, part: PartSource): Promise<UploadProgress> =>
     locks.with('write', async () => {
       let hash = ''
@@ -103,7 +103,7 @@ export const uploadCalls = (host: Host, changes: WorkspaceChanges, locks: KeyedM
       const wanted = { path, ...(baseHash !== undefined && { baseHash }), ...(mtime !== undefined && { mtime }) }
       if (size === undefined) return whole(tree, wanted, offset, part)
       return locks.with(`upload ${path}`, async () => {
-        // Whether it may be written there is asked before anything is kept.
+        // Checks whether the path may be written before storing anything.
         const before = await presentFile(tree, path)
         if (offset === 0) assertBase(path, baseHash, before?.hash)
         await using _ = await openParent(tree, before?.path ?? path, { make: true, existing: before !== undefined })

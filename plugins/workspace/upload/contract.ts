@@ -10,13 +10,13 @@ export interface ReceivedPart {
   type: string
   bytes: number
 }
-/** How far an upload is. */
+/** The progress of an upload. */
 export interface UploadProgress {
   ok: true
   path: string
   /** The bytes that are here. */
   received: Size
-  /** The file is in its place. */
+  /** The file is complete and at its path. */
   done: boolean
   hash?: string
 }
@@ -36,14 +36,14 @@ export interface UploadCalls {
   /**
    * Upload a file whole or in parts: bytes with the other fields in the query, or JSON with `content` as base64.
    *
-   * With `size`, parts are collected, also over a restart, and the one that completes it puts the file into its place
-   * in one step; a part may be sent again, and a part of no bytes answers where to continue. What stays incomplete for
+   * With `size`, parts are collected, also across a restart, and the last one moves the file to its path
+   * atomically; a part may be sent again, and an empty part returns where to continue. What stays incomplete for
    * 24 h is dropped. Without `size` the request is one write at `offset`, and at 0 it replaces the file. A JSON part
    * has at most 16 MiB, others 256 MiB. Collaborators upload attachments of conversations, below
    * `.sandbox/records/artifacts/attachments/`, maintainers everywhere.
    *
    * - 400: a part beyond the size, or `offset` beyond the file
-   * - 403: no attachment, and the caller is no maintainer
+   * - 403: not an attachment, and the caller is not a maintainer
    * - 404: closed
    * - 409: the file changed, a part before it is missing (`received` says from where), the path is a folder, or git's
    * - 413: the part is too large, or the disk is full
@@ -59,7 +59,7 @@ export interface UploadCalls {
   }): UploadProgress
 
   /**
-   * Say which of at most 20,000 files are here already with the same size and the same second of change.
+   * List which of at most 20,000 files exist with the same size and the same second of change.
    *
    * - 413: more than 20,000 files
    */

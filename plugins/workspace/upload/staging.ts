@@ -6,7 +6,7 @@ import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
 
-/** Bytes that came: in memory, or in a file of the daemon's. */
+/** Received bytes: in memory, or in a file of the daemon. */
 export type PartSource = Buffer | { readonly path: string; readonly bytes: number }
 
 const KEPT_MS = 86_400_000
@@ -42,7 +42,7 @@ export interface StagedUpload {
   readonly received: number
 }
 
-/** Takes a part of an upload; refused where one before it is missing. */
+/** Adds a part of an upload; refused if an earlier one is missing. */
 export const stagePart = async (
   root: string,
   { path, size, by }: { path: string; size: number; by: string },

@@ -14,18 +14,18 @@ const MOST_SENT = 200
 const MOST_ANSWERED = 2_000
 const COPY_MS = 600_000
 
-/** Removes what a write of an earlier daemon left; a copy keeps its times, so the inode's own time decides. */
+/** Removes a temporary file of an earlier daemon; copies keep their mtime, so ctime decides. */
 const removeLeftover = async (place: string): Promise<void> => {
   const found = await lstat(place)
   if (found.ctimeMs < performance.timeOrigin) await rm(place, { recursive: true, force: true })
 }
 
-/** What is watched of one tree. */
+/** The watch of one tree. */
 class TreeWatch {
   readonly generations: Generations
   readonly #watches: FolderWatches
   #polling: (() => void) | undefined
-  /** Resolves when everything that changes from then on is seen. */
+  /** Resolves when all further changes are detected. */
   readonly ready: Promise<void>
   usedAt = Date.now()
 
@@ -82,7 +82,7 @@ export class WorkspaceChanges {
     return { generation: generations.generation, watch }
   }
 
-  /** Which paths of a tree changed after a generation, as far as its caller sees them. */
+  /** The paths of a tree that changed after a generation and that the caller may see. */
   async since(tree: CallerTree, since: number): Promise<ChangedPaths> {
     const { generations } = await this.#watching(tree)
     const paths = generations.since(since)?.filter(path => accessTo(tree.reach, path) !== undefined)
@@ -95,7 +95,7 @@ export class WorkspaceChanges {
     return { since, generation, paths: reset ? [] : paths, reset }
   }
 
-  /** Says that paths of the shared tree changed, before the system does. */
+  /** Reports changed paths of the shared tree, before the system does. */
   note(paths: readonly string[]): void {
     this.#trees.get('')?.generations.add(paths)
   }
@@ -138,7 +138,7 @@ export class WorkspaceChanges {
     await this.#host.call('kernel.events.show', { frames: [{ data, ...(limited && { limited }) }] })
   }
 
-  /** Of a private copy only those are told who see its conversation. */
+  /** Changes of a private copy go only to people who see its conversation. */
   async #limitedTo(id: string, value: object, list: FrameForms['list'] & {}): Promise<FrameForms | undefined> {
     const state = await this.#host.call('agent.conversation', { id }).catch(() => undefined)
     const within =

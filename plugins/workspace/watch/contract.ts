@@ -1,7 +1,7 @@
 import type { Generation, CopyOf } from '../tree/contract.js'
 import type { tags } from 'typia'
 
-/** What changed in a tree between two generations. */
+/** The changes of a tree between two generations. */
 export interface ChangedPaths {
   since: Generation
   generation: Generation
@@ -12,11 +12,11 @@ export interface ChangedPaths {
 /** Files or folders changed. */
 export interface WorkspaceChangedEvent {
   kind: 'workspaceChanged'
-  /** Empty where nothing within the caller's areas changed. */
+  /** Empty if nothing within the caller's areas changed. */
   paths: string[] & tags.MaxItems<200>
   since: Generation
   generation: Generation
-  /** More changed than `paths` says: ask GET /workspace/changed. */
+  /** `paths` is incomplete: call GET /workspace/changed. */
   reset?: true
   /** The conversation in whose private copy it happened; absent: in the shared tree. */
   conversationId?: string

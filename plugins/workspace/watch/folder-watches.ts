@@ -19,15 +19,15 @@ export interface FolderWatchesDeps {
   readonly changed: (paths: readonly string[]) => void
   /** More may have changed than was reported. */
   readonly lost: () => void
-  /** The system gives no more watches. */
+  /** Called when the system's limit of watches is reached. */
   readonly exhausted: () => void
-  /** A temporary name was found that may be left from an earlier daemon. */
+  /** Called with a temporary name that an earlier daemon may have left. */
   readonly temporary: (path: string) => Promise<void>
 }
 
 /** The system's limits of watches and of instances of watching, and of open files. */
 const EXHAUSTED = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
-/** The system's queue holds 16,384 events; before so many came at once, some may have been dropped. */
+/** The system's queue has 16,384 events; a batch of more than this may mean that some were dropped. */
 const MOST_AT_ONCE = 8_000
 const SLICE_MS = 5
 const NOT_WATCHED = new Set(['refs'])
@@ -52,7 +52,7 @@ export class FolderWatches {
     return this.#folders.size
   }
 
-  /** Watches the whole tree; what changes afterwards is reported. */
+  /** Watches the whole tree and reports later changes. */
   start(): Promise<void> {
     return this.#add('.', false)
   }
@@ -63,12 +63,12 @@ export class FolderWatches {
     this.#folders.clear()
   }
 
-  /** Watches a folder and all below it; with `report` says that everything found there is new. */
+  /** Watches a folder and all below it; `report` announces everything found there as new. */
   async #add(from: string, report: boolean): Promise<void> {
     const waiting = [from]
     let began = performance.now()
     for (let path = waiting.pop(); path !== undefined && !this.#stopped; path = waiting.pop()) {
-      // Watched before it is read: what is made in it in between is reported by one of the two.
+      // Watched before it is read, so that one of the two reports names that are created in between.
       if (!this.#watch(path)) continue
       const found: string[] = []
       const scope = this.#rules.in(path)
@@ -88,7 +88,7 @@ export class FolderWatches {
     }
   }
 
-  /** Whether changes of a path are nobody's concern. */
+  /** Whether changes of a path are not reported. */
   #passes(path: string): boolean {
     const parts = path.split('/')
     const closed = closedAs(parts)
@@ -122,7 +122,7 @@ export class FolderWatches {
     this.#rules.delete(path)
   }
 
-  /** The folder that a watched one lies in. */
+  /** The parent of a watched folder. */
   #around(path: string): WatchedFolder | undefined {
     return path === '.' ? undefined : this.#folders.get(dirname(path))
   }
@@ -146,7 +146,7 @@ export class FolderWatches {
     if (this.#folders.get(path)?.inode !== stats.ino) void this.#add(path, true)
   }
 
-  /** Looks at the whole tree again, after events were lost or rules changed. */
+  /** Reads the whole tree again, after events were lost or rules changed. */
   #rescan(): Promise<void> {
     this.#again ??= slice().then(async () => {
       this.#again = undefined

@@ -4,7 +4,7 @@ export interface ChangeBatch {
   readonly since: number
   readonly generation: number
   readonly paths: readonly string[]
-  /** More may have changed than the paths say. */
+  /** Other paths may have changed too. */
   readonly reset: boolean
 }
 
@@ -48,7 +48,7 @@ export class Generations {
     this.#begin()
   }
 
-  /** Says that more may have changed than is known. */
+  /** Records that unknown paths may have changed. */
   reset(): void {
     this.#open.clear()
     this.#reset = true
@@ -83,7 +83,7 @@ export class Generations {
     this.#publish(batch)
   }
 
-  /** The paths that changed after a generation, each once; undefined: that is not known any more. */
+  /** The paths that changed after a generation, each once; undefined: no longer known. */
   since(generation: number): string[] | undefined {
     this.close()
     if (generation < this.#floor) return undefined

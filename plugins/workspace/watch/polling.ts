@@ -17,7 +17,7 @@ const timesOf = async (root: string): Promise<Map<string, number>> => {
 const differ = (one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): boolean =>
   one.size !== other.size || [...one].some(([path, time]) => other.get(path) !== time)
 
-/** Compares the times of folders every 30 s, where the system gives no watches; answers how to end it. */
+/** Compares the times of folders every 30 s when no watches are available; returns the function that ends it. */
 export const pollFolders = (root: string, changed: () => void, every = EVERY_MS): (() => void) => {
   let last: ReadonlyMap<string, number> | undefined
   let [busy, stopped] = [false, false]

@@ -6,34 +6,34 @@ import type { Dice } from './dice.js'
 import { rowOf, scriptOf, type Conversation, type Flight, type Kind, type Message } from './model.js'
 import { CARDS, type Streams } from './streams.js'
 
-/** What every driver of a lane shares. */
+/** The state that all drivers of a lane share. */
 export interface World {
   readonly conversations: Conversation[]
   readonly streams: Streams
   readonly faults: string[]
-  /** Distinguishes the commands of these turns from all others of the machine. */
+  /** A word in the commands of these turns, which tells them from other processes of the machine. */
   readonly mark: string
-  /** What was asked for and acknowledged, by name. */
+  /** The number of acknowledged requests, by name. */
   readonly counts: Map<string, number>
-  /** What the daemon says of why it failed to answer. */
+  /** The daemon's reason for a failed answer. */
   readonly why: () => string
 }
 
-/** What a driver is to bring about, while the lane waits for it. */
+/** An operation that a driver performs while the lane waits for it. */
 export interface Aim {
   readonly what: 'land' | 'rewind' | 'reply' | 'discard' | 'purge'
-  /** It is about to be asked for. */
+  /** Called just before the request. */
   readonly begun: () => void
-  /** It was answered or refused. */
+  /** Called when it was answered or refused. */
   readonly over: () => void
 }
 
 const BUSY = new Set<string>(['running', 'awaiting', 'stopping', 'resuming'])
 
-/** The daemon went away under a call. */
+/** The daemon was killed during a call. */
 export class Cut extends Error {}
 
-/** Counts one more of what a run had. */
+/** Increments a counter of the run. */
 export const count = ({ counts }: Pick<World, 'counts'>, name: string): void =>
   void counts.set(name, (counts.get(name) ?? 0) + 1)
 
@@ -60,7 +60,7 @@ export class Driver {
     this.#name = name
   }
 
-  /** Works until the daemon goes away, first at what it is to bring about. */
+  /** Works until the daemon is killed, starting with the aim. */
   async drive(daemon: RunningDaemon, aim?: Aim): Promise<void> {
     this.#aim = aim
     try {
@@ -74,7 +74,7 @@ export class Driver {
     }
   }
 
-  /** Has a conversation of its own write something and come to rest, and then does with it what it is to do. */
+  /** Has a separate conversation write and end its turn, then performs the operation of the aim on it. */
   async #reach(daemon: RunningDaemon, { what }: Aim): Promise<void> {
     const own = this.#world.conversations.filter(
       ({ id, here, isolated, flight, isSource }) =>
@@ -91,7 +91,7 @@ export class Driver {
     if (await this.#archive(daemon.once, conversation)) await this.#purge(daemon.once, conversation)
   }
 
-  /** Has a conversation write its lines, before anything else that waits there; answers whether it has. */
+  /** Has a conversation write its lines before its queued messages; returns whether it did. */
   async #write(daemon: RunningDaemon, conversation: Conversation, kind: Kind = 'plain'): Promise<boolean> {
     await this.#clear(daemon.once, conversation)
     const run = await this.#say(daemon, conversation, {}, kind)
@@ -134,7 +134,7 @@ export class Driver {
     return conversation
   }
 
-  /** What a fork begins with, when its source has anything to begin with. */
+  /** Forks a conversation, if its source has any rows; returns the rows it begins with. */
   async #fork({ once }: RunningDaemon, source: Conversation): Promise<{ rows: string[]; input: object } | undefined> {
     source.isSource = true
     const read = await this.#ask(undefined, { what: 'look' }, () =>
@@ -228,7 +228,7 @@ export class Driver {
     }
   }
 
-  /** Compares a record with what was read of it before. */
+  /** Compares a record with its previous version. */
   read(conversation: Conversation, messages: readonly TranscriptMessage[]): void {
     const rows = messages.map(rowOf)
     const changed = conversation.record.findIndex((row, index) => rows[index] !== row)
@@ -242,7 +242,7 @@ export class Driver {
     conversation.record = rows
   }
 
-  /** Sends a message; answers the run it is, or is to be, part of. */
+  /** Sends a message; returns the run that it belongs to. */
   async #say(
     daemon: RunningDaemon,
     conversation: Conversation,
@@ -293,14 +293,14 @@ export class Driver {
     return answer.run
   }
 
-  /** Takes down what was acknowledged. */
+  /** Records an acknowledged message. */
   accepted(conversation: Conversation, message: Message, answer: Started): void {
     message.answer = answer
     conversation.here = 'yes'
     count(this.#world, answer.delivery)
   }
 
-  /** A message that was not sent yet, for one more turn. */
+  /** A new message for one more turn. */
   last(conversation: Conversation): Message {
     const id = `${this.#name}-${this.#nth++}`
     const message: Message = {
@@ -313,7 +313,7 @@ export class Driver {
     return message
   }
 
-  /** Takes back the last message that waits; answers whether it did. */
+  /** Withdraws the last queued message; returns whether it did. */
   async #withdraw(client: Client, conversation: Conversation): Promise<boolean> {
     const { id, messages } = conversation
     const line = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}/queue', { id }))
@@ -344,7 +344,7 @@ export class Driver {
       count(this.#world, 'stop')
   }
 
-  /** Takes back what waits too, so that the next message is the next turn. */
+  /** Also withdraws queued messages, so that the next message is the next turn. */
   async #clear(client: Client, conversation: Conversation): Promise<void> {
     await this.#free(client, conversation)
     while (await this.#withdraw(client, conversation));
@@ -354,7 +354,7 @@ export class Driver {
     const { id } = conversation
     if (this.#dice.chance(0.7)) await this.#free(client, conversation)
     const card = await this.#ask(conversation, { what: 'look' }, () => client.call('GET /agents/{id}', { id }))
-    // Whoever forks it reads its record first; and rows that come after it was read here would go unseen.
+    // A fork reads the record first, and rows that arrive after it was read here would be missed.
     if (conversation.isSource || !card || BUSY.has(card.status)) return
     const read = await this.#ask(conversation, { what: 'look' }, () =>
       client.call('GET /agents/{id}/transcript', { id }),
@@ -375,7 +375,7 @@ export class Driver {
       this.rewound(conversation, flight)
   }
 
-  /** Takes down that a rewind was done. */
+  /** Records a completed rewind. */
   rewound(conversation: Conversation, { index, rows }: Extract<Flight, { what: 'rewind' }>): void {
     conversation.rewound = true
     conversation.record.length = Math.min(conversation.record.length, index)
@@ -408,7 +408,7 @@ export class Driver {
     count(this.#world, what)
   }
 
-  /** Makes a call; undefined when it was refused. What was cut stays in flight. */
+  /** Makes a call; undefined if it was refused. An interrupted call stays in flight. */
   async #ask<T>(
     conversation: Conversation | undefined,
     flight: Flight,
@@ -429,7 +429,7 @@ export class Driver {
     } catch (error) {
       if (!(error instanceof Refusal) || error instanceof Unreached) {
         tell('was cut')
-        throw new Cut('the daemon went away', { cause: error })
+        throw new Cut('the daemon was killed', { cause: error })
       }
       delete conversation?.flight
       if (aim) this.#over(aim)
@@ -449,6 +449,6 @@ export class Driver {
   }
 }
 
-/** Sends a message, as often as wanted. */
+/** Sends a message; repeating it has no further effect. */
 export const send = (client: Client, { body }: Message): Promise<Started> =>
   client.call('POST /agent', body as { prompt: string })

@@ -1,10 +1,10 @@
-/** How many of a kind were asked for and acknowledged, or happened. */
+/** The number of acknowledged requests or observed events of each kind. */
 export interface Counts {
   readonly [name: string]: number
 }
 
 /**
- * The least of each kind that two hundred kills have to contain, a fifth of what they usually do: a run with fewer
+ * The required number of each kind in two hundred kills, a fifth of the usual number: a run with fewer
  * proves little.
  */
 const FLOORS: Counts = {
@@ -26,7 +26,7 @@ const FLOORS: Counts = {
   settings: 4,
 }
 
-/** What a run had too few of, a sentence for each kind. */
+/** A message for each kind that a run had too few of. */
 export const tooFew = (counts: Counts, kills: number): string[] =>
   Object.entries(FLOORS).flatMap(([name, floor]) => {
     const least = Math.floor((floor * kills) / 200)
@@ -34,7 +34,7 @@ export const tooFew = (counts: Counts, kills: number): string[] =>
     return had < least ? [`expected at least ${least} × ${name} in ${kills} kills, found ${had}`] : []
   })
 
-/** Counts of several lanes together. */
+/** The sums of the counts of several lanes. */
 export const together = (lanes: readonly Counts[]): Counts =>
   lanes.reduce(
     (sum, counts) =>

@@ -4,21 +4,21 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import { entryFrom, type EntryFields } from '../../../plugins/agent/turn/run-entry.js'
 import { blocksOf, frameIn, type Streams } from './streams.js'
 
-/** What a killed daemon left of one run in flight, and what the next one has to make of it. */
+/** The files of one run in flight of a killed daemon, and how the next daemon has to continue it. */
 export interface Found {
   readonly run: string
   readonly conversation: string
   readonly attempt: number
   readonly expected: 'over' | 'stopped' | 'parked' | 'open'
-  /** What decides whether an open one goes on: an answer it has, the settings, or that it did so once before. */
+  /** What decides whether an open run resumes: an existing answer, the settings, or an earlier resume. */
   readonly decides: 'answer' | 'settings' | 'once'
   readonly reason: string | undefined
-  /** Its work lands by itself: it ends when that is done, after the start. */
+  /** Its work lands automatically: it ends after that, later than the start. */
   readonly lands: boolean
   readonly cards: readonly string[]
 }
 
-/** The frames of a run as they lie on the disk. */
+/** The frames of a run on the disk. */
 export const storedFrames = (data: string, run: string): string[] => {
   const file = join(data, 'journals/agent/frames', `${run}.events`)
   return existsSync(file) ? blocksOf(readFileSync(file, 'utf8')) : []
@@ -34,7 +34,7 @@ const fieldsIn = (file: string): EntryFields | undefined =>
       .map(line => JSON.parse(line) as unknown),
   )
 
-/** Reads the disk as a kill left it: every frame of it counts as seen. */
+/** Reads the disk after a kill; every frame on it counts as received. */
 export const imageOf = (data: string, streams: Streams): Found[] => {
   for (const file of globSync(join(data, 'journals/agent/frames/*.events'))) {
     const run = basename(file, '.events')
@@ -71,11 +71,11 @@ export const imageOf = (data: string, streams: Streams): Found[] => {
   })
 }
 
-/** What is wrong with what a start made of a run in flight; `goesOn`: what the settings may have said. */
+/** The faults in how a start continued a run in flight; `goesOn`: the possible values of the setting. */
 export const fateFaults = (data: string, found: Found, goesOn: readonly boolean[], gone: boolean): string[] => {
   const { run, conversation, attempt, expected, decides, reason, cards } = found
   const frames = framesIn(storedFrames(data, run))
-  // A newer run of the conversation takes the place of these frames.
+  // A newer run of the conversation has replaced these frames.
   if (!frames.length) return []
   const done = frames.find(frame => frame.kind === 'done')
   const end = done?.kind === 'done' ? done.reason : undefined
@@ -83,20 +83,20 @@ export const fateFaults = (data: string, found: Found, goesOn: readonly boolean[
   const fault = (what: string) => [
     `${conversation} ${run}: ${what}; it ended ${end}, resumed ${resumed}, and was ${JSON.stringify(found)}`,
   ]
-  if (gone) return fault('its conversation is gone and its frames are there')
+  if (gone) return fault('its conversation was removed, but its frames still exist')
   if (expected === 'over')
-    return end === reason || (found.lands && end === undefined) ? [] : fault(`its end was ${reason}`)
+    return end === reason || (found.lands && end === undefined) ? [] : fault(`expected its end to be ${reason}`)
   if (expected === 'stopped')
-    return end === 'stopped' || (found.lands && end === undefined) ? [] : fault('it was to be stopped')
+    return end === 'stopped' || (found.lands && end === undefined) ? [] : fault('expected it to be stopped')
   if (expected === 'parked') {
     const raised = new Set(
       frames.flatMap(frame => ('requestId' in frame && frame.kind !== 'resolved' ? [frame.requestId] : [])),
     )
-    return end === undefined && cards.every(card => raised.has(card)) ? [] : fault('it was to wait for its cards')
+    return end === undefined && cards.every(card => raised.has(card)) ? [] : fault('expected it to wait for its cards')
   }
   const wentOn = end !== 'interrupted' && (decides === 'answer' || resumed)
   const wants = decides === 'settings' ? goesOn : [decides === 'answer']
   return wants.includes(wentOn) && (wentOn || end === 'interrupted')
     ? []
-    : fault(`it was to ${wants.join(' or ')} go on`)
+    : fault(`expected it to ${wants.join(' or ')} resume`)
 }

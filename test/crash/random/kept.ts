@@ -3,12 +3,12 @@ import { dirname, join, resolve } from 'node:path'
 import type { Conversation } from './model.js'
 import type { Place } from './whole.js'
 
-/** What is kept of the data folder and the workspace, without checkouts and git folders. */
+/** The files that are kept of the data folder and the workspace, without checkouts and git folders. */
 const KEPT = { data: ['journals/**', 'logs/**', 'files/**'], workspace: ['work/**', '.sandbox/config/**'] } as const
 const MOST_OF_FILE = 1 << 20
 const MOST_OF_ALL = 32 << 20
 
-/** Writes down what a run found wrong, what was asked in it, and what it left on the disk; answers the folder. */
+/** Saves the faults, the requests and the files of a run; returns the folder. */
 export const keep = (
   place: Place,
   name: string,

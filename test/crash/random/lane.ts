@@ -17,7 +17,7 @@ import { Office } from './office.js'
 import { Streams } from './streams.js'
 import { copyOf, filesIn, landingFaults, leftovers, NOTHING, repositoryFaults, type Place } from './whole.js'
 
-/** How a lane is to go. */
+/** The options of a lane. */
 export interface LaneOptions {
   readonly name: string
   readonly seed: number
@@ -28,7 +28,7 @@ const DRIVERS = 3
 const STARTS_MS = 60_000
 const PERSON = { 'mine.txt': 'committed\nand changed\n', 'staged.txt': 'staged\n', 'loose.txt': 'nobody knows it\n' }
 
-/** One workspace and its data, whose daemon is killed again and again under a load. */
+/** One workspace and its data, whose daemon is killed repeatedly under load. */
 export class Lane {
   readonly #t: Test
   readonly #place: Place
@@ -73,8 +73,8 @@ export class Lane {
   }
 
   /**
-   * Kills as often as it is to, brings everything to rest, and answers what was found wrong and where the rest of it is
-   * kept.
+   * Kills the given number of times, lets all work end, and returns the faults and the folder with the
+   * files.
    */
   async run(): Promise<{ faults: readonly string[]; counts: Counts; kept?: string }> {
     const { faults, streams, counts, conversations } = this.#world
@@ -82,7 +82,7 @@ export class Lane {
       while (this.#killed < this.#kills && !faults.length && !streams.faults.length) await this.#cycle()
       if (!faults.length && !streams.faults.length) await this.#rest()
     } catch (error) {
-      faults.push(`the lane broke off: ${error instanceof Error ? error.stack : String(error)}`)
+      faults.push(`the lane failed: ${error instanceof Error ? error.stack : String(error)}`)
     }
     const told = conversations.filter(({ id }) => faults.some(fault => fault.includes(`${id}:`)))
     for (const conversation of told) this.#t.comment(`${conversation.id}: ${conversation.told.join('; ')}`)
@@ -99,7 +99,7 @@ export class Lane {
   async #cycle(): Promise<void> {
     const dice = this.#dice
     if (dice.chance(0.08)) {
-      // Killed in the middle of its start; when it was quicker, it is killed at once all the same.
+      // Killed during its start, or right after it if the start was faster.
       const daemon = await this.#start([
         'timeout',
         '--foreground',
@@ -142,7 +142,7 @@ export class Lane {
     this.#found = imageOf(this.#place.data, this.#world.streams)
   }
 
-  /** Compares what a start made of everything with what is known, and settles what was in flight. */
+  /** Compares the state after a start with the model, and resolves the requests in flight. */
   async #reconcile(daemon: RunningDaemon): Promise<void> {
     const { conversations, faults } = this.#world
     const { workspace, folder, data } = this.#place
@@ -150,11 +150,11 @@ export class Lane {
     const { agents: archived } = await daemon.client.call('GET /agents/archived', {})
     const ids = new Set([...agents, ...archived].map(({ id }) => id))
     const goesOn = this.#office.settings()
-    // First: what is sent again below moves what waits.
+    // First, because the repeated requests below change the queues.
     for (const found of this.#found) faults.push(...fateFaults(data, found, goesOn, !ids.has(found.conversation)))
     for (const conversation of conversations) await this.#settle(daemon, conversation, ids.has(conversation.id))
     const known = new Set(conversations.map(({ id }) => id))
-    faults.push(...[...ids].filter(id => !known.has(id)).map(id => `${id} is there, and nobody opened it`))
+    faults.push(...[...ids].filter(id => !known.has(id)).map(id => `${id} exists, and nobody opened it`))
     this.#landings()
     faults.push(...(await this.#office.faults(daemon)))
     faults.push(
@@ -167,7 +167,7 @@ export class Lane {
     if (this.#dice.chance(0.3)) this.#office.commit()
   }
 
-  /** Judges what landings left in the workspace, and counts those that brought something. */
+  /** Checks the files of landings in the workspace, and counts the landings that changed any. */
   #landings(): void {
     for (const conversation of this.#world.conversations) {
       const before = conversation.landed
@@ -182,11 +182,11 @@ export class Lane {
     const { id, flight, messages } = conversation
     delete conversation.flight
     if (conversation.here === 'gone') {
-      if (isHere) faults.push(`${id} was taken off the board and is there`)
+      if (isHere) faults.push(`${id} was removed from the board and still exists`)
       return
     }
     if (flight?.what === 'discard' || flight?.what === 'purge') {
-      // One that was cut half-way is asked for again, and is complete then.
+      // An interrupted one is requested again, and then complete.
       conversation.here = 'gone'
       count(this.#world, flight.what)
       if (!isHere) return
@@ -200,12 +200,11 @@ export class Lane {
         () => undefined,
         (error: Refusal) => error,
       )
-      if (error && error.status !== 404)
-        faults.push(`${id}: a ${flight.what} asked for again was refused: ${error.message}`)
+      if (error && error.status !== 404) faults.push(`${id}: a repeated ${flight.what} was refused: ${error.message}`)
       return
     }
     conversation.told.push(`kill ${this.#killed}`)
-    if (!isHere && conversation.here === 'yes') faults.push(`${id} was acknowledged and is not there`)
+    if (!isHere && conversation.here === 'yes') faults.push(`${id} was acknowledged and is missing`)
     if (isHere) conversation.here = 'yes'
     if (flight?.what === 'message' && (isHere ? this.#dice.chance(0.6) : conversation.here === 'unsure')) {
       const answer = await send(client, flight.message).catch(refused)
@@ -237,7 +236,7 @@ export class Lane {
       faults.push(`${id}: ${again.id} was answered ${JSON.stringify(again.answer)}, and now ${JSON.stringify(answer)}`)
   }
 
-  /** Lets everything end, and judges what is left. */
+  /** Lets everything end, and checks the final state. */
   async #rest(): Promise<void> {
     const { conversations, faults, streams } = this.#world
     const { workspace } = this.#place
@@ -274,7 +273,7 @@ export class Lane {
     if (existsSync(join(this.#place.data, 'daemon.lock'))) faults.push('the lock of the data folder is left')
   }
 
-  /** Answers, stops and lets run until nothing waits; then one more turn has to work. */
+  /** Answers, stops or waits until nothing is queued; then one more turn has to work. */
   async #finish(daemon: RunningDaemon, conversation: Conversation): Promise<void> {
     const { client } = daemon
     const { streams, mark } = this.#world
@@ -307,7 +306,7 @@ export class Lane {
   }
 }
 
-/** The conversations, once the start is complete: on a busy machine that takes longer than an answer is held back. */
+/** The conversations, once the start is complete: on a busy machine it outlasts the time that calls are held. */
 const started = async ({ client }: RunningDaemon) => {
   for (const until = performance.now() + STARTS_MS; ;) {
     try {
@@ -323,9 +322,9 @@ const started = async ({ client }: RunningDaemon) => {
 const lastFailure = (data: string): string =>
   globSync('logs/daemon.log*', { cwd: data })
     .flatMap(name => readFileSync(join(data, name), 'utf8').split('\n'))
-    .findLast(line => line.includes('a request failed')) ?? 'its log has nothing of it'
+    .findLast(line => line.includes('a request failed')) ?? 'its log has no such line'
 
-/** Kills a daemon that has another program around it, which ends with it. */
+/** Kills a daemon inside a wrapper program, which then ends. */
 const killWithin = async ({ pid, process: around }: RunningDaemon): Promise<void> => {
   const over = around.exitCode === null && around.signalCode === null ? once(around, 'exit') : undefined
   try {
@@ -336,7 +335,7 @@ const killWithin = async ({ pid, process: around }: RunningDaemon): Promise<void
   await over
 }
 
-/** What a call was refused with; everything else is thrown. */
+/** Returns undefined for a refusal; throws every other error. */
 const refused = (error: unknown): undefined => {
   if (error instanceof Refusal && error.status < 500) return undefined
   throw error

@@ -1,9 +1,9 @@
 import type { CardReply, Started, TranscriptMessage } from '../../../plugins/agent/contract.js'
 
-/** What a script does beside writing its line into two files and saying a sentence. */
+/** The extra step of a script, which also writes a line into two files and says a sentence. */
 export type Kind = 'plain' | 'slow' | 'ask' | 'plan' | 'permit' | 'words' | 'sleep' | 'git' | 'helper' | 'many' | 'said'
 
-/** A message: once it was acknowledged it is there exactly once, unless something took it away again. */
+/** A message: once acknowledged it exists exactly once, unless a request removed it. */
 export interface Message {
   readonly id: string
   readonly kind: Kind
@@ -16,7 +16,7 @@ export interface Message {
   moved?: boolean
 }
 
-/** What was asked of the daemon and not answered. */
+/** A request to the daemon that was not answered. */
 export type Flight =
   | { readonly what: 'message'; readonly message: Message }
   | { readonly what: 'reply'; readonly reply: CardReply }
@@ -31,15 +31,15 @@ export interface Conversation {
   /** Rows of another record it begins with. */
   readonly forked: readonly string[]
   readonly messages: Message[]
-  /** Whether the fleet has it; `unsure`: the message that opens it was not answered. */
+  /** Whether the board has it; `unsure`: the message that opens it was not answered. */
   here: 'no' | 'unsure' | 'yes' | 'gone'
   flight?: Flight
   rewound: boolean
-  /** Another one began with its record: it is not rewound. */
+  /** A fork began with its record, so it is not rewound. */
   isSource?: boolean
-  /** The record when it was last read: it only grows, but for a rewind. */
+  /** The record when it was last read: except for a rewind, it only grows. */
   record: string[]
-  /** What a landing last left in the workspace. */
+  /** The files in the workspace after the last landing. */
   landed: string
   /** The requests and their outcomes, to analyse a failure. */
   readonly told: string[]
@@ -53,7 +53,7 @@ export interface Token {
   state: 'unsure' | 'minted' | 'going' | 'revoked'
 }
 
-/** A row of a record without what is looked up when it is read. */
+/** A row of a record without the fields that are computed on reading. */
 export const rowOf = ({ checkpointId: _, ...row }: TranscriptMessage): string => JSON.stringify(row)
 
 const userIds = (rows: readonly TranscriptMessage[]): string[] =>
@@ -61,7 +61,7 @@ const userIds = (rows: readonly TranscriptMessage[]): string[] =>
 
 const repeated = (list: readonly string[]): string[] => list.filter((each, index) => list.indexOf(each) !== index)
 
-/** What is wrong with the order of messages of one delivery: they come in the order they were sent. */
+/** The faults in the order of messages of one delivery: it must be the order of sending. */
 const disorder = (messages: readonly Message[], ids: readonly string[], delivery: string): string[] => {
   const nths = ids.flatMap(id => {
     const found = messages.find(message => message.id === id)
@@ -82,20 +82,20 @@ export const recordFaults = ({ messages, forked }: Conversation, rows: readonly 
     .map(({ text }) => text)
     .join('\n')
   return [
-    ...repeated(ids).map(id => `${id} is there twice`),
+    ...repeated(ids).map(id => `${id} appears twice`),
     ...ids.filter(id => !known.has(id)).map(id => `${id} was never sent`),
-    ...ids.filter(id => known.get(id)?.gone === 'yes').map(id => `${id} was taken away and is there`),
+    ...ids.filter(id => known.get(id)?.gone === 'yes').map(id => `${id} was removed and still exists`),
     ...messages
       .filter(({ id, answer, gone }) => answer && !gone && !ids.includes(id))
-      .map(({ id }) => `${id} was acknowledged and is not there`),
-    ...ids.filter(id => said.split(`${id} one`).length > 2).map(id => `the sentence of ${id} was said twice`),
+      .map(({ id }) => `${id} was acknowledged and is missing`),
+    ...ids.filter(id => said.split(`${id} one`).length > 2).map(id => `the sentence of ${id} appears twice`),
     ...disorder(messages, ids, 'queued'),
     ...disorder(messages, ids, 'started'),
   ]
 }
 
 /**
- * What is wrong with what the turns of a record wrote: a line for each, in order, once where the turn was completed.
+ * The faults in the lines that the turns of a record wrote: in order, exactly one for each completed turn.
  */
 export const lineFaults = (
   { messages, forked }: Conversation,
@@ -119,13 +119,13 @@ export const lineFaults = (
       ...repeated(lines).map(line => `${name}: ${line} was written twice`),
       ...lines
         .filter(line => !ids.includes(line))
-        .map(line => `${name}: ${line} is there, and its message is not in the record`),
+        .map(line => `${name}: ${line} exists, but its message is not in the record`),
       ...(places.some((place, index) => place < (places[index - 1] ?? -1))
         ? [`${name}: the lines are in the order ${lines.join()}`]
         : []),
       ...completed
         .filter(({ id }) => !lines.includes(id))
-        .map(({ id }) => `${name}: the turn of ${id} was completed, and its line is not there`),
+        .map(({ id }) => `${name}: the turn of ${id} was completed, but its line is missing`),
     ]
   })
 

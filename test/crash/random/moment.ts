@@ -5,13 +5,13 @@ import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import type { Dice } from './dice.js'
 import type { Aim } from './driver.js'
 
-/** How long what is aimed at may take to come about. */
+/** The longest wait for the aimed operation. */
 const LONGEST_MS = 4_000
 
-/** How long each kind of call took last: the next one is cut within that time. */
+/** The last duration of each kind of call: the next one is killed within that time. */
 const took = new Map<Aim['what'], number>()
 
-/** The moment of a kill: while a call of some kind is made, or soon after it was answered. */
+/** The moment of a kill: during a call of some kind, or soon after its answer. */
 export class Moment implements Aim {
   readonly what: Aim['what']
   readonly #begun = Promise.withResolvers<void>()
@@ -32,7 +32,7 @@ export class Moment implements Aim {
     this.#over.resolve()
   }
 
-  /** Answers when it has come. */
+  /** Resolves when the moment has come. */
   async wait(dice: Dice, workspace: string): Promise<void> {
     const when = dice.weighed({ begun: 1, over: 2, writing: this.what === 'land' ? 3 : 0 })
     const late = delay(LONGEST_MS, undefined, { ref: false })
@@ -43,7 +43,7 @@ export class Moment implements Aim {
   }
 }
 
-/** Answers when a landing puts its first file beside its place. */
+/** Resolves when a landing stages its first file. */
 const landingIn = (workspace: string): Promise<void> =>
   new Promise(resolve => {
     const watchers = [workspace, join(workspace, 'work')]

@@ -8,13 +8,13 @@ import type { World } from './driver.js'
 import type { Token } from './model.js'
 import type { Place } from './whole.js'
 
-/** Whoever keeps tokens and settings, and commits to the main line now and then. */
+/** Changes tokens and settings, and occasionally commits to the main line. */
 export class Office {
   readonly #place: Place
   readonly #world: World
   readonly #dice: Dice
   readonly #tokens: Token[] = []
-  /** What the setting may be: the last one acknowledged, and one that is in flight. */
+  /** The possible values of the setting: the last acknowledged one, and one in flight. */
   #goesOn = [true]
   #nth = 0
 
@@ -24,7 +24,7 @@ export class Office {
     this.#dice = dice
   }
 
-  /** Changes tokens and settings until the daemon goes away. */
+  /** Changes tokens and settings until the daemon is killed. */
   async drive(daemon: RunningDaemon): Promise<void> {
     try {
       for (;;) {
@@ -32,7 +32,7 @@ export class Office {
         await this.#step(daemon)
       }
     } catch {
-      // The daemon went away: what is in flight is settled after the next start.
+      // The daemon was killed: requests in flight are resolved after the next start.
     }
   }
 
@@ -63,17 +63,17 @@ export class Office {
     Object.assign(fresh, { id, text, state: 'minted' })
   }
 
-  /** What the setting may be now. */
+  /** The possible values of the setting now. */
   settings(): readonly boolean[] {
     return this.#goesOn
   }
 
-  /** What is wrong with tokens and settings after a start; what was in flight is settled. */
+  /** The faults in tokens and settings after a start; resolves the requests in flight. */
   async faults({ client, url }: RunningDaemon): Promise<string[]> {
     const { autoResumeOnRestart } = (await client.call('GET /settings')) as { autoResumeOnRestart?: boolean }
     const faults = this.#goesOn.includes(autoResumeOnRestart === true)
       ? []
-      : [`the setting is ${autoResumeOnRestart}, and was to be ${this.#goesOn.join(' or ')}`]
+      : [`the setting is ${autoResumeOnRestart}, expected ${this.#goesOn.join(' or ')}`]
     this.#goesOn = [autoResumeOnRestart === true]
     const { tokens: rows } = await client.call('GET /system/control/tokens')
     for (const token of this.#tokens) {
@@ -99,14 +99,14 @@ export class Office {
     return faults
   }
 
-  /** Moves the main line on. */
+  /** Commits to the main line. */
   commit(): void {
     const { workspace } = this.#place
     writeFileSync(join(workspace, 'main.txt'), `${Number(readFileSync(join(workspace, 'main.txt'), 'utf8')) + 1}\n`)
     inGit(workspace, 'commit', '-q', '-m', 'the main line moves', '--only', 'main.txt')
   }
 
-  /** What is wrong with what the person had not committed. */
+  /** The faults in the person's uncommitted files. */
   ofPerson(files: readonly string[]): string[] {
     const { workspace } = this.#place
     const status = inGit(workspace, 'status', '--porcelain', '--', ...files)

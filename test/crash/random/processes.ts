@@ -15,7 +15,7 @@ const orElse = <T>(read: () => T, otherwise: T): T => {
   }
 }
 
-/** Every process that has one of the texts in its command line or works below the folder, with its parents. */
+/** Every process with one of the texts in its command line or its working directory below the folder, with parents. */
 const found = (folder: string, mark: string): { all: Map<number, Found>; ours: Found[] } => {
   const all = new Map<number, Found>()
   const ours: Found[] = []
@@ -35,7 +35,7 @@ const found = (folder: string, mark: string): { all: Map<number, Found>; ours: F
   return { all, ours }
 }
 
-/** What earlier daemons left running on these folders, a moment after the present one has started. */
+/** The processes of earlier daemons on these folders that still run shortly after the present one has started. */
 export const leftProcesses = async (
   folder: string,
   mark: string,

@@ -1,10 +1,10 @@
 import type { Frame } from '../../../plugins/agent/contract.js'
 import type { RunningDaemon } from '../../support/daemon.js'
 
-/** Frames that wait for an answer. */
+/** The kinds of frames that wait for an answer. */
 export const CARDS: ReadonlySet<string> = new Set(['plan', 'question', 'permission'])
 
-/** The events of a stream or of a run's log: an event that was cut is none. */
+/** The complete events of a stream or of a run's log. */
 export const blocksOf = (text: string): string[] => text.split('\n\n').slice(0, -1)
 
 /** The frame that an event carries, and its position; undefined for every other event. */
@@ -13,7 +13,7 @@ export const frameIn = (block: string): { run: string; seq: number; event: Frame
   return run && data ? { run, seq: Number(seq), event: (JSON.parse(data) as { event: Frame }).event } : undefined
 }
 
-/** What is wrong with the frames of a run that is over, or nothing. */
+/** The faults in the frames of a run that has ended. */
 export const wholeness = (frames: readonly Frame[]): string[] => {
   const faults: string[] = []
   const done = frames.flatMap((frame, index) => (frame.kind === 'done' ? [index] : []))
@@ -30,39 +30,39 @@ export const wholeness = (frames: readonly Frame[]): string[] => {
   }
   if (open.size) faults.push(`calls ${[...open].join()} are open`)
   const steers = frames.flatMap(frame => (frame.kind === 'steer' ? [frame.messageId] : []))
-  if (new Set(steers).size !== steers.length) faults.push(`words were said twice: ${steers.join()}`)
+  if (new Set(steers).size !== steers.length) faults.push(`steered messages were delivered twice: ${steers.join()}`)
   return faults
 }
 
-/** What watchers were shown of every run, byte for byte and over every restart. */
+/** The frames of every run that watchers received, byte for byte and across restarts. */
 export class Streams {
   readonly faults: string[] = []
   readonly #runs = new Map<string, string[]>()
   readonly #ends = new Map<string, string>()
-  /** How many frames anybody was shown. */
+  /** The number of frames that watchers received. */
   shown = 0
 
-  /** How a run ended, when a watcher was told. */
+  /** The end of a run, if a watcher received it. */
   end(run: string): string | undefined {
     return this.#ends.get(run)
   }
 
-  /** The frames that watchers were shown of a run, as they were shown. */
+  /** The frames of a run, as watchers received them. */
   seen(run: string): readonly string[] {
     return this.#runs.get(run) ?? []
   }
 
-  /** Takes what stands in a run's log for shown, too. */
+  /** Counts the frames in a run's log as received. */
   stored(run: string, blocks: readonly string[]): void {
     const frames = blocks.filter(block => block.startsWith('id: '))
     for (const [index, block] of frames.entries()) this.#frame(run, index + 1, block)
     const known = this.seen(run).length
-    if (frames.length < known) this.faults.push(`${run}: ${known} frames were there, and ${frames.length} are left`)
+    if (frames.length < known) this.faults.push(`${run}: there were ${known} frames, and ${frames.length} are left`)
   }
 
   /**
-   * Watches the newest run, or the one named, from its first frame until it ends, is cut or shows what is waited for;
-   * answers the run once it ended.
+   * Watches the newest run, or the given one, from its first frame until it ends, is interrupted or `until` holds;
+   * returns the run once it has ended.
    */
   async watch(
     { url, session }: RunningDaemon,
@@ -86,7 +86,7 @@ export class Streams {
           const frame = frameIn(block)
           if (frame) {
             attached = frame.run
-            if (frame.seq !== ++last) this.faults.push(`${attached}: ${frame.seq} was shown where ${last} was due`)
+            if (frame.seq !== ++last) this.faults.push(`${attached}: received frame ${frame.seq} instead of ${last}`)
             this.#frame(attached, frame.seq, block)
             onFrame?.(frame.event)
             if (until?.(frame.event)) return undefined
@@ -108,7 +108,7 @@ export class Streams {
   }
 
   #over(run: string): void {
-    // A message that was taken back has no run to show.
+    // A withdrawn message has no run.
     if (!run || this.#ends.has(run)) return
     const frames = this.seen(run).map(block => frameIn(block)!.event)
     for (const fault of wholeness(frames)) this.faults.push(`${run}: ${fault}`)

@@ -17,13 +17,13 @@ const textOf = (file: string): string => (existsSync(file) ? readFileSync(file, 
 /** The checkout of a conversation. */
 export const copyOf = ({ data }: Place, id: string): string => join(data, 'agent/checkouts', id)
 
-/** The two files that a conversation writes, as they are below a folder. */
+/** The contents of the two files that a conversation writes, below a folder. */
 export const filesIn = (folder: string, id: string): { a: string; b: string } => {
   const { a, b } = filesOf(id)
   return { a: textOf(join(folder, a)), b: textOf(join(folder, b)) }
 }
 
-/** Both files as some commit of the repository has them, also a commit without a branch or log. */
+/** The contents of both files in every commit of the repository, also in unreachable ones. */
 const committed = (workspace: string, id: string): Set<string> => {
   const { a, b } = filesOf(id)
   const commits = inGit(workspace, 'cat-file', '--batch-all-objects', '--batch-check=%(objecttype) %(objectname)')
@@ -47,10 +47,10 @@ const committed = (workspace: string, id: string): Set<string> => {
   return new Set(commits.map(() => JSON.stringify({ a: next(), b: next() })))
 }
 
-/** What the workspace has of a conversation before anything of it landed. */
+/** The files of a conversation in the workspace before its first landing. */
 export const NOTHING = JSON.stringify({ a: '', b: '' })
 
-/** What is wrong with what landings left in the workspace: both files are as one commit has them, or as they were. */
+/** The faults of landings in the workspace: both files must be as in one commit, or unchanged. */
 export const landingFaults = ({ workspace }: Place, conversation: Conversation): string[] => {
   if (!conversation.isolated) return []
   const now = JSON.stringify(filesIn(workspace, conversation.id))
@@ -66,7 +66,7 @@ const LEFT =
 
 const below = (folder: string): string[] => readdirSync(folder, { recursive: true }) as string[]
 
-/** What is left of steps that were cut off, once a daemon has started again, come to rest and gone. */
+/** The leftovers of interrupted steps after another daemon started, became idle and stopped. */
 export const leftovers = ({ workspace, data }: Place): string[] => [
   ...below(workspace)
     .filter(name => LEFT.test(name))
@@ -79,15 +79,15 @@ export const leftovers = ({ workspace, data }: Place): string[] => [
 ]
 
 /**
- * What is wrong with the repository: branches, git dirs of copies and checkouts are those of the conversations that are
- * left.
+ * The faults of the repository: branches, git dirs of copies and checkouts must be those of the remaining
+ * conversations.
  */
 export const repositoryFaults = (place: Place, conversations: readonly Conversation[]): string[] => {
   const { workspace, data } = place
   const left = conversations.filter(({ here, isolated }) => here === 'yes' && isolated).map(({ id }) => id)
   const same = (what: string, found: readonly string[], most: readonly string[], least = most) => [
     ...found.filter(id => !most.includes(id)).map(id => `${what} of ${id} is left`),
-    ...least.filter(id => !found.includes(id)).map(id => `${what} of ${id} is gone`),
+    ...least.filter(id => !found.includes(id)).map(id => `${what} of ${id} is missing`),
   ]
   const branches = inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox/parked')
     .split('\n')
@@ -113,7 +113,7 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
       [...new Set(branches)].filter(id => !id.startsWith('.')),
       left,
     ),
-    ...held.filter(gitdir => !existsSync(gitdir)).map(gitdir => `the git dir ${gitdir} is gone`),
+    ...held.filter(gitdir => !existsSync(gitdir)).map(gitdir => `the git dir ${gitdir} is missing`),
     ...gitdirs
       .filter(gitdir => !held.includes(gitdir.replace(/\.seen$/, '')))
       .map(gitdir => `the git dir ${gitdir} is left`),

@@ -20,7 +20,7 @@ const route = (role: Role, tokens: Scope[]): RouteAccess => ({ id: 'group.call',
 /** Every set of scopes a route could name. */
 const SETS = Array.from({ length: 16 }, (_, bits) => SCOPES.filter((_scope, at) => bits & (1 << at)))
 
-t.test('a person is let in from the least role on, whatever the scopes', async t => {
+t.test('a person is admitted from the least role on, whatever the scopes', async t => {
   for (const [have, role] of ROLES.entries()) {
     for (const [needed, floor] of ROLES.entries()) {
       for (const tokens of SETS) {
@@ -35,7 +35,7 @@ t.test('a person is let in from the least role on, whatever the scopes', async t
   }
 })
 
-t.test('a control token is let in by its scope alone, whatever the floor', async t => {
+t.test('a control token is admitted by its scope alone, whatever the floor', async t => {
   for (const scope of SCOPES) {
     for (const floor of ROLES) {
       for (const tokens of SETS) {
@@ -52,7 +52,7 @@ t.test('a control token is let in by its scope alone, whatever the floor', async
   }
 })
 
-t.test('a run reaches what its starter does, without the trust surface', async t => {
+t.test('a run reaches the same calls as its starter, except the trust surface', async t => {
   t.equal(admit(person('maintainer', 'run'), route('viewer', ['read'])).kind, 'run')
   t.match(await refusalOf(() => admit(person('owner', 'run'), route('viewer', []))), {
     status: 403,
@@ -61,12 +61,12 @@ t.test('a run reaches what its starter does, without the trust surface', async t
   t.match(await refusalOf(() => admit(person('viewer', 'run'), route('maintainer', ['land']))), { status: 403 })
 })
 
-t.test('an extension reaches what its role does; its entries are checked before', async t => {
+t.test('an extension reaches the calls of its role; its permissions are checked before', async t => {
   t.equal(admit(person('collaborator', 'extension'), route('viewer', [])).kind, 'extension')
   t.match(await refusalOf(() => admit(person('collaborator', 'extension'), route('maintainer', []))), { status: 403 })
 })
 
-t.test('no other kind of caller comes in by a route', async t => {
+t.test('no other kind of caller is admitted by a route', async t => {
   for (const kind of ['turn', 'plugin'] as const) {
     t.match(await refusalOf(() => admit(person('owner', kind), route('viewer', SCOPES))), {
       status: 403,

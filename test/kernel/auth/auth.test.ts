@@ -5,7 +5,7 @@ import { contextOf, MINUTE, refusalOf, started } from './memory.js'
 const KINDS = ['token', 'turn', 'extension', 'run', 'bearer'] as const
 const wrong: Credential = { kind: 'bearer', value: `sbs_${'A'.repeat(22)}.${'A'.repeat(43)}` }
 
-t.test('a wrong credential of any kind is 401 and its refusal does not repeat it', async t => {
+t.test('an invalid credential of any kind is 401, and the refusal does not repeat it', async t => {
   const { auth } = await started()
   for (const kind of KINDS) {
     const refusal = await refusalOf(() => auth.authenticate({ ...wrong, kind }, '10.0.0.1'))
@@ -14,7 +14,7 @@ t.test('a wrong credential of any kind is 401 and its refusal does not repeat it
   }
 })
 
-t.test('after 30 failures a minute an address gets 429 for failing requests while good ones go on', async t => {
+t.test('after 30 failures a minute an address gets 429 for failing requests, while valid ones succeed', async t => {
   const held = await started()
   const { token, id } = await held.signIn()
   for (let n = 0; n < 30; n++) t.equal((await refusalOf(() => held.auth.authenticate(wrong, '10.0.0.1'))).status, 401)

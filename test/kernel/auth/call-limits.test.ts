@@ -3,7 +3,7 @@ import { CallLimits } from '../../../kernel/auth/call-limits.js'
 import { Failures } from '../../../sdk/node/access/failures.js'
 import { MINUTE, refusalOf } from './memory.js'
 
-t.test('failures of one address are heard up to the limit and again when the window has moved on', async t => {
+t.test('failures of one address are answered up to the limit, and again when the window has passed', async t => {
   const clock = { now: 0 }
   const failures = new Failures(3, MINUTE, () => clock.now)
   for (const at of [0, 1000, 2000]) {
@@ -29,7 +29,7 @@ t.test('a credential has 1200 calls a minute', async t => {
   t.pass('a minute later it has them again')
 })
 
-t.test('a credential has 64 calls at once, and leaving twice frees one place', async t => {
+t.test('a credential has 64 concurrent calls, and ending a call twice frees one slot', async t => {
   const limits = new CallLimits(() => 0)
   const leaves = Array.from({ length: 64 }, () => limits.enter('a'))
   t.match(await refusalOf(() => limits.enter('a')), { status: 429 })

@@ -11,7 +11,7 @@ const good: [name: string, headers: string[], found: Credential | undefined][] =
   ['a bearer', ['authorization', 'Bearer sbs_a.b'], { kind: 'bearer', value: 'sbs_a.b' }],
   ['a bearer in any case', ['AUTHORIZATION', 'bEaReR v'], { kind: 'bearer', value: 'v' }],
   [
-    'control before bearer, whatever the order of headers',
+    'control before bearer, in any order of headers',
     ['authorization', 'Bearer v', 'x-sandbox-control', 'c'],
     { kind: 'token', value: 'c' },
   ],
@@ -20,7 +20,7 @@ const good: [name: string, headers: string[], found: Credential | undefined][] =
   ['extension before run', ['x-sandbox-run', 'r', 'x-sandbox-extension', 'e'], { kind: 'extension', value: 'e' }],
   ['run before bearer', ['authorization', 'Bearer v', 'x-sandbox-run', 'r'], { kind: 'run', value: 'r' }],
   [
-    'the next header when the first is empty',
+    'the next header if the first is empty',
     ['x-sandbox-control', '', 'authorization', 'Bearer v'],
     { kind: 'bearer', value: 'v' },
   ],
@@ -32,14 +32,14 @@ const good: [name: string, headers: string[], found: Credential | undefined][] =
   ['a cookie, which is never read', ['cookie', 'x-sandbox-control=c'], undefined],
 ]
 
-t.test('the first header present and not empty decides', async t => {
+t.test('the first non-empty header decides', async t => {
   for (const [name, headers, found] of good) t.strictSame(readCredential(readHead(headers)), found, name)
 })
 
 const bad: [name: string, headers: string[], status: number][] = [
   ['two control tokens', ['x-sandbox-control', 'a', 'X-SANDBOX-CONTROL', 'a'], 400],
   [
-    'two bearers behind a good control token',
+    'two bearers after a valid control token',
     ['x-sandbox-control', 'a', 'authorization', 'Bearer a', 'authorization', 'Bearer b'],
     400,
   ],
@@ -58,7 +58,7 @@ const bad: [name: string, headers: string[], status: number][] = [
   ['a token without a scheme', ['authorization', 'sbs_a.b'], 401],
 ]
 
-t.test('a head that two readers could read differently is refused', async t => {
+t.test('an ambiguous head is refused', async t => {
   for (const [name, headers, status] of bad)
     t.equal((await refusalOf(() => readCredential(readHead(headers)))).status, status, name)
 })
@@ -68,7 +68,7 @@ t.test('no refusal repeats the credential', async t => {
   t.notMatch(message, 'sbc_secret')
 })
 
-t.test('an open route reads its own bearer and nothing else', async t => {
+t.test('an open route reads only its own bearer', async t => {
   t.equal(readBearer(readHead(['x-sandbox-control', 'a b', 'authorization', 'Bearer v'])), 'v')
   t.equal(readBearer(readHead([])), undefined)
   t.equal(

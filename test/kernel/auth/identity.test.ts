@@ -8,7 +8,7 @@ const redeem = async ({ auth }: Started, code: string, address = '10.0.0.1') =>
 const bookOf = ({ files }: Started) => JSON.parse(files.texts.get('access')!).value
 const state = async ({ auth }: Started) => auth.handlers['kernel.identity.state'](undefined, contextOf())
 
-t.test('redeeming a login code claims the sandbox, once, and the claim survives a restart', async t => {
+t.test('redeeming a login code claims the sandbox once, and the claim survives a restart', async t => {
   const held = await started()
   t.strictSame(await state(held), { claimed: false, local: true, claim: 'first', providers: [] })
   await held.signIn()
@@ -18,7 +18,7 @@ t.test('redeeming a login code claims the sandbox, once, and the claim survives 
   t.match(await state(await started({ files: held.files, clock: held.clock })), { claimed: true })
 })
 
-t.test('minting a code claims nothing and keeps only its hash', async t => {
+t.test('minting a code claims nothing and stores only its hash', async t => {
   const held = await started()
   const code = await held.auth.mintLogin()
   t.equal(Buffer.from(code, 'base64url').length, 32)
@@ -38,7 +38,7 @@ t.test('a code works once, within 5 minutes, also after a restart', async t => {
   t.match(await refusalOf(() => redeem(again, late)), { status: 401 })
 })
 
-t.test('unknown, used and expired codes are told apart by nothing', async t => {
+t.test('unknown, used and expired codes get the same answer', async t => {
   const held = await started()
   const [used, late] = [await held.auth.mintLogin(), await held.auth.mintLogin()]
   await redeem(held, used)
@@ -48,7 +48,7 @@ t.test('unknown, used and expired codes are told apart by nothing', async t => {
   t.equal(messages.size, 1)
 })
 
-t.test('of twenty who redeem one code at once exactly one wins', async t => {
+t.test('of twenty concurrent redemptions of one code exactly one succeeds', async t => {
   const held = await started()
   const code = await held.auth.mintLogin()
   const tries = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => redeem(held, code, `10.0.0.${n}`)))
@@ -57,7 +57,7 @@ t.test('of twenty who redeem one code at once exactly one wins', async t => {
 })
 
 t.test(
-  'a code is spent by the one write that grants: whatever is on the disk, it is good and unused or used and granted',
+  'a code is used up by the write that grants access: on the disk it is either valid or used and granted',
   async t => {
     const held = await started()
     const code = await held.auth.mintLogin()
@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test(
-  'when the grant cannot be kept nobody is signed in, nobody owns the sandbox and the code stays good',
+  'if the grant cannot be stored nobody is signed in, nobody owns the sandbox and the code stays valid',
   async t => {
     const held = await started()
     const code = await held.auth.mintLogin()
@@ -89,13 +89,13 @@ t.test(
   },
 )
 
-t.test('a code that cannot be kept is not handed out', async t => {
+t.test('a code that cannot be stored is not issued', async t => {
   const held = await started()
   held.files.full.add('access')
   await t.rejects(held.auth.mintLogin(), /ENOSPC/)
 })
 
-t.test('the owner and the sessions that an older daemon kept are those of this one', async t => {
+t.test('the owner and the sessions of an older daemon are kept', async t => {
   const held = await started()
   const { token } = await held.signIn()
   const files = new MemoryFiles()
@@ -108,20 +108,20 @@ t.test('the owner and the sessions that an older daemon kept are those of this o
   await next.signIn()
   files.texts.delete('owner')
   const later = await started({ files, clock: held.clock })
-  t.match(await state(later), { claimed: true }, 'it is all in one document now')
+  t.match(await state(later), { claimed: true }, 'everything is in one document now')
 })
 
-t.test('wrong codes close the door to nobody: a right one works at once, from the same address too', async t => {
+t.test('wrong codes lock out nobody: a valid one works at once, also from the same address', async t => {
   const held = await started()
   const code = await held.auth.mintLogin()
   const tries = await Promise.all(Array.from({ length: 200 }, () => refusalOf(() => redeem(held, 'wrong'))))
   t.strictSame([...new Set(tries.map(({ status }) => status))], [401])
   const written = held.files.writes.length
   t.ok((await redeem(held, code)).token)
-  t.equal(held.files.writes.length, written + 1, 'and a wrong one writes nothing')
+  t.equal(held.files.writes.length, written + 1, 'a wrong one writes nothing')
 })
 
-t.test('at most 32 codes wait: the oldest goes', async t => {
+t.test('at most 32 codes are valid: the oldest is dropped', async t => {
   const held = await started()
   const codes: string[] = []
   for (let n = 0; n < 33; n++) codes.push(await held.auth.mintLogin())
@@ -129,14 +129,14 @@ t.test('at most 32 codes wait: the oldest goes', async t => {
   t.ok((await redeem(held, codes[1]!)).token)
 })
 
-t.test('an unowned sandbox says at its start how to sign in, an owned one says nothing', async t => {
+t.test('a sandbox without an owner prints at its start how to sign in, an owned one prints nothing', async t => {
   const held = await started()
   t.match(held.said, exactly(/sandbox login/))
   await held.signIn()
   t.strictSame((await started({ files: held.files, clock: held.clock })).said, [])
 })
 
-t.test('with the local sign-in off nobody signs in by it, and its sessions are ended', async t => {
+t.test('with the local sign-in disabled nobody can use it, and its sessions are ended', async t => {
   const held = await started()
   const { token } = await held.signIn()
   const code = await held.auth.mintLogin()
@@ -148,7 +148,7 @@ t.test('with the local sign-in off nobody signs in by it, and its sessions are e
   t.match(await refusalOf(() => off.auth.authenticate({ kind: 'bearer', value: token }, 'a')), { status: 401 })
 })
 
-t.test('what a newer version wrote stops the start', async t => {
+t.test('a document of a newer version stops the start', async t => {
   const files = new MemoryFiles()
   files.texts.set('access', JSON.stringify({ version: 2, value: {} }))
   await t.rejects(started({ files }), /access: expected version 1, found 2/)

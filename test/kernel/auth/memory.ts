@@ -5,7 +5,7 @@ import type { Caller } from '../../../sdk/types.js'
 import { type Auth, type AuthOptions, createAuth } from '../../../kernel/auth/auth.js'
 import type { KeptFiles } from '../../../sdk/node/files/kept.js'
 
-/** Files in memory that outlive a daemon of the test, and can fail as a disk does. */
+/** Files in memory that outlive a daemon of the test, and can fail like a disk. */
 export class MemoryFiles implements KeptFiles {
   readonly texts = new Map<string, string>()
   readonly writes: string[] = []
@@ -47,7 +47,7 @@ export const contextOf = (caller: Caller = owner): Context => ({
   trusted: true,
 })
 
-/** A started authentication with its clock, its disk and what it told. */
+/** A started authentication with its clock, its files and its notifications. */
 export interface Started {
   auth: Auth
   files: MemoryFiles
@@ -85,14 +85,14 @@ export const started = async (
   return { auth, files, clock, ended, said, signIn: (address = '10.0.0.1') => signInWith(auth, address) }
 }
 
-/** Time and timers that stand still until the test ticks them. */
+/** Time and timers that advance only when the test ticks them. */
 export const mockedTime = (t: { teardown(work: () => void): void }): { tick(ms: number): void } => {
   mock.timers.enable({ apis: ['Date', 'setTimeout'], now: 1_800_000_000_000 })
   t.teardown(() => mock.timers.reset())
   return { tick: ms => mock.timers.tick(ms) }
 }
 
-/** The refusal that work throws or rejects with. */
+/** The refusal that `work` throws or rejects with. */
 export const refusalOf = async (work: () => unknown): Promise<Refusal> => {
   try {
     await work()

@@ -10,7 +10,7 @@ const renew = async ({ auth }: Started, token: string): Promise<OpenedSession> =
 const revoke = async ({ auth }: Started, input: { id?: string; email?: string }) =>
   (await auth.handlers['kernel.session.revoke'](input, contextOf())).revoked
 
-t.test('a session is the owner, by its bearer and nothing else', async t => {
+t.test('a session acts as the owner, only by its bearer', async t => {
   const held = await started()
   const { token, id, email, role, renewed } = await held.signIn()
   t.strictSame({ email, role, renewed }, { email: 'owner@sandbox.local', role: 'owner', renewed: false })
@@ -18,7 +18,7 @@ t.test('a session is the owner, by its bearer and nothing else', async t => {
   t.match(await refusalOf(() => held.auth.authenticate({ kind: 'token', value: token }, 'a')), { status: 401 })
 })
 
-t.test('whatever is no active session is 401', async t => {
+t.test('everything except an active session is 401', async t => {
   const held = await started()
   const { token, id } = await held.signIn()
   const wrong = [
@@ -32,7 +32,7 @@ t.test('whatever is no active session is 401', async t => {
   for (const one of wrong) t.equal(await statusOf(held, one), 401, one.slice(0, 8))
 })
 
-t.test('an identity token is told where to be exchanged', async t => {
+t.test('the refusal of an identity token says where to exchange it', async t => {
   const held = await started()
   t.match(await refusalOf(() => who(held, 'eyJh.eyJp.c2ln')), {
     status: 401,
@@ -40,7 +40,7 @@ t.test('an identity token is told where to be exchanged', async t => {
   })
 })
 
-t.test('a session lives 30 days from its last renewal', async t => {
+t.test('a session is valid for 30 days from its last renewal', async t => {
   const held = await started()
   const { token, expiresAt } = await held.signIn()
   t.equal(expiresAt, held.clock.now + 30 * DAY)
@@ -51,7 +51,7 @@ t.test('a session lives 30 days from its last renewal', async t => {
   t.match(await refusalOf(() => renew(held, token)), { status: 401 })
 })
 
-t.test('a renewal keeps the id, changes the secret and lets the old one live 10 minutes', async t => {
+t.test('a renewal keeps the id and changes the secret; the old one works for 10 minutes', async t => {
   const held = await started()
   const first = await held.signIn()
   held.clock.now += DAY
@@ -65,7 +65,7 @@ t.test('a renewal keeps the id, changes the secret and lets the old one live 10 
   t.ok(who(held, second.token))
 })
 
-t.test('a session ends 180 days after its proof, however often it is renewed', async t => {
+t.test('a session ends 180 days after the sign-in, despite renewals', async t => {
   const held = await started()
   const { token, expiresAt } = await held.signIn()
   const proof = expiresAt - 30 * DAY
@@ -85,18 +85,18 @@ t.test('sessions, renewals and ends survive a restart', async t => {
   await revoke(held, { id: gone.id })
   const again = await started({ files: held.files, clock: held.clock })
   t.ok(who(again, renewed.token))
-  t.ok(who(again, kept.token), 'the secret before the renewal too')
+  t.ok(who(again, kept.token), 'also the secret from before the renewal')
   t.equal(await statusOf(again, gone.token), 401)
 })
 
-t.test('nothing kept on the disk signs in', async t => {
+t.test('nothing stored on the disk can sign in', async t => {
   const held = await started()
   const { token } = await held.signIn()
   const kept = [...held.files.texts.values()].join('\n')
   t.notMatch(kept, token.split('.')[1])
 })
 
-t.test('revoking ends by id, by person or all, tells of each, and is harmless again', async t => {
+t.test('revoking ends sessions by id, by person or all, announces each, and can be repeated', async t => {
   const held = await started()
   const [a, b, c] = [await held.signIn(), await held.signIn(), await held.signIn()]
   t.equal(await revoke(held, { id: a.id }), 1)
@@ -111,7 +111,7 @@ t.test('revoking ends by id, by person or all, tells of each, and is harmless ag
   t.equal(await statusOf(held, c.token), 401)
 })
 
-t.test('the session of another person is not ended in the name of one', async t => {
+t.test("one person cannot end another person's session", async t => {
   const held = await started()
   const { id, token } = await held.signIn()
   t.match(await refusalOf(() => revoke(held, { id, email: 'guest@b.c' })), { status: 403 })
@@ -119,7 +119,7 @@ t.test('the session of another person is not ended in the name of one', async t 
   t.equal(await revoke(held, { id: 'constructor', email: 'guest@b.c' }), 0)
 })
 
-t.test('a renewal that cannot be kept is refused and the session stays as it was', async t => {
+t.test('a renewal that cannot be stored is refused and the session is unchanged', async t => {
   const held = await started()
   const { token } = await held.signIn()
   held.files.full.add('access')
@@ -131,7 +131,7 @@ t.test('a renewal that cannot be kept is refused and the session stays as it was
   t.equal(await revoke(held, {}), 1)
 })
 
-t.test('a renewal that races the end of its session does not bring it back', async t => {
+t.test('a renewal during the end of its session does not restore it', async t => {
   const held = await started()
   const { token, id } = await held.signIn()
   const [ended, renewed] = await Promise.allSettled([revoke(held, { id }), renew(held, token)])
@@ -140,7 +140,7 @@ t.test('a renewal that races the end of its session does not bring it back', asy
   t.equal(await statusOf(held, token), 401)
 })
 
-t.test('a session of the login socket acts as the owner, claims nothing and ends with the daemon', async t => {
+t.test('a session of the login socket acts as the owner, claims no sandbox and ends with the daemon', async t => {
   const held = await started()
   const { token, expiresAt, email } = held.auth.openLocal('cli')
   t.equal(expiresAt, held.clock.now + 12 * 60 * MINUTE)
@@ -152,7 +152,7 @@ t.test('a session of the login socket acts as the owner, claims nothing and ends
   t.equal(await statusOf(held, token), 401)
 })
 
-t.test('renewing a session of the login socket keeps it off the disk', async t => {
+t.test('a renewed session of the login socket is still not stored', async t => {
   const held = await started()
   const { token } = held.auth.openLocal('cli')
   held.clock.now += 60 * MINUTE
@@ -162,7 +162,7 @@ t.test('renewing a session of the login socket keeps it off the disk', async t =
   t.strictSame(held.files.writes, [])
 })
 
-t.test('sessions of the login socket are bounded: the one longest unused makes room', async t => {
+t.test('sessions of the login socket are limited: the least recently used one is ended', async t => {
   const held = await started()
   const opened = Array.from({ length: 1024 }, () => {
     held.clock.now += 1
@@ -176,7 +176,7 @@ t.test('sessions of the login socket are bounded: the one longest unused makes r
   t.equal(await statusOf(held, opened[1]!.token), 401)
 })
 
-t.test('last use is kept at most once a minute and never by the request itself', async t => {
+t.test('last use is stored at most once a minute and never by the request itself', async t => {
   const time = mockedTime(t)
   const held = await started({ now: () => Date.now() })
   const { token, id } = await held.signIn()
@@ -190,7 +190,7 @@ t.test('last use is kept at most once a minute and never by the request itself',
   t.match(JSON.parse(held.files.texts.get('access')!), { value: { sessions: { [id]: { address: '10.9.9.9' } } } })
 })
 
-t.test('what was last used is saved on the way out', async t => {
+t.test('last use is stored when the daemon stops', async t => {
   const held = await started()
   const { token } = await held.signIn()
   who(held, token, '10.9.9.9')
@@ -198,7 +198,7 @@ t.test('what was last used is saved on the way out', async t => {
   t.match(held.files.texts.get('access'), '10.9.9.9')
 })
 
-t.test('the end of a session is told when its time is over', async t => {
+t.test('the end of a session is announced when it expires', async t => {
   const time = mockedTime(t)
   const held = await started({ now: () => Date.now() })
   const kept = await held.signIn()
@@ -211,7 +211,7 @@ t.test('the end of a session is told when its time is over', async t => {
   t.strictSame(held.ended, [{ sessionId: local.id }, { sessionId: kept.id }])
 })
 
-t.test('of one person 200 sessions are open at most: the one longest unused makes room, on the disk too', async t => {
+t.test('a person has at most 200 sessions: the least recently used one is ended, also on the disk', async t => {
   const held = await started()
   const opened: OpenedSession[] = []
   for (let n = 0; n < 200; n++) {
@@ -230,7 +230,7 @@ t.test('of one person 200 sessions are open at most: the one longest unused make
   t.equal(await statusOf(again, opened[1]!.token), 401)
 })
 
-t.test('a session is of the account that opened it, whoever has its e-mail now', async t => {
+t.test('a session belongs to the account that opened it, even if another account has its e-mail now', async t => {
   const held = await started()
   const { token, email } = await held.signIn()
   for (const other of [{ subject: 'another' }, { issuer: 'https://other.example.org' }]) {
@@ -243,7 +243,7 @@ t.test('a session is of the account that opened it, whoever has its e-mail now',
 })
 
 t.test(
-  'what a person has open ends when an area is taken from them, with others left too, and not when one is given',
+  "a person's streams end when an area is revoked, also if others are left, and not when one is granted",
   async t => {
     const { auth, ended } = await started()
     const email = 'ann@example.org'

@@ -17,7 +17,7 @@ import { exactly } from '../../support/lists.js'
 
 const quiet = { warn: () => {} }
 
-/** A short folder: the system cuts the path of a socket off where a test's own folder is deep. */
+/** A folder with a short path, because the length of a socket's path is limited. */
 const shortFolder = async (t: { teardown(work: () => unknown): void }): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 's-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -42,14 +42,14 @@ const opened = async (t: { teardown(work: () => unknown): void }, path?: string)
 const LINUX = process.platform === 'linux'
 const linux = () => ({ skip: !LINUX && 'only Linux shows processes' })
 
-/** A connection that has been greeted, and what the socket asks to be shown. */
+/** A connection after the greeting, and the name that the socket requests. */
 const greeted = async (path: string): Promise<{ socket: Socket; prove: string }> => {
   const socket = createConnection(path).on('error', () => {})
   const [line] = await once(socket.setEncoding('utf8'), 'data')
   return { socket, prove: (JSON.parse(line as string) as { prove: string }).prove }
 }
 
-/** What a request is answered that comes from a process which shows what it was asked for. */
+/** The answer to a request of a process that took the requested name. */
 const shown = async (
   path: string,
   request: object,
@@ -61,7 +61,7 @@ const shown = async (
   return text(socket)
 }
 
-/** Everything a socket answers to bytes sent as they are, after its greeting. */
+/** The whole answer of a socket to raw bytes, after its greeting. */
 const raw = async (path: string, bytes: string | Buffer, end = false): Promise<string> => {
   const socket = createConnection(path)
   const chunks: Buffer[] = []
@@ -87,13 +87,13 @@ t.test('the path is short, of this user, and the same for the same data folder',
   }
 })
 
-t.test('socket and folder are open to their user alone', async t => {
+t.test('socket and folder are accessible only to their user', async t => {
   const { path } = await opened(t)
   t.equal((await stat(path)).mode & 0o777, 0o600)
   t.equal((await stat(join(path, '..'))).mode & 0o777, 0o700)
 })
 
-t.test('asking to log in answers a code that signs in and the link that carries it', async t => {
+t.test('a login request returns a code that signs in and the link with it', async t => {
   const { path, auth } = await opened(t)
   const { code, url } = await askSocket<{ code: string; url: string }>(path, { do: 'login' })
   t.equal(url, `http://127.0.0.1:8787/#login=${code}`)
@@ -102,14 +102,14 @@ t.test('asking to log in answers a code that signs in and the link that carries 
   })
 })
 
-t.test('asking for a session answers one that acts as the owner and claims nothing', async t => {
+t.test('a session request returns a session that acts as the owner and does not claim the sandbox', async t => {
   const { path, auth, files } = await opened(t)
   const { token } = await askSocket<OpenedSession>(path, { do: 'session', device: 'cli' })
   t.match(auth.authenticate({ kind: 'bearer', value: token }, 'a'), { role: 'owner' })
   t.strictSame(files.writes, [])
 })
 
-t.test('everything else is answered with a message and the end', async t => {
+t.test('every other request gets a message and the connection is closed', async t => {
   const { path, files } = await opened(t)
   const devices = [undefined, '', 7, 'x'.repeat(121)].map(device => ({ do: 'session', device }))
   for (const request of [{}, { do: 'delete' }, ...devices]) {
@@ -119,15 +119,11 @@ t.test('everything else is answered with a message and the end', async t => {
       JSON.stringify(request).slice(0, 40),
     )
   }
-  t.match(
-    JSON.parse(await raw(path, '{"do":"login"}', true)),
-    { message: 'expected one line' },
-    'a line that does not end',
-  )
+  t.match(JSON.parse(await raw(path, '{"do":"login"}', true)), { message: 'expected one line' }, 'an endless line')
   t.strictSame(files.writes, [])
 })
 
-t.test('a request is refused unless its process took the name it was asked to take', linux(), async t => {
+t.test('a request is refused unless its process took the requested name', linux(), async t => {
   const { path, files } = await opened(t)
   const pids = [process.pid, process.ppid, 1, 0, -1, 1.5, 2 ** 53, '1', [1], null]
   const lines = [
@@ -149,13 +145,13 @@ t.test('a request is refused unless its process took the name it was asked to ta
     t.match(
       JSON.parse(await shown(path, { do: 'login' }, show)),
       { reason: 'forbidden' },
-      'what another connection was asked for',
+      'the name requested on another connection',
     )
   }
   t.strictSame(files.writes, [])
 })
 
-t.test('a socket that passes on the challenge of another gets no answer to it', linux(), async t => {
+t.test('a socket that relays the challenge of another gets no answer to it', linux(), async t => {
   const { path, files } = await opened(t)
   const lure = join(await shortFolder(t), 'lure.sock')
   const answers: Promise<string>[] = []
@@ -178,7 +174,7 @@ t.test('a socket that passes on the challenge of another gets no answer to it', 
   t.strictSame(files.writes, [])
 })
 
-/** The text of a program that asks a socket and writes down what it was answered. */
+/** The text of a program that sends a request to a socket and saves the answer. */
 const asker = (path: string, out: string): string =>
   `import(${JSON.stringify(new URL('../../../sdk/cli/daemon/socket.js', import.meta.url).href)})
     .then(({ askSocket }) => askSocket(${JSON.stringify(path)}, { do: 'login' }))
@@ -207,7 +203,7 @@ t.test('a program that the daemon started, or a terminal server in its data fold
   }
 })
 
-t.test('the name of a program that asked is what it was', linux(), async t => {
+t.test('the name of a program is restored after its request', linux(), async t => {
   const { path } = await opened(t)
   await writeFile('/proc/self/comm', 'a test')
   const requests = [{ do: 'login' }, { do: 'session', device: '' }, { do: 'login' }] as const
@@ -219,7 +215,7 @@ t.test('the name of a program that asked is what it was', linux(), async t => {
   t.equal(await readFile('/proc/self/comm', 'utf8'), 'a test\n')
 })
 
-t.test('silent peers lock nobody out: the oldest is closed', async t => {
+t.test('silent peers do not lock out others: the oldest is closed', async t => {
   const { path } = await opened(t)
   const first = createConnection(path).on('error', () => {})
   await once(first, 'data')
@@ -231,7 +227,7 @@ t.test('silent peers lock nobody out: the oldest is closed', async t => {
   t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
 })
 
-t.test('a peer that sends a byte now and then is closed after 10 s', async t => {
+t.test('a peer that sends only occasional bytes is closed after 10 s', async t => {
   const { tick } = mockedTime(t)
   const { path } = await opened(t)
   const { socket } = await greeted(path)
@@ -249,7 +245,7 @@ t.test('a line over 4 KiB is not read to its end', async t => {
   t.match(JSON.parse(await raw(path, Buffer.alloc(5000, 120))), { message: 'at most 4096 bytes' })
 })
 
-t.test('what comes after the first line is ignored', async t => {
+t.test('data after the first line is ignored', async t => {
   const { path, files } = await opened(t)
   const { socket, prove } = await greeted(path)
   if (LINUX) await writeFile('/proc/self/comm', nameFor(prove, path))
@@ -260,7 +256,7 @@ t.test('what comes after the first line is ignored', async t => {
   t.strictSame(files.writes, ['access'])
 })
 
-t.test('a line may come in pieces, and a peer that vanishes harms nobody', async t => {
+t.test('a line may arrive in pieces, and a peer that disconnects affects no other', async t => {
   const { path } = await opened(t)
   createConnection(path).on('connect', function (this: { destroy(): void }) {
     this.destroy()
@@ -274,7 +270,7 @@ t.test('a line may come in pieces, and a peer that vanishes harms nobody', async
   t.match(JSON.parse(String(answer)), { code: /^.{43}$/ })
 })
 
-t.test('a refusal reaches the asker as one, a failure as a fixed sentence and the log', async t => {
+t.test('the client gets a refusal as such, and a fixed message for a failure, which is logged', async t => {
   const path = join(await shortFolder(t), 'own', 'a.sock')
   const logged: unknown[] = []
   const off = await started({ identity: { claim: 'first', local: false } })
@@ -297,7 +293,7 @@ t.test('a refusal reaches the asker as one, a failure as a fixed sentence and th
   t.match(logged, exactly(exactly('the login socket failed to answer', { error: /ENOSPC/ })))
 })
 
-t.test('nobody at the path is said as such', async t => {
+t.test('a path without a socket is reported as such', async t => {
   const folder = await shortFolder(t)
   t.match(await refusalOf(() => askSocket(join(folder, 'no.sock'), { do: 'login' })), {
     status: 503,
@@ -305,7 +301,7 @@ t.test('nobody at the path is said as such', async t => {
   })
 })
 
-t.test('an answer that is no line of JSON, or too long, is said as such', async t => {
+t.test('an answer that is not a line of JSON, or too long, is reported as such', async t => {
   const path = join(await shortFolder(t), 'odd.sock')
   const server = createServer(socket => socket.end('x'.repeat(70_000)))
   server.listen(path)
@@ -319,7 +315,7 @@ t.test('an answer that is no line of JSON, or too long, is said as such', async 
   server.close()
 })
 
-t.test('the socket of a daemon that was killed is replaced, that of a living one is not', async t => {
+t.test('the socket of a killed daemon is replaced, that of a running one is not', async t => {
   const folder = await shortFolder(t)
   const path = join(folder, 'own', 'a.sock')
   await mkdir(join(folder, 'own'), { mode: 0o700 })
@@ -336,7 +332,7 @@ t.test('the socket of a daemon that was killed is replaced, that of a living one
   t.ok((await askSocket<{ code: string }>(path, { do: 'login' })).code)
 })
 
-t.test('a folder that is a link, a file or open to others is refused, and what lies there stays', async t => {
+t.test('a folder that is a link, a file or accessible to others is refused, and left unchanged', async t => {
   const folder = await shortFolder(t)
   await mkdir(join(folder, 'real'), { mode: 0o700 })
   await symlink(join(folder, 'real'), join(folder, 'link'))
@@ -360,7 +356,7 @@ t.test('a folder that is a link, a file or open to others is refused, and what l
   await t.rejects(opened(t, `/${'x'.repeat(100)}/a.sock`), /at most 100 bytes/)
 })
 
-t.test('closing ends waiting peers and takes the socket away', async t => {
+t.test('closing disconnects waiting peers and removes the socket', async t => {
   const { path, close } = await opened(t)
   const waiting = createConnection(path).resume()
   await once(waiting, 'connect')

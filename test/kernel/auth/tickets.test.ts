@@ -13,7 +13,7 @@ const show = ({ auth }: Started, ticket: string, purpose: string = 'terminal', n
   auth.redeem({ ticket, purpose, name }, '10.0.0.9')
 const refused = (held: Started, ...shown: [string, string?, string?]) => refusalOf(() => show(held, ...shown))
 
-t.test('a ticket is 256 bits, and good once within 30 s for the person who asked', async t => {
+t.test('a ticket is 256 bits, and valid once within 30 s for the person who requested it', async t => {
   const held = await started()
   const person = await personOf(held)
   const { ticket, expiresAt } = await mint(held, person)
@@ -28,7 +28,7 @@ t.test('a ticket is 256 bits, and good once within 30 s for the person who asked
   t.notMatch(JSON.stringify([...held.files.texts]), late.ticket)
 })
 
-t.test('a ticket of one purpose and name is good for no other, and one without for either socket', async t => {
+t.test('a ticket is valid only for its purpose and name, and one without a purpose for either socket', async t => {
   const held = await started()
   const person = await personOf(held)
   const named = await mint(held, person, { purpose: 'terminal', name: 'web-1' })
@@ -41,7 +41,7 @@ t.test('a ticket of one purpose and name is good for no other, and one without f
   t.ok(show(held, any.ticket, 'browser', 'web-9'))
 })
 
-t.test('the ticket of a bundle is good often for an hour, and says when it is shown first', async t => {
+t.test('the ticket of a bundle is valid repeatedly for an hour, and reports its first use', async t => {
   const held = await started()
   const { ticket } = await mint(held, await personOf(held), { purpose: 'bundle', name: 'b' })
   const redeem = async () =>
@@ -53,7 +53,7 @@ t.test('the ticket of a bundle is good often for an hour, and says when it is sh
   t.match(await refusalOf(redeem), { status: 401 })
 })
 
-t.test('a ticket ends with the session it was asked for with', async t => {
+t.test('a ticket ends with the session that requested it', async t => {
   const held = await started()
   const person = await personOf(held)
   const { ticket } = await mint(held, person)
@@ -64,7 +64,7 @@ t.test('a ticket ends with the session it was asked for with', async t => {
   t.equal(show(held, kept.ticket).sessionId, other.sessionId)
 })
 
-t.test('a person has at most 32 tickets that were not used', async t => {
+t.test('a person has at most 32 unused tickets', async t => {
   const held = await started()
   const person = await personOf(held)
   const all = await Promise.all(Array.from({ length: 32 }, () => mint(held, person)))
@@ -79,7 +79,7 @@ t.test('a person has at most 32 tickets that were not used', async t => {
   t.match(await refused(held, all[1]!.ticket), { status: 401 })
 })
 
-t.test('only a signed-in person is given tickets, and who guesses them is slowed down', async t => {
+t.test('only signed-in people get tickets, and guessing is rate limited', async t => {
   const held = await started()
   for (const kind of ['token', 'turn', 'run', 'plugin'] as const) {
     t.match(await refusalOf(() => mint(held, { kind, actor: 'x', role: 'owner' })), { status: 403 }, kind)

@@ -5,10 +5,10 @@ import { exactly } from '../../support/lists.js'
 
 const who = ({ auth }: Started, token: string, address = '10.0.0.1') =>
   auth.authenticate({ kind: 'token', value: token }, address)
-/** What is kept of tokens; there has to be something, or nothing would ever be found in it. */
+/** The stored text of tokens; it must not be empty, or a search in it would prove nothing. */
 const textOf = ({ files }: Started): string => {
   const text = files.texts.get('tokens')
-  if (text === undefined) throw new Error('nothing is kept of tokens')
+  if (text === undefined) throw new Error('no tokens are stored')
   return text
 }
 const statusOf = async (held: Started, token: string) => (await refusalOf(() => who(held, token))).status
@@ -24,7 +24,7 @@ const mint = async (
 const list = async ({ auth }: Started) => (await auth.handlers['kernel.token.list'](undefined, contextOf())).tokens
 const revoke = async ({ auth }: Started, id: string) => auth.handlers['kernel.token.revoke']({ id }, contextOf())
 
-t.test('a control token is a caller with the role its scope stands for', async t => {
+t.test('a control token is a caller with the role of its scope', async t => {
   const held = await started()
   const roles = { read: 'viewer', editor: 'collaborator', drive: 'collaborator', land: 'maintainer' } as const
   for (const scope of ['read', 'editor', 'drive', 'land'] as const) {
@@ -34,7 +34,7 @@ t.test('a control token is a caller with the role its scope stands for', async t
   }
 })
 
-t.test('a control token is no bearer, and a wrong one is 401 however wrong', async t => {
+t.test('a control token is not accepted as a bearer, and every invalid one is 401', async t => {
   const held = await started()
   const { token } = await mint(held)
   t.match(await refusalOf(() => held.auth.authenticate({ kind: 'bearer', value: token }, 'a')), { status: 401 })
@@ -51,7 +51,7 @@ t.test('only a session of the owner mints', async t => {
   t.strictSame(await list(held), [])
 })
 
-t.test('an end in the past is refused, one to come ends the token', async t => {
+t.test('an expiry in the past is refused, a later one ends the token', async t => {
   const held = await started()
   t.match(await refusalOf(() => mint(held, { expiresAt: held.clock.now })), {
     status: 400,
@@ -64,7 +64,7 @@ t.test('an end in the past is refused, one to come ends the token', async t => {
   t.equal(await statusOf(held, token), 401)
 })
 
-t.test('at most 100 tokens are active, and an expired or revoked one makes room', async t => {
+t.test('at most 100 tokens are active, not counting expired or revoked ones', async t => {
   const held = await started()
   const first = await mint(held, { expiresAt: held.clock.now + MINUTE })
   const more = await Promise.allSettled(Array.from({ length: 101 }, () => mint(held)))
@@ -109,12 +109,12 @@ t.test('the list says when and from where a token was used last', async t => {
   held.clock.now += 5
   who(held, token, '10.9.9.9')
   t.match(await list(held), exactly({ lastUsedAt: held.clock.now, lastUsedFrom: '10.9.9.9' }))
-  t.notMatch(textOf(held), '10.9.9.9', 'on the disk only later')
+  t.notMatch(textOf(held), '10.9.9.9', 'stored only later')
   await held.auth.close()
   t.match(held.files.texts.get('tokens'), '10.9.9.9')
 })
 
-t.test('a revoked token is 401 at once and after a restart, and its end is told', async t => {
+t.test('a revoked token is 401 at once and after a restart, and its end is announced', async t => {
   const held = await started()
   const [a, b] = [await mint(held), await mint(held)]
   t.strictSame(await revoke(held, a.id), { ok: true })
@@ -127,7 +127,7 @@ t.test('a revoked token is 401 at once and after a restart, and its end is told'
   t.ok(who(again, b.token))
 })
 
-t.test('a token that cannot be kept is not granted, an end that cannot be kept is refused', async t => {
+t.test('a token that cannot be stored is not granted, and a revocation that cannot be stored is refused', async t => {
   const held = await started()
   const { id, token } = await mint(held)
   held.files.full.add('tokens')
@@ -138,7 +138,7 @@ t.test('a token that cannot be kept is not granted, an end that cannot be kept i
   t.strictSame(held.ended, [])
 })
 
-t.test('the end of a token is told when its time is over, also beyond what one timer can wait', async t => {
+t.test('the end of a token is announced when it expires, also beyond the longest timer', async t => {
   const time = mockedTime(t)
   const held = await started({ now: () => Date.now() })
   const { id } = await mint(held, { expiresAt: Date.now() + 60 * DAY })

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../../kernel/http/connections.js'
 
-/** A connection as far as it is counted. */
+/** A fake connection. */
 class Line extends EventEmitter {
   destroyed = false
 
@@ -36,7 +36,7 @@ const counting = () => {
 
 const closed = (lines: readonly Line[]): number => lines.filter(({ destroyed }) => destroyed).length
 
-t.test('the oldest of 2,048 connections without a credential goes for a new one, also within this machine', async t => {
+t.test('a new connection closes the oldest of 2,048 without a credential, also from this machine', async t => {
   const { open } = counting()
   const lines = open(2_048)
   t.equal(closed(lines), 0)
@@ -44,17 +44,17 @@ t.test('the oldest of 2,048 connections without a credential goes for a new one,
   t.same([closed(lines), lines[0]!.destroyed], [1, true])
   lines[5]!.destroy()
   open()
-  t.equal(closed(lines), 2, 'one that ended by itself made room')
+  t.equal(closed(lines), 2, 'a closed one does not count')
 })
 
-t.test('the oldest of 256 from one far address goes, and none of another', async t => {
+t.test('the oldest of 256 from one remote address is closed, and none of another', async t => {
   const { open } = counting()
   const [near, other, lines] = [open(300), open(256, '203.0.113.1'), open(256, '203.0.113.9')]
   open(2, '203.0.113.9')
   t.same([closed(near), closed(other), closed(lines), lines[1]!.destroyed], [0, 0, 2, true])
 })
 
-t.test('what showed a valid credential stays, however many come', async t => {
+t.test('connections with a valid credential are kept, however many others arrive', async t => {
   const { open, keep } = counting()
   const [one, far] = [open()[0]!, open(1, '203.0.113.9')[0]!]
   keep(one, 'a')
@@ -64,7 +64,7 @@ t.test('what showed a valid credential stays, however many come', async t => {
   t.same([one.destroyed, far.destroyed], [false, false])
 })
 
-t.test('128 of one credential stay, and so one credential takes no place of another', async t => {
+t.test('128 connections of one credential are kept, so that it cannot displace another', async t => {
   const { open, keep } = counting()
   const [lines, other] = [open(200), open()[0]!]
   for (const line of lines) keep(line, 'a')
@@ -76,10 +76,10 @@ t.test('128 of one credential stay, and so one credential takes no place of anot
   const [next] = open()
   keep(next, 'a')
   open(2_048)
-  t.equal(next!.destroyed, false, 'one that ended gives its place back')
+  t.equal(next!.destroyed, false, 'a closed one frees its place')
 })
 
-t.test('a connection counts for the credential shown last, and for none when that has ended', async t => {
+t.test('a connection counts for its last credential, and for none when that has ended', async t => {
   const { open, keep, end } = counting()
   const [line] = open()
   keep(line, 'a')

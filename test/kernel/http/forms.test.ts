@@ -20,7 +20,7 @@ const post = async (daemon: Support, path: string, body: NonNullable<RequestInit
   }
 }
 
-/** The files of forms that the daemon still holds; an answer may be read a moment before they are gone. */
+/** The stored files of forms; they may be removed shortly after the answer was read. */
 const held = async ({ data }: Support): Promise<string[]> => {
   const files = () => (existsSync(join(data, 'uploads')) ? readdirSync(join(data, 'uploads')) : [])
   for (let tries = 0; tries < 200 && files().length > 0; tries++) await new Promise(resolve => setTimeout(resolve, 10))
@@ -33,7 +33,7 @@ const formOf = (fields: { [name: string]: string | Blob }): FormData => {
   return form
 }
 
-t.test('a text comes as the field text, and JSON is taken beside it', async t => {
+t.test('a text body becomes the field text, and JSON is accepted too', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
   t.same((await post(daemon, '/forms/text', 'grüße', 'text/plain; charset=utf-8')).given, { text: 'grüße' })
   t.same((await post(daemon, '/forms/text', '# a', 'text/markdown')).given, { text: '# a' })
@@ -43,7 +43,7 @@ t.test('a text comes as the field text, and JSON is taken beside it', async t =>
   t.match(long.message, /^text: expected text/)
 })
 
-t.test('the fields of a form come in the types the call declares', async t => {
+t.test('the fields of a form are converted to the declared types', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
   const { given } = await post(
     daemon,
@@ -73,11 +73,11 @@ t.test('the fields of a form come in the types the call declares', async t => {
   t.same(
     (await post(daemon, '/forms/fields', 'name=a&name[b]=c', 'application/x-www-form-urlencoded')).given,
     { name: 'a' },
-    'a key stands as it is written',
+    'keys are unchanged',
   )
 })
 
-t.test('a file of a form is on the disk until the call is answered, under a name of ours', async t => {
+t.test('a file of a form is on the disk until the call is answered, under a generated name', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
   const answer = await post(
     daemon,
@@ -89,14 +89,14 @@ t.test('a file of a form is on the disk until the call is answered, under a name
   t.match(answer.given, { note: 'n', file: { name: '../../evil.txt', type: 'text/plain', bytes: 5 } })
   const { path } = answer.given!.file as { path: string }
   t.ok(path.startsWith(join(daemon.data, 'uploads')) && !path.includes('evil'), "in the daemon's own folder")
-  t.same(await held(daemon), [], 'and gone with the answer')
+  t.same(await held(daemon), [], 'it is removed after the answer')
   const none = await post(daemon, '/forms/file', formOf({ note: 'n' }))
   t.equal(none.status, 400)
   t.match(none.message, /^file: expected/)
-  t.same(await held(daemon), [], 'a refused call leaves none either')
+  t.same(await held(daemon), [], 'a refused call leaves none')
 })
 
-t.test('a form over the limit, broken or of another type is refused, and nothing is left of it', async t => {
+t.test('a form that is too large, malformed or of another type is refused, and leaves no files', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
   const big = new File(['x'.repeat(200_000)], 'a')
   t.equal((await post(daemon, '/forms/file', formOf({ file: big }))).status, 413)
@@ -115,12 +115,12 @@ t.test('a form over the limit, broken or of another type is refused, and nothing
     req.write('x'.repeat(600))
     req.end('x'.repeat(600))
   })
-  t.equal(chunked, 413, 'counted where no length is told')
+  t.equal(chunked, 413, 'counted if no length is sent')
   t.same(await held(daemon), [])
   t.equal((await post(daemon, '/forms/text', 'still here', 'text/plain')).status, 200)
 })
 
-t.test('who may not call is refused before a byte of the form is kept', async t => {
+t.test('a caller without access is refused before a byte of the form is stored', async t => {
   const daemon = await daemonWith(t, ['forms'], { manifests })
   const stranger = await fetch(`${daemon.url}/forms/file`, {
     method: 'POST',
@@ -137,7 +137,7 @@ t.test('who may not call is refused before a byte of the form is kept', async t 
   t.same(await held(daemon), [])
 })
 
-t.test('the document names the types a body may have', async t => {
+t.test('the document names the accepted body types', async t => {
   const { groups } = await daemonWith(t, ['forms'], { manifests })
   const { paths } = openapi(await describedGroups(groups))
   const typesOf = (path: string) => Object.keys((paths![path]!.post!.requestBody as { content: object }).content)

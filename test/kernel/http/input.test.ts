@@ -6,7 +6,7 @@ import { daemonWith, type Support } from '../../support/daemon.js'
 const post = (daemon: Support, body: string | Uint8Array, type = 'application/json') =>
   daemon.fetch('/system/control/tokens', { method: 'POST', body: body as string, headers: { 'content-type': type } })
 
-t.test('a body that does not fit is refused with a sentence', async t => {
+t.test('an invalid body is refused with a message', async t => {
   const daemon = await daemonWith(t, ['system'])
   const cases: [name: string, body: string | Uint8Array, status: number, message: RegExp][] = [
     ['not JSON', '{"label":', 400, /not JSON/],
@@ -35,7 +35,7 @@ t.test('a body that does not fit is refused with a sentence', async t => {
     t.equal(answer.status, status, name)
     t.match(((await answer.json()) as { message: string }).message, message, name)
   }
-  t.same(await daemon.client.call('GET /system/control/tokens'), { tokens: [] }, 'nothing half-done is left')
+  t.same(await daemon.client.call('GET /system/control/tokens'), { tokens: [] }, 'nothing was changed')
 })
 
 t.test('a body of another type is 415, one over the limit 413', async t => {
@@ -54,17 +54,17 @@ t.test('a body of another type is 415, one over the limit 413', async t => {
     for (let sent = 0; sent < 8; sent++) req.write(part)
     req.end()
   })
-  t.equal(chunked, 413, 'without a length too')
+  t.equal(chunked, 413, 'also without a length')
 })
 
-t.test('a list is asked for as a list', async t => {
+t.test('a list in the query is parsed as a list', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const answer = await daemon.fetch('/agents/purge', { method: 'POST', body: '{"ids":7}' })
   t.equal(answer.status, 400)
   t.match((await answer.json()) as object, { message: /^ids: expected a list, .*, found 7$/ })
 })
 
-t.test('a body that says it is packed is 415, also when it is not', async t => {
+t.test('a body with a content encoding is 415, also if it is not encoded', async t => {
   const daemon = await daemonWith(t, ['system'])
   const coded = (coding: string, body: string | Uint8Array) =>
     daemon.fetch('/system/control/tokens', {
@@ -88,7 +88,7 @@ t.test('a body that says it is packed is 415, also when it is not', async t => {
   t.equal((await coded('identity', good)).status, 200)
 })
 
-t.test('nothing of a body is read before the credential is judged', async t => {
+t.test('nothing of a body is read before the credential is checked', async t => {
   const daemon = await daemonWith(t, ['system'])
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const req = request(
@@ -102,7 +102,7 @@ t.test('nothing of a body is read before the credential is judged', async t => {
   t.equal(status, 401)
 })
 
-t.test('a client that leaves in the middle of its body harms nobody', async t => {
+t.test('a client that disconnects in the middle of its body affects no other', async t => {
   const daemon = await daemonWith(t, ['system'])
   await new Promise<void>(resolve => {
     const req = request(`${daemon.url}/system/control/tokens`, {
@@ -123,7 +123,7 @@ t.test('a client that leaves in the middle of its body harms nobody', async t =>
   )
 })
 
-t.test('a client that leaves while its call is carried out makes no failure', async t => {
+t.test('a client that disconnects during its call causes no failure', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { calls } = daemon.kernel
   const [reached, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -8,7 +8,7 @@ const started = async (t: Test): Promise<Support & { host: string }> => {
   return { ...daemon, host: new URL(daemon.url).host }
 }
 
-t.test('what is no request is answered with a status and a sentence, and the connection is closed', async t => {
+t.test('a malformed request is answered with a status and a message, and the connection is closed', async t => {
   const { url, host } = await started(t)
   const cases: readonly (readonly [what: string, bytes: string, status: number, message: RegExp])[] = [
     ['no HTTP at all', 'hello\r\n\r\n', 400, /^expected a valid HTTP\/1\.1 request, found /],
@@ -16,19 +16,19 @@ t.test('what is no request is answered with a status and a sentence, and the con
     ['a blank in the name of a header', `GET /info HTTP/1.1\r\nhost: ${host}\r\nx y: z\r\n\r\n`, 400, /header/],
     ['no host', 'GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, /^expected one Host header, found none$/],
     [
-      'a length that is none',
+      'an invalid length',
       `POST /agent HTTP/1.1\r\nhost: ${host}\r\ncontent-length: many\r\n\r\n`,
       400,
       /Content-Length/,
     ],
     [
-      'too long an address',
+      'an address that is too long',
       `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
       431,
       /^expected at most 16384 bytes/,
     ],
     [
-      'a proxy is asked for',
+      'a proxy request',
       `CONNECT example.org:443 HTTP/1.1\r\nhost: ${host}\r\n\r\n`,
       405,
       /^this sandbox is not a proxy/,
@@ -42,7 +42,7 @@ t.test('what is no request is answered with a status and a sentence, and the con
   }
 })
 
-t.test('every line of a head counts, however many there are', async t => {
+t.test('every header line is read, however many there are', async t => {
   const { url, host, session } = await started(t)
   const many = 'a:\r\n'.repeat(2500)
   const twice = await rawRequest(
@@ -54,7 +54,7 @@ t.test('every line of a head counts, however many there are', async t => {
   t.match(twice.body, /expected header host once/)
 })
 
-t.test('who expects wonders is answered like anybody', async t => {
+t.test('an unknown expect header is ignored', async t => {
   const { url, host, session } = await started(t)
   const answer = await rawRequest(
     url,
@@ -64,7 +64,7 @@ t.test('who expects wonders is answered like anybody', async t => {
   t.equal(answer.status, 200)
 })
 
-t.test('a call that is carried out is answered, whatever came behind it', async t => {
+t.test('a running call is answered, whatever follows it on the connection', async t => {
   const { url, host, session, client } = await started(t)
   const whole =
     `POST /system/control/tokens HTTP/1.1\r\nhost: ${host}\r\nauthorization: `
@@ -76,7 +76,7 @@ t.test('a call that is carried out is answered, whatever came behind it', async 
   t.equal((await client.call('GET /system/control/tokens')).tokens.length, 1)
 })
 
-t.test('rubbish behind a good request is refused after its answer, and never written into a stream', async t => {
+t.test('garbage after a valid request is refused after its answer, and never inside a stream', async t => {
   const { url, host, session, client } = await started(t)
   const socket = await connected(t, url)
   let text = ''

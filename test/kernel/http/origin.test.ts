@@ -11,7 +11,7 @@ interface Came {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** A request as it stands on a connection from one address to another. */
+/** A request on a connection from one address to another. */
 const request = ({
   from = '127.0.0.1',
   at = '127.0.0.1',
@@ -29,7 +29,7 @@ const request = ({
 
 const arrival = createArrival({ trustedProxies: [PROXY, INNER], hosts: ['box.example.org'] })
 
-t.test('the client of a trusted proxy is the last address that no trusted proxy wrote', t => {
+t.test('the client behind trusted proxies is the last address that is not a trusted proxy', t => {
   const cases: [came: Came, address: string][] = [
     [{ from: PROXY, headers: { 'x-forwarded-for': CLIENT } }, CLIENT],
     [{ from: PROXY, headers: { 'x-forwarded-for': `127.0.0.1, ${CLIENT}` } }, CLIENT],
@@ -44,7 +44,7 @@ t.test('the client of a trusted proxy is the last address that no trusted proxy 
   t.end()
 })
 
-t.test("a request is local, and its name the machine's own, only where both ends of the connection are", t => {
+t.test('a request counts as local only if both ends of the connection are', t => {
   const cases: [came: Came, local: boolean, ownHost: boolean][] = [
     [{}, true, true],
     [{ from: '::1', at: '::1', host: '[::1]:8090' }, true, true],
@@ -65,7 +65,7 @@ t.test("a request is local, and its name the machine's own, only where both ends
   t.end()
 })
 
-t.test('only a trusted proxy says that a request came encrypted', t => {
+t.test('only a trusted proxy can declare that a request came encrypted', t => {
   const secure = { 'x-forwarded-for': CLIENT, 'x-forwarded-proto': 'https' }
   const cases: [came: Came, plain: boolean, base: string][] = [
     [{ from: PROXY, host: 'box.example.org', headers: secure }, false, 'https://box.example.org'],

@@ -7,7 +7,7 @@ import { serveInTurn } from '../../../kernel/http/pipelining.js'
 import type { RequestState } from '../../../kernel/http/request.js'
 import { connected } from '../../attack/support.js'
 
-/** A server that tells what it serves, and answers each request when it is told to. */
+/** A server that records its requests, and answers each when the test tells it to. */
 const serving = async (t: Test) => {
   const koa = new Koa<RequestState>()
   const begun: string[] = []
@@ -37,7 +37,7 @@ const serving = async (t: Test) => {
 
 const asks = (...paths: string[]): string => paths.map(path => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`).join('')
 
-t.test('requests sent in one breath are served one after the other, in their order', async t => {
+t.test('pipelined requests are served one after another, in order', async t => {
   const { server, url, begun, answers } = await serving(t)
   const socket = await connected(t, url)
   let text = ''
@@ -55,7 +55,7 @@ t.test('requests sent in one breath are served one after the other, in their ord
   t.same(text.match(/answer of \/[abc]/g), ['answer of /a', 'answer of /b', 'answer of /c'])
 })
 
-t.test('a connection does not wait for another, and what a gone one still asks for is not done', async t => {
+t.test('connections do not wait for each other, and the pending requests of a closed one are not served', async t => {
   const { server, url, begun, dropped } = await serving(t)
   const [one, other] = [await connected(t, url), await connected(t, url)]
   const first = once(server, 'begun')

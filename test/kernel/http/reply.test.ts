@@ -6,7 +6,7 @@ import { sendBytes, sendStream } from '../../../kernel/http/reply.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 import { Lines } from '../../../kernel/http/head-lines.js'
 
-/** Serves bytes as a handler gives them; `ended` is how each answer ended. */
+/** Serves bytes of a handler; `ended` has the end of each answer. */
 const serving = async (t: Test, data: () => GivenBytes['data']) => {
   const ended: Promise<unknown>[] = []
   const server = createServer((req, res) => {
@@ -37,7 +37,7 @@ const textOf = async (response: IncomingMessage): Promise<string> => {
   return text
 }
 
-t.test('bytes that come piece by piece arrive in order, and their head alone takes none of them', async t => {
+t.test('bytes in pieces arrive in order, and HEAD reads none of them', async t => {
   let taken = 0
   const { ask, ended } = await serving(t, async function* () {
     for (let n = 0; n < 3; n++) {
@@ -53,7 +53,7 @@ t.test('bytes that come piece by piece arrive in order, and their head alone tak
   t.same(await Promise.all(ended), ['sent', 'sent'])
 })
 
-t.test('a failure on the way cuts the answer, so that nobody takes it for whole', async t => {
+t.test('a failure in the middle aborts the answer, so that it does not look complete', async t => {
   const { ask, ended } = await serving(t, async function* () {
     yield 'begun'
     throw new Error('broken')
@@ -62,7 +62,7 @@ t.test('a failure on the way cuts the answer, so that nobody takes it for whole'
   t.same(await Promise.all(ended), ['broken'])
 })
 
-t.test('a slow reader is waited for, and one that leaves is the end', async t => {
+t.test('the answer waits for a slow reader, and ends when it disconnects', async t => {
   let taken = 0
   let over = false
   const { ask, ended } = await serving(t, async function* () {
@@ -80,13 +80,13 @@ t.test('a slow reader is waited for, and one that leaves is the end', async t =>
     before = taken
     for (let n = 0; n < 50; n++) await new Promise(resolve => setImmediate(resolve))
   }
-  t.ok(taken < 32, `${taken} MiB were made for nobody`)
+  t.ok(taken < 32, `${taken} MiB were produced without a reader`)
   response.destroy()
   t.same(await Promise.all(ended), ['sent'])
   t.ok(over)
 })
 
-/** Serves a stream of events as a handler gives it; `ended` resolves when it is over. */
+/** Serves a stream of events of a handler; `ended` resolves when it has ended. */
 const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable<unknown, unknown>) => {
   const ended = Promise.withResolvers<unknown>()
   const server = createServer((_, res) => {
@@ -106,7 +106,7 @@ const streaming = async (t: Test, events: (signal: AbortSignal) => AsyncIterable
 }
 
 t.test(
-  'no event is made before a slow reader has taken those before it, and what makes them ends when it leaves',
+  'no event is produced before a slow reader has read the previous ones, and the producer ends when it leaves',
   { timeout: 20_000 },
   async t => {
     const [most, event] = [200, 'x'.repeat(1 << 20)]
@@ -130,12 +130,12 @@ t.test(
       return taken
     }
     const first = await quiet()
-    t.ok(first < 64, `${first} MiB were made for nobody`)
+    t.ok(first < 64, `${first} MiB were produced without a reader`)
     for (let read = 0; read < 8 << 20;) {
       if (!response.readableLength) await once(response, 'readable')
       read += (response.read() as Buffer | null)?.length ?? 0
     }
-    t.ok((await quiet()) > first, 'it goes on with its reader')
+    t.ok((await quiet()) > first, 'it continues with its reader')
     t.notOk(over)
     response.destroy()
     await ended
@@ -143,7 +143,7 @@ t.test(
   },
 )
 
-t.test('a stream that waits for something to say ends with its reader', { timeout: 20_000 }, async t => {
+t.test('a stream that waits for an event ends with its reader', { timeout: 20_000 }, async t => {
   const { response, ended } = await streaming(t, async function* (signal) {
     yield 'begun'
     await once(signal, 'abort')

@@ -2,7 +2,7 @@ import { createConnection } from 'node:net'
 import t from 'tap'
 import { daemonWith, type Support } from '../../support/daemon.js'
 
-/** Sends bytes as they are and gives back the whole answer; for requests no client library would send. */
+/** Sends raw bytes and returns the whole answer, for requests that no client library would send. */
 const raw = (url: string, text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
@@ -65,11 +65,11 @@ t.test('a path matches exactly or not at all', async t => {
   t.match(await wrong.json(), { message: /does not take POST/ })
 })
 
-t.test('a request that could be read in two ways is refused', async t => {
+t.test('an ambiguous request is refused', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { host } = new URL(daemon.url)
   t.equal(status(await get(daemon, '/info', [`Host: ${host}`])), 400, 'two hosts')
-  t.equal(status(await get(daemon, '/info', ['Authorization: Bearer x'])), 400, 'two credentials of a kind')
+  t.equal(status(await get(daemon, '/info', ['Authorization: Bearer x'])), 400, 'two credentials of the same kind')
   t.equal(
     status(await get(daemon, '/info', ['X-HTTP-Method-Override: DELETE'])),
     200,
@@ -88,7 +88,7 @@ t.test('a request that could be read in two ways is refused', async t => {
   )
 })
 
-t.test('a foreign host or origin is turned away before anything else', async t => {
+t.test('a foreign host or origin is refused before anything else', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { origins: ['https://*.example.org'] } } })
   t.equal(
     status(
@@ -114,7 +114,7 @@ t.test('a foreign host or origin is turned away before anything else', async t =
   t.equal(own.status, 200)
   t.equal(own.headers.get('access-control-allow-origin'), 'https://a.example.org')
   t.equal(own.headers.get('vary'), 'Origin')
-  t.equal((await from('https://a.b.example.org')).status, 403, 'one star is one label')
+  t.equal((await from('https://a.b.example.org')).status, 403, 'a wildcard stands for one label')
   const reading = await daemon.fetch('/info', { headers: { origin: 'https://evil.example' } })
   t.equal(reading.headers.get('access-control-allow-origin'), null, 'a page of another site cannot read an answer')
   t.equal(
@@ -132,7 +132,7 @@ t.test('a foreign host or origin is turned away before anything else', async t =
   t.match(asked.headers.get('access-control-allow-headers'), /x-sandbox-control/)
 })
 
-t.test('every answer carries the headers that keep browsers from misreading it', async t => {
+t.test('every answer has the security headers for browsers', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (const path of ['/info', '/health', '/nothing', '/system/control/tokens']) {
     const { headers } = await daemon.fetch(path)
@@ -142,7 +142,7 @@ t.test('every answer carries the headers that keep browsers from misreading it',
   }
 })
 
-t.test('HEAD is GET without the body, checked the same', async t => {
+t.test('HEAD is GET without the body, with the same checks', async t => {
   const daemon = await daemonWith(t, ['system'])
   const head = await daemon.fetch('/system/control/tokens', { method: 'HEAD' })
   t.equal(head.status, 200)
@@ -150,7 +150,7 @@ t.test('HEAD is GET without the body, checked the same', async t => {
   t.equal((await fetch(`${daemon.url}/system/control/tokens`, { method: 'HEAD' })).status, 401)
 })
 
-t.test('what this daemon is has a tag, and is not sent twice', async t => {
+t.test('the description of the daemon has an ETag, and is not sent twice', async t => {
   const daemon = await daemonWith(t, ['system'])
   const first = await daemon.fetch('/info')
   const etag = first.headers.get('etag')!
@@ -159,7 +159,7 @@ t.test('what this daemon is has a tag, and is not sent twice', async t => {
   t.equal(await again.text(), '')
 })
 
-t.test('the document and the page that shows it need no credential and load nothing from elsewhere', async t => {
+t.test('the document and the reference page need no credential and load nothing from other hosts', async t => {
   const daemon = await daemonWith(t, ['system'])
   const document = (await (await fetch(`${daemon.url}/openapi.json`)).json()) as { openapi: string; paths: object }
   t.match(document.openapi, /^3\.1/)

@@ -33,7 +33,7 @@ const count = async (daemon: Support) =>
 for (const apart of [[], ['echo']]) {
   const where = apart.length ? 'a group in a process of its own' : 'a group'
 
-  t.test(`frames go both ways through a socket of ${where}, and it ends with its work`, async t => {
+  t.test(`frames go both ways through a socket of ${where}, and it closes when its work ends`, async t => {
     const daemon = await opened(t, { apart })
     const talk = await talkTo(t, `${daemon.url}/echo/kitchen?times=2`, bearer(daemon))
     talk.say({ type: 'say', text: 'grüße', more: 'dropped' })
@@ -52,19 +52,19 @@ for (const apart of [[], ['echo']]) {
     t.equal((await count(daemon)).open, 0)
   })
 
-  t.test(`a client that does not read holds up ${where}, and loses nothing`, async t => {
+  t.test(`a client that does not read slows down ${where}, and loses nothing`, async t => {
     const daemon = await opened(t, { apart })
     const before = (await count(daemon)).drops
     const talk = await talkTo(t, `${daemon.url}/echo/kitchen`, bearer(daemon))
     talk.ws.pause()
     talk.say({ type: 'pour', frames: 2_000, bytes: 50_000 })
     let made = 0
-    // It is held up when two looks in a row see the same.
+    // It is blocked if two checks in a row see the same count.
     for (let last = -1; made !== last || made === 0;) {
       last = made
       for (let n = 0; n < 20; n++) made = (await count(daemon)).drops - before
     }
-    t.ok(made < 1_000, `${made} of 2000 frames were made`)
+    t.ok(made < 1_000, `${made} of 2000 frames were produced`)
     talk.ws.resume()
     await talk.until(({ at }) => at === 1_999)
     t.same(
@@ -73,7 +73,7 @@ for (const apart of [[], ['echo']]) {
     )
   })
 
-  t.test(`${where} hears that a client has gone, and what it throws closes the socket`, async t => {
+  t.test(`${where} is notified when a client disconnects, and an error that it throws closes the socket`, async t => {
     const daemon = await opened(t, { apart })
     const talk = await talkTo(t, `${daemon.url}/echo/kitchen`, bearer(daemon))
     talk.say({ type: 'say', text: 'a' })
@@ -96,7 +96,7 @@ for (const apart of [[], ['echo']]) {
   })
 }
 
-t.test('what is no handshake is answered as any request, and a refusal before it is JSON', async t => {
+t.test('a request without a handshake is answered like any other, and a refusal before it is JSON', async t => {
   const daemon = await opened(t)
   const plain = await daemon.fetch('/echo/kitchen')
   t.equal(plain.status, 426)
@@ -114,7 +114,7 @@ t.test('what is no handshake is answered as any request, and a refusal before it
   t.match(await turnedAway(t, `${daemon.url}/echo/kitchen`, { headers: { 'x-sandbox-control': read.token } }), {
     status: 403,
   })
-  // A call that is no socket answers, and closes.
+  // A call other than a socket answers, and closes.
   t.match(await turnedAway(t, `${daemon.url}/echo-count`, bearer(daemon)), {
     status: 200,
     headers: { connection: 'close' },
@@ -148,7 +148,7 @@ t.test('what is no handshake is answered as any request, and a refusal before it
     )
 })
 
-t.test('a request that another protocol is asked for with is served without it', async t => {
+t.test('a request to upgrade to another protocol is served without it', async t => {
   const daemon = await opened(t)
   const asked = request(`${daemon.url}/echo-count`, {
     headers: { ...bearer(daemon).headers, connection: 'upgrade', upgrade: 'h2c' },
@@ -158,7 +158,7 @@ t.test('a request that another protocol is asked for with is served without it',
   answer.resume()
 })
 
-t.test('a page of another origin, another host name and an opaque origin open no socket', async t => {
+t.test('pages of another origin, another host name or an opaque origin cannot open a socket', async t => {
   const daemon = await opened(t)
   const url = `${daemon.url}/echo/kitchen`
   const from = (headers: object) => ({ headers: { ...bearer(daemon).headers, ...headers } })
@@ -172,7 +172,7 @@ t.test('a page of another origin, another host name and an opaque origin open no
   await talkTo(t, url, from({ origin: daemon.url }))
 })
 
-t.test('a frame that is garbage, huge or not of the contract closes the socket with 1007', async t => {
+t.test('a frame that is malformed, huge or not in the contract closes the socket with 1007', async t => {
   const daemon = await opened(t)
   for (const [name, frame] of [
     ['no JSON', '{"type":'],
@@ -214,7 +214,7 @@ t.test('a socket closes with 1008 when its session ends, and with 1001 when the 
   t.equal((await own.closed).code, 1001)
 })
 
-t.test('a ticket opens one socket, for what it was minted for, as the person who asked for it', async t => {
+t.test('a ticket opens one socket, for its purpose, as the person who requested it', async t => {
   const daemon = await opened(t)
   const url = (ticket: string, session = 'web-1') => `${daemon.url}/echo/by-ticket?session=${session}&ticket=${ticket}`
   t.match(await turnedAway(t, `${daemon.url}/echo/by-ticket?session=web-1`), {
@@ -242,12 +242,12 @@ t.test('a ticket opens one socket, for what it was minted for, as the person who
     {},
     { caller: { kind: 'plugin', actor: 'x', role: 'owner' }, signal: new AbortController().signal, trusted: true },
   )
-  t.match(await turnedAway(t, url(late)), { status: 401 }, 'not when its session is over')
+  t.match(await turnedAway(t, url(late)), { status: 401 }, 'not when its session has ended')
   t.match(await talk.closed, { code: 1008 })
   t.notMatch(daemon.logged.join(''), new RegExp(`${ticket}|${late}`))
 })
 
-t.test('the document tells of a socket what it takes and gives', async t => {
+t.test('the document describes the frames of a socket', async t => {
   const daemon = await opened(t)
   const { paths } = openapi(await describedGroups(daemon.groups))
   const operation = paths!['/echo/{room}']!.get!

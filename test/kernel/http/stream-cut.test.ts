@@ -5,7 +5,7 @@ import { createConnection, createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { daemonWith, type Support } from '../../support/daemon.js'
 
-/** A relay to the daemon that ends both sides in an orderly way once a text has gone through. */
+/** A relay to the daemon that closes both sides normally once a text has passed. */
 const cutting = async (t: Test, { url }: Support, after: string): Promise<string> => {
   const relay = createServer(client => {
     const daemon = createConnection(Number(new URL(url).port), '127.0.0.1')
@@ -33,7 +33,7 @@ const attach = ({ session }: Support) => ({
   body: '{"conversationId":"c"}',
 })
 
-t.test('a stream that is cut in its middle is no whole answer, however orderly the connection ended', async t => {
+t.test('an interrupted stream is an incomplete answer, even if the connection is closed normally', async t => {
   const daemon = await begun(t)
   const url = await cutting(t, daemon, 'first')
   const response = await fetch(`${url}/agent/attach`, attach(daemon))
@@ -54,10 +54,10 @@ t.test('a stream that is cut in its middle is no whole answer, however orderly t
   curl.stdout.on('data', piece => (text += piece))
   const [code] = await once(curl, 'close')
   t.match(text, /"first"/)
-  t.equal(code, 18, 'curl says that the answer is only a part')
+  t.equal(code, 18, 'curl reports a partial answer')
 })
 
-t.test('a stream that ended is a whole answer, and its connection serves the next request', async t => {
+t.test('a stream that ended is a complete answer, and its connection serves the next request', async t => {
   const daemon = await begun(t)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())

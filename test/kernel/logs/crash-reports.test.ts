@@ -8,7 +8,7 @@ import { exactly } from '../../support/lists.js'
 
 const TOKEN = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
-/** What a daemon does at SIGUSR2, as if the code of group agents did it. */
+/** The action of a daemon at SIGUSR2, as if the code of group agents did it. */
 const DEEDS = {
   abort: 'process.abort()',
   throw: `throw new Error('broken, with ${TOKEN}')`,
@@ -45,13 +45,13 @@ const dead = async (daemon: RunningDaemon): Promise<void> => {
   await gone
 }
 
-// At the end of its memory the engine has no names of the code it ran, only its own.
+// When memory runs out, the stack has only names of the engine, not of the running code.
 for (const [deed, group, what, stack] of [
   ['abort', 'agents', /aborted/, /deed.*deed\.mjs/],
   ['memory', 'unknown', /Allocation failed/, /node::OOMErrorHandler/],
 ] as const) {
   t.test(
-    `after a native ${deed === 'abort' ? 'abort' : 'end for want of memory'} a crash file names time, group and stack`,
+    `after a native ${deed === 'abort' ? 'abort' : 'out-of-memory error'} a crash file names time, group and stack`,
     { timeout: 60_000 },
     async t => {
       const { where, daemon } = await daemonThat(t, deed)
@@ -68,17 +68,17 @@ for (const [deed, group, what, stack] of [
       t.match(text, what)
       t.match(text, stack)
       t.match(text, `pid: ${daemon.pid}`)
-      t.same(readdirSync(join(where.data, 'logs', '.native')), [], 'what Node wrote of its surroundings is gone')
+      t.same(readdirSync(join(where.data, 'logs', '.native')), [], "Node's report of the environment is removed")
       await next.terminate()
       const third = await spawnDaemon(t, where)
       await third.client.call('GET /agents')
       await third.terminate()
-      t.equal(crashes(where).length, 1, 'a crash is told once, and a clean end is none')
+      t.equal(crashes(where).length, 1, 'a crash is reported once, and a clean end is not')
     },
   )
 }
 
-t.test('a daemon that was killed is told of with its last lines, as having said nothing', async t => {
+t.test('a killed daemon is reported with its last log lines, without a reason', async t => {
   const { where, daemon } = await daemonThat(t, 'abort')
   await daemon.kill9()
   const next = await spawnDaemon(t, where)
@@ -88,7 +88,7 @@ t.test('a daemon that was killed is told of with its last lines, as having said 
   t.match(crashes(where)[0], `pid: ${daemon.pid}`)
 })
 
-t.test('what nobody caught is a crash file at once, without credentials, and the daemon goes on', async t => {
+t.test('an uncaught error is in a crash file at once, without credentials, and the daemon keeps running', async t => {
   for (const deed of ['throw', 'reject'] as const) {
     await t.test(deed, async t => {
       const { where, daemon } = await daemonThat(t, deed)

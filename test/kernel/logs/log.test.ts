@@ -10,7 +10,7 @@ import { inTime } from '../../support/in-time.js'
 
 const SECRET = `sbs_${'a'.repeat(22)}.${'b'.repeat(43)}`
 
-t.test('a line says when, how grave, which group and what, and the same line is kept', t => {
+t.test('a line has time, level, group and message, and is stored unchanged', t => {
   const [written, kept]: [string[], string[]] = [[], []]
   const log = createLog(
     true,
@@ -30,7 +30,7 @@ t.test('a line says when, how grave, which group and what, and the same line is 
   t.end()
 })
 
-t.test('a person gets warnings and errors in plain lines, and everything is kept', t => {
+t.test('a person gets warnings and errors as plain lines, and everything is stored', t => {
   const [written, kept]: [string[], string[]] = [[], []]
   const log = createLog(
     false,
@@ -44,7 +44,7 @@ t.test('a person gets warnings and errors in plain lines, and everything is kept
   t.end()
 })
 
-t.test('no line holds a credential, a line of its own making, or what steers a terminal', t => {
+t.test('no line contains a credential, a forged line or a control sequence', t => {
   for (const json of [true, false]) {
     const lines: string[] = []
     const log = createLog(json, line => lines.push(line))
@@ -65,60 +65,56 @@ t.test('no line holds a credential, a line of its own making, or what steers a t
   t.end()
 })
 
-t.test(
-  "an error of a group is followed within a second, and is found afterwards in its log and the daemon's",
-  async t => {
-    const folder = folderOf(t)
-    const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-    makeWorkspace(where.workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"none":1}\n' })
-    const daemon = await spawnDaemon(t, where)
-    // Where today's entries would go: what is done from now on cannot be written down.
-    for (const day of [0, 1])
-      mkdirSync(
-        join(
-          where.data,
-          'activity',
-          'days',
-          `${new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10)}.jsonl`,
-        ),
-        { recursive: true },
-      )
-    await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
-    const stop = new AbortController()
-    t.teardown(() => stop.abort())
-    const followed = await daemon.client.call(
-      'GET /logs/follow',
-      { name: 'daemon.log', level: 'error' },
-      { signal: stop.signal },
+t.test("an error of a group reaches followers within a second, and is in the group's log and the daemon's", async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, { 'README.md': '# work\n', '.sandbox/config/settings.json': '{"none":1}\n' })
+  const daemon = await spawnDaemon(t, where)
+  // Blocks the paths of today's entries, so that nothing can be recorded from now on.
+  for (const day of [0, 1])
+    mkdirSync(
+      join(
+        where.data,
+        'activity',
+        'days',
+        `${new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10)}.jsonl`,
+      ),
+      { recursive: true },
     )
-    const began = performance.now()
-    const told = (async () => {
-      for await (const event of followed)
-        if ('text' in event && event.text.includes('agent.autoland')) return event.text
-      return ''
-    })()
-    await daemon.client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-    const text = await told
-    t.ok(inTime(began, 1000), `${Math.round(performance.now() - began)} ms`)
-    t.match(JSON.parse(text), {
-      level: 'error',
-      group: 'agent',
-      message: 'recording an action failed',
-      type: 'agent.autoland',
-    })
-    for (const name of ['daemon.log', 'plugins/agent.log']) {
-      const { text } = await daemon.client.call('GET /logs/file', { name, find: 'agent.autoland' })
-      t.equal(text.trimEnd().split('\n').length, 1, name)
-    }
-    const { files } = await daemon.client.call('GET /logs')
-    t.match(
-      files
-        .filter(({ name }) => /^daemon|agent/.test(name))
-        .map(({ name, live }) => [name, live])
-        .sort(),
-      exactly(exactly('daemon.log', true), exactly('plugins/agent.log', true)),
-    )
-    await daemon.terminate()
-    t.notMatch(readFileSync(join(where.data, 'logs', 'daemon.log'), 'utf8'), daemon.session.split('.')[1]!)
-  },
-)
+  await runTurn(daemon.client, 'c', 'say hello', { isolated: true })
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const followed = await daemon.client.call(
+    'GET /logs/follow',
+    { name: 'daemon.log', level: 'error' },
+    { signal: stop.signal },
+  )
+  const began = performance.now()
+  const told = (async () => {
+    for await (const event of followed) if ('text' in event && event.text.includes('agent.autoland')) return event.text
+    return ''
+  })()
+  await daemon.client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
+  const text = await told
+  t.ok(inTime(began, 1000), `${Math.round(performance.now() - began)} ms`)
+  t.match(JSON.parse(text), {
+    level: 'error',
+    group: 'agent',
+    message: 'recording an action failed',
+    type: 'agent.autoland',
+  })
+  for (const name of ['daemon.log', 'plugins/agent.log']) {
+    const { text } = await daemon.client.call('GET /logs/file', { name, find: 'agent.autoland' })
+    t.equal(text.trimEnd().split('\n').length, 1, name)
+  }
+  const { files } = await daemon.client.call('GET /logs')
+  t.match(
+    files
+      .filter(({ name }) => /^daemon|agent/.test(name))
+      .map(({ name, live }) => [name, live])
+      .sort(),
+    exactly(exactly('daemon.log', true), exactly('plugins/agent.log', true)),
+  )
+  await daemon.terminate()
+  t.notMatch(readFileSync(join(where.data, 'logs', 'daemon.log'), 'utf8'), daemon.session.split('.')[1]!)
+})

@@ -15,7 +15,7 @@ import { FileStore } from '../../../kernel/storage/files.js'
 import { sweepTemporaries } from '../../../sdk/node/files/disk.js'
 import { openSeal } from '../../../kernel/storage/seal.js'
 
-t.test('a document comes back as it was written, in a file of the owner alone', async t => {
+t.test('a document is read as it was written, in a file that only its owner can read', async t => {
   const folder = t.testdir()
   const files = new FileStore(folder)
   t.equal(await files.read('kernel/owner'), undefined)
@@ -29,7 +29,7 @@ t.test('a document comes back as it was written, in a file of the owner alone', 
   t.equal(await files.read('kernel/owner'), undefined)
 })
 
-t.test('the last of many writes at once is what stays, and nothing is left beside it', async t => {
+t.test('of many concurrent writes the last one is kept, and no other file is left', async t => {
   const folder = t.testdir()
   const files = new FileStore(folder)
   await Promise.all(Array.from({ length: 50 }, (_, n) => files.write('a/one', { n })))
@@ -37,7 +37,7 @@ t.test('the last of many writes at once is what stays, and nothing is left besid
   t.same(readdirSync(join(folder, 'a')), ['one.json'])
 })
 
-t.test('a temporary file that a crash left is no obstacle and no document', async t => {
+t.test('a temporary file that a crash left is ignored', async t => {
   const folder = t.testdir({ a: { '.one.json.tmp': 'half' } })
   const files = new FileStore(folder)
   t.same(await files.list(''), [])
@@ -45,7 +45,7 @@ t.test('a temporary file that a crash left is no obstacle and no document', asyn
   t.same(readdirSync(join(folder, 'a')), ['one.json'])
 })
 
-t.test('names are listed by their beginning', async t => {
+t.test('names are listed by prefix', async t => {
   const files = new FileStore(t.testdir())
   t.same(await files.list('none/'), [])
   for (const name of ['a/x', 'a/xy', 'a/b/x', 'ab/x', 'top']) await files.write(name, 1)
@@ -55,7 +55,7 @@ t.test('names are listed by their beginning', async t => {
   t.same(await files.list('a'), ['a/b/x', 'a/x', 'a/xy', 'ab/x'])
 })
 
-t.test('a name that could leave the folder or meet another file is refused', async t => {
+t.test('a name that could leave the folder or collide with another file is refused', async t => {
   const files = new FileStore(t.testdir())
   const bad = ['', '.', '..', '../a', 'a/../b', '/a', 'a/', 'a//b', 'a\\b', 'a\0b', '.hidden', 'a.json/b', 'ü']
   for (const name of [...bad, 'a'.repeat(129)]) {
@@ -66,7 +66,7 @@ t.test('a name that could leave the folder or meet another file is refused', asy
   await t.rejects(files.write('a', undefined), /expected a JSON value/)
 })
 
-t.test('sealed documents show nothing, and one changed, moved or of another key does not open', async t => {
+t.test('sealed documents are unreadable, and a changed or moved one or one of another key does not open', async t => {
   const folder = t.testdir()
   const seal = await openSeal(join(folder, 'machine.key'))
   const files = new FileStore(join(folder, 'files'), seal)
@@ -94,7 +94,7 @@ t.test('sealed documents show nothing, and one changed, moved or of another key 
   await t.rejects(files.read('kernel/other'), /kernel\/other does not open/)
 })
 
-t.test('the machine key is made once, whoever starts at the same time, and a broken one is named', async t => {
+t.test('concurrent starts create one machine key, and the error of a broken one names it', async t => {
   const folder = t.testdir()
   const key = join(folder, 'data/machine.key')
   const seals = await Promise.all(Array.from({ length: 8 }, () => openSeal(key)))
@@ -113,7 +113,7 @@ t.test('the machine key is made once, whoever starts at the same time, and a bro
   await t.rejects(openSeal(key), /cannot be read \(EACCES\)/)
 })
 
-t.test('what cut-off writes left is removed, but nothing that is being written or was not made so', async t => {
+t.test('leftovers of interrupted writes are removed, but no current writes and no other files', async t => {
   const folder = t.testdir({
     files: { a: { '.old.json.tmp': 'half', 'kept.json': '{}', 'x.tmp': 'mine' } },
     [`machine.key.${spawnSync('true').pid}.0123abcd.tmp`]: 'half',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { lockFile } from '../../../kernel/storage/process-lock.js'
 
-t.test('what processes left beside a lock that died while they took it goes when it is taken', async t => {
+t.test('taking a lock removes the files of processes that were killed while taking it', async t => {
   const folder = t.testdir()
   const [dead, empty] = [spawnSync('true').pid, spawnSync('true').pid]
   writeFileSync(join(folder, `a.lock.${dead}`), JSON.stringify({ pid: dead }))
@@ -19,7 +19,7 @@ t.test('what processes left beside a lock that died while they took it goes when
 
 t.test('a lock whose holder is a zombie is free', async t => {
   const folder = t.testdir()
-  // The shell goes on as another program, which never asks how its child ended.
+  // The shell is replaced by another program that never waits for its child.
   const around = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   t.teardown(() => around.kill())
   const [line] = (await once(around.stdout, 'data')) as [Buffer]

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openStore } from '../../../kernel/storage/store.js'
 
-t.test('documents come back as they were, also after the store was closed', async t => {
+t.test('documents are read as they were stored, also after the store was closed', async t => {
   const file = join(t.testdir(), 'store.sqlite')
   const store = openStore(`sqlite://${file}`)
   t.notOk(existsSync(file), 'nothing is opened before it is used')
@@ -28,7 +28,7 @@ t.test('documents come back as they were, also after the store was closed', asyn
   await again.close()
 })
 
-t.test('plugins see their own documents only, whatever their names look like', async t => {
+t.test('plugins see only their own documents, with any names', async t => {
   const store = openStore(`sqlite://${join(t.testdir(), 'store.sqlite')}`)
   t.teardown(() => store.close())
   const names = ['a-b', 'ab', 'a_b', 'a.b', 'A-B', 'acme.tool', '%']
@@ -43,7 +43,7 @@ t.test('plugins see their own documents only, whatever their names look like', a
   t.equal(await store.of('ab').get('who'), 'ab')
 })
 
-t.test('the last of many writes of one key wins, and all of several thousand are listed', async t => {
+t.test('the last of many writes of one key wins, and several thousand keys are listed', async t => {
   const store = openStore(`sqlite://${join(t.testdir(), 'store.sqlite')}`)
   t.teardown(() => store.close())
   const many = store.of('many')
@@ -55,7 +55,7 @@ t.test('the last of many writes of one key wins, and all of several thousand are
   t.equal(all.get('k2299'), 2299)
 })
 
-t.test('what is no JSON is refused, and a caller changing its object later changes nothing', async t => {
+t.test('values that are not JSON are refused, and later changes of the object have no effect', async t => {
   const store = openStore('sqlite://:memory:')
   t.teardown(() => store.close())
   await t.rejects(store.of('a').set('key', undefined), /expected a JSON value/)
@@ -66,7 +66,7 @@ t.test('what is no JSON is refused, and a caller changing its object later chang
   t.same(await store.of('a').get('key'), { n: 1 })
 })
 
-t.test('another address says which package is missing and never shows the password in it', t => {
+t.test('the error for another address names the missing package and never shows the password', t => {
   t.throws(
     () => openStore('redis://user:hunter2@host'),
     /redis: needs the package @keyv\/redis, which is not installed/,
@@ -77,7 +77,7 @@ t.test('another address says which package is missing and never shows the passwo
   t.end()
 })
 
-t.test('a file that is no database is an error, not the end of the process', async t => {
+t.test('a file that is not a database is an error, not the end of the process', async t => {
   const store = openStore(`sqlite://${t.testdir({ 'store.sqlite': 'x'.repeat(5000) })}/store.sqlite`)
   await t.rejects(store.of('a').set('key', 1), /not a database/)
   await t.rejects(store.of('a').get('key'), /not a database/)
@@ -87,7 +87,7 @@ t.test('a file that is no database is an error, not the end of the process', asy
   await nowhere.close()
 })
 
-t.test('what was stored before the process is killed is there afterwards', async t => {
+t.test('documents that were stored before a kill exist after it', async t => {
   const uri = `sqlite://${join(t.testdir(), 'store.sqlite')}`
   for (let round = 0; round < 3; round++) {
     const setter = fileURLToPath(new URL('setter.js', import.meta.url))

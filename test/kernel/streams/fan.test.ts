@@ -8,7 +8,7 @@ interface Reader {
 const readers = (count: number): Set<Reader> => new Set(Array.from({ length: count }, (_, name) => ({ name })))
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-t.test('few readers are told at once, each time', async t => {
+t.test('few readers are served at once, each time', async t => {
   const told: number[] = []
   const fan = new Fan(readers(100), ({ name }) => void told.push(name), new TestClock())
   fan.wake()
@@ -16,7 +16,7 @@ t.test('few readers are told at once, each time', async t => {
   t.equal(told.length, 200)
 })
 
-t.test('many are told a hundred at a time, and other work comes in between', async t => {
+t.test('many readers are served in batches of a hundred, with other work in between', async t => {
   let told = 0
   const fan = new Fan(readers(1_000), () => void told++, new TestClock())
   fan.wake()
@@ -28,7 +28,7 @@ t.test('many are told a hundred at a time, and other work comes in between', asy
   t.ok(seen.length >= 10 && seen.every((now, at) => now - (seen[at - 1] ?? 0) <= 100), seen.join())
 })
 
-t.test('what comes during a round goes out with the next one, once, and that begins a while later', async t => {
+t.test('changes during a round are sent once with the next one, which begins after a pause', async t => {
   const clock = new TestClock()
   let told = 0
   const fan = new Fan(readers(1_000), () => void told++, clock)
@@ -43,10 +43,10 @@ t.test('what comes during a round goes out with the next one, once, and that beg
   await turn()
   t.equal(told, 2_000)
   fan.wake()
-  t.equal(told, 2_100, 'after a pause without news the next is told at once')
+  t.equal(told, 2_100, 'after a pause without changes the next one is sent at once')
 })
 
-t.test('who leaves during a round is not told, and the others are', async t => {
+t.test('a reader that leaves during a round is skipped, and the others are served', async t => {
   const all = readers(300)
   const told: number[] = []
   const fan = new Fan(all, ({ name }) => void told.push(name), new TestClock())

@@ -11,14 +11,14 @@ const card = (n: number, place: string): LiveFrame => {
   return { data, limited: { forms: [{ within: [place], value: data }] }, mode: 'delta' }
 }
 
-t.test('somebody limited gets the frames whose place they reach, and of one without a place nothing', async t => {
+t.test('a limited reader gets the frames whose folders they reach, and none without folders', async t => {
   const { live, watch } = bench()
   const [all, docs, none] = [
     watch({ mode: 'delta' }),
     watch({ mode: 'delta', reach: DOCS }),
     watch({ mode: 'delta', reach: [] }),
   ]
-  t.same(docs.kinds(), ['hello'], 'snapshots that say nothing for them are none of theirs')
+  t.same(docs.kinds(), ['hello'], 'empty snapshots are not sent to them')
   all.take()
   none.take()
   live.show([
@@ -36,7 +36,7 @@ t.test('somebody limited gets the frames whose place they reach, and of one with
   t.same(none.take(), [])
 })
 
-t.test('lists, figures and forms are made for each reach', async t => {
+t.test('lists, numbers and forms are computed for each reach', async t => {
   const { live, watch } = bench()
   const [docs, none] = [watch({ reach: DOCS }), watch({ reach: [] })]
   docs.take()
@@ -88,7 +88,7 @@ t.test('lists, figures and forms are made for each reach', async t => {
   )
 })
 
-t.test('of keys that moved somebody limited is told those inside, and none where one has no place', async t => {
+t.test('a limited reader gets the changed keys inside their folders, and none if a key has no folder', async t => {
   const { live, clock, watch } = bench()
   const [all, docs] = [watch(), watch({ reach: DOCS })]
   all.take()
@@ -100,7 +100,7 @@ t.test('of keys that moved somebody limited is told those inside, and none where
   t.strictSame(docs.take()[0]!.data.keys, [])
   clock.pass(300)
   live.bump('fleet', 'landings', 'half', ['docs/a', 'src'])
-  t.strictSame(docs.take()[0]!.data.keys, [], 'all of its places must be reached')
+  t.strictSame(docs.take()[0]!.data.keys, [], 'all of its folders must be reached')
   clock.pass(300)
   live.bump('fleet', 'sessions', 'somebody')
   t.strictSame(docs.take()[0]!.data.keys, undefined)
@@ -110,7 +110,7 @@ t.test('of keys that moved somebody limited is told those inside, and none where
   )
 })
 
-t.test('changes that waited are told together, each reach its own', async t => {
+t.test('waiting changes are sent together, to each reach its own', async t => {
   const { live, clock, watch } = bench()
   const slow = [watch({ reads: false }), watch({ reads: false, reach: DOCS })]
   for (const [at, place] of ['docs', 'src', 'docs'].entries()) {
@@ -127,7 +127,7 @@ t.test('changes that waited are told together, each reach its own', async t => {
   t.same(keys, [[['k0', 'k1', 'k2']], [['k0', 'k2']]])
 })
 
-t.test('missed frames are filtered too when a stream is taken up', async t => {
+t.test('missed frames of a resumed stream are filtered too', async t => {
   const { live, watch } = bench()
   const first = watch({ mode: 'delta', reach: DOCS })
   const last = first.take().at(-1)!.id
@@ -145,11 +145,11 @@ t.test('missed frames are filtered too when a stream is taken up', async t => {
       .slice(1)
       .map(({ data }) => data.n),
     [2],
-    'by what is reached now',
+    'by the current reach',
   )
 })
 
-t.test('those who reach as far share the very same bytes', async t => {
+t.test('readers with the same reach share the same bytes', async t => {
   const { live, watch } = bench()
   const sinks = [
     watch({ mode: 'delta', reach: DOCS }),
@@ -165,7 +165,7 @@ t.test('those who reach as far share the very same bytes', async t => {
   for (const chunk of others) t.ok(chunk.buffer === one!.buffer && chunk.byteOffset === one!.byteOffset)
 })
 
-t.test('whatever happens and however slowly it is read, nobody gets what they do not reach', async t => {
+t.test('no reader ever gets a frame outside their reach, at any speed of reading', async t => {
   const place = fc.constantFrom('.', 'a', 'a/b', 'b', 'c')
   const reaches = fc.array(fc.record<ReachFolder>({ path: place, access: fc.constantFrom('read', 'work') }), {
     maxLength: 3,

@@ -8,7 +8,7 @@ const seqs = (got: readonly Got[]): number[] => got.map(({ id }) => Number(id.sp
 
 const card = (n: number | string, more: object = {}) => ({ data: { kind: 'agent', n, ...more }, mode: 'delta' })
 
-t.test('a watcher begins with hello and the snapshots, and only the last of them says where it is', t => {
+t.test('a watcher begins with hello and the snapshots, and only the last of them has an id', t => {
   const { live, watch } = bench()
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
   live.bump('fleet', 'landings')
@@ -56,11 +56,11 @@ t.test('a frame is serialised once, whoever receives it', t => {
   t.equal(times, 1)
   const [first, ...others] = sinks.map(({ chunks }) => chunks[0]!)
   for (const chunk of others)
-    t.ok(chunk.buffer === first!.buffer && chunk.byteOffset === first!.byteOffset, 'the very same bytes')
+    t.ok(chunk.buffer === first!.buffer && chunk.byteOffset === first!.byteOffset, 'the same buffer')
   t.end()
 })
 
-t.test('people and programs get the forms that are theirs', t => {
+t.test('people and programs get their own forms of an event', t => {
   const { live, watch } = bench()
   const [person, program] = [watch(), watch({ form: 'tokens' })]
   t.same(program.kinds(), ['hello', 'attention'])
@@ -80,7 +80,7 @@ t.test('people and programs get the forms that are theirs', t => {
   t.end()
 })
 
-t.test('frames of a mode reach those who asked for it, but the first snapshot of a kind is for all', t => {
+t.test('frames of a mode reach the watchers that requested it, but the first snapshot of a kind goes to all', t => {
   const { live, watch } = bench()
   const [whole, delta] = [watch(), watch({ mode: 'delta' })]
   for (const sink of [whole, delta]) sink.take()
@@ -92,12 +92,12 @@ t.test('frames of a mode reach those who asked for it, but the first snapshot of
   t.same(
     watch({ mode: 'delta' }).kinds(),
     ['hello', 'agents', 'presence', 'attention'],
-    'who connects gets it in either mode',
+    'a new watcher gets it in either mode',
   )
   t.end()
 })
 
-t.test('whoever comes back gets every frame that was missed, in order, and nothing twice', t => {
+t.test('a watcher that reconnects gets every missed frame, in order, and none twice', t => {
   const { live, watch } = bench()
   const all = watch({ mode: 'delta' })
   all.take()
@@ -118,12 +118,12 @@ t.test('whoever comes back gets every frame that was missed, in order, and nothi
   t.same(
     watch({ mode: 'delta', after: whole[0]!.id, last: whole[18]!.id }).take()[1],
     whole[19],
-    'a header goes before the query',
+    'a header overrides the query',
   )
   t.end()
 })
 
-t.test('a resumed watcher gets a snapshot of its mode again where it has changed', t => {
+t.test('a resumed watcher gets a snapshot of its mode again if it has changed', t => {
   const { live, watch } = bench()
   const show = () => live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
   show()
@@ -131,12 +131,12 @@ t.test('a resumed watcher gets a snapshot of its mode again where it has changed
   t.same(watch({ last }).kinds(), ['hello', 'presence', 'attention'])
   show()
   t.same(watch({ last }).kinds(), ['hello', 'agents', 'presence', 'attention'])
-  t.same(watch({ last, mode: 'delta' }).kinds(), ['hello', 'presence', 'attention'], 'its changes come one by one')
-  t.same(seqs(watch({ last }).take()), [3, 3, 3, 4], 'cut before the last of them it would get them again')
+  t.same(watch({ last, mode: 'delta' }).kinds(), ['hello', 'presence', 'attention'], 'its changes are sent one by one')
+  t.same(seqs(watch({ last }).take()), [3, 3, 3, 4], 'interrupted before the last one, it would get them again')
   t.end()
 })
 
-t.test('an id of another run, of the future, of nothing or of no form begins anew', t => {
+t.test('an id of another run, of the future, unknown or malformed starts from the beginning', t => {
   const { live, watch } = bench()
   live.show([card(1)])
   for (const last of [
@@ -161,7 +161,7 @@ t.test('an id of another run, of the future, of nothing or of no form begins ane
   t.end()
 })
 
-t.test('who never got a snapshot begins anew and gets it', t => {
+t.test('a watcher that never got a snapshot starts from the beginning and gets it', t => {
   const { live, watch } = bench()
   const last = watch().take().at(-1)!.id
   live.show([{ data: { kind: 'agents' }, snapshot: true, mode: 'snapshot' }])
@@ -193,11 +193,11 @@ t.test('a frame is kept for 10 minutes', t => {
   )
   clock.pass(1)
   t.match(watch({ last: `${EPOCH}-2` }).take()[0], { data: { resumed: false } })
-  t.match(watch({ last: `${EPOCH}-3` }).take()[0], { data: { resumed: true } }, 'nothing has happened since')
+  t.match(watch({ last: `${EPOCH}-3` }).take()[0], { data: { resumed: true } }, 'nothing has changed since')
   t.end()
 })
 
-t.test('the first change of a burst goes out at once and the others together 250 ms later', t => {
+t.test('the first change of a burst is sent at once and the others together 250 ms later', t => {
   const { live, clock, watch } = bench()
   const sink = watch()
   sink.take()
@@ -230,12 +230,12 @@ t.test('the first change of a burst goes out at once and the others together 250
   t.strictSame(
     sink.take().map(({ data }) => data),
     [{ kind: 'runtimeChanged', domains: ['landings'], versions: { landings: 5 } }],
-    'quiet again, and no key known',
+    'after a pause, without a key',
   )
   t.end()
 })
 
-t.test('keys are left out where one is not known or they are many', t => {
+t.test('keys are left out if one is unknown or there are many', t => {
   const { live, clock, watch } = bench()
   const sink = watch()
   const burst = (keys: (string | undefined)[]) => {
@@ -252,7 +252,7 @@ t.test('keys are left out where one is not known or they are many', t => {
   t.end()
 })
 
-t.test('domains that move all the time are told every 2 s', t => {
+t.test('domains that change constantly are sent every 2 s', t => {
   const { live, clock, watch } = bench()
   const sink = watch()
   sink.take()
@@ -267,7 +267,7 @@ t.test('domains that move all the time are told every 2 s', t => {
   t.end()
 })
 
-t.test('a domain the group does not declare is refused', t => {
+t.test('a domain that the group does not declare is refused', t => {
   const { live } = bench()
   t.throws(() => live.bump('fleet', 'push'), { message: 'fleet does not declare the domain push in its manifest' })
   t.throws(() => live.bump('other', 'landings'), {
@@ -276,7 +276,7 @@ t.test('a domain the group does not declare is refused', t => {
   t.end()
 })
 
-t.test('what waits for a slow reader is merged, and its order kept', t => {
+t.test('frames that wait for a slow reader are merged, and their order is kept', t => {
   const { live, clock, watch } = bench()
   const [slow, quick] = [watch({ mode: 'delta', reads: false }), watch({ mode: 'delta' })]
   quick.take()
@@ -286,7 +286,7 @@ t.test('what waits for a slow reader is merged, and its order kept', t => {
   live.bump('fleet', 'sessions', 'b')
   live.show([{ data: { kind: 'presence', at: 2 } as { kind: string }, tokens: false, snapshot: true }, card(2)])
   t.same(quick.kinds(), ['runtimeChanged', 'agent', 'presence', 'runtimeChanged', 'presence', 'agent'])
-  t.same(slow.kinds(), ['hello', 'presence', 'attention'], 'handed over before')
+  t.same(slow.kinds(), ['hello', 'presence', 'attention'], 'sent before')
   slow.read()
   const got = slow.take()
   t.match(
@@ -307,7 +307,7 @@ t.test('what waits for a slow reader is merged, and its order kept', t => {
   t.end()
 })
 
-t.test('readers that fell behind at different places each get what they lack', t => {
+t.test('readers that fell behind at different positions each get their missing frames', t => {
   const { live, clock, watch } = bench()
   const bump = (domain: string) => {
     clock.pass(300)
@@ -331,7 +331,7 @@ t.test('readers that fell behind at different places each get what they lack', t
   t.end()
 })
 
-t.test('a reader that lacks a frame no longer kept begins anew', t => {
+t.test('a reader that missed a frame which is no longer kept starts from the beginning', t => {
   const { live, watch } = bench()
   const slow = watch({ reads: false })
   slow.take()
@@ -342,7 +342,7 @@ t.test('a reader that lacks a frame no longer kept begins anew', t => {
   t.end()
 })
 
-t.test('a reader with more than 512 frames waiting begins anew, and holds up nobody', t => {
+t.test('a reader with more than 512 waiting frames starts from the beginning, and delays no other', t => {
   const { live, watch } = bench()
   const [slow, quick] = [watch({ mode: 'delta', reads: false }), watch({ mode: 'delta' })]
   slow.take()
@@ -368,14 +368,14 @@ t.test('a reader with more than 512 frames waiting begins anew, and holds up nob
   t.equal(
     patient.take().filter(({ data }) => data.kind === 'agent').length,
     512,
-    'what a resumed reader missed is no backlog',
+    'the missed frames of a resumed reader are not limited',
   )
   live.show([card('next')])
   t.match(slow.take(), exactly({ data: { n: 'next' } }))
   t.end()
 })
 
-t.test('a reader with more than 4 MiB waiting begins anew, but one snapshot may be larger', t => {
+t.test('a reader with more than 4 MiB waiting starts from the beginning, but one snapshot may be larger', t => {
   const { live, watch } = bench()
   const slow = watch({ mode: 'delta', reads: false })
   slow.take()
@@ -394,7 +394,7 @@ t.test('a reader with more than 4 MiB waiting begins anew, but one snapshot may 
   t.end()
 })
 
-t.test('a large frame is handed over in pieces of 64 KiB, each when the one before was accepted', t => {
+t.test('a large frame is sent in pieces of 64 KiB, each when the previous one was accepted', t => {
   const { live, watch } = bench()
   const sink = watch({ mode: 'delta' })
   sink.take()
@@ -429,7 +429,7 @@ t.test('a peer that accepts nothing for 30 s is closed, and one that accepts a l
   t.notOk(slow.open)
 })
 
-t.test('after 5 s without a frame there is a heartbeat, but none into a connection that is stuck', t => {
+t.test('after 5 s without a frame a heartbeat is sent, but none into a blocked connection', t => {
   const { live, clock, watch } = bench()
   const [sink, stuck] = [watch(), watch({ reads: false })]
   sink.take()
@@ -446,29 +446,29 @@ t.test('after 5 s without a frame there is a heartbeat, but none into a connecti
   clock.pass(1_000)
   t.same(sink.kinds(), ['heartbeat'])
   stuck.read()
-  t.same(stuck.kinds(), ['runtimeChanged'], 'nor is one kept for it')
+  t.same(stuck.kinds(), ['runtimeChanged'], 'none is queued for it')
   t.end()
 })
 
-t.test('a stream whose credential ended says so, and one whose reader left is let go', async t => {
+t.test('a stream whose credential ended reports it, and one whose reader left is removed', async t => {
   const { live, watch } = bench()
   const [revoked, left] = [new AbortController(), new AbortController()]
   const [one, other] = [watch({ signal: revoked.signal }), watch({ signal: left.signal })]
   one.take()
   other.take()
-  revoked.abort(new Refusal('unauthenticated', 'it is over'))
+  revoked.abort(new Refusal('unauthenticated', 'it has ended'))
   left.abort()
   await Promise.all([one.closed, other.closed])
   t.match(
     one.take(),
-    exactly({ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it is over' } }),
+    exactly({ event: 'error', data: { status: 401, reason: 'unauthenticated', message: 'it has ended' } }),
   )
   t.same(other.take(), [])
   live.show([card(1)])
   t.same([one.take(), other.take()], [[], []])
 })
 
-t.test('a stop ends every stream with done, and waits no longer than 1 s for a peer to take it', async t => {
+t.test('a stop ends every stream with done, and waits at most 1 s for a peer to accept it', async t => {
   const { live, clock, watch } = bench()
   const [sink, stuck] = [watch(), watch({ reads: false })]
   sink.take()
@@ -484,25 +484,25 @@ t.test('a stop ends every stream with done, and waits no longer than 1 s for a p
   t.same(late.kinds().at(-1), 'done')
 })
 
-t.test('a stream is cut, not ended, in the middle of a frame', async t => {
+t.test('in the middle of a frame a stream is aborted, not ended', async t => {
   const { live, watch } = bench()
   const ended = new AbortController()
   const sink = watch({ mode: 'delta', signal: ended.signal })
   sink.take()
   sink.reads = false
   live.show([card(1, { text: 'x'.repeat(100_000) })])
-  ended.abort(new Refusal('unauthenticated', 'it is over'))
+  ended.abort(new Refusal('unauthenticated', 'it has ended'))
   await sink.closed
   t.notOk(sink.open)
-  t.notMatch(Buffer.concat(sink.chunks).toString(), 'it is over')
+  t.notMatch(Buffer.concat(sink.chunks).toString(), 'it has ended')
 })
 
-t.test('while the daemon starts its progress is told, also to who connects meanwhile', t => {
+t.test('the progress of a start is sent, also to watchers that connect meanwhile', t => {
   const progress = { ready: false, startedAt: 0, steps: [] }
   const live = new Live({ boot: () => ({ ...progress }), clock: new TestClock(), epoch: EPOCH })
   live.booted()
   const { watch } = bench()
-  t.same(watch().kinds(), ['hello', 'presence', 'attention'], 'not once it is over')
+  t.same(watch().kinds(), ['hello', 'presence', 'attention'], 'not after the start')
   const sinks: Got[][] = []
   const serve = () => {
     const got: Got[] = []

@@ -4,7 +4,7 @@ import type { Sink } from '../../../kernel/streams/watcher.js'
 import type { Watch } from '../../../sdk/contract.js'
 import { EventParser } from '../../../sdk/events.js'
 
-/** Time that stands still until it is moved. */
+/** A clock that advances only when told to. */
 export class TestClock implements Clock {
   #now = 1_000_000
   #timers: { at: number; run: () => void }[] = []
@@ -23,7 +23,7 @@ export class TestClock implements Clock {
     return () => void (this.#timers = this.#timers.filter(one => one !== timer))
   }
 
-  /** Moves on, running what falls due in its order. */
+  /** Advances the clock, and runs due timers in order. */
   pass(ms: number): void {
     const end = this.#now + ms
     for (;;) {
@@ -43,7 +43,7 @@ export interface Got {
   readonly data: { readonly [field: string]: unknown; readonly kind: string }
 }
 
-/** A peer that takes bytes at once, or only when it is told to. */
+/** A peer that accepts bytes at once, or only when told to. */
 export class TestSink implements Sink {
   readonly chunks: Buffer[] = []
   reads = true
@@ -67,7 +67,7 @@ export class TestSink implements Sink {
     this.open = false
   }
 
-  /** Accepts what was handed over, and with `all` whatever comes of it. */
+  /** Accepts the pending bytes, and with `all` also those that follow. */
   read(all = true): void {
     this.reads = all
     for (const accepted of this.#accept.splice(0)) accepted()
@@ -99,7 +99,7 @@ export interface Bench {
   ): TestSink & { readonly closed: Promise<void> }
 }
 
-/** A stream with the snapshots `presence` and `attention`, its start over, in a time of its own. */
+/** A started stream with the snapshots `presence` and `attention`, and its own clock. */
 export const bench = (): Bench => {
   const clock = new TestClock()
   const live = new Live({ boot: () => ({ ready: true, startedAt: 0, steps: [] }), clock, epoch: EPOCH })

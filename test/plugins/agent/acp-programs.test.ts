@@ -18,7 +18,7 @@ import { listEnv } from '../../../sdk/node/programs/run.js'
 import { folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 
-/** The beginning of every program here: a client of its own hand, so that it can break every rule. */
+/** The beginning of every program here: a hand-written client, so that it can break every rule. */
 const PEER = `
 import { createInterface } from 'node:readline'
 let last = 1000
@@ -41,13 +41,13 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (method === 'session/prompt') void prompt(message.params.prompt).then(result => send({ id, ...result }))
 }
 `
-/** A program that keeps to the protocol but for what it does when it is prompted. */
+/** A program that follows the protocol except for its reaction to a prompt. */
 const agent = (prompt: string, capabilities = '{}'): string =>
   `${PEER}const capabilities = ${capabilities}\nconst prompt = async words => { ${prompt}\nreturn { result: { `
   + `stopReason: 'end_turn' } } }\n${LOOP}`
 
 interface World {
-  /** Runs a turn and answers its frames, each of which is heard as it comes. */
+  /** Runs a turn and returns its frames; `heard` is called with each frame as it arrives. */
   turn(request?: Partial<TurnRequest>, heard?: (frame: Frame) => void): Promise<Frame[]>
   readonly root: string
   readonly gated: GatedCall[]
@@ -56,7 +56,7 @@ interface World {
   readonly stop: AbortController
 }
 
-/** A turn in a program made of the given source, without an engine: the gate answers as told. */
+/** A turn in a program with the given source, without an engine: the test decides for the gate. */
 const world = (
   t: Test,
   source: string,
@@ -139,7 +139,7 @@ const failure = (frames: readonly Frame[]) => frames.find(frame => frame.kind ==
 const prose = (frames: readonly Frame[]): string =>
   frames.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '|' : '')).join('')
 
-// Programs that mean no good -----------------------------------------------------------------------------------------
+// Malicious programs -------------------------------------------------------------------------------------------------
 
 const HOSTILE: [name: string, source: string, message: RegExp, patience?: object][] = [
   [
@@ -171,7 +171,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
     /a line of more than 16777216 bytes/,
   ],
   [
-    'answers what is no answer',
+    'sends an invalid answer',
     'console.log(\'{"jsonrpc":"2.0","id":3}\'); setInterval(() => {}, 1000)',
     /neither a request nor an answer/,
   ],
@@ -228,7 +228,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   ],
 ]
 for (const [name, source, message, patience] of HOSTILE) {
-  t.test(`a program that ${name} ends its turn as crashed, and nothing of it is left`, async t => {
+  t.test(`a program that ${name} ends its turn as crashed, and no process is left`, async t => {
     const permit = () => new Promise<Permission>(resolve => setTimeout(resolve, 5000, { allow: false }).unref())
     const { turn, peers } = world(t, source, { permit, ...(patience && { patience }) })
     const frames = await turn()
@@ -237,7 +237,7 @@ for (const [name, source, message, patience] of HOSTILE) {
   })
 }
 
-t.test('a program that does not stop when it is told to is ended, and one that does stays', async t => {
+t.test('a program that ignores a stop is ended, and one that follows it keeps running', async t => {
   for (const [source, left] of [
     ['await new Promise(() => {})', 0],
     ['await new Promise(resolve => (cancelled = resolve))', 1],
@@ -248,12 +248,12 @@ t.test('a program that does not stop when it is told to is ended, and one that d
     )
     const { turn, stop, peers } = world(t, `let cancelled = () => {}\n${program}`)
     const frames = await turn({}, ({ kind }) => kind === 'delta' && stop.abort())
-    t.notOk(failure(frames), 'a stop is no failure')
+    t.notOk(failure(frames), 'a stop is not a failure')
     t.equal(peers.size, left)
   }
 })
 
-t.test('a flood of words is read no faster than it is written down', async t => {
+t.test('a flood of text is read no faster than it is stored', async t => {
   const { turn } = world(
     t,
     agent(`
@@ -277,7 +277,7 @@ t.test('a flood of words is read no faster than it is written down', async t => 
   t.ok(most - before < 1024 * 1024 * 1024, `${most - before} bytes more`)
 })
 
-t.test('what a program says outside its session, and what makes no sense, is left out', async t => {
+t.test('messages outside the session and invalid ones are ignored', async t => {
   const { turn } = world(
     t,
     agent(`
@@ -301,7 +301,7 @@ t.test('what a program says outside its session, and what makes no sense, is lef
 
 // What a program may do ----------------------------------------------------------------------------------------------
 
-t.test('files are read and written inside the tree only, and every call passes the gate and shows', async t => {
+t.test('files are read and written inside the tree only, and every call passes the gate and is shown', async t => {
   const { turn, root, gated } = world(
     t,
     agent(`
@@ -333,7 +333,7 @@ t.test('files are read and written inside the tree only, and every call passes t
   )
 })
 
-t.test('a yes counts for what was asked and for nothing else, whatever the program says afterwards', async t => {
+t.test('a permission covers only the call it was requested for, whatever the program changes afterwards', async t => {
   const { turn, root, gated } = world(
     t,
     agent(`
@@ -395,7 +395,7 @@ t.test("the gate's answer picks the protocol's option", async t => {
   }
 })
 
-t.test('commands run in the tree with their own words, can be ended, and end with the turn', async t => {
+t.test('commands run in the tree with their arguments, can be ended, and end with the turn', async t => {
   const { turn, root } = world(
     t,
     agent(`
@@ -422,7 +422,7 @@ t.test('commands run in the tree with their own words, can be ended, and end wit
   const frames = await turn()
   t.equal(prose(frames), '0,$HOME a b,4,y,SIGTERM,released,-32002,1000,true,-32602|')
   const pid = Number(readFileSync(join(root, 'left.pid'), 'utf8'))
-  t.throws(() => process.kill(pid, 0), 'what still ran is gone')
+  t.throws(() => process.kill(pid, 0), 'the running command has ended')
   t.match(
     frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target),
     exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600', /^head -c 3000000/, 'echo $$ > left.pid; sleep 600'),
@@ -440,7 +440,7 @@ t.test('too many commands at once are refused', async t => {
   t.equal(prose(await turn()), '32 2|')
 })
 
-t.test('what a program shows of its work becomes frames', async t => {
+t.test('updates of a program become frames', async t => {
   const { turn } = world(
     t,
     agent(`
@@ -507,7 +507,7 @@ t.test('what a program shows of its work becomes frames', async t => {
   )
 })
 
-t.test('every way to stop has its end', async t => {
+t.test('every stop reason has its end of the turn', async t => {
   const cases: [result: string, failure: object | undefined][] = [
     ['{ result: { stopReason: "end_turn" } }', undefined],
     ['{ result: { stopReason: "refusal" } }', { message: /refused to continue/ }],
@@ -524,7 +524,7 @@ t.test('every way to stop has its end', async t => {
   }
 })
 
-t.test('a program is told the notes, the words, what is attached and what was said before', async t => {
+t.test('a program gets the notes, the message, the attachments and the earlier messages', async t => {
   const tell = agent('say(JSON.stringify(words))', '{ promptCapabilities: { image: true } }')
   const { turn, root } = world(t, tell)
   writeFileSync(join(root, 'p.png'), 'PNG')
@@ -553,11 +553,11 @@ t.test('a program is told the notes, the words, what is attached and what was sa
   const again = JSON.parse(prose(await turn({ sessionId: 's-1', history })).slice(0, -1)) as {
     [name: string]: unknown
   }[]
-  t.match(again, exactly({ text: 'go' }), 'a session that goes on needs to be told nothing again')
+  t.match(again, exactly({ text: 'go' }), 'a continued session gets only the message')
   t.equal(again.length, 1)
 })
 
-t.test('a session is loaded where the program can, and made anew where it cannot', async t => {
+t.test('a session is loaded if the program supports it, otherwise a new one is created', async t => {
   const loads = world(t, agent('say(String(words.length))', '{ loadSession: true }'))
   t.match(
     (await loads.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'),
@@ -570,13 +570,13 @@ t.test('a session is loaded where the program can, and made anew where it cannot
   )
 })
 
-t.test('nobody is asked for a plan in a turn that nobody watches', async t => {
+t.test('an unattended turn asks for no plan', async t => {
   const { turn, raised } = world(t, agent('say("the plan")'))
   t.equal(prose(await turn({ permissionMode: 'plan', attended: false })), 'the plan|')
   t.same(raised, [])
 })
 
-t.test('a program that is not there is named with how to install it', async t => {
+t.test('the error for a missing program says how to install it', async t => {
   const missing = {
     label: 'the other agent',
     command: ['no-such-agent-program'] as const,

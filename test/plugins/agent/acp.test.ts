@@ -35,7 +35,7 @@ const call = (frames: readonly Frame[], name: string) => {
   return { ...begun, ended: frames.findLast(frame => frame.kind === 'tool_call_update' && frame.id === begun?.id) }
 }
 
-t.test('a script runs in a program of its own, and every effect of it shows as a frame', async t => {
+t.test('a script runs in a separate program, and each of its effects is a frame', async t => {
   const { client, workspace, data } = await daemonWith(t, ['agent'])
   const frames = await runTurn(
     client,
@@ -134,7 +134,7 @@ t.test('a script runs in a program of its own, and every effect of it shows as a
     [existsSync(join(copy, 'a.txt')), existsSync(join(copy, 'c.txt')), existsSync(join(workspace, 'b.txt'))],
     [false, false, false],
   )
-  t.equal(inGit(workspace, 'status', '--porcelain'), '', 'the shared tree was not touched')
+  t.equal(inGit(workspace, 'status', '--porcelain'), '', 'the shared tree is unchanged')
 })
 
 t.test('one process serves the turns of a conversation, and each conversation has its own', async t => {
@@ -143,13 +143,13 @@ t.test('one process serves the turns of a conversation, and each conversation ha
   const [first] = programs(workspace)
   t.equal(programs(workspace).length, 1)
   const again = await runTurn(client, 'a', 'say y')
-  t.same(programs(workspace), [first], 'the second turn used the process that waited')
+  t.same(programs(workspace), [first], 'the second turn used the waiting process')
   await runTurn(client, 'b', 'say z', { ...VENDOR, isolated: true })
   t.equal(programs(workspace).length, 2)
   t.match(said(again), 'y')
 })
 
-t.test('in mode default a command waits for a person: once, always and no', async t => {
+t.test('in mode default a command waits for permission: once, always and deny', async t => {
   const { client } = await daemonWith(t, ['agent'])
   const turn = async (prompt: string, reply: { decision: 'once' | 'always' | 'deny'; feedback?: string }) => {
     await client.call('POST /agent', { conversationId: 'p', prompt, ...VENDOR, permissionMode: 'default' })
@@ -158,7 +158,7 @@ t.test('in mode default a command waits for a person: once, always and no', asyn
     t.same(
       kinds(watched.seen.map(({ event }) => event)).slice(-2),
       ['tool_call', 'permission'],
-      'the call shows before its card',
+      'the call is shown before its card',
     )
     await client.call('POST /agent/reply', { kind: 'permission', requestId: card.requestId, ...reply })
     return { card, frames: (await watched.all()).map(({ event }) => event) }
@@ -169,7 +169,7 @@ t.test('in mode default a command waits for a person: once, always and no', asyn
   t.equal(
     once.frames.filter(({ kind }) => kind === 'permission').length,
     1,
-    'the command that was allowed is not asked about again',
+    'no permission is requested again for the allowed command',
   )
   const no = await turn('run echo two > two.txt\nsay after', { decision: 'deny' })
   t.match(call(no.frames, 'Shell'), { ended: { status: 'failed' } })
@@ -180,11 +180,11 @@ t.test('in mode default a command waits for a person: once, always and no', asyn
   await turn('run echo three', { decision: 'always' })
   t.notOk(
     kinds(await runTurn(client, 'p', 'run echo four')).includes('permission'),
-    'always counts for the conversation',
+    '"always" counts for the conversation',
   )
 })
 
-t.test('what a turn may not use is refused to its program too', async t => {
+t.test('tools that a turn may not use are refused to its program too', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const frames = await runTurn(client, 'n', 'run echo x > x.txt\nsay $out', { ...VENDOR, allowedTools: ['Read'] })
   t.match(call(frames, 'Shell'), { ended: { status: 'failed' } })
@@ -195,7 +195,7 @@ for (const [name, prompt] of [
   ['a script with its own plan', 'plan write it\nwrite a.txt\n| x\nsay done'],
   ['a script without one', 'write a.txt\n| x\nsay done'],
 ] as const) {
-  t.test(`in mode plan ${name} takes two rounds, and nothing happens before the yes`, async t => {
+  t.test(`in mode plan ${name} takes two rounds, and nothing happens before the approval`, async t => {
     const { client, workspace } = await daemonWith(t, ['agent'])
     const turn = async (approve: boolean, feedback?: string) => {
       await client.call('POST /agent', { conversationId: 'p', prompt, ...VENDOR, permissionMode: 'plan' })
@@ -225,7 +225,7 @@ for (const [name, prompt] of [
   })
 }
 
-t.test('a program that dies fails its turn in its own words, and the next turn works', async t => {
+t.test('a program that exits fails its turn with its own message, and the next turn works', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace } = daemon
   const frames = await runTurn(client, 'd', 'say first\ndie\nsay never', VENDOR)
@@ -252,7 +252,7 @@ t.test('a program that dies fails its turn in its own words, and the next turn w
   )
 })
 
-t.test('a script that fails ends the turn as failed with its own sentence, and its process stays', async t => {
+t.test('a script that fails ends the turn as failed with its message, and its process keeps running', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   t.match(
     (await runTurn(client, 'f', 'fail no luck', VENDOR)).find(({ kind }) => kind === 'error'),
@@ -270,7 +270,7 @@ t.test('a script that fails ends the turn as failed with its own sentence, and i
   t.equal(programs(workspace).length, 1)
 })
 
-t.test('a stop ends the turn, its commands and what the script was waiting for', async t => {
+t.test('a stop ends the turn, its commands and the wait of the script', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const sleep = `sleep 613.${process.pid}`
   for (const prompt of ['wait 60000', `run trap "" TERM; ${sleep}; sleep 1`]) {
@@ -288,9 +288,9 @@ t.test('a stop ends the turn, its commands and what the script was waiting for',
   }
   t.notOk(
     readdirSync('/proc').some(pid => commandOf(pid).includes(sleep)),
-    'its command is gone',
+    'its command has ended',
   )
-  t.equal(programs(workspace).length, 1, 'the program answered the stop, so it stays')
+  t.equal(programs(workspace).length, 1, 'the program followed the stop, so it keeps running')
   t.match(await runTurn(client, 's', 'say next'), /./)
 })
 
@@ -302,7 +302,7 @@ const commandOf = (pid: string): string => {
   }
 }
 
-t.test('a stop while a card is up takes it down', async t => {
+t.test('a stop closes an open card', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 's', prompt: 'run echo x', ...VENDOR, permissionMode: 'default' })
   const watched = framesOf(client, 's')
@@ -320,7 +320,7 @@ t.test('a stop while a card is up takes it down', async t => {
   t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
 })
 
-t.test('words for a running turn wait, start by themselves after it, and cannot be slipped in', async t => {
+t.test('messages to a running turn are queued, start after it, and cannot be steered', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 'q', prompt: 'wait 300\nsay first', ...VENDOR })
   const second = await client.call('POST /agent', { conversationId: 'q', prompt: 'say second' })
@@ -340,7 +340,7 @@ t.test('words for a running turn wait, start by themselves after it, and cannot 
   t.match(said((await framesOf(client, 'q', { run: second.run }).all()).map(({ event }) => event)), 'second')
 })
 
-t.test('a conversation moves between the harnesses, and each knows what was said', async t => {
+t.test('a conversation switches between harnesses, and each gets the earlier messages', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await runTurn(client, 'm', 'say native')
@@ -364,7 +364,7 @@ t.test('a conversation moves between the harnesses, and each knows what was said
   )
 })
 
-t.test('a conversation that is discarded takes its process with it, and so does the daemon that stops', async t => {
+t.test('discarding a conversation ends its process, and so does stopping the daemon', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client, workspace } = daemon
   await runTurn(client, 'x', 'say x', { ...VENDOR, isolated: true })
@@ -376,7 +376,7 @@ t.test('a conversation that is discarded takes its process with it, and so does 
   t.same(programs(workspace), [])
 })
 
-t.test('a turn under way moves into the agent program and out of it, and nothing it did is done again', async t => {
+t.test('a running turn switches into the agent program and back, and repeats nothing', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   for (const [from, to] of [
     ['native', 'vendor-code'],

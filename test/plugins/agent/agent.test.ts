@@ -11,7 +11,7 @@ import { treeOf } from '../agents/support.js'
 
 const kinds = (frames: readonly Frame[]) => frames.map(({ kind }) => kind)
 
-/** Every event of one attachment, control events too. */
+/** Every event of one attachment, including control events. */
 const attached = async (
   { client }: Support,
   input: { conversationId: string; run?: string; after?: number },
@@ -36,7 +36,7 @@ t.test('the demo answers at once, writes its file and asks its question', async 
   const frames = await watched.all()
   const order = ['thinking', 'tool_call', 'question', 'resolved', 'delta', 'done']
   const firsts = new Set(frames.map(({ event }) => event.kind).filter(kind => order.includes(kind)))
-  t.same([...firsts], order, 'it thinks, works, asks and says')
+  t.same([...firsts], order, 'it thinks, works, asks and writes text, in this order')
   t.same(
     frames.map(({ seq }) => seq),
     frames.map((_, index) => index + 1),
@@ -45,7 +45,7 @@ t.test('the demo answers at once, writes its file and asks its question', async 
   t.match(frames.at(-1)?.event, { kind: 'done', reason: 'completed' })
 })
 
-t.test('two watchers and one that comes back ten times see the very same frames', async t => {
+t.test('two watchers and one that reconnects ten times receive identical frames', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const script = 'repeat 60 say word $n of this turn\nwait 30\nrepeat 60 run echo $n'
@@ -88,16 +88,16 @@ t.test('an attachment begins with the head of the run and ends with its end', as
   t.same(
     await attached(daemon, { conversationId, run: 'r-of-long-ago', after: 4 }),
     [later[0], ...live.slice(1)],
-    'another run gets the newest from its first frame',
+    'with the position of another run the newest run is sent from its first frame',
   )
   t.same(
     await attached(daemon, { conversationId, after: 4_000_000 }),
     [later[0], live.at(-1)],
-    'a position past the end is the end',
+    'a position past the end counts as the end',
   )
 })
 
-t.test('who has seen frames that are still to come is shown those that follow them', async t => {
+t.test('an attachment from a future position starts after that position', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { run, conversationId } = await daemon.client.call('POST /agent', {
     prompt: 'say one\nwait words\nsay two\nsay three',
@@ -127,7 +127,7 @@ t.test('attaching is refused for an id that is malformed or unknown', async t =>
   t.equal(await attach({ conversationId: 'nobody', after: -1 }), 400)
 })
 
-t.test('the record holds the turn when done is seen', async t => {
+t.test('the record has the turn when done arrives', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const { run, messageId } = await client.call('POST /agent', {
@@ -166,7 +166,7 @@ t.test('the record holds the turn when done is seen', async t => {
   t.equal(live, undefined)
 })
 
-t.test('a turn that fails says so in frames, card and record, and the next turn works', async t => {
+t.test('a failed turn is reported in frames, board and record, and the next turn works', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const frames = await runTurn(client, 'bad', 'say before\nrefuse rate_limit come back at noon')
@@ -218,7 +218,7 @@ t.test('an isolated turn leaves the shared tree alone, also by absolute paths', 
   t.match(
     again.find(({ kind }) => kind === 'delta'),
     { text: /mine/ },
-    'what one turn wrote the next one finds',
+    'the next turn finds the files of the previous one',
   )
   t.match(again[1], { kind: 'checkpoint', index: 2 })
   t.same(
@@ -228,7 +228,7 @@ t.test('an isolated turn leaves the shared tree alone, also by absolute paths', 
   )
 })
 
-t.test('a copy follows the main line, and says what does not fit', async t => {
+t.test('a copy follows the main line, and reports conflicts', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
   await runTurn(client, 'sync', 'write mine.txt\n| x', { isolated: true })
   execFileSync('sh', ['-c', 'echo two > a.txt'], { cwd: workspace })
@@ -254,55 +254,52 @@ t.test('a copy follows the main line, and says what does not fit', async t => {
   t.match(
     stuck.find(({ kind }) => kind === 'delta'),
     { text: /other/ },
-    'the copy was left as it was',
+    'the copy is unchanged',
   )
 })
 
-t.test(
-  'a main line that moves while a turn is parked comes in with the answer, and where it overlaps all stays as it was',
-  async t => {
-    const { client, workspace, data } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
-    const copy = join(data, 'agent', 'checkouts', 'p')
-    const commit = (path: string, text: string): string => {
-      writeFileSync(join(workspace, path), text)
-      inGit(workspace, 'add', '-A')
-      inGit(workspace, 'commit', '-qm', `${path} ${text}`)
-      return inGit(workspace, 'rev-parse', 'HEAD').trim()
-    }
-    await client.call('POST /agent', {
-      conversationId: 'p',
-      isolated: true,
-      permissionMode: 'plan',
-      prompt: 'plan write it\nwrite mine.txt\n| mine\nask Which?\n| a\nwrite a.txt\n| ours\nask Again?\n| b\nsay done',
-    })
-    const watched = framesOf(client, 'p')
-    const parked = async (kind: 'plan' | 'question') => (await watched.until(frame => frame.kind === kind)).requestId
-    const synced = () => watched.until(({ kind }) => kind === 'worktree')
-    const planned = await parked('plan')
-    commit('b.txt', 'b')
-    const second = commit('b.txt', 'b again')
-    await client.call('POST /agent/reply', { kind: 'plan', requestId: planned, approve: true })
-    t.match(await synced(), { base: second, sync: { commits: 2, blocked: { length: 0 } } })
-    const asked = await parked('question')
-    const third = commit('c.txt', 'c')
-    await client.call('POST /agent/reply', { kind: 'question', requestId: asked, answers: { 'Which?': 'a' } })
-    t.match(await synced(), { base: third, sync: { commits: 1, blocked: { length: 0 } } })
-    const again = await parked('question')
-    t.same(
-      ['a.txt', 'b.txt', 'c.txt', 'mine.txt'].map(name => readFileSync(join(copy, name), 'utf8')),
-      ['ours\n', 'b again', 'c', 'mine\n'],
-    )
-    const before = treeOf(copy)
-    commit('a.txt', 'theirs\n')
-    await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
-    t.match(await synced(), { base: third, sync: { commits: 0, blocked: exactly('root') } })
-    t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
-    t.same(treeOf(copy), before, 'the copy is byte-equal')
-    t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')
-  },
-)
+t.test('commits to the main line during a card reach the copy after the answer, unless they conflict', async t => {
+  const { client, workspace, data } = await daemonWith(t, ['agent'], { files: { 'a.txt': 'one\n' } })
+  const copy = join(data, 'agent', 'checkouts', 'p')
+  const commit = (path: string, text: string): string => {
+    writeFileSync(join(workspace, path), text)
+    inGit(workspace, 'add', '-A')
+    inGit(workspace, 'commit', '-qm', `${path} ${text}`)
+    return inGit(workspace, 'rev-parse', 'HEAD').trim()
+  }
+  await client.call('POST /agent', {
+    conversationId: 'p',
+    isolated: true,
+    permissionMode: 'plan',
+    prompt: 'plan write it\nwrite mine.txt\n| mine\nask Which?\n| a\nwrite a.txt\n| ours\nask Again?\n| b\nsay done',
+  })
+  const watched = framesOf(client, 'p')
+  const parked = async (kind: 'plan' | 'question') => (await watched.until(frame => frame.kind === kind)).requestId
+  const synced = () => watched.until(({ kind }) => kind === 'worktree')
+  const planned = await parked('plan')
+  commit('b.txt', 'b')
+  const second = commit('b.txt', 'b again')
+  await client.call('POST /agent/reply', { kind: 'plan', requestId: planned, approve: true })
+  t.match(await synced(), { base: second, sync: { commits: 2, blocked: { length: 0 } } })
+  const asked = await parked('question')
+  const third = commit('c.txt', 'c')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: asked, answers: { 'Which?': 'a' } })
+  t.match(await synced(), { base: third, sync: { commits: 1, blocked: { length: 0 } } })
+  const again = await parked('question')
+  t.same(
+    ['a.txt', 'b.txt', 'c.txt', 'mine.txt'].map(name => readFileSync(join(copy, name), 'utf8')),
+    ['ours\n', 'b again', 'c', 'mine\n'],
+  )
+  const before = treeOf(copy)
+  commit('a.txt', 'theirs\n')
+  await client.call('POST /agent/reply', { kind: 'question', requestId: again, answers: { 'Again?': 'b' } })
+  t.match(await synced(), { base: third, sync: { commits: 0, blocked: exactly('root') } })
+  t.match((await watched.all()).at(-1)?.event, { kind: 'done', reason: 'completed' })
+  t.same(treeOf(copy), before, 'the copy is byte-equal')
+  t.equal(inGit(copy, 'branch', '--show-current').trim(), 'agent/p')
+})
 
-t.test('a folder without git starts no isolated turn and keeps no trace of the message', async t => {
+t.test('a folder without git refuses an isolated turn and stores nothing of the message', async t => {
   const daemon = await daemonWith(t, ['agent'], { git: false })
   const input = { conversationId: 'iso', isolated: true, messageId: 'm-1', prompt: 'say x' }
   t.match(await refusal(daemon.client.call('POST /agent', input)), { status: 422, message: /git repository/ })

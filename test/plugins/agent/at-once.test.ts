@@ -13,7 +13,7 @@ const ticks = async (count: number) => {
   for (let n = 0; n < count; n++) await new Promise(setImmediate)
 }
 
-/** Journals that flush nothing, so that turns of the event loop are what decides. */
+/** Journals without flushes, so that only the order of the event loop matters. */
 const quickIn = (t: Test): Journals => {
   const whole = journalsIn(t)
   return { ...whole, append: (name, entries, options) => whole.append(name, entries, { ...options, flush: false }) }
@@ -29,7 +29,7 @@ const act = fc.record({
 })
 
 t.test(
-  'whatever comes at once, a conversation has one turn at a time, each message has its turn once, and none is '
+  'under concurrent calls a conversation has one turn at a time, each message has its turn once, and none is '
     + 'left lying',
   { timeout: 60_000 },
   async t => {
@@ -43,7 +43,7 @@ t.test(
           let turns = 0
           let at = 0
           const whole = quickIn(t)
-          // The disk takes its time, and another one each time.
+          // Writes take random times.
           const journal: Journals = {
             ...whole,
             append: async (name, entries, options) => {
@@ -82,7 +82,7 @@ t.test(
           const left = queue.waiting('c').map(({ run }) => run)
           if (left.length > 0 && !queue.paused('c')) faults.push('left lying')
           if (new Set(ran).size !== ran.length) faults.push('run twice')
-          // One that was stopped before its adapter began is over as well.
+          // A turn that was stopped before its adapter began has ended as well.
           const known = new Set([...ran, ...left])
           if (!acts.some(({ does }) => does !== 'send') && started.some(run => !known.has(run))) faults.push('lost')
           if (queue.current('c')) faults.push('not over')
@@ -102,7 +102,7 @@ for (const [moment, isAt] of Object.entries({
   'it leaves its conversation': (_: string, line: string) => line.includes('"line":"ended"'),
 })) {
   t.test(
-    `a stop that comes to a turn that dies of an outage as ${moment} leaves nothing planned`,
+    `a stop of a turn that an outage ends, sent when ${moment}, leaves no planned resume`,
     { timeout: 60_000 },
     async t => {
       const whole = journalsIn(t)
@@ -135,7 +135,7 @@ for (const [moment, isAt] of Object.entries({
 const lineOf = (entries: readonly unknown[]): string => JSON.stringify(entries)
 const untilStopped = (io: TurnIo) => new Promise(resolve => io.signal.addEventListener('abort', resolve))
 
-t.test('a stop that comes as a planned resume begins stops the turn that is resumed', { timeout: 60_000 }, async t => {
+t.test('a stop during the start of a planned resume stops the resumed turn', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)
   let stopped: Promise<void> | undefined
   const { engine, queue, resumes, conversations, send } = engineOn(
@@ -164,7 +164,7 @@ t.test('a stop that comes as a planned resume begins stops the turn that is resu
   t.equal(conversations.get('c').lastEnd, 'stopped')
 })
 
-t.test('a turn that a message starts as a stop drops a plan is not marked as stopped', { timeout: 60_000 }, async t => {
+t.test('a turn that starts while a stop cancels a resume is not marked as stopped', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)
   let stopped: Promise<void> | undefined
   let sent: ReturnType<typeof send> | undefined
@@ -200,7 +200,7 @@ t.test('a turn that a message starts as a stop drops a plan is not marked as sto
 })
 
 t.test(
-  'a stop of a turn whose end is being written waits for nothing else, so what waits waits',
+  'a stop of a turn whose end is being written returns after the end, and the queue is paused',
   { timeout: 60_000 },
   async t => {
     const whole = journalsIn(t)
@@ -233,7 +233,7 @@ t.test(
   },
 )
 
-t.test('a message that comes as a turn leaves its conversation has its turn', { timeout: 60_000 }, async t => {
+t.test('a message that arrives when a turn frees its conversation gets its turn', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)
   let sent: ReturnType<typeof send> | undefined
   let ran = 0
@@ -250,7 +250,7 @@ t.test('a message that comes as a turn leaves its conversation has its turn', { 
         append: async (name, entries, options) => {
           const line = JSON.stringify(entries)
           if (line.includes('"line":"ended"')) sent ??= send({})
-          // What is queued now would be found by nobody.
+          // A message that is queued now must not be overlooked.
           if (line.includes('"delivery":"queued"')) while (engine.live('c')) await ticks(1)
           return whole.append(name, entries, options)
         },
@@ -264,37 +264,33 @@ t.test('a message that comes as a turn leaves its conversation has its turn', { 
   t.same([ran, queue.waiting('c')], [2, []])
 })
 
-t.test(
-  'a message and the resume of a turn that come together make one turn, and the message is not lost',
-  { timeout: 60_000 },
-  async t => {
-    for (let moment = 0; moment < 12; moment++) {
-      let [turns, out] = [0, true]
-      const { engine, queue, send } = engineOn(
-        t,
-        async function* (): AsyncIterable<Frame> {
-          t.equal(++turns, 1, `one turn at a time, after ${moment}`)
-          await ticks(3)
-          if (out) yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
-          out = false
-          turns -= 1
-        },
-        {
-          words: false,
-          outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 },
-          journal: quickIn(t),
-        },
-      )
-      await send({})
-      await engine.live('c')?.ended
-      await ticks(moment)
-      const { run } = await send({})
-      await ticks(40)
-      for (let turn = engine.live('c'); turn; turn = engine.live('c')) await turn.ended
-      t.same([queue.waiting('c'), queue.current('c'), queue.message(run)], [[], undefined, undefined])
-    }
-  },
-)
+t.test('a simultaneous message and resume make one turn, and the message is not lost', { timeout: 60_000 }, async t => {
+  for (let moment = 0; moment < 12; moment++) {
+    let [turns, out] = [0, true]
+    const { engine, queue, send } = engineOn(
+      t,
+      async function* (): AsyncIterable<Frame> {
+        t.equal(++turns, 1, `one turn at a time, after ${moment}`)
+        await ticks(3)
+        if (out) yield { kind: 'error', code: 'provider-outage', message: 'it is out' }
+        out = false
+        turns -= 1
+      },
+      {
+        words: false,
+        outages: { delays: [0, 0, 0, 0, 0, 0], mostMs: HOUR, probeMs: HOUR, random: () => 0.5 },
+        journal: quickIn(t),
+      },
+    )
+    await send({})
+    await engine.live('c')?.ended
+    await ticks(moment)
+    const { run } = await send({})
+    await ticks(40)
+    for (let turn = engine.live('c'); turn; turn = engine.live('c')) await turn.ended
+    t.same([queue.waiting('c'), queue.current('c'), queue.message(run)], [[], undefined, undefined])
+  }
+})
 
 const ids = ['r-1.1', 'r-1.2']
 const answers = [true, false]
@@ -323,81 +319,77 @@ const cardStep = fc.oneof(
   },
 )
 
-t.test(
-  'of all answers to a card the first one counts and reaches its turn once, and one that could not be written was none',
-  { timeout: 60_000 },
-  async t => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
-        const cards = new OpenCards()
-        const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
-        const under = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
-        const pending: Promise<unknown>[] = []
-        const replyOf = (requestId: string, approve: boolean, kind: 'plan' | 'permission' = 'plan') =>
-          (kind === 'plan' ? { kind, requestId, approve } : { kind, requestId, decision: 'once' }) as CardReply
-        let faults = 0
-        for (const each of steps) {
-          const { id } = each
-          const card = model.get(id)
-          if (each.does === 'raise') {
-            // A turn raises a card once; after a restart one that was not answered.
-            if (card) continue
-            model.set(id, { up: true, over: false, carried: 0 })
-            cards.raise({
-              card: { kind: 'plan', requestId: id, text: 'x' },
-              conversationId: 'c',
-              answer: () => {
-                model.get(id)!.carried += 1
-                return new Promise<void>((resolve, reject) => under.set(id, { resolve, reject }))
-              },
-            })
-          } else if (each.does === 'settle') {
-            if (!card?.up) continue
-            cards.settle(id, 'c', each.approve === undefined ? undefined : replyOf(id, each.approve))
-            Object.assign(card, { up: false, over: true, answer: each.approve })
-          } else if (each.does === 'carried') {
-            const waits = under.get(id)
-            if (!waits || !card) continue
-            under.delete(id)
-            if (each.fails) Object.assign(card, { up: true, answer: undefined })
-            else card.over = true
-            if (each.fails) waits.reject(new Error('not written'))
-            else waits.resolve()
-            await ticks(1)
-          } else {
-            const expected = !card
-              ? 404
-              : card.up
-                ? each.kind === 'plan'
-                  ? 'carries'
-                  : 422
-                : card.answer === undefined || each.kind !== 'plan' || card.answer !== each.approve
-                  ? 409
-                  : 'same'
-            const before = card?.carried ?? 0
-            const answered = cards.reply(replyOf(id, each.approve, each.kind), { by: 'a', lands: true })
-            pending.push(answered.catch(() => {}))
-            if (typeof expected === 'number') {
-              const status = await answered.then(
-                () => 200,
-                error => (error as Refusal).status,
-              )
-              if (status !== expected || (card?.carried ?? 0) !== before) faults += 1
-            } else if (card && card.carried !== before + (expected === 'carries' ? 1 : 0)) faults += 1
-            if (expected === 'carries') Object.assign(card!, { up: false, answer: each.approve })
-          }
+t.test('the first answer to a card that is written counts and reaches its turn once', { timeout: 60_000 }, async t => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(cardStep, { maxLength: 20 }), async steps => {
+      const cards = new OpenCards()
+      const model = new Map<string, { up: boolean; answer?: boolean | undefined; over: boolean; carried: number }>()
+      const under = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
+      const pending: Promise<unknown>[] = []
+      const replyOf = (requestId: string, approve: boolean, kind: 'plan' | 'permission' = 'plan') =>
+        (kind === 'plan' ? { kind, requestId, approve } : { kind, requestId, decision: 'once' }) as CardReply
+      let faults = 0
+      for (const each of steps) {
+        const { id } = each
+        const card = model.get(id)
+        if (each.does === 'raise') {
+          // A turn raises a card once, and again after a restart if it was not answered.
+          if (card) continue
+          model.set(id, { up: true, over: false, carried: 0 })
+          cards.raise({
+            card: { kind: 'plan', requestId: id, text: 'x' },
+            conversationId: 'c',
+            answer: () => {
+              model.get(id)!.carried += 1
+              return new Promise<void>((resolve, reject) => under.set(id, { resolve, reject }))
+            },
+          })
+        } else if (each.does === 'settle') {
+          if (!card?.up) continue
+          cards.settle(id, 'c', each.approve === undefined ? undefined : replyOf(id, each.approve))
+          Object.assign(card, { up: false, over: true, answer: each.approve })
+        } else if (each.does === 'carried') {
+          const waits = under.get(id)
+          if (!waits || !card) continue
+          under.delete(id)
+          if (each.fails) Object.assign(card, { up: true, answer: undefined })
+          else card.over = true
+          if (each.fails) waits.reject(new Error('not written'))
+          else waits.resolve()
+          await ticks(1)
+        } else {
+          const expected = !card
+            ? 404
+            : card.up
+              ? each.kind === 'plan'
+                ? 'carries'
+                : 422
+              : card.answer === undefined || each.kind !== 'plan' || card.answer !== each.approve
+                ? 409
+                : 'same'
+          const before = card?.carried ?? 0
+          const answered = cards.reply(replyOf(id, each.approve, each.kind), { by: 'a', lands: true })
+          pending.push(answered.catch(() => {}))
+          if (typeof expected === 'number') {
+            const status = await answered.then(
+              () => 200,
+              error => (error as Refusal).status,
+            )
+            if (status !== expected || (card?.carried ?? 0) !== before) faults += 1
+          } else if (card && card.carried !== before + (expected === 'carries' ? 1 : 0)) faults += 1
+          if (expected === 'carries') Object.assign(card!, { up: false, answer: each.approve })
         }
-        for (const { resolve } of under.values()) resolve()
-        await Promise.all(pending)
-        return faults === 0
-      }),
-      { seed: 15, numRuns: 500 },
-    )
-    t.pass()
-  },
-)
+      }
+      for (const { resolve } of under.values()) resolve()
+      await Promise.all(pending)
+      return faults === 0
+    }),
+    { seed: 15, numRuns: 500 },
+  )
+  t.pass()
+})
 
-t.test('an answer that could not be written leaves its card up, for another one', async t => {
+t.test('an answer that could not be written leaves its card open for another one', async t => {
   const cards = new OpenCards()
   const heard: boolean[] = []
   let broken = true

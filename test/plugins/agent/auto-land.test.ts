@@ -10,7 +10,7 @@ import { refusal } from './support.js'
 const landings = (frames: readonly Frame[]) => frames.filter(({ kind }) => kind === 'landed')
 const LANDS = { isolated: true, autoLand: true } as const
 
-t.test('who may not land cannot have a turn land, and without the fleet nobody can', async t => {
+t.test('only callers who may land can request auto-landing, and without group agents nobody can', async t => {
   const { client, token } = await daemonWith(t, ['agent', 'agents'])
   const ask = { conversationId: 'a', prompt: 'say x', ...LANDS } satisfies TurnInput
   for (const scope of ['drive', 'editor'] as const)
@@ -20,7 +20,7 @@ t.test('who may not land cannot have a turn land, and without the fleet nobody c
   await framesOf(client, 'a').all()
 })
 
-t.test('without the fleet it is refused in a sentence', async t => {
+t.test('without group agents it is refused with a message', async t => {
   const { client } = await daemonWith(t, ['agent'])
   t.match(await refusal(client.call('POST /agent', { prompt: 'say x', autoLand: true })), {
     status: 422,
@@ -28,7 +28,7 @@ t.test('without the fleet it is refused in a sentence', async t => {
   })
 })
 
-t.test('a turn that ends well lands its work before it is done, once and for this turn only', async t => {
+t.test('a completed turn lands its work before done, once and for this turn only', async t => {
   const { client, workspace } = await daemonWith(t, ['agent', 'agents'])
   const frames = await runTurn(client, 'a', 'write a.txt\n| a', LANDS)
   t.same(frames.slice(-2), [
@@ -43,7 +43,7 @@ t.test('a turn that ends well lands its work before it is done, once and for thi
   t.same(
     landings(await runTurn(client, 'a', 'say nothing new', { autoLand: true })),
     [{ kind: 'landed', landed: true }],
-    'what was outstanding lands too',
+    'earlier outstanding work lands too',
   )
   t.same(landings(await runTurn(client, 'a', 'say nothing at all', { autoLand: true })), [
     { kind: 'landed', landed: true },
@@ -55,7 +55,7 @@ t.test('a turn that ends well lands its work before it is done, once and for thi
   )
 })
 
-t.test('what does not end well does not land', async t => {
+t.test('a failed or stopped turn does not land', async t => {
   const { client, workspace } = await daemonWith(t, ['agent', 'agents'])
   t.same(landings(await runTurn(client, 'a', 'write a.txt\n| a\nfail no', LANDS)), [])
   await client.call('POST /agent', { conversationId: 'b', prompt: 'write a.txt\n| a\nwait 60000', ...LANDS })
@@ -66,7 +66,7 @@ t.test('what does not end well does not land', async t => {
   t.notOk(existsSync(join(workspace, 'a.txt')))
 })
 
-t.test('conflicts are told and the turn still ended well', async t => {
+t.test('conflicts are reported, and the turn is still completed', async t => {
   const { client, workspace } = await daemonWith(t, ['agent', 'agents'])
   await runTurn(client, 'a', 'write README.md\n| theirs', { isolated: true })
   writeFileSync(join(workspace, 'README.md'), 'mine, not committed\n')
@@ -80,7 +80,7 @@ t.test('conflicts are told and the turn still ended well', async t => {
   )
 })
 
-t.test('words of a token without scope land, and a wake from outside, leave the work to a person', async t => {
+t.test('a message of a token without scope land, or of an outside wake, disables auto-landing', async t => {
   const { client, workspace, token } = await daemonWith(t, ['agent', 'agents'])
   const held = [{ kind: 'landed', landed: false, held: true }]
   t.same(landings(await runTurn(client, 'o', 'write o.txt\n| o', { ...LANDS, outsideWake: 'webhook' })), held)
@@ -104,7 +104,7 @@ t.test('words of a token without scope land, and a wake from outside, leave the 
   t.match(await client.call('POST /agents/{id}/land', { id: 'w' }), { landed: true }, 'a person lands it')
 })
 
-t.test('a turn whose daemon died between its end and its landing lands at the next start', async t => {
+t.test('a turn whose daemon was killed between its end and its landing lands at the next start', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)

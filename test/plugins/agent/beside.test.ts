@@ -9,7 +9,7 @@ import { runTurn } from '../../support/turns.js'
 const GROUPS = ['system', 'agent', 'agents', 'areas']
 const HERE = 'write in app, services/web'
 
-/** A workspace that is no repository and holds two, with files around them. */
+/** A workspace that is not a repository but contains two, with files around them. */
 const around = async (t: Test): Promise<Support> => {
   const daemon = await daemonWith(t, GROUPS, {
     git: false,
@@ -21,7 +21,7 @@ const around = async (t: Test): Promise<Support> => {
   return daemon
 }
 
-/** What each call of a turn came to, in the order of their ends. */
+/** The results of a turn's calls, in the order of their ends. */
 const outcomes = (frames: readonly Frame[]): { ok: boolean; text: string }[] =>
   frames.flatMap(frame =>
     frame.kind === 'tool_call_update' && (frame.status === 'completed' || frame.status === 'failed')
@@ -33,7 +33,7 @@ const played = async ({ client }: Support, script: string, id = 'c-1'): Promise<
   runTurn(client, id, script, { isolated: true })
 
 t.test(
-  'files outside every repository are read in a private copy, and listed, with what the copy holds in its place',
+  'in a private copy files outside every repository are read and listed, beside the files of the copy',
   async t => {
     const daemon = await around(t)
     const frames = await played(
@@ -72,11 +72,11 @@ t.test(
     }
     const preamble = frames.find(({ kind }) => kind === 'preamble')
     t.match(preamble, { notes: exactly({ title: 'Private copy', text: /app, services\/web/ }) })
-    t.equal(readFileSync(join(daemon.workspace, 'app/a.txt'), 'utf8'), 'of app\n', 'the workspace has its own')
+    t.equal(readFileSync(join(daemon.workspace, 'app/a.txt'), 'utf8'), 'of app\n', 'the workspace is unchanged')
   },
 )
 
-t.test('no tool and no command writes them, and each failure names the repositories', async t => {
+t.test('no tool and no command writes these files, and each failure names the repositories', async t => {
   const daemon = await around(t)
   const listed = () =>
     (readdirSync(daemon.workspace, { recursive: true }) as string[])
@@ -107,7 +107,7 @@ t.test('no tool and no command writes them, and each failure names the repositor
   t.equal(readFileSync(join(daemon.workspace, 'PLAN.md'), 'utf8'), 'the plan\n')
 })
 
-t.test('what shows as done is in the diff and lands, also by a link from outside into a repository', async t => {
+t.test('every write that succeeded is in the diff and lands, also through a link into a repository', async t => {
   const daemon = await around(t)
   const { client, workspace } = daemon
   const frames = await played(
@@ -132,7 +132,7 @@ t.test('what shows as done is in the diff and lands, also by a link from outside
     t.ok(existsSync(join(workspace, path)), path)
 })
 
-t.test('a turn that starts in such a folder runs there', async t => {
+t.test('a turn that starts in a folder outside the repositories runs there', async t => {
   const daemon = await around(t)
   const calls = outcomes(
     await runTurn(daemon.client, 'c-1', 'run pwd; cat guide.md', { isolated: true, startIn: 'docs' }),

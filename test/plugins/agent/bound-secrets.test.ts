@@ -33,7 +33,7 @@ const world = async (t: Test) => {
   return { ...daemon, requests, turn, url: `https://${HERE}:${port}/` }
 }
 
-/** Everything that lies below a folder. */
+/** All files below a folder, as one text. */
 const everything = (folder: string): string =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))
@@ -48,7 +48,7 @@ const forms = (value: string): string[] => [
   Buffer.from(value).toString('hex'),
 ]
 
-t.test('a bound value reaches its host and never enters the turn, in no form', possible, async t => {
+t.test('a bound value reaches its host and never enters the turn in any form', possible, async t => {
   const { requests, turn, url, data, workspace, client } = await world(t)
   t.ok(VALUE.length >= LEAST_MASKED)
   const frames = await turn(
@@ -62,7 +62,7 @@ t.test('a bound value reaches its host and never enters the turn, in no form', p
   const shown = JSON.stringify(frames)
   t.equal(requests.find(({ url }) => url === '/first')?.headers.authorization, `Bearer ${VALUE}`, shown.slice(-3000))
   t.equal(requests.find(({ url }) => url === '/node')?.headers['x-key'], VALUE, shown.slice(-3000))
-  t.match(shown, /Bearer \{\{secret:API\}\}/, 'the echo has the reference')
+  t.match(shown, /Bearer \{\{secret:API\}\}/, 'the response of the echo server is masked')
   t.match(readFileSync(join(workspace, 'held.txt'), 'utf8'), PLACEHOLDER)
   const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
   for (const [name, text] of [
@@ -76,12 +76,12 @@ t.test('a bound value reaches its host and never enters the turn, in no form', p
   t.strictSame(
     uses.map(({ name, detail, conversationId }) => [name, detail, conversationId]),
     [['API', `GET ${HERE}`, 'c']],
-    'what left is in the use log, once for this turn and host',
+    'the use log has one entry for this turn and host',
   )
 })
 
 t.test(
-  'the placeholder of another value stays as it is there, and the record and the run say so',
+  'the placeholder of a value bound elsewhere is sent unchanged, and the record and the run say so',
   possible,
   async t => {
     const { requests, turn, url, client } = await world(t)
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('a binding that is changed or a value that is replaced holds for the next request', possible, async t => {
+t.test('a changed binding or a replaced value takes effect at the next request', possible, async t => {
   const { requests, url, client, turn } = await world(t)
   const ask = (path: string, how = '') => `run curl -sS ${how} -m 20 -H "x-key: {{secret:API}}" ${url}${path}`
   await turn(ask('one'))

@@ -8,7 +8,7 @@ import { exactly } from '../../support/lists.js'
 import { runTurn } from '../../support/turns.js'
 import { refusal } from './support.js'
 
-/** A conversation as a daemon hands it over, to be changed. */
+/** A conversation as a daemon exports it, to be modified. */
 const handed = async (t: Parameters<typeof daemonWith>[0]) => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'c', 'write a.txt\n| a\nsay done', { isolated: true })
@@ -19,7 +19,7 @@ const handed = async (t: Parameters<typeof daemonWith>[0]) => {
   return { daemon, text: readFileSync(part.files[0]!.path, 'utf8') }
 }
 
-t.test('a conversation that comes back does nothing by itself and reaches nothing', async t => {
+t.test('a restored conversation starts nothing and has no access', async t => {
   const { text } = await handed(t)
   const value = JSON.parse(text) as {
     conversation: { [key: string]: unknown; repos: object[] }
@@ -61,7 +61,7 @@ t.test('a conversation that comes back does nothing by itself and reaches nothin
   t.equal(settled.length, value.settled.length)
   t.notOk(
     settled.some(line => 'lands' in line),
-    'nobody here may land what was said elsewhere',
+    'messages from elsewhere do not permit landing',
   )
   for (const key of [
     'autoLand',
@@ -83,7 +83,7 @@ t.test('a conversation that comes back does nothing by itself and reaches nothin
   t.same([conversation.repos.length, anchors.length], [1, value.anchors.length])
 })
 
-t.test('what does not fit is left out', async t => {
+t.test('invalid entries are skipped', async t => {
   const { text } = await handed(t)
   const value = JSON.parse(text) as { conversation: object; settled: object[]; anchors: object[] }
   t.ok(parseExported(text, 'c.json'))
@@ -111,7 +111,7 @@ t.test('what does not fit is left out', async t => {
     t.equal(parseExported(bad, name), undefined, what)
 })
 
-t.test('what comes back replaces what was there, and what cannot be read is told and left out', async t => {
+t.test('restored conversations replace existing ones, and unreadable ones are reported and skipped', async t => {
   const { daemon, text } = await handed(t)
   const { workspace, data } = daemon
   await runTurn(daemon.client, 'other', 'say other')

@@ -12,7 +12,7 @@ import { exactly } from '../../support/lists.js'
 const texts = (frames: readonly { event: Frame }[]) =>
   frames.flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
 
-t.test('the first answer to a question wins, and the very same one again is as good', async t => {
+t.test('the first answer to a question wins, and repeating it succeeds', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', {
@@ -46,14 +46,14 @@ t.test('the first answer to a question wins, and the very same one again is as g
     frames.filter(({ event }) => event.kind === 'resolved'),
     exactly({ event: { requestId, reply, by: 'owner@sandbox.local' } }),
   )
-  t.same(await client.call('POST /agent/reply', reply), { ok: true }, 'and after the end too')
+  t.same(await client.call('POST /agent/reply', reply), { ok: true }, 'also after the end')
   t.match(
     (await transcript(daemon, 'q')).messages.find(({ cards }) => cards)?.cards,
     exactly({ card: { requestId }, reply, by: 'owner@sandbox.local' }),
   )
 })
 
-t.test('a turn that waits for an answer shows what for at every moment', async t => {
+t.test('a turn is shown as parked exactly while a card is open', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const rounds = 15
@@ -82,7 +82,7 @@ t.test('a turn that waits for an answer shows what for at every moment', async t
   )
 })
 
-t.test('an answer of a kind that no card has is refused with the kinds there are', async t => {
+t.test('an answer of an unknown kind is refused with the known kinds', async t => {
   const { fetch } = await daemonWith(t, ['agent'])
   const refused = async (body: object) => {
     const answer = await fetch('/agent/reply', { method: 'POST', body: JSON.stringify(body) })
@@ -101,7 +101,7 @@ t.test('an answer of a kind that no card has is refused with the kinds there are
   )
 })
 
-t.test('a cancelled question ends the turn as stopped, and the answer waits for that', async t => {
+t.test('a cancelled question ends the turn as stopped, and the call returns after that', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 'q', prompt: 'ask go on?\n| yes: y\nsay never' })
@@ -115,7 +115,7 @@ t.test('a cancelled question ends the turn as stopped, and the answer waits for 
   t.match(frames.at(-1)?.event, { kind: 'done', reason: 'stopped' })
 })
 
-t.test('a card under a turn that is stopped is resolved without an answer, and takes none any more', async t => {
+t.test('a card of a stopped turn is resolved without an answer, and accepts none', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 'q', prompt: 'ask go on?\n| yes: y' })
   const watched = framesOf(client, 'q')
@@ -126,7 +126,7 @@ t.test('a card under a turn that is stopped is resolved without an answer, and t
   t.match(await refusal(client.call('POST /agent/reply', { kind: 'question', requestId })), { status: 409 })
 })
 
-t.test('a plan holds changes back until it is approved', async t => {
+t.test('plan mode prevents changes until the plan is approved', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const run = async (conversationId: string, approve: boolean) => {
     await client.call('POST /agent', {
@@ -155,7 +155,7 @@ t.test('a plan holds changes back until it is approved', async t => {
   t.notOk(existsSync(join(workspace, 'late-no.txt')))
 })
 
-t.test('a held call runs after a yes, not after a no, and always covers the tool in this conversation', async t => {
+t.test('a waiting call runs only if it is allowed, and "always" allows the tool in this conversation', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const held = async (prompt: string, decision: 'once' | 'always' | 'deny') => {
     await client.call('POST /agent', { conversationId: 'p', permissionMode: 'default', prompt })
@@ -185,7 +185,7 @@ t.test('a held call runs after a yes, not after a no, and always covers the tool
 })
 
 for (const harness of ['native', 'vendor-code'] as const) {
-  t.test(`${harness}: an answer is for one call and for no other that looks the same`, async t => {
+  t.test(`${harness}: an answer counts for one call, not for other equal ones`, async t => {
     const { client, workspace } = await daemonWith(t, ['agent'])
     await client.call('POST /agent', {
       conversationId: 'p',
@@ -211,7 +211,7 @@ for (const harness of ['native', 'vendor-code'] as const) {
   })
 }
 
-t.test('an always that cannot be remembered counts as once', async t => {
+t.test('"always" that cannot be remembered counts as "once"', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 'p', prompt: 'permit Deploy: may it go out?\nsay $answer' })
   const watched = framesOf(client, 'p')
@@ -223,7 +223,7 @@ t.test('an always that cannot be remembered counts as once', async t => {
   t.match(frames.find(({ event }) => event.kind === 'resolved')?.event, { reply: { decision: 'once' } })
 })
 
-t.test('nobody is asked in a turn that nobody watches', async t => {
+t.test('an unattended turn raises no cards', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', {
     conversationId: 'u',
@@ -236,7 +236,7 @@ t.test('nobody is asked in a turn that nobody watches', async t => {
   t.notOk(existsSync(join(workspace, 'x.txt')))
 })
 
-t.test('words said while a card is up reach the turn after its answer', async t => {
+t.test('a message during an open card reaches the turn after the answer', async t => {
   const { client } = await daemonWith(t, ['agent'])
   const { run } = await client.call('POST /agent', {
     conversationId: 'w',
@@ -252,7 +252,7 @@ t.test('words said while a card is up reach the turn after its answer', async t 
   t.match(run, /^r-/)
 })
 
-t.test('one id is one card, for good', async t => {
+t.test('the id of a card is never used again', async t => {
   const cards = new OpenCards()
   const asked: QuestionCard = { kind: 'question', requestId: 'r-1.1', questions: [] }
   let answers = 0
@@ -261,5 +261,5 @@ t.test('one id is one card, for good', async t => {
   t.throws(() => cards.raise({ ...raised, answer: async () => void t.fail('the first one waits') }), /was used before/)
   await cards.reply({ kind: 'question', requestId: 'r-1.1', answers: {} }, { by: 'ada@example.org', lands: true })
   t.equal(answers, 1)
-  t.throws(() => cards.raise(raised), /was used before/, 'nor after it was answered')
+  t.throws(() => cards.raise(raised), /was used before/, 'also after it was answered')
 })

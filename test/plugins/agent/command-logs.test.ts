@@ -79,7 +79,7 @@ for (const [kind, options] of Object.entries({ 'of the sandbox': {}, 'of an agen
   })
 }
 
-t.test('a command that is stopped with its turn is in the log, and one that runs is before it has ended', async t => {
+t.test('the log has a command that was stopped with its turn, and a running one before its end', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   const { client } = daemon
   const path = join(daemon.data, 'logs', 'runs', 'long', 'commands.log')
@@ -93,7 +93,7 @@ t.test('a command that is stopped with its turn is in the log, and one that runs
   t.match(linesOf(path)[1], { message: 'a command has ended', level: 'warn', stopped: true })
 })
 
-t.test('a purge takes the log of the commands along, a discard leaves it with the record', async t => {
+t.test('a purge removes the log of the commands, a discard keeps it with the record', async t => {
   const { client, data } = await daemonWith(t, ['system', 'agent', 'agents'])
   const folder = (id: string) => join(data, 'logs', 'runs', id)
   for (const id of ['purged', 'discarded']) await runTurn(client, id, 'run echo of it', { isolated: true })
@@ -104,7 +104,7 @@ t.test('a purge takes the log of the commands along, a discard leaves it with th
   t.ok(existsSync(join(folder('discarded'), 'commands.log')))
 })
 
-t.test('where no log can be written, and where something else lies in its place, turns go on', async t => {
+t.test('turns continue if the log cannot be written or its path is taken', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   mkdirSync(join(daemon.data, 'logs'), { recursive: true })
   writeFileSync(join(daemon.data, 'logs', 'runs'), 'no folder')
@@ -116,47 +116,44 @@ t.test('where no log can be written, and where something else lies in its place,
   t.equal(readFileSync(join(daemon.data, 'logs', 'runs'), 'utf8'), 'no folder')
 })
 
-t.test(
-  'an output of any size is cut, a command too, and nothing in them begins a line or steers a terminal',
-  async t => {
-    const folder = t.testdir()
-    const logs = new CommandLogs(folder)
-    const begin = logs.of('c', 'r-1')
-    const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
-    begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({
-      exit: 0,
-      output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J`,
-    })
-    begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({
-      signal: 'SIGKILL',
-      timedOut: true,
-      output: 'half \ud800',
-    })
-    const late = begin({ command: 'late', folder: '' })
-    await logs.close()
-    late({ exit: 0, output: 'after the end' })
-    await logs.close()
-    const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
-    const lines = linesOf(join(folder, 'c', 'commands.log'))
-    t.notMatch(text, /aGlk|[\u202e\x1b]/)
-    t.ok(lines.every(line => line.command.length < 10_000))
-    t.match(
-      lines.map(({ message, id }) => `${id} ${message}`),
-      exactly(
-        '1 a command begins',
-        '1 a command has ended',
-        '2 a command begins',
-        '2 a command has ended',
-        '3 a command begins',
-      ),
-    )
-    t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
-    t.ok(lines[1]!.output!.length < 70_000)
-    t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
-  },
-)
+t.test('long outputs and commands are cut, and neither can begin a line or control a terminal', async t => {
+  const folder = t.testdir()
+  const logs = new CommandLogs(folder)
+  const begin = logs.of('c', 'r-1')
+  const key = `-----BEGIN PRIVATE KEY-----\n${'aGlkZGVu\n'.repeat(3_000)}-----END PRIVATE KEY-----\n`
+  begin({ command: 'x '.repeat(50_000), folder: 'a/b' })({
+    exit: 0,
+    output: `first\n${'words '.repeat(200_000)}${key}\u202elast\x1b[2J`,
+  })
+  begin({ command: `echo "\n{"level":"error"}" \ud800`, language: 'javascript', folder: '' })({
+    signal: 'SIGKILL',
+    timedOut: true,
+    output: 'half \ud800',
+  })
+  const late = begin({ command: 'late', folder: '' })
+  await logs.close()
+  late({ exit: 0, output: 'after the end' })
+  await logs.close()
+  const text = readFileSync(join(folder, 'c', 'commands.log'), 'utf8')
+  const lines = linesOf(join(folder, 'c', 'commands.log'))
+  t.notMatch(text, /aGlk|[\u202e\x1b]/)
+  t.ok(lines.every(line => line.command.length < 10_000))
+  t.match(
+    lines.map(({ message, id }) => `${id} ${message}`),
+    exactly(
+      '1 a command begins',
+      '1 a command has ended',
+      '2 a command begins',
+      '2 a command has ended',
+      '3 a command begins',
+    ),
+  )
+  t.match(lines[1]!.output, /^first\n[^]*… \d+ characters left out …\n[^]*last/)
+  t.ok(lines[1]!.output!.length < 70_000)
+  t.match(lines[3], { level: 'warn', signal: 'SIGKILL', timedOut: true, folder: '.', language: 'javascript' })
+})
 
-t.test('a link in the place of a log is not written through', async t => {
+t.test('a link at the path of a log is not followed', async t => {
   const folder = t.testdir({ elsewhere: 'as it was', logs: { c: {} } })
   symlinkSync(join(folder, 'elsewhere'), join(folder, 'logs', 'c', 'commands.log'))
   const logs = new CommandLogs(join(folder, 'logs'))

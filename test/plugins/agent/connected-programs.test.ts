@@ -7,7 +7,7 @@ import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
-/** A program that asks for nothing: it writes a file itself, and says what came of it. */
+/** A program that never asks: it writes files itself, and reports the results. */
 const WRITER = `
 import { createInterface } from 'node:readline'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -70,21 +70,21 @@ const saidIn = (frames: readonly Frame[]): string =>
 
 const skip = (await wallKind()) === 'none' ? 'this machine has no wall' : false
 
-t.test('what a connected program writes in its copy lands like any other work', { skip }, async t => {
+t.test('files that a connected program writes in its copy land like any other work', { skip }, async t => {
   const { turn, client, data, copy } = await world(t)
   const frames = await turn('c')
   t.equal(saidIn(frames), 'wrote it, history it, home it, secret k-1')
   t.equal(readFileSync(join(copy('c'), 'made.txt'), 'utf8'), 'by itself')
   t.match(JSON.stringify(await client.call('GET /agents/{id}/diff', { id: 'c' })), /"made.txt"/)
-  t.equal(readFileSync(join(data, 'homes/programs/writer/home/kept.txt'), 'utf8'), 'kept', 'its home stays')
+  t.equal(readFileSync(join(data, 'homes/programs/writer/home/kept.txt'), 'utf8'), 'kept', 'its home is kept')
   t.match(
     frames.find(({ kind }) => kind === 'init'),
     { provider: 'agent/writer', unenforced: undefined },
-    'all it was asked is to work without asking',
+    'only the mode without permissions was requested',
   )
 })
 
-t.test('a program that never asks is not held to mode default, and the turn says so', { skip }, async t => {
+t.test('mode default cannot be enforced on a program that never asks, and the turn says so', { skip }, async t => {
   const { turn, client } = await world(t)
   t.match(
     (await turn('c', { permissionMode: 'default' })).find(({ kind }) => kind === 'init'),
@@ -93,7 +93,7 @@ t.test('a program that never asks is not held to mode default, and the turn says
   t.match(await client.call('GET /agents/{id}', { id: 'c' }), { unenforced: exactly('mode') })
 })
 
-t.test('a plan, and a turn that may only read, change nothing whatever the program does', { skip }, async t => {
+t.test('in plan mode and in a read-only turn a program cannot change anything', { skip }, async t => {
   const { turn, copy } = await world(t)
   const read = await turn('r', { allowedTools: ['Read'] })
   t.equal(saidIn(read), 'wrote EROFS, history EROFS, home it, secret k-1')
@@ -105,7 +105,7 @@ t.test('a plan, and a turn that may only read, change nothing whatever the progr
   t.match(saidIn(await turn('no', { permissionMode: 'plan' }, false)), /wrote EROFS.*not approved/)
   t.notOk(existsSync(join(copy('no'), 'made.txt')))
   t.match(saidIn(await turn('yes', { permissionMode: 'plan' }, true)), /wrote EROFS.*wrote it/)
-  t.ok(existsSync(join(copy('yes'), 'made.txt')), 'after the yes it may write')
+  t.ok(existsSync(join(copy('yes'), 'made.txt')), 'after the approval it may write')
 })
 
 t.test('a program that was installed into its home folder is found there', { skip }, async t => {
@@ -116,7 +116,7 @@ t.test('a program that was installed into its home folder is found there', { ski
   t.equal(saidIn(await turn('c')), 'wrote it, history it, home it, secret k-1')
 })
 
-t.test('a program that is not connected is no provider', async t => {
+t.test('a program that is not connected is not a provider', async t => {
   const { client } = await world(t)
   await t.rejects(client.call('POST /agent', { agent: 'agent/none', prompt: 'x' }), {
     reason: 'unprocessable',
@@ -124,7 +124,7 @@ t.test('a program that is not connected is no provider', async t => {
   })
 })
 
-t.test('the only agent that is connected need not be named, and script still may be', { skip }, async t => {
+t.test('a single connected agent is the default, and script can still be chosen', { skip }, async t => {
   const { turn } = await world(t)
   const frames = await turn('c', { agent: undefined })
   t.match(
@@ -135,7 +135,7 @@ t.test('the only agent that is connected need not be named, and script still may
   t.equal(saidIn(await turn('m', { agent: undefined, model: 'script', prompt: 'say hi' })), 'hi', 'by its model')
 })
 
-t.test('of two agents that are connected none is taken without its name', { skip }, async t => {
+t.test('with two connected agents one must be named', { skip }, async t => {
   const { turn } = await world(t, undefined, ['writer', 'other'])
   t.equal(saidIn(await turn('c', { agent: undefined, prompt: 'say hi' })), 'hi')
 })

@@ -6,7 +6,7 @@ import { daemonWith } from '../../support/daemon.js'
 import { modelServer, type ScriptedReply } from '../../support/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
-/** What a chat-completions server is asked. */
+/** A request to a chat-completions server. */
 interface Asked {
   readonly messages: readonly { readonly role: string }[]
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
@@ -49,8 +49,8 @@ t.test('a real tool server runs in the private copy of the turn that uses it', {
   const seen = await turn('c')
   t.match(seen.at(-1), { kind: 'done', reason: 'completed' })
   t.ok(existsSync(join(data, 'agent/checkouts/c/made.txt')), 'it wrote into the copy')
-  t.notOk(existsSync(join(workspace, 'made.txt')), 'and nowhere else')
+  t.notOk(existsSync(join(workspace, 'made.txt')), 'it did not write into the workspace')
   const planned = await turn('p', { permissionMode: 'plan' })
-  t.match(JSON.stringify(planned), /plan mode/, 'what changes something waits for the plan')
+  t.match(JSON.stringify(planned), /plan mode/, 'calls that change something wait for the plan')
   t.notOk(existsSync(join(data, 'agent/checkouts/p/made.txt')))
 })

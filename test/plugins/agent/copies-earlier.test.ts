@@ -5,7 +5,7 @@ import { makeEarlier } from '../../support/earlier-copy.js'
 import { bytesOf, commit, git, gitdirOf, place } from './copies-support.js'
 
 /**
- * A copy as an earlier version left it: with a commit of its agent, something staged, something not, and a stopped
+ * A copy as an earlier version left it: with a commit of its agent, staged and unstaged changes, and a stopped
  * merge.
  */
 const earlier = async (t: Test) => {
@@ -14,7 +14,7 @@ const earlier = async (t: Test) => {
   const repos = await copies.ensure('c-1', [])
   commit(dir, { 'own.txt': 'own\n' }, 'its own')
   makeEarlier(join(data, 'plugins/agent'), 'c-1')
-  t.equal(git(dir, 'rev-parse', '--git-common-dir'), join(workspace, '.git'), 'as git made it')
+  t.equal(git(dir, 'rev-parse', '--git-common-dir'), join(workspace, '.git'), 'it is a worktree as git makes it')
   t.match(git(workspace, 'worktree', 'list'), dir)
   writeFileSync(join(dir, 'staged.txt'), 'staged\n')
   git(dir, 'add', 'staged.txt')
@@ -22,13 +22,13 @@ const earlier = async (t: Test) => {
   return { ...here, repos, tip: git(dir, 'rev-parse', 'HEAD') }
 }
 
-t.test('a copy of an earlier version goes on as it was, with a git dir of its own', async t => {
+t.test('a copy of an earlier version keeps its state, and gets its own git dir', async t => {
   const { again, dir, workspace, data, repos, tip } = await earlier(t)
   const [before, status] = [bytesOf(dir), git(dir, 'status', '--porcelain')]
   const copies = again()
   t.same(await copies.ensure('c-1', repos), repos)
   t.same(bytesOf(dir), before)
-  t.equal(git(dir, 'status', '--porcelain'), status, 'what was staged still is')
+  t.equal(git(dir, 'status', '--porcelain'), status, 'staged changes are still staged')
   t.equal(git(dir, 'rev-parse', '--git-common-dir'), gitdirOf(data, 'c-1'))
   t.notOk(existsSync(join(workspace, '.git/worktrees')))
   t.notOk(existsSync(join(workspace, 'clients/foo bar/.git/worktrees')))
@@ -39,7 +39,7 @@ t.test('a copy of an earlier version goes on as it was, with a git dir of its ow
   t.equal(git(workspace, 'fsck', '--strict', '--no-dangling'), '')
 })
 
-t.test('the state of a merge that was stopped in it is there afterwards', async t => {
+t.test('the state of a stopped merge is kept', async t => {
   const { again, dir, workspace, repos } = await earlier(t)
   git(dir, 'commit', '-qam', 'rest')
   commit(workspace, { 'own.txt': 'theirs\n' }, 'third')
@@ -49,13 +49,13 @@ t.test('the state of a merge that was stopped in it is there afterwards', async 
   t.ok(git(dir, 'rev-parse', 'MERGE_HEAD'))
 })
 
-t.test('an earlier copy is landed, archived and taken away without having been used before', async t => {
+t.test('an earlier copy can be landed, archived and removed without being used first', async t => {
   await t.test('committed', async t => {
     const { again, repos, workspace } = await earlier(t)
     const [{ tip } = { tip: '' }] = await again().commitRest('c-1', repos)
     t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tip)
   })
-  await t.test('put away and brought back', async t => {
+  await t.test('archived and brought back', async t => {
     const { again, dir, repos, workspace } = await earlier(t)
     await again().retire('c-1', repos)
     t.equal(git(workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox'), 'refs/sandbox/parked/c-1')
@@ -73,8 +73,7 @@ t.test('an earlier copy is landed, archived and taken away without having been u
 })
 
 t.test(
-  'entries that an earlier version left are taken away at a start, and those of copies it made stay until they '
-    + 'are used',
+  'a start removes leftover entries of an earlier version, and keeps those of its copies until they ' + 'are used',
   async t => {
     const { again, dir, workspace, repos, data } = await earlier(t)
     await again().prune(['c-1'])
@@ -87,7 +86,7 @@ t.test(
   },
 )
 
-t.test('a spare of an earlier version is made again', async t => {
+t.test('a warm copy of an earlier version is made again', async t => {
   const { copies, again, dir, data, workspace } = place(t)
   await copies.warm()
   await copies.close()

@@ -5,7 +5,7 @@ import { Copies } from '../../../plugins/agent/copies/copies.js'
 import { bytesOf, commit, git, gitdirOf, place } from './copies-support.js'
 import { exactly } from '../../support/lists.js'
 
-/** A workspace made in some way, and a copy of it with work in it. */
+/** A workspace made by `make`, and a copy of it with work. */
 const copied = async (t: Test, make: (top: string) => void) => {
   const top = realpathSync(t.testdir({ data: { plugins: { agent: {} } } }))
   make(top)
@@ -65,7 +65,7 @@ const KINDS: { readonly [kind: string]: (top: string) => void } = {
 }
 
 for (const [kind, make] of Object.entries(KINDS)) {
-  t.test(`a copy of a repository ${kind} works, follows it and is taken over`, async t => {
+  t.test(`a copy of a repository ${kind} works, follows it and is imported`, async t => {
     const { workspace, copies, repos, dir, tip, out } = await copied(t, make)
     t.equal(out, undefined)
     t.equal(git(workspace, 'rev-parse', 'agent/c-1'), tip)
@@ -81,7 +81,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
   })
 }
 
-t.test('a copy sees the names its repository has now, and keeps those it made itself', async t => {
+t.test('a copy sees the current refs of its repository, and keeps its own', async t => {
   const { copies, dir, workspace } = place(t)
   git(workspace, 'branch', 'gone')
   git(workspace, 'update-ref', 'refs/remotes/origin/main', 'HEAD')
@@ -111,7 +111,7 @@ t.test('a copy sees the names its repository has now, and keeps those it made it
   t.equal(git(workspace, 'for-each-ref', '--format=%(refname)', 'refs/heads'), 'refs/heads/agent/c-1\nrefs/heads/main')
 })
 
-t.test('what was taken over is kept once, and a branch that has not moved starts nothing', async t => {
+t.test('imported objects are stored once, and an unchanged branch starts no process', async t => {
   const { copies, dir, workspace, data } = place(t)
   const repos = await copies.ensure('c-1', [])
   const own = () =>
@@ -122,7 +122,7 @@ t.test('what was taken over is kept once, and a branch that has not moved starts
   for (let nth = 0; nth < 150; nth++) writeFileSync(join(dir, `many-${nth}.txt`), `${nth}\n`)
   const [many] = await copies.commitRest('c-1', repos)
   t.same(own(), [])
-  t.match(git(workspace, 'count-objects', '-v'), /packs: 1\n/, 'many come as a pack')
+  t.match(git(workspace, 'count-objects', '-v'), /packs: 1\n/, 'many objects are imported as a pack')
   t.equal(git(workspace, 'rev-parse', 'agent/c-1'), many!.tip)
   t.equal(git(workspace, 'fsck', '--strict', '--no-dangling'), '')
   const before = bytesOf(join(workspace, '.git/objects'))
@@ -130,7 +130,7 @@ t.test('what was taken over is kept once, and a branch that has not moved starts
   t.same(bytesOf(join(workspace, '.git/objects')), before)
 })
 
-t.test('while the main checkout stands on the branch of a copy, it does not move under it', async t => {
+t.test('the branch of a copy does not change while the main checkout has it checked out', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   git(workspace, 'checkout', '-q', 'agent/c-1')
@@ -141,7 +141,7 @@ t.test('while the main checkout stands on the branch of a copy, it does not move
   t.equal((await copies.commitRest('c-1', repos))[0]!.out, undefined)
 })
 
-t.test('a branch that a person deleted in the repository is there again after the next turn', async t => {
+t.test('a branch that a person deleted in the repository is created again after the next turn', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   git(workspace, 'branch', '-D', 'agent/c-1')
@@ -154,16 +154,13 @@ t.test('a branch that a person deleted in the repository is there again after th
   t.equal(readFileSync(join(dir, 'mine.txt'), 'utf8'), 'mine')
 })
 
-t.test(
-  'a commit that the repository holds already, of a conversation that is gone, is taken over like any other',
-  async t => {
-    const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
-    await copies.remove('c-1', repos)
-    t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
-    const next = await copies.ensure('c-2', [])
-    git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
-    t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
-    t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
-    t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
-  },
-)
+t.test('a commit that the repository already has from a removed conversation is imported like any other', async t => {
+  const { workspace, copies, repos, tip } = await copied(t, KINDS['with all names in one file']!)
+  await copies.remove('c-1', repos)
+  t.throws(() => git(workspace, 'rev-parse', '--verify', '-q', 'agent/c-1'))
+  const next = await copies.ensure('c-2', [])
+  git(copies.dir('c-2'), 'reset', '-q', '--hard', tip)
+  t.match(await copies.commitRest('c-2', next), exactly({ tip, out: undefined }))
+  t.equal(git(workspace, 'rev-parse', 'agent/c-2'), tip)
+  t.equal(git(workspace, 'fsck', '--strict', '--no-dangling', '--no-progress'), '')
+})

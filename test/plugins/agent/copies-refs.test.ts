@@ -22,7 +22,7 @@ const place = (t: Test) => {
 const branches = (git: (...args: string[]) => string) =>
   git('for-each-ref', '--format=%(refname)', 'refs/heads/agent', 'refs/sandbox')
 
-t.test('a branch is put, parked, brought back and dropped, and git sees each', async t => {
+t.test('a branch is written, parked, restored and deleted, and git sees each step', async t => {
   const { common, git, head } = place(t)
   await putBranch(common, 'agent/c-1', head)
   t.equal(git('rev-parse', 'agent/c-1'), head)
@@ -36,7 +36,7 @@ t.test('a branch is put, parked, brought back and dropped, and git sees each', a
   t.equal(git('fsck', '--strict'), '')
 })
 
-t.test('a branch and a parked one of the same name go together, and their neighbours stay', async t => {
+t.test('a branch and a parked one of the same name are deleted together, and others are kept', async t => {
   const { common, git, head } = place(t)
   for (const name of ['c-1', 'c-2']) await putBranch(common, `agent/${name}`, head)
   for (const name of ['c-1', 'c-2']) git('update-ref', `refs/sandbox/parked/${name}`, head)
@@ -44,7 +44,7 @@ t.test('a branch and a parked one of the same name go together, and their neighb
   t.equal(branches(git), 'refs/heads/agent/c-2\nrefs/sandbox/parked/c-2')
 })
 
-t.test('packed branches are put anew and dropped as well', async t => {
+t.test('packed branches are rewritten and deleted as well', async t => {
   const { common, git, head } = place(t)
   git('update-ref', 'refs/heads/agent/c-1', head)
   git('update-ref', 'refs/heads/agent/c-2', head)
@@ -56,7 +56,7 @@ t.test('packed branches are put anew and dropped as well', async t => {
   t.equal(branches(git), 'refs/heads/agent/c-2')
 })
 
-t.test('the log of a dropped branch goes with it', async t => {
+t.test('the reflog of a deleted branch is deleted with it', async t => {
   const { common, git, head } = place(t)
   git('branch', 'agent/c-1', head)
   t.ok(existsSync(join(common, 'logs/refs/heads/agent/c-1')))
@@ -64,7 +64,7 @@ t.test('the log of a dropped branch goes with it', async t => {
   t.notOk(existsSync(join(common, 'logs/refs/heads/agent/c-1')))
 })
 
-t.test('what a turn left at the place of a branch or of its lock is taken away and not followed', async t => {
+t.test('files that a turn left at the path of a branch or of its lock are removed and not followed', async t => {
   const { folder, common, git, head, at } = place(t)
   const outside = join(folder, 'outside')
   writeFileSync(outside, 'untouched')
@@ -82,7 +82,7 @@ t.test('what a turn left at the place of a branch or of its lock is taken away a
   t.notOk(existsSync(at('c-2.lock')))
 })
 
-t.test('where another branch is in the way, git says so and nothing is written', async t => {
+t.test('if another branch conflicts, git reports it and nothing is written', async t => {
   for (const packed of [false, true]) {
     const { common, git, head } = place(t)
     git('branch', 'agent', head)
@@ -97,7 +97,7 @@ t.test('where another branch is in the way, git says so and nothing is written',
   }
 })
 
-t.test('where refs are not kept as files of their own, git is asked', async t => {
+t.test('if refs are not stored as files, git is used', async t => {
   const { common, git, head } = place(t)
   mkdirSync(join(common, 'reftable'))
   await putBranch(common, 'agent/c-1', head)
@@ -106,7 +106,7 @@ t.test('where refs are not kept as files of their own, git is asked', async t =>
   t.equal(branches(git), '')
 })
 
-t.test('a lock that a kill left where no branch is yet does not keep it from being made', async t => {
+t.test('a lock that a kill left does not prevent the creation of a branch', async t => {
   const { common, git, at } = place(t)
   mkdirSync(at(''), { recursive: true })
   writeFileSync(`${at('c-1')}.lock`, '')

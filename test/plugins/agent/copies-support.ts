@@ -26,11 +26,11 @@ export const env = {
   GIT_COMMITTER_NAME: 'P',
   GIT_COMMITTER_EMAIL: 'p@example.com',
 }
-/** Runs git as a person would, and answers its output without the last line end. */
+/** Runs git like a user, and returns its output without the final newline. */
 export const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', args, { cwd, encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
-/** Commits files and answers the commit. */
+/** Commits files and returns the commit. */
 export const commit = (cwd: string, files: { [path: string]: string }, message: string) => {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(cwd, path, '..'), { recursive: true })
@@ -41,7 +41,7 @@ export const commit = (cwd: string, files: { [path: string]: string }, message: 
   return git(cwd, 'rev-parse', 'HEAD')
 }
 
-/** Every file below a folder with its bytes and mode, git's own left out. */
+/** Every file below a folder with its bytes and mode, except git's own. */
 export const bytesOf = (folder: string) => {
   const found: { [path: string]: string } = {}
   for (const name of readdirSync(folder, { recursive: true }) as string[]) {
@@ -55,7 +55,7 @@ export const bytesOf = (folder: string) => {
   return found
 }
 
-/** The own git dir of a copy's tree, as its note names it. */
+/** The git dir of a copy, as its note names it. */
 export const gitdirOf = (data: string, id: string, at = 0): string => {
   const { repos } = JSON.parse(readFileSync(join(data, 'plugins/agent/made', `${id}.json`), 'utf8')) as {
     repos: { gitdir: string }[]
@@ -63,7 +63,7 @@ export const gitdirOf = (data: string, id: string, at = 0): string => {
   return repos[at]!.gitdir
 }
 
-/** What no text is. */
+/** Bytes that are not text. */
 export const BYTES = Buffer.from([0, 255, 10, 13, 10, 195, 40])
 
 /** A workspace with two commits, and the private copies beside it. */

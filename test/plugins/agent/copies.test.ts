@@ -24,7 +24,7 @@ import { noWall } from '../../support/walls.js'
 
 const walled = { skip: noWall((await wallKind()) !== 'none') }
 
-t.test('the repositories are the root and those nested in it, never one around it', async t => {
+t.test('the repositories are the root and those nested in it, never an outer one', async t => {
   const { copies, workspace } = place(t, true)
   t.same(await copies.repositories(), [
     { repo: 'root', dir: workspace },
@@ -43,7 +43,7 @@ t.test('the repositories are the root and those nested in it, never one around i
   )
 })
 
-t.test("a git dir among the daemon's own files is no repository", async t => {
+t.test("a git dir among the daemon's own files is not a repository", async t => {
   const { copies, workspace, data } = place(t)
   mkdirSync(join(data, 'history'))
   git(join(data, 'history'), 'init', '-q')
@@ -56,7 +56,7 @@ t.test("a git dir among the daemon's own files is no repository", async t => {
   )
 })
 
-t.test('a workspace without a repository is refused in a sentence', async t => {
+t.test('a workspace without a repository is refused with a message', async t => {
   const top = realpathSync(t.testdir({ work: {}, data: {} }))
   const copies = new Copies({ workspace: join(top, 'work'), folder: join(top, 'data'), data: join(top, 'data') })
   await t.rejects(copies.ensure('c-1', []), {
@@ -69,7 +69,7 @@ t.test('a workspace without a repository is refused in a sentence', async t => {
     await t.rejects(copies.ensure(id, []), { message: /expected a conversation id/ })
 })
 
-t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen in the shared tree', async t => {
+t.test('a copy is byte-equal to the commit, on its own branch, and invisible in the shared tree', async t => {
   const { copies, workspace, dir } = place(t)
   writeFileSync(join(workspace, 'uncommitted.txt'), 'not in the copy')
   const head = git(workspace, 'rev-parse', 'HEAD')
@@ -86,7 +86,7 @@ t.test('a copy is byte-equal to the commit, on a branch of its own, and unseen i
   )
 })
 
-t.test('a nested repository gets a tree of its own at its path, and its commits stay its own', async t => {
+t.test('a nested repository gets its own tree at its path, and keeps its own commits', async t => {
   const { copies, dir, workspace } = place(t, true)
   const repos = await copies.ensure('c-1', [])
   t.same(
@@ -106,13 +106,13 @@ t.test('a nested repository gets a tree of its own at its path, and its commits 
   t.equal(git(join(workspace, 'clients/foo bar'), 'branch', '--list', 'agent/*'), '')
 })
 
-t.test('the rest is committed by the sandbox, and nothing where nothing changed', async t => {
+t.test('the sandbox commits remaining changes, and nothing where nothing changed', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
   mkdirSync(join(dir, '.sandbox'), { recursive: true })
   writeFileSync(join(dir, '.sandbox/x'), 'never')
-  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }], 'nor where only .sandbox did')
+  t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }], 'not if only .sandbox did')
   writeFileSync(join(dir, 'bytes.bin'), Buffer.concat([BYTES, BYTES]))
   writeFileSync(join(dir, 'neu ü.txt'), 'new')
   writeFileSync(join(dir, 'x.log'), 'ignored')
@@ -129,7 +129,7 @@ t.test('the rest is committed by the sandbox, and nothing where nothing changed'
   t.same(await copies.checkpoint('c-1', repos), { id: `branch:${tip}`, commits: [{ repo: 'root', tip }] })
 })
 
-t.test('a sync moves the branch onto the main line and says how far', async t => {
+t.test('a sync rebases the branch onto the main line and returns the new base', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   t.match(await copies.sync('c-1', repos), { repos, commits: 0, blocked: { length: 0 } })
@@ -195,7 +195,7 @@ t.test('work that was landed and is not on the main line yet stays on the branch
   t.equal(readFileSync(join(dir, 'f.txt'), 'utf8'), '1')
 })
 
-t.test('a rebase that does not apply leaves the copy byte-equal and is reported', async t => {
+t.test('a rebase with conflicts leaves the copy byte-equal and is reported', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   writeFileSync(join(dir, 'a b ü.txt'), 'mine\n')
@@ -215,7 +215,7 @@ t.test('a rebase that does not apply leaves the copy byte-equal and is reported'
   t.same(await copies.commitRest('c-1', repos), [before])
 })
 
-t.test('a copy that left its branch is not moved', async t => {
+t.test('a copy that is not on its branch is not rebased', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   git(dir, 'checkout', '-q', '--detach')
@@ -228,7 +228,7 @@ t.test('a copy that left its branch is not moved', async t => {
   })
 })
 
-t.test('a half-made copy is made again, and a whole one is left alone', async t => {
+t.test('an incomplete copy is made again, and a complete one is left unchanged', async t => {
   const { copies, dir, data, again } = place(t)
   const repos = await copies.ensure('c-1', [])
   writeFileSync(join(dir, 'kept.txt'), 'k')
@@ -250,7 +250,7 @@ t.test('a half-made copy is made again, and a whole one is left alone', async t 
   t.equal(git(dir, 'status', '--porcelain'), '')
 })
 
-t.test('a daemon killed while it fills a copy leaves nothing that the next one cannot repair', async t => {
+t.test('a daemon killed during a checkout leaves nothing that the next one cannot repair', async t => {
   const { dir, workspace, data, again } = place(t)
   const { path, grants, reached } = stuckProgram(t)
   git(workspace, 'config', 'filter.f.smudge', path)
@@ -272,7 +272,7 @@ t.test('a daemon killed while it fills a copy leaves nothing that the next one c
   t.same(await copies.commitRest('c-1', repos), [{ repo: 'root', tip: repos[0]!.base }])
 })
 
-t.test('pruning and collecting in the repository, as a person may, does not take anything of a copy', async t => {
+t.test('git prune and git gc in the repository remove nothing that a copy needs', async t => {
   const { copies, dir, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   writeFileSync(join(dir, 'kept'), 'kept')
@@ -298,7 +298,7 @@ t.test('a lost copy is made again from its branch', async t => {
   t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'w')
 })
 
-t.test('a rebase cut short by a kill is undone on the next turn, with the locks it left', async t => {
+t.test('a rebase interrupted by a kill is undone on the next turn, and its locks are removed', async t => {
   const { copies, dir, workspace, data, again } = place(t)
   const repos = await copies.ensure('c-1', [])
   writeFileSync(join(dir, 'a b ü.txt'), 'mine\n')
@@ -335,11 +335,11 @@ for (const [how, leave] of Object.entries({
     t.equal(git(dir, 'symbolic-ref', 'HEAD').trim(), 'refs/heads/agent/c-1')
     t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'mine\n')
     t.same((await after.sync('c-1', repos)).blocked, [])
-    t.ok(existsSync(join(dir, 'main.txt')), 'and it follows the main line')
+    t.ok(existsSync(join(dir, 'main.txt')), 'it follows the main line')
   })
 }
 
-t.test('a copy that is made anew is not put back by a rebase of the one before', async t => {
+t.test('a new copy is not affected by an interrupted rebase of the previous one', async t => {
   const { copies, dir, data, again } = place(t)
   const repos = await copies.ensure('c-1', [])
   const [old] = await copies.commitRest('c-1', repos)
@@ -354,7 +354,7 @@ t.test('a copy that is made anew is not put back by a rebase of the one before',
   t.equal(readFileSync(join(dir, 'work.txt'), 'utf8'), 'new\n')
 })
 
-t.test('whatever lock a killed git left in a copy is gone after a start', async t => {
+t.test('a start removes every lock that a killed git left in a copy', async t => {
   const { copies, workspace, data, again } = place(t)
   await copies.ensure('c-1', [])
   const entry = gitdirOf(data, 'c-1')
@@ -371,7 +371,7 @@ t.test('whatever lock a killed git left in a copy is gone after a start', async 
   t.same(readdirSync(branches), ['c-1'])
 })
 
-t.test('a removed copy is gone at once with its branch and entry, as often as it is asked', async t => {
+t.test('removing a copy removes its branch and entry at once, and can be repeated', async t => {
   const { copies, dir, workspace, data } = place(t)
   const repos = await copies.ensure('c-1', [])
   await copies.remove('c-1', repos)
@@ -384,7 +384,7 @@ t.test('a removed copy is gone at once with its branch and entry, as often as it
   t.strictSame(await copies.resolve('c-1', repos), [{ ...repos[0], main: workspace }])
 })
 
-t.test('removing does not follow a branch that was turned into a pointer', async t => {
+t.test('removing does not follow a branch that was replaced by a symbolic ref', async t => {
   const { copies, workspace } = place(t)
   const repos = await copies.ensure('c-1', [])
   const main = git(workspace, 'rev-parse', 'main')
@@ -394,7 +394,7 @@ t.test('removing does not follow a branch that was turned into a pointer', async
   t.notOk(existsSync(join(workspace, '.git/refs/heads/agent/c-1')))
 })
 
-t.test('a start takes away the copies of conversations that are gone and empties the trash', async t => {
+t.test('a start removes the copies of removed conversations and empties the trash', async t => {
   const { copies, workspace, data, again } = place(t)
   for (const id of ['c-1', 'c-2', 'c-3']) await copies.ensure(id, [])
   rmSync(join(data, 'plugins/agent/checkouts/c-3'), { recursive: true })
@@ -436,7 +436,7 @@ t.test('dependencies of the main checkout are readable inside, and never committ
   t.same((await copies.wall('c-1')).shown, [], 'a copy that has its own keeps its own')
   rmSync(join(dir, 'node_modules/own'))
   rmSync(join(workspace, 'node_modules'), { recursive: true })
-  t.equal(await sh('ls node_modules; echo on'), 'on\n', 'and a turn goes on when they are gone')
+  t.equal(await sh('ls node_modules; echo on'), 'on\n', 'a turn continues when they are removed')
 })
 
 t.test('no program that the repository names runs outside the wall', walled, async t => {
@@ -451,7 +451,7 @@ t.test('no program that the repository names runs outside the wall', walled, asy
   const seen = join(open, 'seen')
   const ran = join(open, 'ran')
   writeFileSync(seen, '')
-  // Outside the wall the data folder holds something; inside it holds nothing but git dirs.
+  // Outside the wall the data folder has files of groups; inside it has only git dirs.
   const spy = join(open, 'spy')
   writeFileSync(
     spy,
@@ -496,6 +496,6 @@ t.test('no program that the repository names runs outside the wall', walled, asy
   t.notMatch(
     readFileSync(ran, 'utf8'),
     /hooks|^\S+ -?\d/m,
-    'filters ran behind the wall; hooks and the file monitor nowhere',
+    'filters ran only behind the wall; hooks and the file monitor did not run',
   )
 })

@@ -9,7 +9,7 @@ import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { refusal, state, transcript } from './support.js'
 
-t.test('without a credential, and with a scope that only reads, nothing is said', async t => {
+t.test('a message without a credential or with scope read is refused', async t => {
   const { url, token } = await daemonWith(t, ['agent'])
   const say = (headers: { [name: string]: string }) =>
     fetch(`${url}/agent`, {
@@ -85,12 +85,12 @@ t.test('twenty equal messages at once are one message with twenty equal answers'
   t.equal(new Set(answers.map(answer => JSON.stringify(answer))).size, 1)
   const { conversationId } = answers[0]!
   await framesOf(daemon.client, conversationId).all()
-  t.same(await daemon.client.call('POST /agent', { ...input, conversationId }), answers[0], 'and later too')
+  t.same(await daemon.client.call('POST /agent', { ...input, conversationId }), answers[0], 'also later')
   t.equal((await transcript(daemon, conversationId)).messages.filter(({ role }) => role === 'user').length, 1)
   t.match(await refusal(daemon.client.call('POST /agent', { ...input, conversationId: 'another' })), { status: 409 })
 })
 
-t.test('words for a running turn are said into it, between the frames of before and after', async t => {
+t.test('a message to a running turn is steered into it, between its frames', async t => {
   const { client } = await daemonWith(t, ['agent'])
   const { run, conversationId } = await client.call('POST /agent', {
     prompt: 'say before\nwait words\nsay heard $words',
@@ -111,7 +111,7 @@ t.test('words for a running turn are said into it, between the frames of before 
   )
 })
 
-t.test('words said while a command runs stand among its frames, and are heard after it', async t => {
+t.test('a message during a command appears among its frames, and the turn gets it after the command', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const gate = join(workspace, 'gate')
   const { run, conversationId } = await client.call('POST /agent', {
@@ -162,7 +162,7 @@ t.test('steering is in the log before it is answered, and never starts or queues
   })
 })
 
-t.test('messages that cannot be said wait, each with its reason, and follow one another', async t => {
+t.test('messages that cannot be steered are queued with the reason, and run one after another', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const send = (input: Partial<TurnInput>) =>
@@ -187,7 +187,7 @@ t.test('messages that cannot be said wait, each with its reason, and follow one 
     ),
   })
   await client.call('POST /agent/steer', { conversationId: 'queue', text: 'go' })
-  t.match((await last.all()).at(-1)?.event, { kind: 'done', reason: 'completed' }, 'a waiting run can be attached to')
+  t.match((await last.all()).at(-1)?.event, { kind: 'done', reason: 'completed' }, 'a queued run can be attached to')
   const rows = (await transcript(daemon, 'queue')).messages
     .filter(({ role }) => role === 'assistant')
     .map(({ text }) => text)
@@ -205,7 +205,7 @@ t.test('the end of a run names the run that follows', async t => {
   t.same(end, { kind: 'end', next: second.run })
 })
 
-t.test('fifty messages may wait, and no more', async t => {
+t.test('at most fifty messages are queued', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 'full', prompt: 'ask ready?\n| yes: y' })
@@ -223,13 +223,13 @@ t.test('fifty messages may wait, and no more', async t => {
   t.same(
     await client.call('POST /agent', { conversationId: 'full', messageId: 'm-49', prompt: 'say x' }),
     sent[49],
-    'a known message is answered all the same',
+    'a repeated message is still answered',
   )
   t.match(await state(daemon, 'full'), { waiting: 50, live: { state: 'parked' } })
 })
 
 t.test(
-  'an editor token reaches only what it opened, and a second token of its label reaches nothing of it',
+  'an editor token reaches only the conversations it opened, and another token of the same label none of them',
   async t => {
     const daemon = await daemonWith(t, ['agent'])
     const [mine, namesake] = [await daemon.token('editor', 'ide'), await daemon.token('editor', 'ide')]
@@ -263,7 +263,7 @@ t.test(
   },
 )
 
-t.test('options last for the conversation, and a persona that does not exist leaves no tools', async t => {
+t.test('options apply to the whole conversation, and an unknown persona has no tools', async t => {
   const daemon = await daemonWith(t, ['agent'], { files: { 'sub/x.txt': 'x' } })
   const { client } = daemon
   writeFileSync(join(daemon.workspace, 'sub', 'y.txt'), 'y')

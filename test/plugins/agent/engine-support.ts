@@ -34,7 +34,7 @@ const NO_TOOLS: Toolbox = {
   offered: async () => [],
   walled: () => Promise.reject(new Error('no programs')),
 }
-/** The tools that put cards to people. */
+/** The tools that raise cards. */
 export const asking: Toolbox = {
   ...NO_TOOLS,
   face: (name, input) => ({ category: 'think', ...tools[name]!.describe(tools[name]!.check(input)) }),

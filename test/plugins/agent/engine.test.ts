@@ -6,7 +6,7 @@ import { journalsIn } from '../../support/journals.js'
 import { asking, engineOn } from './engine-support.js'
 import { exactly } from '../../support/lists.js'
 
-t.test('an adapter that ignores a stop is left behind, and the conversation is free', async t => {
+t.test('an adapter that ignores a stop is abandoned, and the conversation becomes free', async t => {
   const { engine, send, frames } = engineOn(t, async function* () {
     yield { kind: 'tool_call', id: 'c1', name: 'Endless', category: 'execute', status: 'in_progress' }
     await new Promise(() => {})
@@ -28,7 +28,7 @@ for (const [moment, isAt] of Object.entries({
     JSON.stringify(entries).includes('"line":"ended"'),
 })) {
   t.test(
-    `a stop that comes as a completed turn ${moment} leaves the conversation free, and what waits waits`,
+    `a stop that comes as a completed turn ${moment} leaves the conversation free and its queue paused`,
     async t => {
       const whole = journalsIn(t)
       let stopped: Promise<void> | undefined
@@ -60,7 +60,7 @@ for (const [moment, isAt] of Object.entries({
   )
 }
 
-t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, and the log has the rest', async t => {
+t.test('if an adapter throws, the turn fails with a fixed message, and the log has the details', async t => {
   const { engine, send, frames, logged, conversations } = engineOn(t, async function* () {
     yield { kind: 'delta', text: 'so far' }
     throw new Error('secret detail')
@@ -77,7 +77,7 @@ t.test('an adapter that throws is a bug: the turn fails with a fixed sentence, a
   t.match(conversations.get('c').failure, /unexpectedly/)
 })
 
-t.test('what an adapter leaves open is closed before done, and its own done does not count', async t => {
+t.test('calls that an adapter leaves open are closed before done, and its own done is ignored', async t => {
   const { engine, send, frames, cards, emitted } = engineOn(t, async function* (_, io) {
     yield { kind: 'done', reason: 'failed' }
     yield { kind: 'tool_call', id: 'c1', name: 'Left', category: 'other', status: 'pending' }
@@ -105,7 +105,7 @@ t.test('what an adapter leaves open is closed before done, and its own done does
   t.same(emitted, ['card.raised', 'card.resolved', 'turn.settled'])
 })
 
-t.test('a provider that takes no words leaves them in the queue, and they follow by themselves', async t => {
+t.test('messages that a provider cannot take during a turn stay in the queue, and start after it', async t => {
   const gate = Promise.withResolvers<void>()
   const { engine, send, frames, queue } = engineOn(
     t,
@@ -128,7 +128,7 @@ t.test('a provider that takes no words leaves them in the queue, and they follow
   )
 })
 
-t.test('a message that cannot be made durable is refused, and the conversation is as if it never came', async t => {
+t.test('a message that cannot be stored is refused, and the conversation is unchanged', async t => {
   const whole = journalsIn(t)
   let full = true
   const append: Journals['append'] = (name, ...rest) =>
@@ -144,7 +144,7 @@ t.test('a message that cannot be made durable is refused, and the conversation i
   await engine.live('c')?.ended
 })
 
-t.test('a turn whose frames cannot be written any more is stopped, and ended as failed once they can', async t => {
+t.test('a turn whose frames cannot be written is stopped, and ends as failed once they can', async t => {
   const whole = journalsIn(t)
   let full = false
   const append: Journals['append'] = (name, ...rest) =>
@@ -170,7 +170,7 @@ t.test('a turn whose frames cannot be written any more is stopped, and ended as 
   t.match((await frames(run)).at(-1), { reason: 'failed' })
 })
 
-t.test('a turn whose tree cannot be made ready ends as failed, says why, and frees its conversation', async t => {
+t.test('a turn whose tree cannot be prepared ends as failed with the reason, and frees its conversation', async t => {
   let missing = true
   const { engine, send, frames, conversations } = engineOn(
     t,
@@ -198,7 +198,7 @@ t.test('a turn whose tree cannot be made ready ends as failed, says why, and fre
   t.match((await frames(next)).at(-1), { kind: 'done', reason: 'completed' })
 })
 
-t.test('a turn whose end cannot be written is given up: its conversation says why, and is free', async t => {
+t.test('a turn whose end cannot be written is abandoned: its conversation has the reason, and is free', async t => {
   const { setTimeout: later } = globalThis
   t.intercept(globalThis, 'setTimeout', {
     value: (work: () => void, ms: number, ...more: []) => later(work, ms >= 500 && ms <= 5_000 ? 1 : ms, ...more),
@@ -240,7 +240,7 @@ t.test('a harness the provider does not have is refused, and leaves no trace', a
   t.equal(conversations.find('c'), undefined)
 })
 
-/** Tools that are one function. */
+/** Tools made of one function. */
 const shellOf = (run: (signal: AbortSignal) => Promise<ToolResult>): Toolbox => ({
   face: () => ({ category: 'execute' }),
   run: (_name, _input, signal) => run(signal),
@@ -256,57 +256,54 @@ const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-t.test(
-  'a call that keeps a turn from going on elsewhere is cut short after a while, and its adapter is heard no more',
-  async t => {
-    const begun = Promise.withResolvers<void>()
-    const requests: TurnRequest[] = []
-    const { engine, send, move, frames } = engineOn(
-      t,
-      async function* (request, io) {
-        requests.push(request)
-        if (request.resume) return yield { kind: 'delta', text: `on as ${request.model}` }
-        await io.state({ at: 1 })
-        const result = io.tool('Shell', {}, 'c1').then(() => 'heard')
-        await aborted(io.signal)
-        void io.state({ at: 2 })
-        yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
-      },
+t.test('a call that delays a switch is aborted after a time, and later frames of its adapter are ignored', async t => {
+  const begun = Promise.withResolvers<void>()
+  const requests: TurnRequest[] = []
+  const { engine, send, move, frames } = engineOn(
+    t,
+    async function* (request, io) {
+      requests.push(request)
+      if (request.resume) return yield { kind: 'delta', text: `on as ${request.model}` }
+      await io.state({ at: 1 })
+      const result = io.tool('Shell', {}, 'c1').then(() => 'heard')
+      await aborted(io.signal)
+      void io.state({ at: 2 })
+      yield { kind: 'delta', text: await Promise.race([result, Promise.resolve('nothing')]) }
+    },
+    {
+      holdMs: 30,
+      toolbox: shellOf(async signal => {
+        begun.resolve()
+        await aborted(signal)
+        return { ok: false, text: 'stopped', content: [] }
+      }),
+    },
+  )
+  const { run } = await send({})
+  await begun.promise
+  t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
+  await engine.live('c')?.ended
+  t.match(
+    await frames(run),
+    exactly(
+      { kind: 'tool_call', id: 'c1' },
+      { kind: 'tool_call_update', status: 'in_progress' },
       {
-        holdMs: 30,
-        toolbox: shellOf(async signal => {
-          begun.resolve()
-          await aborted(signal)
-          return { ok: false, text: 'stopped', content: [] }
-        }),
+        kind: 'tool_call_update',
+        id: 'c1',
+        status: 'failed',
+        content: exactly({ text: /cut short: .* model one of test/ }),
       },
-    )
-    const { run } = await send({})
-    await begun.promise
-    t.same(await move({ effort: 'high' }), { applied: 'now', run, kept: 'session' })
-    await engine.live('c')?.ended
-    t.match(
-      await frames(run),
-      exactly(
-        { kind: 'tool_call', id: 'c1' },
-        { kind: 'tool_call_update', status: 'in_progress' },
-        {
-          kind: 'tool_call_update',
-          id: 'c1',
-          status: 'failed',
-          content: exactly({ text: /cut short: .* model one of test/ }),
-        },
-        { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
-        { kind: 'delta', text: 'on as one' },
-        { kind: 'done', reason: 'completed' },
-      ),
-    )
-    t.equal((await frames(run)).length, 6)
-    t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
-  },
-)
+      { kind: 'switched', provider: 'test', model: 'one', kept: 'session' },
+      { kind: 'delta', text: 'on as one' },
+      { kind: 'done', reason: 'completed' },
+    ),
+  )
+  t.equal((await frames(run)).length, 6)
+  t.match(requests[1], { effort: 'high', state: { at: 1 }, resume: { reason: 'switched' }, since: { length: 4 } })
+})
 
-t.test('an adapter that ignores being cut short is left behind with its call', async t => {
+t.test('an adapter that ignores the abort is abandoned with its call', async t => {
   const begun = Promise.withResolvers<void>()
   const { engine, send, move, frames } = engineOn(
     t,
@@ -331,7 +328,7 @@ t.test('an adapter that ignores being cut short is left behind with its call', a
   )
 })
 
-t.test('nobody hurries the person whom a moving turn asks', async t => {
+t.test('an open card of a switching turn has no time limit', async t => {
   const { engine, send, move, frames, cards } = engineOn(
     t,
     async function* ({ resume }, io) {
@@ -359,7 +356,7 @@ t.test('nobody hurries the person whom a moving turn asks', async t => {
   )
 })
 
-t.test('another provider goes on from the record and all frames of the run, once no call is open', async t => {
+t.test('another provider continues from the record and all frames of the run, once no call is open', async t => {
   const open = Promise.withResolvers<void>()
   const requests: TurnRequest[] = []
   const other: ProviderAdapter = {
@@ -420,7 +417,7 @@ t.test('another provider goes on from the record and all frames of the run, once
   t.match(conversations.get('c'), { provider: 'other', model: 'two', session: undefined })
 })
 
-t.test('a question that the tool Ask puts twice is answered twice', async t => {
+t.test('a question that the tool Ask asks twice is answered twice', async t => {
   const told: string[] = []
   const questions = [{ question: 'Go on?', options: [] }]
   const { send, cards, engine } = engineOn(
@@ -443,7 +440,7 @@ t.test('a question that the tool Ask puts twice is answered twice', async t => {
   t.same(told, ['Go on?: yes', 'Go on?: no'])
 })
 
-t.test('the tools Ask and Plan put up cards, and a yes to a plan leaves plan mode', async t => {
+t.test('the tools Ask and Plan open cards, and approval of a plan ends plan mode', async t => {
   const told: string[] = []
   const questions = [
     { question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] },

@@ -9,7 +9,7 @@ import { inner, refusal, state, transcript } from './support.js'
 
 const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
 
-/** Commits a file on the main line and answers the commit. */
+/** Commits a file on the main line and returns the commit. */
 const commit = (workspace: string, name: string): string => {
   writeFileSync(join(workspace, name), name)
   inGit(workspace, 'add', '-A')
@@ -21,7 +21,7 @@ const send = ({ client }: Support, input: Partial<TurnInput>) =>
   client.call('POST /agent', { conversationId: 'f', prompt: 'say x', ...input } as TurnInput)
 
 t.test(
-  'a pin that names no repository, no commit or a moving name is refused, and no conversation is opened',
+  'a pin to an unknown repository or commit, or to a branch, is refused, and no conversation is opened',
   async t => {
     const daemon = await daemonWith(t, ['agent'])
     inGit(daemon.workspace, 'branch', 'abcdef12')
@@ -54,41 +54,38 @@ t.test(
   },
 )
 
-t.test(
-  'a pinned copy begins at its commits, is a private one without being asked, and never follows the main line',
-  async t => {
-    const daemon = await daemonWith(t, ['agent', 'agents'])
-    const { workspace, client } = daemon
-    const first = inGit(workspace, 'rev-parse', 'HEAD').trim()
-    commit(workspace, 'second.txt')
-    await runTurn(client, 'f', 'write a.txt\n| a', { worktreeBase: [{ repo: 'root', base: first.slice(0, 12) }] })
-    const copy = copyOf(daemon, 'f')
-    t.same(
-      ['README.md', 'a.txt', 'second.txt'].map(name => existsSync(join(copy, name))),
-      [true, true, false],
-    )
-    t.match(await state(daemon, 'f'), {
-      conversation: {
-        branch: 'agent/f',
-        starts: undefined,
-        repos: exactly({ repo: 'root', base: first, pinned: true }),
-      },
-    })
-    commit(workspace, 'third.txt')
-    const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
-    t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
-    t.notOk(existsSync(join(copy, 'third.txt')))
-    t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
-    t.ok(existsSync(join(workspace, 'a.txt')))
-    t.match(
-      (await state(daemon, 'f')).conversation.repos,
-      exactly({ pinned: true, base: first }),
-      'a landing keeps the pin',
-    )
-  },
-)
+t.test('a pinned conversation gets a private copy at its commits, which never follows the main line', async t => {
+  const daemon = await daemonWith(t, ['agent', 'agents'])
+  const { workspace, client } = daemon
+  const first = inGit(workspace, 'rev-parse', 'HEAD').trim()
+  commit(workspace, 'second.txt')
+  await runTurn(client, 'f', 'write a.txt\n| a', { worktreeBase: [{ repo: 'root', base: first.slice(0, 12) }] })
+  const copy = copyOf(daemon, 'f')
+  t.same(
+    ['README.md', 'a.txt', 'second.txt'].map(name => existsSync(join(copy, name))),
+    [true, true, false],
+  )
+  t.match(await state(daemon, 'f'), {
+    conversation: {
+      branch: 'agent/f',
+      starts: undefined,
+      repos: exactly({ repo: 'root', base: first, pinned: true }),
+    },
+  })
+  commit(workspace, 'third.txt')
+  const frames = await runTurn(client, 'f', 'say on', { worktreeBase: [{ repo: 'root', base: 'ignored later' }] })
+  t.match(frames[0], { kind: 'worktree', base: first, sync: { commits: 0, blocked: { length: 0 } } })
+  t.notOk(existsSync(join(copy, 'third.txt')))
+  t.match(await client.call('POST /agents/{id}/land', { id: 'f' }), { landed: true })
+  t.ok(existsSync(join(workspace, 'a.txt')))
+  t.match(
+    (await state(daemon, 'f')).conversation.repos,
+    exactly({ pinned: true, base: first }),
+    'a landing keeps the pin',
+  )
+})
 
-t.test('pins are kept when the daemon dies before the copy is made', async t => {
+t.test('pins are kept when the daemon is killed before the copy is made', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -151,7 +148,7 @@ t.test('an editor token forks only what it opened', async t => {
   t.match(await of('mine'), { delivery: 'started' })
 })
 
-t.test('a fork begins with the rows kept and the files as they are now', async t => {
+t.test('a fork begins with the kept rows and the current files', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   await source(daemon)
@@ -171,7 +168,7 @@ t.test('a fork begins with the rows kept and the files as they are now', async t
   t.same(
     mine.messages.slice(0, 2),
     theirs.messages.slice(0, 2).map(bare),
-    'a row that is not its own has no state to go back to',
+    'a row of the source has no checkpoint in the fork',
   )
   const { conversation } = await state(daemon, 'f')
   t.match(conversation, { forkedFrom: { conversationId: 'src', index: 2, files: 'now' }, branch: undefined })
@@ -179,10 +176,10 @@ t.test('a fork begins with the rows kept and the files as they are now', async t
   t.same(await daemon.kernel.journals.list('agent/forks/'), [])
   await inner(daemon, 'agent.discard', { id: 'src' })
   await runTurn(client, 'g', 'say late', { forkOf: { conversationId: 'src', keep: 4, files: 'now' } })
-  t.equal((await transcript(daemon, 'g')).total, 6, 'what was discarded can still be gone on from')
+  t.equal((await transcript(daemon, 'g')).total, 6, 'a discarded conversation can still be forked')
 })
 
-t.test('a fork with the files of then begins at the commits of that message, whose work it can land', async t => {
+t.test('a fork with the files of a message begins at its commits, and can land its work', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client, workspace } = daemon
   await source(daemon)
@@ -210,37 +207,34 @@ t.test('a fork with the files of then begins at the commits of that message, who
   t.equal(readFileSync(join(copyOf(daemon, 'src'), 'a.txt'), 'utf8'), 'one\ntwo\n', 'the source is untouched')
 })
 
-t.test(
-  'a fork that was accepted when the daemon died begins with its rows, and one that was not is forgotten',
-  async t => {
-    const folder = folderOf(t)
-    const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-    makeWorkspace(where.workspace)
-    await t.test('the crash', async t => {
-      const daemon = await daemonWith(t, ['agent'], where)
-      const { journals } = daemon.kernel
-      await source(daemon)
-      const { run } = await send(daemon, {
-        prompt: 'wait 60000',
-        forkOf: { conversationId: 'src', keep: 2, files: 'now' },
-      })
-      await framesOf(daemon.client, 'f', { run }).until(({ kind }) => kind === 'init')
-      const rows = (await transcript(daemon, 'src')).messages.slice(0, 2)
-      // As a kill between the acceptance and the record leaves it.
-      await journals.remove('agent/transcripts/f')
-      await journals.rewrite('agent/forks/f', rows)
-      await journals.rewrite('agent/forks/never', rows)
+t.test('after a kill an accepted fork begins with its rows, and one that was not accepted does not exist', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  await t.test('the crash', async t => {
+    const daemon = await daemonWith(t, ['agent'], where)
+    const { journals } = daemon.kernel
+    await source(daemon)
+    const { run } = await send(daemon, {
+      prompt: 'wait 60000',
+      forkOf: { conversationId: 'src', keep: 2, files: 'now' },
     })
-    await t.test('the next start', async t => {
-      const daemon = await daemonWith(t, ['agent'], where)
-      await framesOf(daemon.client, 'f').all()
-      t.same(
-        (await transcript(daemon, 'f')).messages.map(({ role }) => role),
-        ['user', 'assistant', 'user'],
-      )
-      t.same(await daemon.kernel.journals.list('agent/forks/'), [])
-      t.equal((await runTurn(daemon.client, 'never', 'say x')).at(-1)?.kind, 'done')
-      t.equal((await transcript(daemon, 'never')).total, 2)
-    })
-  },
-)
+    await framesOf(daemon.client, 'f', { run }).until(({ kind }) => kind === 'init')
+    const rows = (await transcript(daemon, 'src')).messages.slice(0, 2)
+    // The state after a kill between the acceptance and the record.
+    await journals.remove('agent/transcripts/f')
+    await journals.rewrite('agent/forks/f', rows)
+    await journals.rewrite('agent/forks/never', rows)
+  })
+  await t.test('the next start', async t => {
+    const daemon = await daemonWith(t, ['agent'], where)
+    await framesOf(daemon.client, 'f').all()
+    t.same(
+      (await transcript(daemon, 'f')).messages.map(({ role }) => role),
+      ['user', 'assistant', 'user'],
+    )
+    t.same(await daemon.kernel.journals.list('agent/forks/'), [])
+    t.equal((await runTurn(daemon.client, 'never', 'say x')).at(-1)?.kind, 'done')
+    t.equal((await transcript(daemon, 'never')).total, 2)
+  })
+})

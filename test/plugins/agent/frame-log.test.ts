@@ -10,7 +10,7 @@ const logged = async (journals: Journals, run = 'r-1') =>
 const quiet = { onFrame: () => {}, onBroken: () => {} }
 const delta = (text: string): Frame => ({ kind: 'delta', text })
 
-t.test('deltas that come together are one frame, in the order of what was said', async t => {
+t.test('deltas that arrive together are one frame, in their order', async t => {
   const journals = journalsIn(t)
   const log = new FrameLog(journals, 'r-1', quiet)
   for (const word of ['one ', 'two ', 'three']) log.push(delta(word))
@@ -21,7 +21,7 @@ t.test('deltas that come together are one frame, in the order of what was said',
   t.equal(log.seq, 3)
 })
 
-t.test('a frame that comes in the moment the last one was written is written too', async t => {
+t.test('a frame that arrives just after the last write is written too', async t => {
   const journals = journalsIn(t)
   const log = new FrameLog(journals, 'r-1', quiet)
   log.push({ kind: 'text_end' })
@@ -58,13 +58,13 @@ t.test('every frame is numbered from 1, also after a restart', async t => {
   t.equal(events.length, 1001)
 })
 
-t.test('a journal that cannot be written is tried again, and nothing is lost or doubled', async t => {
+t.test('a failed write to the journal is repeated, and nothing is lost or duplicated', async t => {
   const journals = journalsIn(t)
   let failures = 2
   const flaky: Journals = {
     ...journals,
     append: async (name, entries, options) => {
-      // The first failure comes before anything was written, the second after half of it.
+      // The first failure comes before any write, the second after half of it.
       if (failures-- === 2) throw new Error('no space')
       if (failures === 0) {
         await journals.append(name, entries.slice(0, 1), options)
@@ -89,7 +89,7 @@ t.test('a journal that cannot be written is tried again, and nothing is lost or 
   )
 })
 
-t.test('a journal that stays broken is told once, and a retry writes what waited', async t => {
+t.test('a journal that keeps failing is reported once, and a retry writes the waiting frames', async t => {
   const journals = journalsIn(t)
   let broken = true
   let told = 0
@@ -111,7 +111,7 @@ t.test('a journal that stays broken is told once, and a retry writes what waited
   ])
 })
 
-t.test('a run that reaches its size goes on without prose and tool output, and says so once', async t => {
+t.test('a run that reaches its size limit continues without prose and tool output, and says so once', async t => {
   const journals = journalsIn(t)
   const kept: Frame[] = []
   const most = { frames: 1000, bytes: 1024 * 1024 }
@@ -127,7 +127,7 @@ t.test('a run that reaches its size goes on without prose and tool output, and s
   t.same(kept.at(-1), { kind: 'done', reason: 'completed' })
 })
 
-t.test('contents and whole frames are held to their sizes', t => {
+t.test('contents and whole frames are cut at their size limits', t => {
   const text = `${'a'.repeat(40_000)}${'é'.repeat(40_000)}`
   const tool = capped({
     kind: 'tool_call_update',

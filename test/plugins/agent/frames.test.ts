@@ -8,7 +8,7 @@ import { daemonWith, folderOf, makeWorkspace, root, spawnDaemon, type Support } 
 import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
-/** Every kind of frame, as the type has it. */
+/** Every kind of frame in the type. */
 const declaredKinds = (): string[] => {
   const file = join(root, '..', 'plugins/agent/turn/frames/frames.ts')
   const program = ts.createProgram([file], {
@@ -55,17 +55,17 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
 }
 const isCard = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
 
-/** What a scene is played on. */
+/** The daemon and the conversation of a scene. */
 interface Stage {
   readonly t: Test
   readonly folder: string
   readonly daemon: Support
-  /** A conversation of its own. */
+  /** The conversation of the scene. */
   readonly id: string
 }
 type Scene = (stage: Stage) => Promise<Frame[]>
 
-/** Runs one turn to its end, saying yes to every card through the call a person's client makes. */
+/** Runs one turn to its end, and approves every card with the call of a person's client. */
 const played = async (client: Client, id: string, prompt: string, options: object = {}): Promise<Frame[]> => {
   const { run } = await client.call('POST /agent', { conversationId: id, prompt, ...options })
   const watched = framesOf(client, id, { run })
@@ -81,7 +81,7 @@ const script =
   ({ daemon, id }) =>
     played(daemon.client, id, prompt, options)
 
-/** A turn that waits for words, and something that happens meanwhile. */
+/** A turn that waits for a message, and an action meanwhile. */
 const meanwhile =
   (happens: (client: Client, id: string) => Promise<unknown>): Scene =>
   async ({ daemon: { client }, id }) => {
@@ -105,7 +105,7 @@ const restarted: Scene = async ({ t, folder, id }) => {
   return (await framesOf(next.client, id, { run }).all()).map(({ event }) => event)
 }
 
-/** One script a kind; a new kind needs a line here. */
+/** One script per kind; a new kind needs a line here. */
 const SCENES: { readonly [kind: string]: Scene } = {
   session: script('say hi'),
   worktree: script('say hi', { isolated: true }),
@@ -156,10 +156,10 @@ const SCENES: { readonly [kind: string]: Scene } = {
   done: script('stop'),
 }
 
-t.test('every kind of frame has a script that produces it, and there is no other', async t => {
+t.test('every kind of frame has a script that produces it, and every script a kind', async t => {
   const declared = declaredKinds()
-  t.ok(declared.length > 30 && declared.includes('service_offer'), 'the type is read')
-  t.same(Object.keys(SCENES).sort(), declared, 'one script a kind')
+  t.ok(declared.length > 30 && declared.includes('service_offer'), 'the kinds were read from the type')
+  t.same(Object.keys(SCENES).sort(), declared, 'one script per kind')
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -186,7 +186,7 @@ t.test('every kind of frame has a script that produces it, and there is no other
 const find = <K extends Frame['kind']>(frames: readonly Frame[], kind: K) =>
   frames.filter((frame): frame is Extract<Frame, { kind: K }> => frame.kind === kind)
 
-t.test('frames say what their command said', async t => {
+t.test('frames have the values of their command', async t => {
   const { client } = await daemonWith(t, ['agent', 'agents'])
   const frames = await played(
     client,

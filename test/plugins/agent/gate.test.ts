@@ -48,11 +48,11 @@ t.test('a tool the turn may not use is refused in every mode, and an empty list 
   t.equal(
     decide(call('edit'), state('default', { allowedTools: ['Tool'] })).verdict,
     'ask',
-    'and being allowed is not being agreed to',
+    'an allowed tool still needs permission',
   )
 })
 
-t.test("a name is whole: one that begins, or ends, like another tool's is another tool", t => {
+t.test('tool names are compared as a whole, not by prefix or suffix', t => {
   for (const name of ['DelegateAll', 'Join2', 'ReJoin', 'join'])
     t.equal(decide(call('other', { name }), state('default')).verdict, 'ask', name)
   for (const name of ['ReadAll', 'Rea', 'read']) {
@@ -66,7 +66,7 @@ t.test("a name is whole: one that begins, or ends, like another tool's is anothe
   t.end()
 })
 
-t.test('of the tools only those that look go without a yes, each by its own kind', t => {
+t.test('only tools that read run without permission, each by its own kind', t => {
   const goes = (category: ToolCategory, mode: PermissionMode) =>
     decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
   const names = (mode: PermissionMode) => Object.keys(tools).filter(name => goes(tools[name]!.category, mode))
@@ -76,7 +76,7 @@ t.test('of the tools only those that look go without a yes, each by its own kind
   t.end()
 })
 
-t.test('a helper is started and waited for without a yes, by a turn that may', t => {
+t.test('a turn that may use subagents starts and joins them without permission', t => {
   for (const name of ['Delegate', 'Join']) {
     for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const)
       t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')
@@ -85,7 +85,7 @@ t.test('a helper is started and waited for without a yes, by a turn that may', t
   t.end()
 })
 
-t.test('what a person said always to goes, but not in plan mode', async t => {
+t.test('a tool that is always allowed runs without a card, except in plan mode', async t => {
   const remembered = new Set(['Tool'])
   t.equal(decide(call('execute'), state('default', { remembered })).verdict, 'go')
   t.equal(decide(call('execute', { name: 'Other' }), state('default', { remembered })).verdict, 'ask')
@@ -93,7 +93,7 @@ t.test('what a person said always to goes, but not in plan mode', async t => {
   t.equal(decide(call('execute'), state('default', { remembered, allowedTools: ['Read'] })).verdict, 'refuse')
 })
 
-t.test('with nobody watching a call that needs a yes is refused with the reason', async t => {
+t.test('in an unattended turn a call that needs permission is refused with the reason', async t => {
   t.match(decide(call('execute'), state('default', { attended: false })), {
     verdict: 'refuse',
     reason: /nobody watches/,
@@ -101,7 +101,7 @@ t.test('with nobody watching a call that needs a yes is refused with the reason'
   t.equal(decide(call('read'), state('default', { attended: false })).verdict, 'go')
 })
 
-t.test('the card shows the command or the path, and says when it cannot show all', async t => {
+t.test('the card shows the command or the path, and says if it is shortened', async t => {
   t.match(decide(call('execute', { name: 'Shell', command: 'rm -r x' }), state('default')), {
     card: {
       kind: 'permission',
@@ -120,12 +120,12 @@ t.test('the card shows the command or the path, and says when it cannot show all
   })
 })
 
-t.test('plan mode runs a command only when it surely reads', async t => {
+t.test('plan mode runs only commands that are known to be read-only', async t => {
   t.equal(decide(call('execute', { command: 'git status' }), state('plan')).verdict, 'go')
   t.match(decide(call('execute', { command: 'npm test' }), state('plan')), { verdict: 'refuse', reason: /plan mode/ })
 })
 
-t.test('commands that read and commands that may do more are told apart', async t => {
+t.test('read-only commands are distinguished from all others', async t => {
   const reads = [
     'ls',
     'ls -la src',
@@ -190,19 +190,19 @@ t.test('commands that read and commands that may do more are told apart', async 
   for (const command of more) t.notOk(isReadOnly(command), JSON.stringify(command))
 })
 
-t.test('the powers of a persona are judged before the mode, a call of no known kind by all of them', t => {
+t.test('the powers of a persona are checked before the mode, and a call of unknown kind needs all of them', t => {
   const powers = { files: 'read', shell: true, code: true, web: false, delegate: true } as const
   const verdict = (category: ToolCategory, name = 'Tool') =>
     decide(call(category, { name }), state('bypassPermissions', { powers })).verdict
   for (const category of ['read', 'search', 'execute', 'think'] as const) t.equal(verdict(category), 'go', category)
   for (const category of ['edit', 'delete', 'move', 'fetch', 'other'] as const)
     t.equal(verdict(category), 'refuse', category)
-  t.equal(verdict('other', 'Delegate'), 'go', 'the sandbox knows what its own tools take')
+  t.equal(verdict('other', 'Delegate'), 'go', "the powers for the sandbox's own tools are known")
   t.equal(verdict('read', 'Write'), 'refuse')
   t.end()
 })
 
-t.test('every tool of the sandbox is known to the powers of personas', t => {
+t.test('every tool of the sandbox has its powers', t => {
   t.same([...POWERED_TOOLS].sort(), Object.keys(tools).sort())
   t.end()
 })

@@ -111,7 +111,7 @@ for (const protocol of ['openai', 'anthropic', 'ollama'] as const satisfies Wire
   })
 }
 
-t.test('a tool of a connected server is called by the model; what it asks meanwhile is a card', async t => {
+t.test('a tool of a connected server is called by the model; its questions are cards', async t => {
   const server = await modelServer(t, 'openai', [
     { calls: [{ name: 'docs_lookup', input: { word: 'house' } }] },
     { text: ['It means that.'] },
@@ -137,13 +137,13 @@ t.test('a tool of a connected server is called by the model; what it asks meanwh
   )
 })
 
-t.test('connected servers are not asked for their tools by a turn that uses none of them', async t => {
+t.test('a turn that uses no connected server does not list their tools', async t => {
   const { turn, listed } = await world(t, await modelServer(t, 'openai', [{ text: ['x'] }]))
   await turn({ agent: 'script', prompt: 'write a.txt\n| hi' })
   t.equal(listed(), 0)
 })
 
-t.test('a model that the server does not have is refused with those it has', async t => {
+t.test('an unknown model is refused with the list of models', async t => {
   const { start } = await world(t, await modelServer(t, 'openai', [{ text: ['x'] }]))
   await t.rejects(start({ model: 'none' }), { name: 'Refusal', message: /no model "none": expected m/ })
 })

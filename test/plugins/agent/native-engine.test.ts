@@ -8,7 +8,7 @@ import { modelServer, type ScriptedReply, type SeenRequest } from '../../support
 import { engineOn } from './engine-support.js'
 import { done } from './native-support.js'
 
-/** The real tools as a model is told of them; what they do is only counted. */
+/** The real tools as offered to a model; their calls are only counted. */
 const counting = (): Toolbox & { readonly made: string[] } => {
   const made: string[] = []
   return {
@@ -64,7 +64,7 @@ t.test('two turns in the engine: real tools are offered, run through the gate, a
   t.match(server.told(2), /second words/)
 })
 
-t.test('mode default holds a call for a person, and a no goes back to the model', async t => {
+t.test('in mode default a call waits for permission, and a refusal is sent to the model', async t => {
   const { send, engine, cards, server, toolbox } = await nativeEngine(t, (_, nth) =>
     nth === 0 ? { calls: [{ name: 'Shell', input: { command: 'rm -rf x' } }] } : { text: ['Then not.'] },
   )
@@ -81,7 +81,7 @@ t.test('mode default holds a call for a person, and a no goes back to the model'
   t.match(server.told(1), /a person said no: too much/)
 })
 
-t.test('a stop in the middle of an answer ends the turn within a second, with what was said', async t => {
+t.test('a stop in the middle of an answer ends the turn within a second, and keeps the received text', async t => {
   const { send, engine, frames } = await nativeEngine(t, () => ({
     text: Array.from({ length: 500 }, (_, n) => `w${n} `),
     everyMs: 10,

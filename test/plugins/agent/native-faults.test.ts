@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 const again = { times: 2, firstMs: 1, mostMs: 4, longestMs: 1000 }
 
 for (const protocol of PROTOCOLS) {
-  void t.test(`${protocol}: a server that is busy or fails is asked again until it answers`, async t => {
+  void t.test(`${protocol}: a request to a busy or failing server is repeated until it answers`, async t => {
     const server = await modelServer(t, protocol, [
       { status: 429, headers: { 'retry-after': '0' } },
       { status: 500, body: '{"error":"out of memory"}' },
@@ -31,7 +31,7 @@ for (const protocol of PROTOCOLS) {
     t.equal(bodies.size, 1, 'the same request every time')
   })
 
-  void t.test(`${protocol}: an answer that is cut off is asked for again and said once`, async t => {
+  void t.test(`${protocol}: an interrupted answer is requested again and shown once`, async t => {
     const text = ['The first ', 'words, ', 'the second ', 'words.']
     const server = await modelServer(t, protocol, [{ text, cutAt: 700 }, { text, endAt: 600 }, { text }])
     const world = await nativeRun(server.target())
@@ -40,7 +40,7 @@ for (const protocol of PROTOCOLS) {
     t.match(world.find('usage'), exactly({ numTurns: 1 }))
   })
 
-  void t.test(`${protocol}: another answer than the one that was cut off begins a new block`, async t => {
+  void t.test(`${protocol}: if the repeated answer differs, a new block begins`, async t => {
     const server = await modelServer(t, protocol, [
       { text: ['One', ' way', ' and no', ' end'], cutAt: 750 },
       { text: ['Other', ' way'] },
@@ -89,7 +89,7 @@ for (const protocol of PROTOCOLS) {
     t.equal(world.find('tool_call').length, 3)
     const second = server.told(1)
     t.match(second, /there is no tool Nothing/)
-    // Arguments of this protocol are JSON already: those that are no object reach the tool, which refuses them.
+    // Arguments of this protocol are always JSON: values other than objects reach the tool, which refuses them.
     if (protocol !== 'ollama') {
       t.match(second, /not a JSON object/)
       t.equal(world.find('tool_call_update').filter(({ status }) => status === 'failed').length, 3)
@@ -120,7 +120,7 @@ for (const protocol of PROTOCOLS) {
 
 const bound = (world: NativeWorld) => ({ log: world.log, find: world.find.bind(world) })
 
-void t.test('a server that stays busy or away ends the turn by its code', async t => {
+void t.test('a server that stays busy or unreachable ends the turn with its error code', async t => {
   const busy = await modelServer(t, 'openai', [{ status: 429, headers: { 'retry-after': '0.002' } }])
   const limited = await nativeRun(busy.target(), { deps: { again } })
   t.match(limited.find('error'), exactly({ code: 'rate_limit', resetsAt: Number }))
@@ -131,7 +131,7 @@ void t.test('a server that stays busy or away ends the turn by its code', async 
   t.match(away.find('error'), exactly({ code: 'provider-outage', message: /nothing is listening there/ }))
 })
 
-void t.test('a server that wants to be left alone for long is not waited for', async t => {
+void t.test('a long retry-after is not waited for', async t => {
   const server = await modelServer(t, 'openai', [{ status: 429, headers: { 'retry-after': '3600' } }])
   const world = await nativeRun(server.target())
   const [error] = world.find('error')
@@ -140,7 +140,7 @@ void t.test('a server that wants to be left alone for long is not waited for', a
   t.equal(server.requests.length, 1)
 })
 
-void t.test('retry-after is waited for', async t => {
+void t.test('a short retry-after is waited for', async t => {
   const server = await modelServer(t, 'openai', [{ status: 503, headers: { 'retry-after': '0.2' } }, { text: ['ok'] }])
   await nativeRun(server.target())
   const [first, second] = server.requests
@@ -161,7 +161,7 @@ void t.test('a redirect is followed within the origin, and to no other', async t
   t.match((await nativeRun(circle.target())).find('error'), exactly({ message: /redirects more than 5 times/ }))
 })
 
-void t.test('a server that sends nothing for too long ends the turn, before its answer and within', async t => {
+void t.test('a server that is silent for too long ends the turn, before its answer or during it', async t => {
   const limits = { bytes: MIB, silenceMs: 60 }
   const silent = await modelServer(t, 'openai', [{ silent: true }])
   t.match(
@@ -174,7 +174,7 @@ void t.test('a server that sends nothing for too long ends the turn, before its 
   t.equal(slow.requests.length, 1)
 })
 
-void t.test('other refusals end the turn by what they mean', async t => {
+void t.test('other refusals end the turn with a code for their meaning', async t => {
   const codeOf = async (status: number, message: string) => {
     const server = await modelServer(t, 'openai', [{ status, body: JSON.stringify({ error: { message } }) }])
     const [error] = (await nativeRun(server.target())).find('error')
@@ -190,14 +190,14 @@ void t.test('other refusals end the turn by what they mean', async t => {
   )
 })
 
-void t.test('a turn asks the model so many times and no more', async t => {
+void t.test('a turn makes a limited number of requests to the model', async t => {
   const server = await modelServer(t, 'openai', [{ calls: [{ name: 'Read', input: { path: 'a' } }] }])
   const world = await nativeRun(server.target(), { deps: { mostRounds: 5 } })
   t.match(world.find('error'), exactly({ message: /asked 5 times/ }))
   t.equal(server.requests.length, 5)
 })
 
-void t.test('a stop in the middle of an answer ends at once and keeps what was said', async t => {
+void t.test('a stop in the middle of an answer takes effect at once and keeps the received text', async t => {
   for (const protocol of PROTOCOLS) {
     const server = await modelServer(t, protocol, (_, nth) =>
       nth === 0 ? { text: Array.from({ length: 100 }, (_, n) => `word${n} `), everyMs: 20 } : { text: ['ok'] },
@@ -228,7 +228,7 @@ void t.test('a server that is not usable ends the turn with the reason', async t
   t.match(gone.find('error'), exactly({ message: 'Server cannot be used: there is no model server e-1' }))
 })
 
-void t.test('an answer that the model declines or cannot end says so', async t => {
+void t.test('an answer that the model declines or cannot complete is reported', async t => {
   for (const protocol of ['openai', 'anthropic'] as const) {
     const declined = await modelServer(t, protocol, [{ text: ['no'], finish: 'refused' }])
     t.match((await nativeRun(declined.target())).find('error'), exactly({ message: /declined/ }))
@@ -241,7 +241,7 @@ void t.test('an answer that the model declines or cannot end says so', async t =
   }
 })
 
-void t.test('what is no line of the protocol ends the turn as failed', async t => {
+void t.test('an invalid line of the protocol ends the turn as failed', async t => {
   const server = await modelServer(t, 'ollama', [{ status: 200, body: 'not json\n' }])
   t.match((await nativeRun(server.target())).find('error'), exactly({ message: /not JSON/ }))
   const page = await modelServer(t, 'openai', [{ status: 200, body: 'data: {"choices":7}\n\n' }])

@@ -11,7 +11,7 @@ const models = (contextWindow: number) => [{ id: 'm', label: 'M', efforts: [], b
 const reads = (count: number): ScriptedCall[] =>
   Array.from({ length: count }, (_, n) => ({ name: 'Read', input: { path: `f${n}` }, id: `r${n}` }))
 
-void t.test('calls that read run at once, eight at most; all others one after another and in order', async t => {
+void t.test('at most eight read-only calls run at once, all others one after another and in order', async t => {
   let [now, most] = [0, 0]
   const seen: string[] = []
   const server = await modelServer(t, 'openai', [
@@ -42,7 +42,7 @@ void t.test('calls that read run at once, eight at most; all others one after an
   t.strictSame(
     results?.slice(0, 20).map(({ tool_call_id: id }) => id),
     reads(20).map(({ id }) => id),
-    'results stand in the order of their calls',
+    'results are in the order of their calls',
   )
 })
 
@@ -68,12 +68,12 @@ void t.test('at 85 % of the window old results are dropped first', async t => {
   )
 })
 
-/** A conversation of words alone, too long for the window. */
+/** A conversation of text only that is too long for the window. */
 const chat = (request: SeenRequest): string => {
   return JSON.stringify(request.body.messages?.at(-1)?.content)
 }
 
-void t.test('where nothing can be dropped a summary stands for what was said', async t => {
+void t.test('if no results can be dropped, a summary replaces older messages', async t => {
   const server = await modelServer(t, 'anthropic', request =>
     /Write a summary/.test(chat(request))
       ? { text: ['They asked much.'], usage: { input: 5, output: 6 } }
@@ -83,7 +83,7 @@ void t.test('where nothing can be dropped a summary stands for what was said', a
   await world.next()
   await world.next({ prompt: 'the newest words' })
   t.equal(world.find('compact').length, 1)
-  t.equal(world.find('delta').length, 1, 'the summary is not said')
+  t.equal(world.find('delta').length, 1, 'the summary is not shown')
   const { messages = [] } = server.body(-1)
   t.match(JSON.stringify(messages[0]), /They asked much\./)
   t.match(chat(server.requests.at(-1)!), /the newest words/)
@@ -92,7 +92,7 @@ void t.test('where nothing can be dropped a summary stands for what was said', a
   t.equal(usage!.numTurns, 2, 'the summary is counted')
 })
 
-void t.test('a server that finds the conversation too long is asked once more with a shorter one', async t => {
+void t.test('if the server refuses the conversation as too long, a shorter one is sent once', async t => {
   let asked = 0
   const server = await modelServer(t, 'openai', request => {
     if (request.text.length > 60_000)
@@ -103,10 +103,10 @@ void t.test('a server that finds the conversation too long is asked once more wi
   const world = await nativeRun(server.target({ models: [] }), { tool: () => done('x'.repeat(7000)) })
   t.match(world.find('compact'), exactly({ trigger: 'too-long' }))
   t.equal(world.prose, 'ok\n')
-  t.match(server.requests.at(-1)!.text, /It read much\./, 'the summary was made of what fits')
+  t.match(server.requests.at(-1)!.text, /It read much\./, 'the summary covers the part that fits')
 })
 
-void t.test('sessions in journals are there for another process, and an unreadable one is none', async t => {
+void t.test('another process reads sessions from journals, and ignores an unreadable one', async t => {
   const folder = t.testdir()
   const entry = (n: number): SessionEntry => ({ kind: 'words', n, run: 'r-1', text: `words ${n}` })
   const open = () => {
@@ -127,7 +127,7 @@ void t.test('sessions in journals are there for another process, and an unreadab
   await later.store.shutdown()
 })
 
-/** The journals of a group over a store. */
+/** The journals of a group in a store. */
 const journalsOf = (store: JournalStore) => ({
   append: (name: string, entries: readonly unknown[]) => store.append(`agent/${name}`, entries),
   read: <T>(name: string) => store.read<T>(`agent/${name}`, 0),
@@ -135,7 +135,7 @@ const journalsOf = (store: JournalStore) => ({
   remove: (name: string) => store.remove(`agent/${name}`),
 })
 
-void t.test('a session that is gone is made anew from the record', async t => {
+void t.test('a missing session is rebuilt from the record', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = new NativeWorld({
     target: server.target(),

@@ -4,10 +4,10 @@ import { exactly } from '../../support/lists.js'
 import { modelServer } from '../../support/model-server.js'
 import { done, NativeWorld } from './native-support.js'
 
-/** How often the model has been told what its calls gave. */
+/** The number of tool results in a request. */
 const resultsIn = ({ body }: SeenRequest): number => body.messages?.filter(({ role }) => role === 'tool').length ?? 0
 
-/** The answer that a request is for, however often it is asked. */
+/** The answers by the number of results in the request, the same for repeated requests. */
 const ANSWERS: readonly ScriptedReply[] = [
   {
     thoughts: ['think'],
@@ -34,7 +34,7 @@ const answerTo = (request: SeenRequest): ScriptedReply =>
 
 const PROSE = 'I read two.\nNow I run it.\nAll done.\n'
 
-void t.test('a turn killed at any moment goes on: nothing said, run or counted twice', async t => {
+void t.test('a turn killed at any moment continues: no text, call or token twice', async t => {
   const server = await modelServer(t, 'openai', answerTo)
   const whole = new NativeWorld({ target: server.target() })
   await whole.run()
@@ -56,7 +56,7 @@ void t.test('a turn killed at any moment goes on: nothing said, run or counted t
       world.prose === PROSE || `prose ${JSON.stringify(world.prose)}`,
       world.find('thinking').length === 1 || 'thought twice',
       world.find('session').length === 1 || 'session',
-      // Between the note that it is about to run and its first frame nobody knows: the model is told.
+      // Between the note before a call and its first frame the outcome is unknown, and the model is told so.
       shells === 1
         || (shells === 0 && server.requests.at(-1)!.text.includes('interrupted by a restart'))
         || `${shells} shells`,
@@ -73,7 +73,7 @@ void t.test('a turn killed at any moment goes on: nothing said, run or counted t
   t.strictSame(wrong, [])
 })
 
-void t.test('a command that a restart cut off is not run again, and the model is told', async t => {
+void t.test('a command that a restart interrupted is not run again, and the model is told', async t => {
   const server = await modelServer(t, 'openai', request =>
     resultsIn(request) === 0 ? { calls: [{ name: 'Shell', input: { command: 'deploy' } }] } : { text: ['I see.'] },
   )
@@ -112,7 +112,7 @@ void t.test('a file that was written before a restart is not written again', asy
   t.match(server.requests.at(-1)!.text, /made before a restart/)
 })
 
-void t.test('words taken before a kill are heard once', async t => {
+void t.test('messages taken before a kill are delivered once', async t => {
   const server = await modelServer(t, 'openai', request =>
     resultsIn(request) === 0 ? { calls: [{ name: 'Read', input: { path: 'a' } }] } : { text: ['ok'] },
   )
@@ -138,7 +138,7 @@ void t.test('words taken before a kill are heard once', async t => {
   }
 })
 
-void t.test('an outage is taken up under another run, with the session and without the old tokens', async t => {
+void t.test('after an outage another run continues the session, without counting the old tokens again', async t => {
   let away = true
   const server = await modelServer(t, 'openai', request => {
     if (resultsIn(request) === 0)
@@ -161,7 +161,7 @@ void t.test('an outage is taken up under another run, with the session and witho
   t.equal(world.calls.length, 1)
 })
 
-void t.test('a turn that comes from another provider goes on from what its frames tell', async t => {
+void t.test('a turn that comes from another provider continues from its frames', async t => {
   const server = await modelServer(t, 'anthropic', [{ text: ['Going on.'] }])
   const world = new NativeWorld({ target: server.target() })
   world.log.push(
@@ -178,7 +178,7 @@ void t.test('a turn that comes from another provider goes on from what its frame
   t.match(world.prose, /Going on/)
 })
 
-void t.test('a turn that is to go on elsewhere ends without another word', async t => {
+void t.test('a turn that switches to another provider ends without more text', async t => {
   const server = await modelServer(t, 'openai', [{ calls: [{ name: 'Read', input: { path: 'a' } }] }])
   const world = new NativeWorld({
     target: server.target(),

@@ -17,7 +17,7 @@ export const DEAD = new Error('killed')
 const object = (properties: object) => ({ type: 'object', properties, additionalProperties: false })
 const text = { type: 'string' }
 
-/** Tools as a turn offers them: two that read, and three that change something. */
+/** The tools of a turn: two that read, and three that change something. */
 export const OFFERED: readonly OfferedTool[] = [
   { name: 'Read', description: 'Reads.', input: object({ path: text }), category: 'read', readOnly: true },
   { name: 'Search', description: 'Searches.', input: object({ query: text }), category: 'search', readOnly: true },
@@ -32,7 +32,7 @@ export const OFFERED: readonly OfferedTool[] = [
   { name: 'Plan', description: 'Plans.', input: object({ text }), category: 'think', readOnly: true },
 ]
 
-/** A call that the world was asked to run. */
+/** A tool call that the world received. */
 export interface MadeCall {
   readonly name: string
   readonly input: object
@@ -40,18 +40,18 @@ export interface MadeCall {
   readonly at: number
 }
 
-/** What a native world is given before its turn runs. */
+/** The setup of a native world. */
 export interface NativeSetup {
   readonly target: EndpointTarget | (() => Promise<EndpointTarget>)
   readonly deps?: Partial<NativeDeps>
   readonly request?: Partial<TurnRequest>
-  /** What a tool does; left out: it says what it was asked. */
+  /** Runs a tool; left out: it returns its input. */
   readonly tool?: (call: MadeCall) => Promise<ToolResult> | ToolResult
-  /** Words said so far into the turn, taken at the next look. */
+  /** Messages to the turn, taken at the next check. */
   readonly said?: UserMessage[]
 }
 
-/** The engine's side of a native turn, kept in memory; it dies for good at its nth step when told to. */
+/** The engine's side of a native turn, in memory; simulates a kill at the nth step. */
 export class NativeWorld {
   readonly setup: NativeSetup
   readonly sessions
@@ -64,7 +64,7 @@ export class NativeWorld {
   steps = 0
   dieAt = Infinity
   moves = false
-  /** Words nobody had taken when the state was saved. */
+  /** Messages that were not taken when the state was saved. */
   unheard: UserMessage[] = []
   sessionId: string | undefined
   #run = 0
@@ -170,7 +170,7 @@ export class NativeWorld {
     return (await this.setup.tool?.(call)) ?? done(`did ${call.name} ${JSON.stringify(call.input)}`)
   }
 
-  /** Runs the turn, or a further attempt of it, until it ends or dies. */
+  /** Runs the turn, or another attempt of it, until it ends or is killed. */
   async run(attempt = 1, more: Partial<TurnRequest> = {}): Promise<this> {
     const { target, deps, said } = this.setup
     const since = new Set(this.log.slice(this.stateAt).map(frame => frame.kind === 'steer' && frame.messageId))

@@ -7,7 +7,7 @@ import { streamedAs } from '../../support/model-server.js'
 
 const again = { times: 0, firstMs: 1, mostMs: 1, longestMs: 1 }
 
-/** What is told and answered when the bytes of an answer come in these pieces. */
+/** The frames and the result when the bytes of an answer arrive in these pieces. */
 const answerTo = async (protocol: WireProtocol, pieces: readonly Uint8Array[]): Promise<string> => {
   const target: EndpointTarget = {
     id: 'e',
@@ -39,14 +39,14 @@ const answerTo = async (protocol: WireProtocol, pieces: readonly Uint8Array[]): 
   })
   for (;;) {
     const { value, done } = await asking.next()
-    // Ids that a package makes up differ from one answer to the next.
+    // Ids that a package generates differ between answers.
     if (done) return JSON.stringify([told, value]).replaceAll(/"id":"[\w-]{16}"/g, '"id":"made up"')
     told.push(value)
   }
 }
 
 for (const protocol of ['openai', 'anthropic', 'ollama'] as const) {
-  void t.test(`${protocol}: an answer torn at any byte gives the same frames and calls`, async t => {
+  void t.test(`${protocol}: an answer split at any byte gives the same frames and calls`, async t => {
     const bytes = Buffer.from(
       streamedAs(protocol, {
         thoughts: ['wo', 'zu'],
@@ -75,21 +75,18 @@ for (const protocol of ['openai', 'anthropic', 'ollama'] as const) {
     )
   })
 
-  void t.test(
-    `${protocol}: an answer that ends at any byte before its last words is never taken for whole`,
-    async t => {
-      const pieces = streamedAs(protocol, { text: ['Some ', 'words'], usage: { input: 1, output: 1 } })
-      const bytes = Buffer.from(pieces.join(''))
-      // What ends an answer: its finish reason, its last event, its last line.
-      const last = { openai: '"finish_reason":"stop"', anthropic: '"type":"message_stop"', ollama: '"done":true' }
-      const end = bytes.lastIndexOf(last[protocol])
-      t.ok(end > 0)
-      const taken: number[] = []
-      for (let at = 0; at < end; at++) {
-        const answer = await answerTo(protocol, [bytes.subarray(0, at)]).catch(() => undefined)
-        if (answer !== undefined) taken.push(at)
-      }
-      t.strictSame(taken, [])
-    },
-  )
+  void t.test(`${protocol}: an answer that ends before its end marker never counts as complete`, async t => {
+    const pieces = streamedAs(protocol, { text: ['Some ', 'words'], usage: { input: 1, output: 1 } })
+    const bytes = Buffer.from(pieces.join(''))
+    // The end marker of an answer: its finish reason, its last event, its last line.
+    const last = { openai: '"finish_reason":"stop"', anthropic: '"type":"message_stop"', ollama: '"done":true' }
+    const end = bytes.lastIndexOf(last[protocol])
+    t.ok(end > 0)
+    const taken: number[] = []
+    for (let at = 0; at < end; at++) {
+      const answer = await answerTo(protocol, [bytes.subarray(0, at)]).catch(() => undefined)
+      if (answer !== undefined) taken.push(at)
+    }
+    t.strictSame(taken, [])
+  })
 }

@@ -8,7 +8,7 @@ const PROTOCOLS: readonly WireProtocol[] = ['openai', 'anthropic', 'ollama']
 const PATHS = { openai: '/v1/chat/completions', anthropic: '/v1/messages', ollama: '/api/chat' }
 
 for (const protocol of PROTOCOLS) {
-  void t.test(`a turn over ${protocol} thinks, speaks, runs tools and goes on with what they gave`, async t => {
+  void t.test(`a turn over ${protocol} thinks, writes text, runs tools and continues with their results`, async t => {
     const server = await modelServer(t, protocol, [
       {
         thoughts: ['hm', ' well'],
@@ -58,14 +58,14 @@ void t.test('the next turn continues the session, and its request begins with th
   }
 })
 
-void t.test('the messages format is told where its cache may end', async t => {
+void t.test('requests of the messages format have cache breakpoints', async t => {
   const server = await modelServer(t, 'anthropic', [{ text: ['One.'] }])
   await nativeRun(server.target())
   t.match(server.body(0).system?.at(-1), { type: 'text', cache_control: { type: 'ephemeral' } })
   t.match(server.told(0), /"cache_control":\{"type":"ephemeral"\}\}\]\}\]$/)
 })
 
-void t.test('thoughts with their signature go back to the model that had them', async t => {
+void t.test('signed thoughts are sent back to the model that had them', async t => {
   const server = await modelServer(t, 'anthropic', [
     { thoughts: ['deep'], calls: [{ name: 'Read', input: { path: 'a' } }] },
     { text: ['ok'] },
@@ -85,11 +85,11 @@ void t.test('effort and thinking are passed where the protocol has a field for t
   t.match(await asked('anthropic', { effort: 'high' }), { output_config: { effort: 'high' } })
   t.equal((await asked('ollama', { thinking: true })).think, true)
   const quiet = await asked('ollama', {})
-  t.notOk('think' in quiet, 'nobody said anything of it')
+  t.notOk('think' in quiet, 'it was not requested')
   t.match(quiet, { options: { num_ctx: 32_768 } })
 })
 
-void t.test('a turn without a session is told the record of the conversation', async t => {
+void t.test('a turn without a session gets the record of the conversation', async t => {
   const server = await modelServer(t, 'anthropic', [{ text: ['ok'] }])
   await nativeRun(server.target(), {
     request: {
@@ -122,7 +122,7 @@ void t.test('cache reads and writes are summed over the rounds, apart from other
   ])
 })
 
-void t.test('words said during the calls reach the model with the results', async t => {
+void t.test('messages during calls reach the model with the results', async t => {
   const said: { messageId: string; text: string; attachments: string[] }[] = []
   const server = await modelServer(t, 'openai', [
     { calls: [{ name: 'Shell', input: { command: 'ls' } }] },
@@ -141,7 +141,7 @@ void t.test('words said during the calls reach the model with the results', asyn
   t.equal(world.prose, 'ok\n')
 })
 
-void t.test('words said while the model says its last words are answered too', async t => {
+void t.test('a message during the final answer of the model is answered too', async t => {
   const said: { messageId: string; text: string; attachments: string[] }[] = []
   const server = await modelServer(t, 'openai', (_, nth) => {
     if (nth === 0) said.push({ messageId: 'm-1', text: 'one more thing', attachments: [] })
@@ -152,7 +152,7 @@ void t.test('words said while the model says its last words are answered too', a
   t.equal(world.prose, 'answer 0\nanswer 1\n')
 })
 
-void t.test('pictures among the attachments are shown, other files named', async t => {
+void t.test('attached pictures are sent, other files only named', async t => {
   const folder = t.testdir({ 'p.png': Buffer.from('89504e470d0a1a0a', 'hex') })
   const server = await modelServer(t, 'openai', [
     { status: 400, body: '{"error":{"message":"this model takes no image input"}}' },
@@ -171,7 +171,7 @@ void t.test('pictures among the attachments are shown, other files named', async
   t.equal(world.prose, 'ok\n')
 })
 
-void t.test('a plan turn is told to plan, and the instructions stay as they are', async t => {
+void t.test('in plan mode the model is told to plan, and the instructions are unchanged', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = await nativeRun(server.target(), { request: { permissionMode: 'plan' } })
   await world.next()
@@ -180,7 +180,7 @@ void t.test('a plan turn is told to plan, and the instructions stay as they are'
   t.strictSame(plan?.[0], work?.[0])
 })
 
-void t.test('a budget that says no ends the turn before the server is asked', async t => {
+void t.test('a budget that refuses ends the turn before the request to the server', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = await nativeRun(server.target(), {
     deps: { admit: async () => ({ ok: false, message: 'the budget of today is spent' }) },
@@ -189,7 +189,7 @@ void t.test('a budget that says no ends the turn before the server is asked', as
   t.equal(server.requests.length, 0)
 })
 
-void t.test('a subagent has a session of its own', async t => {
+void t.test('a subagent has its own session', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = new NativeWorld({ target: server.target() })
   await world.run()

@@ -29,7 +29,7 @@ const texts = (frames: readonly Frame[]) =>
 const OUTCOMES = ['service_event', 'service_receipt', 'capability_outcome', 'payment_receipt']
 const outcomes = (frames: readonly Frame[]) => frames.filter(({ kind }) => OUTCOMES.includes(kind))
 
-t.test('a yes to an offer is followed by what came of it, simulated; a no by nothing', async t => {
+t.test('an accepted offer is followed by its simulated outcome, a refused one by nothing', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const follows = {
     service: [
@@ -63,7 +63,7 @@ t.test('a yes to an offer is followed by what came of it, simulated; a no by not
   }
 })
 
-t.test('an offer takes a maintainer, and where it moves money a person', async t => {
+t.test('an offer must be answered by a maintainer, and by a person if it moves money', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const as = (caller: Caller, reply: CardReply) =>
     daemon.kernel.calls.answer('POST /agent/reply', reply, {
@@ -82,7 +82,7 @@ t.test('an offer takes a maintainer, and where it moves money a person', async t
     t.match(
       await refusal(drive.client.call('POST /agent/reply', { kind: 'plan', requestId: card.requestId, approve: true })),
       { status: 403 },
-      'whatever kind the reply says',
+      'for every kind of reply',
     )
     if (kind === 'capability') await land.client.call('POST /agent/reply', yes)
     else {
@@ -96,7 +96,7 @@ t.test('an offer takes a maintainer, and where it moves money a person', async t
   }
 })
 
-t.test('the first answer to an offer counts, and one of another kind is none', async t => {
+t.test('the first answer to an offer counts, and a reply of another kind is refused', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const { card, rest } = await offered(daemon, 'c', OFFERS.payment)
@@ -115,7 +115,7 @@ t.test('the first answer to an offer counts, and one of another kind is none', a
   t.equal(texts(await rest()), 'took no')
 })
 
-t.test('an unattended turn is offered nothing', async t => {
+t.test('an unattended turn gets no offers', async t => {
   const { client } = await daemonWith(t, ['agent'])
   const { run } = await client.call('POST /agent', {
     conversationId: 'c',

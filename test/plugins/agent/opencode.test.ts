@@ -9,14 +9,14 @@ import { noOpencode as skip, OPENCODE } from '../../support/opencode.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 
-/** What a chat-completions server is asked. */
+/** A request to a chat-completions server. */
 interface Asked {
   readonly model: string
   readonly messages: readonly { readonly role: string; readonly content?: unknown }[]
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
 }
 
-/** A call that the model makes. */
+/** A tool call of the model. */
 interface ModelCall {
   readonly name: string
   readonly arguments: object
@@ -27,7 +27,7 @@ const bash = (command: string): ModelCall => ({ name: 'bash', arguments: { comma
 const HEAD = { id: 'x', object: 'chat.completion.chunk', created: 1 }
 const choiceOf = (choice: object) => ({ choices: [{ index: 0, ...choice }] })
 
-/** A call that the model asks the program for, then a last word. */
+/** A model server that answers with a tool call, then with a final text. */
 const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 | 429 }) => {
   const asked: Asked[] = []
   const server = createServer(async (request, answer) => {
@@ -72,7 +72,7 @@ const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
   const { port, asked } = await modelServer(t, wants)
   const config = {
     model: 'local/m1',
-    // What this program's own settings allow counts for nothing.
+    // The sandbox asks although the program's own settings allow everything.
     permission: 'allow',
     provider: {
       local: {
@@ -140,17 +140,17 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
   t.match(
     messages.flatMap(({ tools = [] }) => tools).map(({ target }) => target),
     exactly('echo hi > made.txt'),
-    'the record says what was run, not how it was announced',
+    'the record has the command that ran, not its announcement',
   )
   await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
   t.equal(readFileSync(join(workspace, 'made.txt'), 'utf8'), 'hi\n')
   writeFileSync(join(copy, 'made.txt'), 'as it was')
   const refused = await turn({ permissionMode: 'default' }, 'deny')
   t.ok(refused.some(({ kind }) => kind === 'permission'))
-  t.equal(readFileSync(join(copy, 'made.txt'), 'utf8'), 'as it was', 'a no holds, though its settings allow all')
+  t.equal(readFileSync(join(copy, 'made.txt'), 'utf8'), 'as it was', 'a refusal counts, whatever its settings')
 })
 
-t.test('a model that the program does not have is refused with those it has', { skip }, async t => {
+t.test('an unknown model is refused with the list of models', { skip }, async t => {
   const { turn, asked } = await world(t, bash('true'))
   t.match(
     (await turn({ model: 'local/none' })).find(({ kind }) => kind === 'error'),
@@ -182,11 +182,11 @@ t.test('the tools of the sandbox reach the program: a question of its model is a
   t.match(
     frames.filter(({ kind }) => kind === 'tool_call'),
     exactly({ name: 'Ask' }),
-    'it shows once',
+    'it is shown once',
   )
-  t.match(JSON.stringify(asked.at(-1)!.messages.at(-1)), /blue/, 'the model is told the answer')
+  t.match(JSON.stringify(asked.at(-1)!.messages.at(-1)), /blue/, 'the model gets the answer')
   const served = asked.find(({ tools }) => tools)!.tools!.map(tool => tool.function.name)
-  t.ok(served.includes('sandbox_Delegate') && !served.includes('sandbox_Shell'), 'files and commands are its own')
+  t.ok(served.includes('sandbox_Delegate') && !served.includes('sandbox_Shell'), 'it has its own file tools')
 })
 
 for (const [refuses, code] of [

@@ -71,7 +71,7 @@ t.test('six tries within an hour of the first outage, and not one more', async t
   )
 })
 
-t.test('the error of an outage says whether and when the turn is run again', async t => {
+t.test('the error of an outage says whether and when the turn resumes', async t => {
   const times = { ...OUTAGE_TIMES, random: () => 0.5 }
   const now = 10 * HOUR
   const told = (armed: boolean, tries?: number, since = now) =>
@@ -89,21 +89,21 @@ t.test('the error of an outage says whether and when the turn is run again', asy
     autoResume: 'scheduled',
     outage: { retryAt: now + 1_200_000, attempt: 6, maxAttempts: 6 },
   })
-  t.same(told(true, 6), OUT, 'tried often enough')
-  t.same(told(false, 1, now - HOUR), OUT, 'tried long enough')
-  t.same(told(true, 5, now - HOUR + 1_200_000), OUT, 'the next try would come too late')
+  t.same(told(true, 6), OUT, 'no attempts are left')
+  t.same(told(false, 1, now - HOUR), OUT, 'no time is left')
+  t.same(told(true, 5, now - HOUR + 1_200_000), OUT, 'the next attempt would be too late')
 })
 
 // The breaker --------------------------------------------------------------------------------------------------------
 
-/** Resolves when an event has come so many times more. */
+/** Resolves when an event has come `count` more times. */
 const counted = (heard: EventEmitter, event: string, count: number) =>
   new Promise<void>(resolve => {
     let left = count
     heard.on(event, () => --left === 0 && resolve())
   })
 
-/** An engine whose provider is one function, with outages waited out in times of the test. */
+/** An engine whose provider is one function, with waits after outages of test length. */
 const breaker = (
   t: Test,
   run: (request: TurnRequest, io: TurnIo) => AsyncIterable<Frame>,
@@ -221,13 +221,13 @@ const breaker = (
       })
       engine.start(first)
     },
-    /** Resolves when so many more turns have ended. */
+    /** Resolves when `count` more turns have ended. */
     ended: (count: number) => counted(heard, 'turn.settled', count),
     frames: async (runId: string) => (await journal.read<{ event: Frame }>(framesOf(runId))).map(({ event }) => event),
   }
 }
 
-t.test('a provider that stays out is asked seven times in all, each time from where the last one stopped', async t => {
+t.test('during a long outage a turn makes seven attempts in all, each from where the last one stopped', async t => {
   const requests: TurnRequest[] = []
   const { start, ended, queue, conversations, frames, engine } = breaker(t, async function* (request, io) {
     requests.push(request)
@@ -267,7 +267,7 @@ t.test('a provider that stays out is asked seven times in all, each time from wh
   t.same(errors.at(-1), OUT)
 })
 
-t.test('one try at a time asks whether the provider is back; then all that wait go on at once', async t => {
+t.test('one attempt at a time tests the provider; once it is back, all waiting turns resume at once', async t => {
   let answers = false
   const asked: { id: string; open: () => void }[] = []
   const { start, ended, heard } = breaker(
@@ -283,7 +283,7 @@ t.test('one try at a time asks whether the provider is back; then all that wait 
     },
     { delays: [1, HOUR / 4] },
   )
-  /** Lets a turn of another kind run from its start to its end. */
+  /** Runs another turn from its start to its end. */
   const meanwhile = async (id: string) => {
     const over = ended(1)
     await start(id)
@@ -293,23 +293,23 @@ t.test('one try at a time asks whether the provider is back; then all that wait 
   for (const id of ['a', 'b', 'c']) await start(id)
   await waiting
   await meanwhile('other-1')
-  t.equal(asked.length, 1, 'the clock of all three has come, and one asks')
+  t.equal(asked.length, 1, 'all three are due, and one is tried')
   const next = Promise.all([counted(heard, 'asked', 1), ended(1)])
   asked[0]!.open()
   await next
   await meanwhile('other-2')
-  t.equal(asked.length, 2, 'it was out, so the next one asks, alone')
+  t.equal(asked.length, 2, 'the outage continues, so only the next one is tried')
   answers = true
   const [rest, over] = [counted(heard, 'asked', 2), ended(3)]
   asked[1]!.open()
   await rest
-  t.equal(asked.filter(({ id }) => id === asked[0]!.id).length, 2, 'also the one whose clock had long to go')
+  t.equal(asked.filter(({ id }) => id === asked[0]!.id).length, 2, 'also the one that was not due yet')
   for (const { open } of asked) open()
   await over
   t.same(new Set(asked.map(({ id }) => id)), new Set(['a', 'b', 'c']))
 })
 
-t.test('a try that is parked on a question holds no other back', async t => {
+t.test('an attempt that is parked on a question does not delay others', async t => {
   const asked = new EventEmitter()
   const { start, ended, engine } = breaker(
     t,
@@ -332,7 +332,7 @@ t.test('a try that is parked on a question holds no other back', async t => {
   await Promise.all(['a', 'b'].map(id => engine.stop(id)))
 })
 
-t.test('any answer of the provider ends the wait, and of no other turn than those that wait', async t => {
+t.test('any answer of the provider ends the wait, only for waiting turns', async t => {
   const { start, ended, queue, conversations } = breaker(
     t,
     async function* ({ attempt, conversationId }) {
@@ -348,7 +348,7 @@ t.test('any answer of the provider ends the wait, and of no other turn than thos
   }
   await over
   t.ok(queue.resumable('a')?.at)
-  t.equal(queue.resumable('limit'), undefined, 'a spent limit is never resumed by itself')
+  t.equal(queue.resumable('limit'), undefined, 'a turn that a usage limit ended is never resumed automatically')
   over = ended(2)
   await start('well')
   await over
@@ -358,7 +358,7 @@ t.test('any answer of the provider ends the wait, and of no other turn than thos
   )
 })
 
-t.test('a start takes up what is planned, and forgets what is too old or belongs to nobody', async t => {
+t.test('a start restores planned resumes, and drops those that are too old or have no conversation', async t => {
   const journal = journalsIn(t)
   const since = Date.now()
   const left = (id: string, age: number) => ({
@@ -398,7 +398,7 @@ t.test('a start takes up what is planned, and forgets what is too old or belongs
   t.same(queue.resumables, [])
 })
 
-t.test('words that no adapter took before the outage are offered to the next run', async t => {
+t.test('messages that no adapter took before the outage are passed to the next run', async t => {
   const taken: string[] = []
   const { start, ended, engine } = breaker(t, async function* ({ attempt, conversationId }, io) {
     if (attempt > 1) return void taken.push(...io.takeWords().map(({ text }) => text))

@@ -33,7 +33,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `
 
-t.test('what a program runs by itself is in the command log and the record as its command', async t => {
+t.test('commands that a program runs itself are in the command log and the record', async t => {
   const { client, data } = await daemonWith(t, ['agent', 'activity', 'settings'], {
     files: { 'agent.mjs': RUNNING },
     fakes: {

@@ -64,7 +64,7 @@ const at = (phase: Phase): TurnState => ({
 const SURE: readonly Phase[] = ['settling', 'leaving', 'done', 'frozen']
 const UNSURE = PHASES.filter(phase => !SURE.includes(phase))
 
-/** Where each event leads from each phase; what is not listed stays where it is. */
+/** The next phase for each event and phase; pairs that are not listed do not change the phase. */
 const TABLE: { readonly [event in TurnEvent]: { readonly [phase in Phase]?: Phase } } = {
   prepared: { preparing: 'running' },
   'card-raised': { running: 'parked' },
@@ -107,33 +107,30 @@ const TABLE: { readonly [event in TurnEvent]: { readonly [phase in Phase]?: Phas
   supersede: { found: 'worked', 'cut-off': 'worked' },
 }
 
-t.test('every event leads from every phase where the table says', t => {
+t.test('every event in every phase leads to the phase in the table', t => {
   for (const event of EVENTS)
     for (const phase of PHASES)
       t.equal(after(at(phase), event)[0].phase, TABLE[event][phase] ?? phase, `${event} in ${phase}`)
   t.end()
 })
 
-t.test(
-  'what is to be done: a stop counts once, a failure only while it works, and a broken log always ends what runs',
-  t => {
-    for (const phase of PHASES) {
-      const free = ['leaving', 'done', 'frozen', 'stopping'].includes(phase)
-      t.same(after(at(phase), 'stop')[1], free ? [] : STOP, `stop in ${phase}`)
-      t.equal(after(at(phase), 'stop')[0].stopAsked, true)
-      t.same(after(after(at(phase), 'stop')[0], 'stop')[1], [], `and again in ${phase}`)
-      t.same(
-        after(at(phase), 'fail')[1],
-        ['preparing', 'running', 'parked', 'switching', 'worked'].includes(phase) ? FAIL : [],
-        `fail in ${phase}`,
-      )
-      t.same(after(at(phase), 'broken')[1], ['abort'], `broken in ${phase}`)
-    }
-    t.end()
-  },
-)
+t.test('effects: a stop counts once, a failure only during work, and a broken log always aborts the turn', t => {
+  for (const phase of PHASES) {
+    const free = ['leaving', 'done', 'frozen', 'stopping'].includes(phase)
+    t.same(after(at(phase), 'stop')[1], free ? [] : STOP, `stop in ${phase}`)
+    t.equal(after(at(phase), 'stop')[0].stopAsked, true)
+    t.same(after(after(at(phase), 'stop')[0], 'stop')[1], [], `and again in ${phase}`)
+    t.same(
+      after(at(phase), 'fail')[1],
+      ['preparing', 'running', 'parked', 'switching', 'worked'].includes(phase) ? FAIL : [],
+      `fail in ${phase}`,
+    )
+    t.same(after(at(phase), 'broken')[1], ['abort'], `broken in ${phase}`)
+  }
+  t.end()
+})
 
-t.test('a card that is up while a turn gets ready, or goes on elsewhere, parks it afterwards', t => {
+t.test('a card that is open while a turn prepares or switches parks it afterwards', t => {
   const run = (...events: TurnEvent[]) => events.reduce((state, event) => after(state, event)[0], NEW_TURN)
   t.equal(run('card-raised', 'prepared').phase, 'parked')
   t.equal(run('prepared', 'switch', 'card-raised', 'switched').phase, 'parked')
@@ -144,7 +141,7 @@ t.test('a card that is up while a turn gets ready, or goes on elsewhere, parks i
   t.end()
 })
 
-t.test('a restart goes on with what can go on, and ends what cannot', t => {
+t.test('a restart resumes the turns that can resume, and ends the others', t => {
   const ending = false
   const left = ['fail-subagents', 'cancel-offers'] as const
   const table: [found: TurnState, event: TurnEvent, phase: Phase, end: string, effects: readonly Effect[]][] = [
@@ -161,7 +158,7 @@ t.test('a restart goes on with what can go on, and ends what cannot', t => {
     t.same([state.phase, state.cards, endOf(state), done], [phase, 0, end, effects], `${event} ${found.cards} cards`)
   }
   for (const event of ['restart', 'give-up', 'supersede'] as const) {
-    t.same(after(foundAs(1, { stopAsked: false, ending: true }), event)[1], ['finish'], 'an end is written again')
+    t.same(after(foundAs(1, { stopAsked: false, ending: true }), event)[1], ['finish'], 'the end is written again')
     t.same(after(after(foundAs(0, { stopAsked: false, ending }), 'freeze')[0], event)[1], [], 'frozen again')
     for (const phase of SURE) t.same(after(at(phase), event), [at(phase), []], `${event} in ${phase}`)
     for (const phase of UNSURE)
@@ -173,7 +170,7 @@ t.test('a restart goes on with what can go on, and ends what cannot', t => {
   t.end()
 })
 
-t.test('the first error decides how a turn ends, and only an outage plans that it is resumed', t => {
+t.test('the first error decides the end of a turn, and only an outage plans a resume', t => {
   const run = (...events: TurnEvent[]) => events.reduce((state, event) => after(state, event)[0], NEW_TURN)
   const table: [events: TurnEvent[], outcome: TurnOutcome, end: string][] = [
     [['prepared', 'worked'], 'completed', 'completed'],
@@ -192,7 +189,7 @@ t.test('the first error decides how a turn ends, and only an outage plans that i
   t.end()
 })
 
-t.test('whatever happens in whatever order, an end is final and nothing is asked behind it', t => {
+t.test('after any order of events an end is final and has no further effects', t => {
   const starts = [false, true].flatMap(stopAsked => [
     NEW_TURN,
     ...[0, 2].flatMap(cards => [true, false].map(ending => foundAs(cards, { stopAsked, ending }))),
@@ -206,7 +203,7 @@ t.test('whatever happens in whatever order, an end is final and nothing is asked
         let stops = 0
         for (const event of events) {
           const [next, effects] = after(state, event)
-          if (isSettling(state)) t.ok(isSettling(next) && isWorked(next), 'it goes on ending')
+          if (isSettling(state)) t.ok(isSettling(next) && isWorked(next), 'it keeps ending')
           if (isLeaving(state)) t.ok(isLeaving(next))
           if (state.phase === 'frozen' || state.phase === 'done') t.equal(next.phase, state.phase)
           if (state.stopAsked) t.ok(next.stopAsked && !mayAsk(next))

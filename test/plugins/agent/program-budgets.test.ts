@@ -4,7 +4,7 @@ import type { Admission, AdmissionAsked } from '../../../plugins/usage/contract.
 import { daemonWith } from '../../support/daemon.js'
 import { framesOf } from '../../support/turns.js'
 
-/** A program that pays 0.25 USD for each of four steps, and takes each when the one before is known to be paid. */
+/** A program that pays 0.25 USD for each of four steps, and takes each after the previous payment is reported. */
 const PAYING = `
 import { createInterface } from 'node:readline'
 const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
@@ -66,7 +66,7 @@ const over =
   ({ runningUsd = 0 }: AdmissionAsked): Admission =>
     runningUsd >= 0.5 ? { verdict, budget: 'day', message: 'the budget day is spent' } : { verdict: 'ok' }
 
-t.test('a budget that refuses ends a program between its steps, at what it says it has cost', async t => {
+t.test('a budget that refuses ends a program between its steps, by the cost that the program reports', async t => {
   const { turn, asked } = await world(t, over('refuse'))
   const frames = await turn()
   t.match(
@@ -74,11 +74,11 @@ t.test('a budget that refuses ends a program between its steps, at what it says 
     { code: 'rate_limit', message: 'the budget day is spent' },
   )
   t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
-  t.equal(steps(frames), 2, 'the step that was paid for shows, and none after it')
+  t.equal(steps(frames), 2, 'no step after the paid one is shown')
   t.ok(asked.some(({ runningUsd }) => runningUsd === 0.5))
 })
 
-t.test('a budget that holds parks a program on a card; a yes lets this turn go on to its end', async t => {
+t.test('a budget that holds parks a program on a card; approval lets this turn continue to its end', async t => {
   const { turn } = await world(t, over('hold'))
   const frames = await turn('once')
   t.match(
@@ -90,7 +90,7 @@ t.test('a budget that holds parks a program on a card; a yes lets this turn go o
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
 })
 
-t.test('a no on that card ends the program', async t => {
+t.test('a refusal of that card ends the program', async t => {
   const { turn } = await world(t, over('hold'))
   const frames = await turn('deny')
   t.match(

@@ -41,7 +41,7 @@ const opened = async (journals: Journals) => {
 }
 const runs = (queue: Queue) => queue.waiting('c').map(({ run }) => run)
 
-t.test('what was accepted is there after a restart, in order and with its answers', async t => {
+t.test('accepted messages exist after a restart, in order and with their answers', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   const conversation = { id: 'c', title: 'kept' } as Conversation
@@ -54,7 +54,7 @@ t.test('what was accepted is there after a restart, in order and with its answer
   t.match(again.queue.known('m-2'), { run: 'r-2', delivery: 'queued' })
 })
 
-t.test('a run that is over is neither started nor waiting again', async t => {
+t.test('an ended run is neither started nor queued again', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1))
@@ -70,7 +70,7 @@ t.test('a run that is over is neither started nor waiting again', async t => {
   t.ok(again.queue.known('m-1'))
 })
 
-t.test('what a budget holds waits first with why, also after a restart', async t => {
+t.test('a message that a budget holds is first in the queue with the reason, also after a restart', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1))
@@ -89,7 +89,7 @@ t.test('what a budget holds waits first with why, also after a restart', async t
   }
 })
 
-t.test('a message that starts lifts the pause, and the next restart knows it', async t => {
+t.test('a message that starts ends the pause, also after a restart', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1))
@@ -102,7 +102,7 @@ t.test('a message that starts lifts the pause, and the next restart knows it', a
   t.same(runs(again.queue), ['r-2'])
 })
 
-t.test('a run found under way after a restart is taken out of the queue', async t => {
+t.test('a run that was interrupted by a restart is removed from the queue', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await wait(queue, message(1))
@@ -155,7 +155,7 @@ t.test('a journal of finished messages is compacted while new ones arrive, and k
   t.match(again.queue.said('c', 'r-0'), exactly({ text: 'words' }))
 })
 
-t.test('what an outage ended is kept until a turn begins, over starts and compactions', async t => {
+t.test('a run that an outage ended is kept until a turn begins, across restarts and compactions', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   const next = (n: number): Resumable => ({
@@ -209,11 +209,11 @@ t.test('what an outage ended is kept until a turn begins, over starts and compac
   t.match(
     [last.known('m-2'), last.current('again')?.resumed],
     exactly({ run: 'r-2' }, { from: 'r-2' }),
-    'a message has its first answer though another run of it is under way',
+    'a message keeps its first answer while another run of it is active',
   )
 })
 
-t.test('a dropped conversation leaves its answers and nothing else', async t => {
+t.test('of a dropped conversation only its answers are kept', async t => {
   const journals = journalsIn(t)
   const { queue } = await opened(journals)
   await start(queue, message(1), message(1), { id: 'c' } as Conversation)
@@ -224,7 +224,7 @@ t.test('a dropped conversation leaves its answers and nothing else', async t => 
   t.ok(again.queue.known('m-2'))
 })
 
-t.test('the ledger forgets only what is old and beyond the newest twenty thousand', async (t: Test) => {
+t.test('old answers are removed only beyond the newest twenty thousand', async (t: Test) => {
   const journals = journalsIn(t)
   const old = Date.now() - 31 * 24 * 3_600_000
   const rows = Array.from({ length: 20_010 }, (_, n) => ({
@@ -238,11 +238,11 @@ t.test('the ledger forgets only what is old and beyond the newest twenty thousan
   t.ok(queue.known('m-20009'))
 })
 
-t.test('a message whose line is on its way while the journal is made short again is in it', async t => {
+t.test('a message that is being written during a compaction is in the compacted journal', async t => {
   const lines: object[] = []
   const held: { until?: Promise<void> } = {}
   const rewritten = Promise.withResolvers<void>()
-  // As the real ones: lines are written in the order they were asked for, and answered later.
+  // Like the real journals: lines are written in the order of the calls, and acknowledged later.
   const journals = {
     append: async (_: string, entries: readonly object[]) => {
       lines.push(...entries)

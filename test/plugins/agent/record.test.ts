@@ -52,7 +52,7 @@ t.test('each block of prose is a row, with the calls that follow it', t => {
   t.end()
 })
 
-t.test('words said meanwhile, errors and restarts are rows of their own', t => {
+t.test('steered messages, errors and restarts are separate rows', t => {
   const { rows } = folded([
     ...say('before'),
     { kind: 'steer', text: 'left', sentAt: 2, by: 'bob@example.org', messageId: 'm-2' },
@@ -75,7 +75,7 @@ t.test('words said meanwhile, errors and restarts are rows of their own', t => {
   t.end()
 })
 
-t.test('what a helper does hangs on the call that started it', t => {
+t.test('the calls of a subagent are below the call that started it', t => {
   const { rows, toolUses } = folded([
     call('h'),
     { kind: 'delta', text: 'not mine', parentToolUseId: 'h' },
@@ -92,7 +92,7 @@ t.test('what a helper does hangs on the call that started it', t => {
   t.end()
 })
 
-t.test('the notes and the answers stand where they belong', t => {
+t.test('notes and answers are in the right rows', t => {
   const card = { kind: 'plan' as const, requestId: 'r-1.1', text: 'a plan' }
   const record = folded([
     { kind: 'checkpoint', id: 'branch:abc', index: 0 },
@@ -116,7 +116,7 @@ t.test('the notes and the answers stand where they belong', t => {
   t.end()
 })
 
-t.test('a record is paged by index, a run is in it once, and a torn last line is dropped', async t => {
+t.test('a record is paged by index, contains each run once, and drops a torn last line', async t => {
   const journals = journalsIn(t)
   const transcripts = new Transcripts(journals)
   for (const n of [1, 2, 3])
@@ -133,7 +133,7 @@ t.test('a record is paged by index, a run is in it once, and a torn last line is
   t.same(await transcripts.page('nobody'), { messages: [], total: 0 })
 })
 
-t.test('an adapter is given the newest rows, as far as they fit', async t => {
+t.test('an adapter gets as many of the newest rows as fit', async t => {
   const transcripts = new Transcripts(journalsIn(t))
   for (let n = 0; n < 60; n++)
     await transcripts.add('c', `r-${n}`, [{ role: 'user', text: `${n}`.padEnd(10_000, '.') }])
@@ -142,7 +142,7 @@ t.test('an adapter is given the newest rows, as far as they fit', async t => {
   t.match(history.at(-1), { index: 59 })
 })
 
-t.test('changes are told at once, and then together', async t => {
+t.test('the first change is announced at once, further ones together', async t => {
   const told: string[] = []
   const last = Promise.withResolvers<void>()
   const changes = new Changes(id => {

@@ -23,7 +23,7 @@ const twoTurns = async (daemon: Support) => {
   return kept
 }
 
-t.test('going back needs a credential that drives, and a whole request', async t => {
+t.test('a rewind needs the scope drive and a complete request', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'r', 'say x', { isolated: true })
   const body = JSON.stringify({ conversationId: 'r', index: 0 })
@@ -55,7 +55,7 @@ t.test('going back needs a credential that drives, and a whole request', async t
   })
 })
 
-t.test('what cannot be gone back to is refused, and nothing changes', async t => {
+t.test('an invalid rewind is refused, and nothing changes', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await twoTurns(daemon)
@@ -87,7 +87,7 @@ t.test('what cannot be gone back to is refused, and nothing changes', async t =>
   t.match(await refusal(rewind(daemon, said)), { status: 409, message: /sent into a running turn/ })
 })
 
-t.test('the files are byte-equal to before the message, later rows are gone, and ignored files stay', async t => {
+t.test('a rewind restores the files byte for byte, removes later rows, and keeps ignored files', async t => {
   const daemon = await daemonWith(t, ['agent'], { files: { 'README.md': '# work\n', '.gitignore': '*.log\n' } })
   const { client, workspace } = daemon
   const kept = await twoTurns(daemon)
@@ -112,10 +112,10 @@ t.test('the files are byte-equal to before the message, later rows are gone, and
   const log = inGit(workspace, 'log', '-g', '--format=%H', 'agent/r').trim().split('\n')
   t.ok(
     log.some(commit => inGit(workspace, 'ls-tree', '-r', '--name-only', commit).includes('new/deep.txt')),
-    'what was left behind stays in the log of the branch',
+    'the discarded commits stay in the reflog of the branch',
   )
   t.match(await state(daemon, 'r'), { conversation: { session: undefined, lastRun: undefined, lastEnd: undefined } })
-  t.same(await rewind(daemon, 2), { snapshot: messages[2]!.checkpointId, dropped: 0 }, 'twice drops nothing')
+  t.same(await rewind(daemon, 2), { snapshot: messages[2]!.checkpointId, dropped: 0 }, 'a second rewind drops nothing')
   const frames = await runTurn(client, 'r', 'say again')
   t.match(
     frames.find(({ kind }) => kind === 'checkpoint'),
@@ -124,13 +124,12 @@ t.test('the files are byte-equal to before the message, later rows are gone, and
   t.match((await transcript(daemon, 'r')).messages.at(-1), { index: 3, text: 'again' })
   t.match(await rewind(daemon, 0), { dropped: 4 })
   t.notOk(existsSync(join(copy, 'a.txt')))
-  t.match(await refusal(rewind(daemon, 2)), { status: 404 }, 'the states after it are gone')
+  t.match(await refusal(rewind(daemon, 2)), { status: 404 }, 'later checkpoints are removed')
   t.equal(inGit(workspace, 'status', '--porcelain'), '')
 })
 
 t.test(
-  'in every repository files that were made, changed, moved, removed or turned into others are as before, byte '
-    + 'for byte',
+  'in every repository created, changed, moved, removed and replaced files are as before, byte ' + 'for byte',
   async t => {
     const daemon = await daemonWith(t, ['agent'], {
       files: {
@@ -194,7 +193,7 @@ t.test(
     t.same(
       [treeOf(workspace), inGit(workspace, 'status', '--porcelain'), inGit(nested, 'status', '--porcelain')],
       main,
-      'the shared tree is as it was',
+      'the shared tree is unchanged',
     )
     t.match(await rewind(daemon, 0), { dropped: 2 })
     t.same(
@@ -206,7 +205,7 @@ t.test(
   },
 )
 
-t.test('a message without words, only with a file, has a place of its own to go back to', async t => {
+t.test('a message without text, with only a file, has its own checkpoint', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await runTurn(client, 'r', 'say first\nwrite a.txt\n| one', { isolated: true })
@@ -223,7 +222,7 @@ t.test('a message without words, only with a file, has a place of its own to go 
   )
 })
 
-t.test('a rebase, a merge or a HEAD that an agent left half-way does not stand in the way', async t => {
+t.test('an unfinished rebase or merge, or a detached HEAD, does not prevent a rewind', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const copy = copyOf(daemon)
@@ -236,7 +235,7 @@ t.test('a rebase, a merge or a HEAD that an agent left half-way does not stand i
   t.equal(inGit(copy, 'status', '--porcelain'), '')
 })
 
-t.test('the main line may have moved in between: the branch sits where it sat', async t => {
+t.test('after commits to the main line the branch is still restored to its old commit', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client, workspace } = daemon
   await runTurn(client, 'r', 'write a.txt\n| one', { isolated: true })
@@ -256,10 +255,10 @@ t.test('the main line may have moved in between: the branch sits where it sat', 
     (await client.call('GET /agents/{id}/diff', { id: 'r' })).repos[0]!.changes.map(({ path }) => path),
     ['b.txt'],
   )
-  t.ok(existsSync(join(copyOf(daemon), 'main.txt')), 'and the next turn follows the main line again')
+  t.ok(existsSync(join(copyOf(daemon), 'main.txt')), 'the next turn follows the main line again')
 })
 
-t.test('waiting messages stay and stay paused', async t => {
+t.test('queued messages are kept and stay paused', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await runTurn(client, 'r', 'say x', { isolated: true })
@@ -270,7 +269,7 @@ t.test('waiting messages stay and stay paused', async t => {
   t.match(await state(daemon, 'r'), { waiting: 1, queuePaused: true })
 })
 
-t.test('a saved state whose commits are gone is none', async t => {
+t.test('a checkpoint whose commits are missing is not offered', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const anchors = await daemon.kernel.journals.read<Anchor>('agent/anchors/r')
@@ -284,12 +283,12 @@ t.test('a saved state whose commits are gone is none', async t => {
   t.equal(tipOf(daemon), before)
 })
 
-t.test('where git refuses, its message is given and nothing is cut', async t => {
+t.test('if git refuses, its message is returned and no rows are removed', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const copy = copyOf(daemon)
   const who = 'A <a@example.org> 1 +0000'
-  // The repository has the commit, and not what it names.
+  // The repository has the commit, but not its tree.
   writeFileSync(join(copy, 'x.tmp'), `tree ${'d'.repeat(40)}\nauthor ${who}\ncommitter ${who}\n\nno tree\n`)
   const broken = inGit(daemon.workspace, 'hash-object', '-t', 'commit', '-w', join(copy, 'x.tmp')).trim()
   const anchors = await daemon.kernel.journals.read<Anchor>('agent/anchors/r')
@@ -305,7 +304,7 @@ t.test('where git refuses, its message is given and nothing is cut', async t => 
   t.match((await runTurn(daemon.client, 'r', 'say on')).at(-1), { kind: 'done', reason: 'completed' })
 })
 
-t.test('where the record cannot be cut, the files are as they were', async t => {
+t.test('if the rows cannot be removed, the files are unchanged', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const before = tipOf(daemon)
@@ -314,7 +313,7 @@ t.test('where the record cannot be cut, the files are as they were', async t => 
   const { rewrite } = journals
   journals.rewrite = async (name, entries) => {
     if (name !== 'agent/transcripts/r') return rewrite.call(journals, name, entries)
-    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n', 'the files had gone back by then')
+    t.equal(readFileSync(join(copyOf(daemon), 'a.txt'), 'utf8'), 'one\n', 'the files had been restored by then')
     throw new Error('the disk is broken')
   }
   t.match(await refusal(rewind(daemon, 2)), { status: 500 })
@@ -325,7 +324,7 @@ t.test('where the record cannot be cut, the files are as they were', async t => 
   t.match(await rewind(daemon, 2), { dropped: 2 })
 })
 
-t.test('a message that comes while a conversation goes back starts on the state it goes back to', async t => {
+t.test('a message during a rewind starts on the restored state', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await twoTurns(daemon)
   const { journals } = daemon.kernel
@@ -334,7 +333,7 @@ t.test('a message that comes while a conversation goes back starts on the state 
   journals.rewrite = async (name, entries) => {
     if (name === 'agent/transcripts/r') {
       sent.resolve(daemon.client.call('POST /agent', { conversationId: 'r', prompt: 'read a.txt' }))
-      // A message that waits for nothing has begun its turn by then.
+      // A message without a wait has begun its turn by then.
       for (let calls = 0; calls < 50; calls++) await daemon.client.call('GET /agent/commands')
     }
     return rewrite.call(journals, name, entries)
@@ -354,7 +353,7 @@ t.test('a message that comes while a conversation goes back starts on the state 
   ])
 })
 
-/** Two turns, what a crash inside a rewind left of them, and the next daemon on the same folders. */
+/** Two turns, a crash inside a rewind of them, and the next daemon on the same folders. */
 const crashed = async (
   t: Test,
   leave: (daemon: Support, begun: Begun) => Promise<void>,
@@ -390,7 +389,7 @@ const CRASHES: { [what: string]: (daemon: Support, begun: Begun) => Promise<void
 }
 
 for (const [when, leave] of Object.entries(CRASHES)) {
-  t.test(`a rewind that died ${when} is whole at the next start`, t =>
+  t.test(`a rewind that was killed ${when} is completed at the next start`, t =>
     crashed(
       t,
       async (daemon, begun) => {
@@ -409,7 +408,7 @@ for (const [when, leave] of Object.entries(CRASHES)) {
   )
 }
 
-t.test('work that came after a rewind whose end was never written is not taken back', t =>
+t.test('work after a rewind whose end was never written is not undone', t =>
   crashed(
     t,
     (daemon, begun) => begin(daemon, { ...begun, last: 'r-older' }).then(() => {}),
@@ -420,7 +419,7 @@ t.test('work that came after a rewind whose end was never written is not taken b
   ),
 )
 
-t.test('a message that waits to start is newer than a rewind whose end was never written', t =>
+t.test('a queued message is newer than a rewind whose end was never written', t =>
   crashed(
     t,
     async (daemon, begun) => {
@@ -452,7 +451,7 @@ t.test('a message that waits to start is newer than a rewind whose end was never
   ),
 )
 
-t.test('a message that waits behind a rewind that died stays, and does not start by itself', t =>
+t.test('a message that is queued behind a killed rewind is kept, and does not start automatically', t =>
   crashed(
     t,
     async (daemon, begun) => {

@@ -15,7 +15,7 @@ const action = (words: string) => {
   return { verb: name, ...input }
 }
 
-t.test('the first line that is neither blank nor a comment decides what a prompt is', async t => {
+t.test('the first line that is neither blank nor a comment decides whether a prompt is a script', async t => {
   const kinds: [string, string][] = [
     ['say hi', 'script'],
     ['\n# a comment\n\nsay hi', 'script'],
@@ -46,7 +46,7 @@ t.test('the first line that is neither blank nor a comment decides what a prompt
   for (const [words, kind] of kinds) t.equal(parse(words).kind, kind, JSON.stringify(words))
 })
 
-t.test('every command becomes what it says', async t => {
+t.test('every command is parsed', async t => {
   const table: [string, object][] = [
     ['say  hello  you ', { verb: 'say', text: 'hello  you' }],
     ['say\n| one\n|two\n|  three', { verb: 'say', text: 'one\ntwo\n three' }],
@@ -117,12 +117,12 @@ t.test('every command becomes what it says', async t => {
   t.match(script('repeat 2 append a\n| x'), exactly({ times: 2, input: { content: 'x\n' } }))
 })
 
-t.test('what stands behind the end of a script is not read', async t => {
+t.test('text after the end of a script is ignored', async t => {
   for (const end of ['---', '## Brief', '##'])
     t.equal(script(`say a\n${end}\nThis Is No Command\n| nor this`).length, 1, end)
 })
 
-t.test('a line that does not parse is named before anything runs', async t => {
+t.test('a line that does not parse is reported before anything runs', async t => {
   const bad: [string, number, RegExp][] = [
     ['say a\nFoo', 2, /expected a command, found "Foo"/],
     ['say a\n  say b', 2, /expected a command/],
@@ -201,7 +201,7 @@ t.test('a line that does not parse is named before anything runs', async t => {
   for (const [words, line, message] of bad) t.match(parse(words), { kind: 'syntax', line, message }, words)
 })
 
-t.test('a prompt of a mebibyte is read in a moment, however it is made', async t => {
+t.test('a prompt of 1 MiB is parsed quickly, whatever its content', async t => {
   const MiB = 1024 * 1024
   const hostile = [
     'say a\n'.repeat(MiB / 6),
@@ -231,7 +231,7 @@ t.test('a prompt of a mebibyte is read in a moment, however it is made', async t
   }
 })
 
-t.test('the demo is a script and the help names every verb it has', async t => {
+t.test('the demo is a script and the help names every verb', async t => {
   t.ok(script(DEMO).length > 6)
   const shown = HELP.split('\n')
     .map(line => /^([a-z]+[*&]?)(?: |$)/.exec(line)?.[1])

@@ -44,7 +44,7 @@ const REPLIES: CardReply[] = [
   { kind: 'payment_offer', requestId: '5', approve: true },
 ]
 
-/** Kinds of frames that one run of it holds once. */
+/** The kinds of frames that a run of the script has once. */
 const ONCE = [
   'thinking',
   'todos',
@@ -66,7 +66,7 @@ const ONCE = [
   'fast_mode',
 ]
 
-t.test('a turn killed at any moment and started again says and does everything exactly once', async t => {
+t.test('a turn killed at any moment and resumed does everything exactly once', async t => {
   const whole = await play(LONG, { replies: REPLIES })
   t.equal(whole.files.get('b.txt'), 'first\nline 1\nline 2 line 2\nline 3\n')
   let wrong = 0
@@ -94,7 +94,7 @@ t.test('a turn killed at any moment and started again says and does everything e
       )
     }
   }
-  t.equal(wrong, 0, `${whole.steps} places to die`)
+  t.equal(wrong, 0, `killed at each of ${whole.steps} steps`)
 })
 
 t.test('a command that may have run is never run again, and says so', async t => {
@@ -109,13 +109,13 @@ t.test('a command that may have run is never run again, and says so', async t =>
     await world.run(2)
     t.ok(world.shells.length <= 1, `killed at step ${dieAt}`)
     const closed = world.find('tool_call_update')
-    t.equal(closed.length, 1, 'and its call is closed once')
+    t.equal(closed.length, 1, 'its call is closed once')
     ends.add(world.prose)
   }
   t.same([...ends].sort(), ['a\n0: ran deploy\n', 'a\n1: interrupted by a restart\n'])
 })
 
-t.test('two restarts in a row lose and double nothing either', async t => {
+t.test('two restarts in a row neither lose nor duplicate anything', async t => {
   const words = 'say one two three four\nappend notes.txt\n| x\nsay five'
   const { steps } = await play(words)
   for (let first = 1; first <= steps; first++)
@@ -132,7 +132,7 @@ t.test('two restarts in a row lose and double nothing either', async t => {
     }
 })
 
-t.test('a say whose log holds a masked secret goes on behind it', async t => {
+t.test('a text whose log has a masked secret continues after it', async t => {
   const world = new World({ words: 'say the key is s3cret and more' })
   world.log = [
     { kind: 'session', sessionId: 's' },
@@ -142,14 +142,14 @@ t.test('a say whose log holds a masked secret goes on behind it', async t => {
   t.equal(world.prose, 'the key is {{secret:KEY}} and more\n')
 })
 
-t.test('words said before the restart and not yet used are still heard', async t => {
+t.test('messages from before the restart that were not used yet are still delivered', async t => {
   const world = new World({ words: 'wait words\nsay $words', said: ['hello'] })
   world.log = [{ kind: 'steer', text: 'hello', sentAt: 1, messageId: 'm-hello' }]
   await world.run(2)
   t.equal(world.prose, 'hello\n')
 })
 
-t.test('a wait killed in the middle waits only for what is left', async t => {
+t.test('a wait killed in the middle waits only for the remaining time', async t => {
   const world = new World({ words: 'wait 3600000\nsay done' })
   world.dieAt = 6
   const first = world.run()
@@ -162,7 +162,7 @@ t.test('a wait killed in the middle waits only for what is left', async t => {
   t.equal((await later.run(2)).prose, 'done\n')
 })
 
-t.test('a call that was held when the daemon died is made again once it is answered', async t => {
+t.test('a call that waited for permission at a kill is made again once it is allowed', async t => {
   const world = new World({
     words: 'run deploy\nsay $exit',
     replies: [{ kind: 'permission', requestId: '0', decision: 'once' }],

@@ -8,7 +8,7 @@ const words = (text: string): UserMessage => ({ messageId: `m-${text}`, text, at
 
 const DEAD = Symbol('dead')
 
-/** What a world is given before its script runs. */
+/** The setup of a world. */
 export interface Setup {
   words: string
   replies?: CardReply[]
@@ -17,7 +17,7 @@ export interface Setup {
   mode?: PermissionMode
 }
 
-/** The engine's side of `TurnIo`, kept in memory; it dies for good at its nth step when told to. */
+/** The engine's side of `TurnIo`, in memory; simulates a kill at the nth step. */
 export class World {
   files = new Map<string, string>([['notes.txt', 'one\ntwo\n']])
   log: Frame[] = []
@@ -178,7 +178,7 @@ export class World {
   }
 }
 
-/** Plays a script to its end. */
+/** Runs a script to its end. */
 export const play = (words: string, more: Omit<Setup, 'words'> = {}) => new World({ words, ...more }).run()
-/** What a script says, block by block. */
+/** The text of a script, block by block. */
 export const prose = async (words: string, more?: Omit<Setup, 'words'>) => (await play(words, more)).prose

@@ -12,7 +12,7 @@ t.test('a turn begins with session, init and commands and ends with usage', asyn
   t.match(log.at(-1), { inputTokens: 5, outputTokens: 3, costUsd: 0 })
 })
 
-t.test('plain words are repeated, cut at 200 characters, with a pointer to the help', async t => {
+t.test('a plain prompt is repeated, cut at 200 characters, with a pointer to the help', async t => {
   t.match(await prose('Fix $out please'), /^You said: Fix \$out please\n\n.*\/help/)
   t.match(await prose('😀'.repeat(300)), new RegExp(`^You said: ${'😀'.repeat(200)}\n`))
   t.match((await play('/nope')).log.at(-1), { kind: 'error', code: 'unknown-command', message: /\/nope/ })
@@ -25,7 +25,7 @@ t.test('a later line that does not parse ends the turn before anything has run',
   t.notOk(files.has('a.txt'))
 })
 
-t.test('the demo thinks, lists, writes, runs, asks and says', async t => {
+t.test('the demo thinks, lists, writes, runs, asks and writes text', async t => {
   const { kinds, files, shells, prose } = await play('/demo', {
     replies: [{ kind: 'question', requestId: '0', answers: {} }],
   })
@@ -35,7 +35,7 @@ t.test('the demo thinks, lists, writes, runs, asks and says', async t => {
   t.match(prose, /sandbox-demo\.md/)
 })
 
-t.test('variables are replaced once, and what is no variable stays', async t => {
+t.test('variables are replaced once, and other words with $ are unchanged', async t => {
   t.equal(
     await prose('run x\nsay $exit $out $$out $nope $name $n $run $conversation $'),
     '0 ran x $out $nope $name 1 r-1 c-1 $\n',
@@ -46,7 +46,7 @@ t.test('variables are replaced once, and what is no variable stays', async t => 
   t.equal(await prose('read notes.txt\nsay $out.$out_$outs'), 'one\ntwo.$out_$outs\n')
 })
 
-t.test('a text that grows beyond bounds fails the turn with its line', async t => {
+t.test('a text that grows beyond its limit fails the turn with the line number', async t => {
   const world = new World({ words: `read big\nsay ${'$out'.repeat(200)}` })
   world.files.set('big', 'x'.repeat(60_000))
   await world.run()
@@ -54,7 +54,7 @@ t.test('a text that grows beyond bounds fails the turn with its line', async t =
 })
 
 t.test(
-  'a question gives its answer, several are joined, a skipped one is empty and a cancelled one ends the turn',
+  'a question returns its answer, several are joined, a skipped one is empty and a cancelled one ends the turn',
   async t => {
     const ask = (verb: string, answers?: { [q: string]: string | string[] }, cancelled?: boolean) =>
       prose(`${verb} Which?\n| a: x\nsay [$answer]`, {
@@ -67,7 +67,7 @@ t.test(
   },
 )
 
-t.test('a plan that is approved leaves plan mode, one that is not ends the turn with the feedback', async t => {
+t.test('an approved plan ends plan mode, a refused one ends the turn with the feedback', async t => {
   const yes = await play('plan\n| do it\nsay on', {
     mode: 'plan',
     replies: [{ kind: 'plan', requestId: '0', approve: true }],
@@ -77,7 +77,7 @@ t.test('a plan that is approved leaves plan mode, one that is not ends the turn 
     mode: 'default',
     replies: [{ kind: 'plan', requestId: '0', approve: true }],
   })
-  t.same(narrow.modes, ['default'], 'and no other mode is widened')
+  t.same(narrow.modes, ['default'], 'other modes are unchanged')
   t.equal(
     await prose('plan do it\nsay on', {
       replies: [{ kind: 'plan', requestId: '0', approve: false, feedback: 'smaller' }],
@@ -86,7 +86,7 @@ t.test('a plan that is approved leaves plan mode, one that is not ends the turn 
   )
 })
 
-t.test('a permission gives its decision, and nobody to answer is a no', async t => {
+t.test('a permission returns the decision, and deny in an unattended turn', async t => {
   t.equal(
     await prose('permit Shell: may I\nsay $answer', {
       replies: [{ kind: 'permission', requestId: '0', decision: 'always' }],
@@ -96,13 +96,13 @@ t.test('a permission gives its decision, and nobody to answer is a no', async t 
   t.equal(await prose('permit Shell: may I\nsay $answer'), 'deny\n')
 })
 
-t.test('an unattended turn raises no card and goes on', async t => {
+t.test('an unattended turn raises no card and continues', async t => {
   const { kinds, prose } = await play('ask Q\nplan P\npermit T: s\nsay on', { attended: false })
   t.notOk(kinds.some(kind => ['question', 'plan', 'permission'].includes(kind)))
   t.equal(prose, 'on\n')
 })
 
-t.test('what this sandbox lacks is a failed tool call with a reason, and the script goes on', async t => {
+t.test('an unsupported command is a failed tool call with a reason, and the script continues', async t => {
   const { log, prose } = await play('browse http://x\nneed key h\n| say no\nverdict done x\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
@@ -118,13 +118,13 @@ t.test('what this sandbox lacks is a failed tool call with a reason, and the scr
   t.equal(prose, 'on\n')
 })
 
-t.test('words said into the turn are heard between commands and by wait words', async t => {
+t.test('messages steered into the turn arrive between commands and in wait words', async t => {
   t.equal(await prose('say first\nsay $words', { said: ['hello'] }), 'first\nhello\n')
   t.equal(await prose('say a\nwait words\nsay $words', { said: ['one', 'two'] }), 'a\none\ntwo\n')
   t.equal(await prose('wait words 0\nsay [$words]'), '[]\n')
 })
 
-t.test('expect, fail, refuse, outage and stop end the turn as they say', async t => {
+t.test('expect, fail, refuse, outage and stop end the turn accordingly', async t => {
   t.match((await play('run x\nexpect ran\nexpect nope\nsay no')).log.at(-1), {
     kind: 'error',
     message: /expected "nope".*found "ran x"/,
@@ -140,12 +140,12 @@ t.test('expect, fail, refuse, outage and stop end the turn as they say', async t
   })
 })
 
-t.test('call ids are unique in the run and say which command they belong to', async t => {
+t.test('call ids are unique in the run and name their command', async t => {
   const ids = (await play('read a\nrepeat 3 read b\nrun x')).find('tool_call').map(({ id }) => id)
   t.same(ids, ['c1', 'c2.1', 'c2.2', 'c2.3', 'c3'])
 })
 
-t.test('ten thousand repeats take time in proportion', async t => {
+t.test('the time of ten thousand repeats grows linearly', async t => {
   const time = async (n: number) => {
     const before = performance.now()
     const world = await play(`repeat ${n} say a b c`)
@@ -157,14 +157,14 @@ t.test('ten thousand repeats take time in proportion', async t => {
   t.ok(long < Math.max(short, 20) * 40, `${Math.round(short)} ms for 1000, ${Math.round(long)} ms for 10000`)
 })
 
-t.test('a word without end is cut into frames of bounded size, none of them half a character', async t => {
+t.test('a very long word is cut into frames of limited size, never within a character', async t => {
   const { log, prose } = await play(`say ${'😀'.repeat(5000)}`)
   const texts = log.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : []))
   t.ok(texts.every(text => text.isWellFormed() && Buffer.byteLength(text) <= 8192))
   t.equal(prose, `${'😀'.repeat(5000)}\n`)
 })
 
-t.test('a stop ends whatever the script does', async t => {
+t.test('a stop ends every command of a script', async t => {
   for (const words of ['wait 60000', 'wait words', 'run x', 'ask Q', 'repeat 10000 say a', 'say a\nrun x']) {
     const world = new World({ words })
     const never = () => new Promise<never>(() => {})

@@ -9,7 +9,7 @@ import { framesOf } from '../../support/turns.js'
 
 const VALUE = 'correct-horse/battery+staple'
 
-/** A sandbox that keeps one value; what resolves it is the real shell. */
+/** A sandbox that stores one value; a real shell resolves it. */
 const world = async (t: Test) => {
   const { client, data } = await daemonWith(t, ['agent'], {
     fakes: {
@@ -28,7 +28,7 @@ const world = async (t: Test) => {
   return { client, data, turn }
 }
 
-/** Everything that lies below a folder, as text. */
+/** All files below a folder, as one text. */
 const everything = (folder: string): string =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))
@@ -36,7 +36,7 @@ const everything = (folder: string): string =>
     .map(path => readFileSync(path, 'latin1'))
     .join('\n')
 
-t.test('a command gets the value, and nothing that is written has it in any form', async t => {
+t.test('a command gets the value, and no written file has it in any form', async t => {
   const { turn, data, client } = await world(t)
   const frames = await turn(
     'run printf %s {{secret:API}} | wc -c\nrun printf %s {{secret:API}}; printf %s {{secret:API}} | base64\n'
@@ -56,17 +56,17 @@ t.test('a command gets the value, and nothing that is written has it in any form
   }
 })
 
-t.test('an unknown name stops the command and lists the names there are', async t => {
+t.test('an unknown name stops the command and lists the known names', async t => {
   const { turn } = await world(t)
   t.match(JSON.stringify(await turn('run echo {{secret:NONE}} > made.txt')), /no secret NONE: this turn may use API/)
 })
 
-t.test('a value that is spread over pieces of prose is masked in all of them', t => {
+t.test('a value that is split over pieces of prose is masked in all of them', t => {
   const mask = new FrameMask(() => new Masker([{ name: 'API', value: VALUE }]))
   const texts = (frames: readonly Frame[]) => frames.flatMap(frame => ('text' in frame ? [frame.text] : []))
   const pieces = [...`so it is ${VALUE}, and that is all`].map(text => ({ kind: 'delta' as const, text }))
   const out = [...pieces.flatMap(frame => mask.push(frame)), ...mask.push({ kind: 'text_end' })]
   t.equal(texts(out).join(''), 'so it is {{secret:API}}, and that is all')
-  t.same(out.at(-1), { kind: 'text_end' }, 'what was held back stands before what follows')
+  t.same(out.at(-1), { kind: 'text_end' }, 'held text comes before the next frame')
   t.end()
 })

@@ -7,7 +7,7 @@ import { framesOf } from '../../support/turns.js'
 
 const OK: Admission = { verdict: 'ok' }
 
-/** A sandbox whose budgets say what the test says. */
+/** A sandbox whose budgets answer as the test decides. */
 const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () => ({ verdict: 'ok' })) => {
   const lines: UsageTurn[] = []
   const asked: AdmissionAsked[] = []
@@ -35,7 +35,7 @@ const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () =
   return { client, turn, lines, asked }
 }
 
-t.test('a settled turn is one line with what its provider says it used', async t => {
+t.test('a settled turn is one line with the usage that its provider reported', async t => {
   const { turn, lines } = await world(t)
   await turn({ prompt: 'usage 110 25 0.75\nsay hi' })
   t.match(
@@ -54,7 +54,7 @@ t.test('a settled turn is one line with what its provider says it used', async t
   t.match(lines[0], { inputTokens: 110, outputTokens: 25, costUsd: 0.75 })
 })
 
-t.test('a message that a budget refuses is 429 with its sentence, and no turn begins', async t => {
+t.test('a message that a budget refuses is 429 with its message, and no turn begins', async t => {
   const { client, asked, lines } = await world(t, () => ({
     verdict: 'refuse',
     budget: 'day',
@@ -69,7 +69,7 @@ t.test('a message that a budget refuses is 429 with its sentence, and no turn be
   t.same(lines, [])
 })
 
-t.test('a budget that holds parks the turn; a yes lets exactly this turn go on, a no ends it', async t => {
+t.test('a budget that holds parks the turn; approval lets exactly this turn continue, a refusal ends it', async t => {
   const { turn } = await world(t, () => ({ verdict: 'hold', budget: 'day', message: 'the budget day is spent' }))
   const yes = await turn({}, 'once')
   t.match(
@@ -101,7 +101,7 @@ t.test('a warning of a budget is a notice', async t => {
   )
 })
 
-t.test('a waiting message that a budget refuses stays first, with why, until it may start', async t => {
+t.test('a queued message that a budget refuses stays first, with the reason, until it may start', async t => {
   let spent = false
   const { client } = await world(t, ({ run }) =>
     spent && run === undefined ? { verdict: 'refuse', budget: 'day', message: 'the budget day is spent' } : OK,
@@ -126,7 +126,7 @@ t.test('a waiting message that a budget refuses stays first, with why, until it 
   t.match(JSON.stringify(await framesOf(client, 'c').all()), /second/)
 })
 
-t.test('a subagent is asked for as a part of its run, and one that a budget refuses does not begin', async t => {
+t.test('budgets are asked about a subagent as a part of its run, and a refused one does not start', async t => {
   const { turn, asked } = await world(t, ({ run = '' }) =>
     run.includes(':') ? { verdict: 'refuse', budget: 'tree', message: 'the budget tree is spent' } : OK,
   )

@@ -7,7 +7,7 @@ import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { inner, refusal, state, transcript } from './support.js'
 
-/** Whether a process of this machine has these words in its command line. */
+/** Whether a process of this machine has this text in its command line. */
 const alive = (words: string): boolean =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -19,48 +19,45 @@ const alive = (words: string): boolean =>
       }
     })
 
-t.test(
-  'a stop ends a child that ignores being asked, keeps what was written, and leaves the conversation free',
-  async t => {
-    const daemon = await daemonWith(t, ['agent'])
-    const { client, workspace } = daemon
-    const [seconds, up] = [`617.${process.pid}`, new AbortController()]
-    const changes = watch(workspace, { signal: up.signal })
-    await client.call('POST /agent', {
-      conversationId: 's',
-      prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait`,
-    })
-    const watched = framesOf(client, 's')
-    await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
-    for await (const { filename } of changes) if (filename === 'up.txt') break
-    t.ok(alive(`sleep ${seconds}`))
-    const before = Date.now()
-    const [one, two] = await Promise.all([
-      client.call('POST /agent/stop', { conversationId: 's' }),
-      client.call('POST /agent/stop', { conversationId: 's' }),
-    ])
-    t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
-    t.ok(Date.now() - before < 15_000)
-    t.notOk(alive(`sleep ${seconds}`), 'the process is gone')
-    t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
-    t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
-    const frames = (await watched.all()).map(({ event }) => event)
-    t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
-    t.match(
-      frames.findLast(({ kind }) => kind === 'tool_call_update'),
-      { status: 'failed' },
-    )
-  },
-)
+t.test('a stop ends a child that ignores SIGTERM, keeps the written files, and frees the conversation', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const { client, workspace } = daemon
+  const [seconds, up] = [`617.${process.pid}`, new AbortController()]
+  const changes = watch(workspace, { signal: up.signal })
+  await client.call('POST /agent', {
+    conversationId: 's',
+    prompt: `write kept.txt\n| kept\nrun trap "" TERM; sleep ${seconds} & echo up > up.txt; wait`,
+  })
+  const watched = framesOf(client, 's')
+  await watched.until(frame => frame.kind === 'tool_call' && frame.name === 'Shell')
+  for await (const { filename } of changes) if (filename === 'up.txt') break
+  t.ok(alive(`sleep ${seconds}`))
+  const before = Date.now()
+  const [one, two] = await Promise.all([
+    client.call('POST /agent/stop', { conversationId: 's' }),
+    client.call('POST /agent/stop', { conversationId: 's' }),
+  ])
+  t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
+  t.ok(Date.now() - before < 15_000)
+  t.notOk(alive(`sleep ${seconds}`), 'the process has ended')
+  t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
+  t.match(await client.call('POST /agent', { conversationId: 's', prompt: 'say next' }), { delivery: 'started' })
+  const frames = (await watched.all()).map(({ event }) => event)
+  t.match(frames.at(-1), { kind: 'done', reason: 'stopped' })
+  t.match(
+    frames.findLast(({ kind }) => kind === 'tool_call_update'),
+    { status: 'failed' },
+  )
+})
 
-t.test('a stop with nothing running answers at once, and an unknown conversation is not found', async t => {
+t.test('a stop without a running turn returns at once, and an unknown conversation is not found', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await runTurn(client, 's', 'say x')
   t.same(await client.call('POST /agent/stop', { conversationId: 's' }), { ok: true })
   t.match(await refusal(client.call('POST /agent/stop', { conversationId: 'none' })), { status: 404 })
 })
 
-t.test('a stop holds back what waits until the next message, which goes first', async t => {
+t.test('a stop pauses the queue until the next message, which goes first', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 's', prompt: 'wait 60000' })
@@ -82,7 +79,7 @@ t.test('a stop holds back what waits until the next message, which goes first', 
   t.same(said, ['first', 'held'])
 })
 
-t.test('a discarded conversation is gone with its turn, queue, frames, copy and branch; its record stays', async t => {
+t.test('discarding a conversation removes its turn, queue, frames, copy and branch, and keeps its record', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace, kernel } = daemon
   const { run } = await client.call('POST /agent', {
@@ -103,7 +100,7 @@ t.test('a discarded conversation is gone with its turn, queue, frames, copy and 
   t.match(await kernel.journals.stat('agent/transcripts/d'), { entries: 1 })
 })
 
-t.test('while the turn lock is held no turn begins its work', async t => {
+t.test('while the turn lock is held no turn starts', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, kernel } = daemon
   await runTurn(client, 'l', 'say x', { isolated: true })
@@ -136,7 +133,7 @@ t.test('while the turn lock is held no turn begins its work', async t => {
   t.match((await state(daemon, 'l')).conversation.repos, exactly({ repo: 'root', landedTip: 'abc' }))
 })
 
-t.test('a stop right after an answer leaves nothing that writes into the log of the ended turn', async t => {
+t.test('after a stop right after an answer nothing writes into the log of the ended turn', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, logged } = daemon
   for (const conversationId of ['a', 'b', 'c']) {
@@ -146,7 +143,7 @@ t.test('a stop right after an answer leaves nothing that writes into the log of 
     await client.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'which?': 'one' } })
     await client.call('POST /agent/stop', { conversationId })
     await watched.all()
-    // This waits for whoever still holds the private copy.
+    // This waits until the private copy is no longer in use.
     await inner(daemon, 'agent.archive', { id: conversationId })
   }
   t.same(

@@ -12,7 +12,7 @@ const NESTED =
   'helper outer\n| think hm\n| say begun\n| helper inner\n| | write a.txt\n| | | x\n| | say made\n| say over\n| '
   + 'fail it broke'
 
-t.test('helpers are listed with how they stand, and each has its record', async t => {
+t.test('subagents are listed with their status, and each has its record', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'a', NESTED)
   await runTurn(daemon.client, 'b', 'helper& other\n| say x\njoin')
@@ -67,7 +67,7 @@ t.test('helpers are listed with how they stand, and each has its record', async 
   )
 })
 
-t.test('a helper at work is listed as live, with what it has said so far', async t => {
+t.test('a running subagent is listed as live, with its text so far', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { run } = await daemon.client.call('POST /agent', {
     conversationId: 'l',
@@ -90,7 +90,7 @@ t.test('a helper at work is listed as live, with what it has said so far', async
   )
 })
 
-t.test('helpers are there after a start, and gone with their conversation', async t => {
+t.test('subagents are listed after a restart, and removed with their conversation', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 'a', 'helper one\n| say x')
   await runTurn(daemon.client, 'b', 'helper two\n| say y')
@@ -111,7 +111,7 @@ t.test('helpers are there after a start, and gone with their conversation', asyn
   })
 })
 
-t.test('pages never tear apart what began at one moment, and what ended a week ago goes', async t => {
+t.test('subagents that began at the same moment share a page, and those that ended a week ago are removed', async t => {
   const journal = journalsIn(t)
   const host = {
     journal,

@@ -43,7 +43,7 @@ const adapterOf = (id: string, models: string[], run: Run): ProviderAdapter => (
   }),
 })
 
-/** The io of a turn whose helpers run one function, with the real tools for helpers. */
+/** The io of a turn whose subagents run one function, with the real tools for subagents. */
 const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn: 50, depth: 3 }) => {
   const [journal, logged, helped]: [ReturnType<typeof journalsIn>, string[], string[]] = [journalsIn(t), [], []]
   const say = (message: string) => void logged.push(message)
@@ -127,7 +127,7 @@ const waits: Run = async function* (_, { signal }) {
 }
 const ask = { description: 'd', prompt: 'p' }
 
-t.test('a helper is a turn of its own: deeper, with its own words, as the turn may', async t => {
+t.test('a subagent is a separate turn, one level deeper, with its own messages and the same permissions', async t => {
   const seen: TurnRequest[] = []
   const { io, turn, helped } = ioOf(t, async function* (request, inner) {
     seen.push(request)
@@ -161,7 +161,7 @@ t.test('a helper is a turn of its own: deeper, with its own words, as the turn m
   t.same(helped, ['r-1:a', 'r-1:a'])
 })
 
-t.test('a model of another provider is run by that provider, and one that nobody has is refused', async t => {
+t.test('a model of another provider is run by that provider, and an unknown model is refused', async t => {
   const { io, frames } = ioOf(t, async function* ({ model, harness }) {
     yield* says(`${model} ${harness}`)({} as TurnRequest, {} as TurnIo) as AsyncGenerator<Frame>
   })
@@ -173,7 +173,7 @@ t.test('a model of another provider is run by that provider, and one that nobody
   t.same((await frames()).filter(({ kind }) => kind === 'subagent').length, 1)
 })
 
-t.test("what says how the whole turn stands is not a helper's to say", async t => {
+t.test('frames about the whole turn are not accepted from a subagent', async t => {
   const { io, frames, turn } = ioOf(t, async function* () {
     yield { kind: 'session', sessionId: 's' }
     yield { kind: 'init', model: 'x' }
@@ -203,7 +203,7 @@ t.test("what says how the whole turn stands is not a helper's to say", async t =
   t.match(turn.record, { failure: undefined, sessionId: undefined, costUsd: 3, toolUses: 1 })
 })
 
-t.test('the summary is the last block of prose, cut', async t => {
+t.test('the summary is the last block of prose, shortened', async t => {
   const long = 'x'.repeat(10_000)
   const { io } = ioOf(t, async function* () {
     yield { kind: 'delta', text: 'first' }
@@ -214,7 +214,7 @@ t.test('the summary is the last block of prose, cut', async t => {
   t.equal(summary, `${'x'.repeat(4000)}…`)
 })
 
-t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal with its own', async t => {
+t.test('a subagent that throws has failed: after a bug with a fixed message, after a refusal with its own', async t => {
   const { io, logged } = ioOf(t, async function* ({ words }) {
     if (words === 'bug') throw new Error('secret detail')
     refuse('unprocessable', 'not like this')
@@ -226,7 +226,7 @@ t.test('a helper that throws has failed: a bug with a fixed sentence, a refusal 
 })
 
 t.test(
-  'a provider that throws before its first frame has failed too, and a long answer is held to its limit',
+  'a provider that throws before its first frame has failed too, and a long answer is cut at its limit',
   async t => {
     const { io, frames } = ioOf(t, ({ words }) => {
       if (words === 'bug') throw new Error('before anything')
@@ -243,7 +243,7 @@ t.test(
   },
 )
 
-t.test('a turn that is left for the next start leaves its helpers as they are', async t => {
+t.test('a turn that the next start continues leaves its subagents unchanged', async t => {
   const { io, turn, frames } = ioOf(t, waits)
   void io.helper(ask, 'a')
   await turn.log.settled()
@@ -254,7 +254,7 @@ t.test('a turn that is left for the next start leaves its helpers as they are', 
   t.match(turn.record.helpers.open, exactly({ id: 'a' }))
 })
 
-t.test("Join waits for those named, for all, or for a time, and only for helpers of one's own", async t => {
+t.test('Join waits for the named subagents or for all, or for a time, and only for own subagents', async t => {
   const go = Promise.withResolvers<void>()
   const { io, textOf } = ioOf(t, async function* (request, inner) {
     if (request.words === 'slow') await Promise.race([go.promise, inner.waitWords().then(() => go.promise)])
@@ -276,7 +276,7 @@ t.test("Join waits for those named, for all, or for a time, and only for helpers
     t.match(await io.tool('Join', bad, `j-${JSON.stringify(bad)}`), { ok: false, text: /Join takes (ids|timeoutMs)/ })
   go.resolve()
   t.match(await io.tool('Join', {}, 'j4'), { ok: true, text: 'a (slow one): completed: slow' })
-  t.match(await textOf(io.tool('Join', { ids: ['a', 'b'] }, 'j5')), /a .*\nb /, 'those named are told again')
+  t.match(await textOf(io.tool('Join', { ids: ['a', 'b'] }, 'j5')), /a .*\nb /, 'results are returned again')
   for (const bad of [
     {},
     { description: '', prompt: 'x' },
@@ -288,14 +288,14 @@ t.test("Join waits for those named, for all, or for a time, and only for helpers
   }
 })
 
-t.test('a call made twice is answered by the helper it started, and starts no other', async t => {
+t.test('a repeated call returns the result of the subagent it started, and starts no other', async t => {
   const { io, frames } = ioOf(t, says('once'))
   const [one, two] = await Promise.all([io.helper(ask, 'a'), io.helper(ask, 'a')])
   t.same([one, two, await io.helper(ask, 'a')], Array(3).fill({ status: 'completed', summary: 'once' }))
   t.equal((await frames()).filter(({ kind }) => kind === 'subagent').length, 1)
 })
 
-t.test('whoever ends takes the helpers it left at work along', async t => {
+t.test('an agent that ends stops its running subagents', async t => {
   const { io, frames } = ioOf(t, async function* (request, inner) {
     if (request.words === 'outer') await inner.helper({ ...ask, prompt: 'inner', background: true }, 'x')
     else yield* waits(request, inner)
@@ -310,7 +310,7 @@ t.test('whoever ends takes the helpers it left at work along', async t => {
   t.match((await frames()).at(-1), { kind: 'subagent_update', id: 'b', status: 'killed' })
 })
 
-t.test('a helper that ignores its end is written off with the turn, and is not heard any more', async t => {
+t.test('a subagent that ignores its end is abandoned with the turn, and its later frames are ignored', async t => {
   const late = Promise.withResolvers<void>()
   const spoken = Promise.withResolvers<void>()
   const { io, turn, frames } = ioOf(t, async function* (_, inner) {
@@ -328,7 +328,7 @@ t.test('a helper that ignores its end is written off with the turn, and is not h
   t.match((await frames()).at(-1), { kind: 'subagent_update', id: 'a', status: 'killed' })
 })
 
-t.test('what helpers did is told from what the turn did', t => {
+t.test('the state of subagents is read from the frames of the turn', t => {
   const own: Frame[] = [
     { kind: 'delta', text: 'mine' },
     { kind: 'tool_call', id: 'c1', name: 'Delegate', category: 'other', status: 'pending' },

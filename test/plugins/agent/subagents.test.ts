@@ -9,7 +9,7 @@ import { state, transcript } from './support.js'
 
 type Kind<K extends Frame['kind']> = Extract<Frame, { kind: K }>
 
-/** A line of a script as it stands inside so many helpers. */
+/** A line of a script, nested in `depth` subagents. */
 const inside = (depth: number, line: string): string => `${'| '.repeat(depth)}${line}`
 const of = <K extends Frame['kind']>(frames: readonly Frame[], kind: K): Kind<K>[] =>
   frames.filter((frame): frame is Kind<K> => frame.kind === kind)
@@ -27,14 +27,14 @@ const ends = (frames: readonly Frame[]): [string, SubagentStatus][] =>
     status && !['running', 'blocked'].includes(status) ? [[id, status]] : [],
   )
 
-/** Rules 5 and 6 of the frame log, and that every helper ended before the run did. */
+/** Checks rules 5 and 6 of the frame log, and that every subagent ended before the run. */
 const isWhole = (t: Test, frames: readonly Frame[]): void => {
   const started = new Set<string>()
   const open = new Set<string>()
   const known = new Set<string>()
   for (const frame of frames) {
     if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined && !started.has(frame.parentToolUseId))
-      t.fail(`${frame.kind} of an unknown helper`)
+      t.fail(`${frame.kind} of an unknown subagent`)
     if (frame.kind === 'tool_call') {
       if (known.has(frame.id)) t.fail(`two calls ${frame.id}`)
       known.add(frame.id)
@@ -50,7 +50,7 @@ const isWhole = (t: Test, frames: readonly Frame[]): void => {
       .map(([id]) => id)
       .sort(),
     [...started].sort(),
-    'every helper ends once',
+    'every subagent ends once',
   )
   t.equal(frames.at(-1)?.kind, 'done')
 }
@@ -60,69 +60,66 @@ const settings = ({ workspace }: Support, values: object): void => {
   writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), JSON.stringify(values))
 }
 
-t.test(
-  'a helper works in the same tree, says what it did under the call that started it, and its last words come back',
-  async t => {
-    const daemon = await daemonWith(t, ['agent'])
-    const frames = await runTurn(
-      daemon.client,
-      'a',
-      'say first\nhelper look around\n| think hm\n| write made.txt\n| | by a helper\n| say found\n| say made '
-        + 'it\nsay it said $out',
-    )
-    isWhole(t, frames)
-    t.match(call(frames, 'c2'), {
-      name: 'Delegate',
-      category: 'other',
-      target: 'look around',
-      parentToolUseId: undefined,
-    })
-    const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
-    const [began, ended] = [
-      at(({ kind }) => kind === 'subagent'),
-      at(frame => frame.kind === 'subagent_update' && frame.status !== undefined),
-    ]
-    t.match(frames[began], { id: 'c2', subagentKind: 'subagent', description: 'look around', model: 'script' })
-    t.match(frames[ended], { id: 'c2', status: 'completed', summary: 'made it' })
-    t.match(call(frames, 'c2:c2'), { name: 'Write', parentToolUseId: 'c2', target: 'made.txt' })
-    for (const [index, frame] of frames.entries())
-      if ('parentToolUseId' in frame && frame.parentToolUseId) t.ok(index > began && index < ended, frame.kind)
-    t.same(
-      of(frames, 'subagent_update').map(({ toolUses, lastTool, tokens }) => [toolUses, lastTool, tokens !== undefined]),
-      [
-        [1, 'Write', false],
-        [undefined, undefined, true],
-        [undefined, undefined, false],
-      ],
-    )
-    t.match(result(frames, 'c2'), { status: 'completed', content: exactly({ text: 'made it' }) })
-    t.equal(textOf(frames, 'c2'), 'foundmade it')
-    t.equal(textOf(frames), 'firstit said made it')
-    t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by a helper\n')
-    t.equal(of(frames, 'session').length, 1)
-    const { messages } = await transcript(daemon, 'a')
-    t.match(messages.map(({ text }) => text).slice(1), exactly('first', 'it said made it'))
-    t.match(
-      messages[1]?.tools,
-      exactly({
-        id: 'c2',
-        thinking: 'hm',
-        status: 'completed',
-        children: exactly({ id: 'c2:c2', name: 'Write', status: 'completed' }),
-      }),
-    )
-    const { totals } = (await state(daemon, 'a')).conversation
-    t.match(totals, { turns: 1, helpers: 1, toolUses: 2 })
-    t.equal(
-      totals.inputTokens,
-      of(frames, 'usage').reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
-      'what it used counts',
-    )
-    t.equal(of(frames, 'usage').length, 2)
-  },
-)
+t.test('a subagent works in the same tree, its frames are below its call, and its final text is returned', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const frames = await runTurn(
+    daemon.client,
+    'a',
+    'say first\nhelper look around\n| think hm\n| write made.txt\n| | by a helper\n| say found\n| say made '
+      + 'it\nsay it said $out',
+  )
+  isWhole(t, frames)
+  t.match(call(frames, 'c2'), {
+    name: 'Delegate',
+    category: 'other',
+    target: 'look around',
+    parentToolUseId: undefined,
+  })
+  const at = (fits: (frame: Frame) => boolean) => frames.findIndex(fits)
+  const [began, ended] = [
+    at(({ kind }) => kind === 'subagent'),
+    at(frame => frame.kind === 'subagent_update' && frame.status !== undefined),
+  ]
+  t.match(frames[began], { id: 'c2', subagentKind: 'subagent', description: 'look around', model: 'script' })
+  t.match(frames[ended], { id: 'c2', status: 'completed', summary: 'made it' })
+  t.match(call(frames, 'c2:c2'), { name: 'Write', parentToolUseId: 'c2', target: 'made.txt' })
+  for (const [index, frame] of frames.entries())
+    if ('parentToolUseId' in frame && frame.parentToolUseId) t.ok(index > began && index < ended, frame.kind)
+  t.same(
+    of(frames, 'subagent_update').map(({ toolUses, lastTool, tokens }) => [toolUses, lastTool, tokens !== undefined]),
+    [
+      [1, 'Write', false],
+      [undefined, undefined, true],
+      [undefined, undefined, false],
+    ],
+  )
+  t.match(result(frames, 'c2'), { status: 'completed', content: exactly({ text: 'made it' }) })
+  t.equal(textOf(frames, 'c2'), 'foundmade it')
+  t.equal(textOf(frames), 'firstit said made it')
+  t.equal(readFileSync(join(daemon.workspace, 'made.txt'), 'utf8'), 'by a helper\n')
+  t.equal(of(frames, 'session').length, 1)
+  const { messages } = await transcript(daemon, 'a')
+  t.match(messages.map(({ text }) => text).slice(1), exactly('first', 'it said made it'))
+  t.match(
+    messages[1]?.tools,
+    exactly({
+      id: 'c2',
+      thinking: 'hm',
+      status: 'completed',
+      children: exactly({ id: 'c2:c2', name: 'Write', status: 'completed' }),
+    }),
+  )
+  const { totals } = (await state(daemon, 'a')).conversation
+  t.match(totals, { turns: 1, helpers: 1, toolUses: 2 })
+  t.equal(
+    totals.inputTokens,
+    of(frames, 'usage').reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
+    'its usage is counted',
+  )
+  t.equal(of(frames, 'usage').length, 2)
+})
 
-t.test('helpers in the background work beside the script, and join waits for all of them', async t => {
+t.test('background subagents run beside the script, and join waits for all of them', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const frames = await runTurn(
     client,
@@ -160,7 +157,7 @@ t.test('helpers in the background work beside the script, and join waits for all
   t.ok(existsSync(join(workspace, 'go')))
 })
 
-t.test('helpers start helpers as deep as the sandbox allows, and the next one is told the limit', async t => {
+t.test('subagents are nested up to the depth limit, and the next one fails with the limit', async t => {
   const daemon = await daemonWith(t, ['agent', 'settings'])
   const script = [
     'helper a',
@@ -189,11 +186,11 @@ t.test('helpers start helpers as deep as the sandbox allows, and the next one is
   isWhole(t, shallow)
   t.equal(of(shallow, 'subagent').length, 2)
   t.match(result(shallow, 'c1:c1:c1'), { status: 'failed', content: exactly({ text: /2 deep \(subagentDepth\)/ }) })
-  t.match(textOf(shallow), /2 deep \(subagentDepth\)/, 'whoever asked is told, and goes on')
+  t.match(textOf(shallow), /2 deep \(subagentDepth\)/, 'the caller gets the failure, and continues')
   t.match((await state(daemon, 'd')).conversation.totals, { helpers: 5, turns: 2 })
 })
 
-t.test('helpers beyond the number at once, or beyond the number of the turn, are told the limit', async t => {
+t.test('subagents beyond the limit at once or per turn fail with the limit', async t => {
   const daemon = await daemonWith(t, ['agent', 'settings'])
   settings(daemon, { subagentsAtOnce: 2, subagentsPerTurn: 3 })
   const frames = await runTurn(
@@ -212,7 +209,7 @@ t.test('helpers beyond the number at once, or beyond the number of the turn, are
   t.match(result(more, 'c1.4'), { status: 'failed', content: exactly({ text: /3 subagents \(subagentsPerTurn\)/ }) })
 })
 
-t.test('a helper that fails or that nobody waits for is told so, and the turn goes on', async t => {
+t.test('a subagent that fails or is not joined is reported, and the turn continues', async t => {
   const { client } = await daemonWith(t, ['agent'])
   const frames = await runTurn(
     client,
@@ -250,7 +247,7 @@ t.test('a helper that fails or that nobody waits for is told so, and the turn go
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
 })
 
-t.test('a stop ends the helpers with the turn, their commands too', async t => {
+t.test('a stop ends the subagents with the turn, including their commands', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   const script = [
@@ -283,7 +280,7 @@ t.test('a stop ends the helpers with the turn, their commands too', async t => {
   t.match(await card(), { subagents: { running: 0, total: 3 } })
 })
 
-t.test('a helper asks as the turn would, and its answer is its own', async t => {
+t.test('a subagent asks like the turn, and gets its own answer', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', {
@@ -307,7 +304,7 @@ t.test('a helper asks as the turn would, and its answer is its own', async t => 
   t.equal(textOf(frames), 'chose blue and ')
 })
 
-t.test('a helper is started without a yes, and what it does needs the same yes as if the turn did it', async t => {
+t.test('a subagent starts without permission, and its calls need the same permissions as the turn', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', {
     conversationId: 'p',
@@ -328,11 +325,11 @@ t.test('a helper is started without a yes, and what it does needs the same yes a
   t.match(
     result(only, 'c1:c1'),
     { status: 'failed', content: exactly({ text: /may not use Write/ }) },
-    'a helper may use what the turn may',
+    'a subagent may use the tools of the turn',
   )
 })
 
-t.test('a card that a helper leaves behind comes down with it', async t => {
+t.test('an open card of a subagent is closed when it ends', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 'c', prompt: 'helper& asks\n| ask which?\nwait words\nsay on' })
   const watched = framesOf(client, 'c')
@@ -347,7 +344,7 @@ t.test('a card that a helper leaves behind comes down with it', async t => {
   t.same(ends(frames), [['c1', 'killed']])
 })
 
-t.test('watchers of the sandbox hear that helpers started, moved and ended', async t => {
+t.test('watchers of the sandbox are notified when subagents start, progress and end', async t => {
   const daemon = await daemonWith(t, ['agent', 'system'])
   const stop = new AbortController()
   t.teardown(() => stop.abort())

@@ -9,7 +9,7 @@ const AS = {
   trusted: true,
 } as const
 
-/** A call between groups, as the fleet makes it. */
+/** A call between groups, as the group agents makes it. */
 export const inner = <C extends keyof Api & string>(
   { kernel }: Support,
   call: C,
@@ -24,7 +24,7 @@ export const state = (daemon: Support, id: string): Promise<ConversationState> =
 export const transcript = (daemon: Support, id: string): Promise<TranscriptPage> =>
   inner(daemon, 'GET /agents/{id}/transcript', { id })
 
-/** What a call was refused with. */
+/** The refusal of a call that must fail. */
 export const refusal = async (call: Promise<unknown>): Promise<{ status?: number; message: string }> => {
   const answer = await call.then(
     value => value,

@@ -12,7 +12,7 @@ const HELD = 'until [ -e go ]; do sleep 0.02; done'
 
 const texts = (frames: readonly Frame[]) => frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : []))
 
-/** What happened, in order: of a call only how it ended. */
+/** The frames in order, with only the end of each call. */
 const order = (frames: readonly Frame[]) =>
   frames.flatMap(frame => {
     if (frame.kind === 'tool_call_update') return frame.status === 'in_progress' ? [] : [frame.status]
@@ -20,7 +20,7 @@ const order = (frames: readonly Frame[]) =>
     return shown.includes(frame.kind) ? [frame.kind] : []
   })
 
-t.test('moving a conversation needs a credential that drives', async t => {
+t.test('switching a conversation needs the scope drive', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 's', 'say x')
   const body = { conversationId: 's', model: 'script-fast' }
@@ -31,7 +31,7 @@ t.test('moving a conversation needs a credential that drives', async t => {
   t.match(await (await daemon.token('drive')).client.call('POST /agent/switch-account', body), { applied: 'next' })
 })
 
-t.test('what cannot be moved to is refused, and nothing changes', async t => {
+t.test('a switch to an invalid choice is refused, and nothing changes', async t => {
   const daemon = await daemonWith(t, ['agent'])
   await runTurn(daemon.client, 's', 'say x')
   const { conversation } = await state(daemon, 's')
@@ -55,7 +55,7 @@ t.test('what cannot be moved to is refused, and nothing changes', async t => {
   t.same((await state(daemon, 's')).conversation, conversation)
 })
 
-t.test('a free conversation runs its next turn there, also after a restart', async t => {
+t.test('a free conversation runs its next turn with the new choice, also after a restart', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace)
@@ -80,7 +80,7 @@ t.test('a free conversation runs its next turn there, also after a restart', asy
   })
 })
 
-t.test('a turn told to move "next" goes on as it began, and the next one runs there', async t => {
+t.test('with "next", the running turn continues unchanged, and the next one uses the new choice', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 's', prompt: 'wait words 60000\nsay $words' })
   const watched = framesOf(client, 's')
@@ -97,7 +97,7 @@ t.test('a turn told to move "next" goes on as it began, and the next one runs th
   )
 })
 
-t.test('a turn that waits for words goes on there at once, in the same run, and hears them', async t => {
+t.test('a turn that waits for a message switches at once, in the same run, and gets the message', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const { run } = await client.call('POST /agent', {
@@ -133,7 +133,7 @@ t.test('a turn that waits for words goes on there at once, in the same run, and 
   )
 })
 
-t.test('a wait goes on where it was, and a turn in a private copy keeps its work', async t => {
+t.test('a wait continues after a switch, and a turn in a private copy keeps its work', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', {
     conversationId: 's',
@@ -151,7 +151,7 @@ t.test('a wait goes on where it was, and a turn in a private copy keeps its work
     t.equal(frames.filter(({ kind }) => kind === once).length, 1, once)
 })
 
-t.test('a call in hand is finished first; what was said and sent meanwhile is neither lost nor doubled', async t => {
+t.test('a running call ends before the switch; messages sent meanwhile are neither lost nor duplicated', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   const { run } = await client.call('POST /agent', {
     conversationId: 's',
@@ -179,7 +179,7 @@ t.test('a call in hand is finished first; what was said and sent meanwhile is ne
   t.same(texts(after), ['next'])
 })
 
-t.test('a parked turn keeps its card and moves with the answer', async t => {
+t.test('a parked turn keeps its card and switches after the answer', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   const { run } = await client.call('POST /agent', { conversationId: 's', prompt: 'ask Which?\n| a\n| b\nsay $answer' })
@@ -200,7 +200,7 @@ t.test('a parked turn keeps its card and moves with the answer', async t => {
   t.same(texts(frames), ['b'])
 })
 
-t.test('a call held by a permission card is decided by the answer, and the turn moves behind it', async t => {
+t.test('the answer decides about a call that waits for permission, and the turn switches after it', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', {
     conversationId: 's',
@@ -216,7 +216,7 @@ t.test('a call held by a permission card is decided by the answer, and the turn 
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'x\n')
 })
 
-t.test('a second move before the first took effect replaces it', async t => {
+t.test('a second switch before the first took effect replaces it', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client, workspace } = daemon
   await client.call('POST /agent', { conversationId: 's', prompt: `run ${HELD}\nsay on` })
@@ -237,7 +237,7 @@ t.test('a second move before the first took effect replaces it', async t => {
   t.match(await state(daemon, 's'), { conversation: { model: 'script', effort: 'high' } })
 })
 
-t.test('a stop before the move took effect wins', async t => {
+t.test('a stop before the switch took effect wins', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon
   await client.call('POST /agent', { conversationId: 's', prompt: `run ${HELD}\nsay never` })
@@ -251,7 +251,7 @@ t.test('a stop before the move took effect wins', async t => {
   t.match(await state(daemon, 's'), { conversation: { model: 'script-fast', lastEnd: 'stopped' } })
 })
 
-t.test('a helper at work in the background keeps a turn where it is until it has ended', async t => {
+t.test('a turn switches only when its background subagents have ended', async t => {
   const { client, workspace } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', {
     conversationId: 's',
@@ -267,7 +267,7 @@ t.test('a helper at work in the background keeps a turn where it is until it has
   t.equal(texts(frames).at(-1), 'on')
 })
 
-t.test('what an outage ended after a move is resumed where the turn was', async t => {
+t.test('a turn that an outage ended after a switch resumes with the new choice', async t => {
   const { client, kernel } = await daemonWith(t, ['agent'])
   await client.call('POST /agent', { conversationId: 's', model: 'script', prompt: 'wait words 60000\noutage 9' })
   const watched = framesOf(client, 's')
@@ -284,7 +284,7 @@ t.test('what an outage ended after a move is resumed where the turn was', async 
 
 for (const goesOn of [true, false]) {
   t.test(
-    `killed before the move took effect, ${goesOn ? 'the turn goes on there' : 'the conversation is there'} after `
+    `killed before the switch took effect, ${goesOn ? 'the turn' : 'the conversation'} has the new choice after `
       + 'the restart',
     async t => {
       const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }
@@ -316,7 +316,7 @@ for (const goesOn of [true, false]) {
   )
 }
 
-t.test('killed while it is parked and is to move, a turn moves with the answer after the restart', async t => {
+t.test('a parked turn with a pending switch switches after the answer that follows a restart', async t => {
   const where = { workspace: join(folderOf(t), 'workspace'), data: join(folderOf(t), 'data') }
   makeWorkspace(where.workspace)
   const daemon = await spawnDaemon(t, where)
@@ -343,9 +343,8 @@ t.test('a turn that is stopping refuses', async t => {
   await client.call('POST /agent', { conversationId: 's', prompt: 'run trap "" TERM; sleep 618 & wait' })
   await framesOf(client, 's').until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   const stopped = client.call('POST /agent/stop', { conversationId: 's' })
-  // A turn of the event loop besides: the stop arrives over HTTP.
-  while ((await state(daemon, 's')).live?.state === 'running') await new Promise(resolve => setImmediate(resolve))
-  // Not over HTTP: by then the turn may have ended.
+  while ((await state(daemon, 's')).live?.state === 'running') await new Promise(resolve => setTimeout(resolve, 5))
+  // Not over HTTP, because that could take until the turn has ended.
   const move = inner(daemon, 'POST /agent/switch-account', { conversationId: 's', model: 'script-fast' })
   t.match(await refusal(move), { status: 409, message: /stopping/ })
   await stopped

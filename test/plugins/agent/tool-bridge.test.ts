@@ -3,7 +3,7 @@ import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { daemonWith } from '../../support/daemon.js'
 import { framesOf } from '../../support/turns.js'
 
-/** A program that starts its tool servers itself: it lists the tools, calls one, and says what came of it. */
+/** A program that starts its tool servers itself: it lists the tools, calls one, and reports the result. */
 const STARTER = `
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'

@@ -4,7 +4,7 @@ import { tools } from '../../../plugins/agent/tools/tools.js'
 import { exactly } from '../../support/lists.js'
 import { misfits, type Schema } from '../../support/schema.js'
 
-/** For each tool an input with every field. */
+/** An input with every field, for each tool. */
 const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown } } = {
   Read: { path: 'src/main.ts', offset: 4, limit: 20 },
   List: { path: 'src', depth: 2 },
@@ -38,7 +38,7 @@ const schemaOf = (name: string) => {
   return { input: input as Schema, named: input.$defs as { [name: string]: Schema } }
 }
 
-t.test('every tool describes itself and each field of its input to a model', t => {
+t.test('every tool has a description for models, and so has each field of its input', t => {
   t.same(Object.keys(tools).sort(), Object.keys(INPUTS).sort())
   for (const [name, tool] of Object.entries(tools)) {
     const schema = tool.schema()
@@ -48,7 +48,7 @@ t.test('every tool describes itself and each field of its input to a model', t =
     t.same(Object.keys(schema.input.properties!).sort(), Object.keys(INPUTS[name as ToolName]).sort(), name)
     for (const [field, { description }] of Object.entries(schema.input.properties!))
       t.match(description, /\S/, `${name} describes ${field}`)
-    t.notMatch(JSON.stringify(schema), /#\/components/, 'it holds all it refers to')
+    t.notMatch(JSON.stringify(schema), /#\/components/, 'it contains all referenced schemas')
   }
   t.end()
 })
@@ -59,14 +59,14 @@ t.test('an input with every field fits its schema and passes unchanged, and unde
     t.same(misfits(schema.input, input, name, schema.named), [])
     const given = { ...input, undeclared: 1 }
     t.same(tools[name]!.check(given), input, name)
-    t.same(given, { ...input, undeclared: 1 }, 'what the model gave stays as it was')
+    t.same(given, { ...input, undeclared: 1 }, 'the original input is unchanged')
     const required = Object.fromEntries((schema.input.required ?? []).map(field => [field, input[field]]))
     t.same(JSON.parse(JSON.stringify(tools[name]!.check(required))), required, `${name} with the required fields only`)
   }
   t.end()
 })
 
-t.test('a field of another type, a missing one and what is no object are refused with the name of the field', t => {
+t.test('a field of another type, a missing field and a value other than an object are refused by name', t => {
   const refused = (name: string, input: unknown, path: string) =>
     t.throws(
       () => tools[name]!.check(input),

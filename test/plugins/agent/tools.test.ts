@@ -98,10 +98,10 @@ t.test('Write makes a file with its folders and shows what changed', async t => 
   t.match(await call('Write', { path: 'notes.txt', content: 'new' }), {
     content: exactly({ oldText: 'hello\n', newText: 'new' }),
   })
-  t.same(readdirSync(join(root, 'a/b')), ['c.txt'], 'and leaves nothing else')
+  t.same(readdirSync(join(root, 'a/b')), ['c.txt'], 'no other file is left')
 })
 
-t.test('a file keeps its permission bits when it is written, added to and edited', async t => {
+t.test('a file keeps its permission bits when it is written, appended to and edited', async t => {
   const { call, root } = place(t)
   chmodSync(join(root, 'notes.txt'), 0o751)
   await call('Write', { path: 'notes.txt', content: 'a\n' })
@@ -111,7 +111,7 @@ t.test('a file keeps its permission bits when it is written, added to and edited
   t.equal(readFileSync(join(root, 'notes.txt'), 'utf8'), '$& c\nb\n')
 })
 
-t.test('Edit needs exactly one occurrence, or all of them when asked', async t => {
+t.test('Edit needs exactly one occurrence, or replaces every one with all', async t => {
   const { call, read } = place(t)
   await call('Write', { path: 'x', content: 'a b a' })
   t.match(await call('Edit', { path: 'x', old: 'a', new: 'c' }), {
@@ -123,12 +123,12 @@ t.test('Edit needs exactly one occurrence, or all of them when asked', async t =
     ok: false,
     text: /nothing in the workspace is named nope/,
   })
-  t.equal(read('x'), 'a b a', 'and changes nothing otherwise')
+  t.equal(read('x'), 'a b a', 'nothing else changes')
   t.match(await call('Edit', { path: 'x', old: 'a', new: 'c', all: true }), { ok: true })
   t.equal(read('x'), 'c b c')
 })
 
-t.test('Delete takes a file, a link or an empty folder and nothing behind them', async t => {
+t.test('Delete removes a file, a link or an empty folder, and never the target of a link', async t => {
   const { call, root, outside } = place(t)
   t.match(await call('Delete', { path: 'notes.txt' }), {
     ok: true,
@@ -137,13 +137,13 @@ t.test('Delete takes a file, a link or an empty folder and nothing behind them',
   t.match(await call('Delete', { path: 'empty' }), { ok: true })
   t.match(await call('Delete', { path: 'src' }), { ok: false, text: /not empty/ })
   t.match(await call('Delete', { path: 'nope' }), { ok: false, text: /nothing in the workspace/ })
-  t.match(await call('Delete', { path: 'out.txt' }), { ok: true }, 'a link out is itself inside')
+  t.match(await call('Delete', { path: 'out.txt' }), { ok: true }, 'a link to the outside is itself inside')
   t.match(await call('Delete', { path: 'out' }), { ok: true })
   t.equal(readFileSync(join(outside, 'target.txt'), 'utf8'), 'untouched')
   t.notOk(existsSync(join(root, 'out')))
 })
 
-t.test('Move gives another name and never replaces what is there', async t => {
+t.test('Move renames and never overwrites', async t => {
   const { call, read, root } = place(t)
   t.match(await call('Move', { from: 'notes.txt', to: 'deep/er/n.txt' }), { ok: true })
   t.equal(read('deep/er/n.txt'), 'hello\n')
@@ -208,7 +208,7 @@ t.test('hostile paths are refused by every tool and nothing outside is touched',
   t.notOk(existsSync(join(root, 'stolen')))
 })
 
-t.test('nothing is written to what belongs to git or to the sandbox, whatever the spelling', async t => {
+t.test('files of git and of the sandbox are never written, in any spelling of their names', async t => {
   const { call, root } = place(t)
   const closed = [
     '.git/config',
@@ -243,7 +243,7 @@ t.test('a link that leads inside is followed', async t => {
   t.equal(read('src/main.ts'), 'x')
 })
 
-t.test('Read gives text, ranges and pictures, and only names other bytes', async t => {
+t.test('Read returns text, ranges and pictures, and only describes other files', async t => {
   const { call, root } = place(t)
   t.match(await call('Read', { path: 'src/main.ts' }), { ok: true, text: 'one\ntwo\nthree\n' })
   t.match(await call('Read', { path: 'src/main.ts', offset: 2, limit: 1 }), { text: 'two' })
@@ -270,7 +270,7 @@ t.test('a pipe is not opened and a huge file is not read', async t => {
   t.match(await call('Append', { path: 'huge', content: 'x' }), { ok: false, text: /bytes/ })
 })
 
-t.test('content is kept within bounds and says so', async t => {
+t.test('long content is cut and says so', async t => {
   const { call } = place(t)
   const [content] = (await call('Write', { path: 'big', content: 'é'.repeat(100_000) })).content
   t.match(content, { type: 'diff', truncated: true })
@@ -317,7 +317,7 @@ t.test('List shows folders, links and depth, and opens neither links nor package
   t.match(await call('List', {}), { ok: true })
 })
 
-t.test('Shell runs in a folder of the tree and tells how it ended', async t => {
+t.test('Shell runs in a folder of the tree and reports the exit code', async t => {
   const { call, root } = place(t)
   t.match(await call('Shell', { command: 'pwd' }), { ok: true, exit: 0, text: `${root}\n` })
   t.match(await call('Shell', { command: 'pwd', cwd: 'src' }), { text: `${root}/src\n` })
@@ -360,7 +360,7 @@ t.test('a bad input is refused with its field, what was expected and what was fo
   }
 })
 
-t.test('a call is described by what it works on', async t => {
+t.test('the description of a call names its target', async t => {
   const described = (name: string, input: object) => tools[name]!.describe(tools[name]!.check(input))
   t.same(described('Write', { path: 'a', content: '' }), { target: 'a', path: 'a', locations: [{ path: 'a' }] })
   t.same(described('Read', { path: 'a', offset: 4 }), { target: 'a', path: 'a', locations: [{ path: 'a', line: 4 }] })
@@ -368,14 +368,14 @@ t.test('a call is described by what it works on', async t => {
   t.match(described('Todo', { items: [{ content: 'a', status: 'in_progress' }] }), { target: 'a' })
 })
 
-/** Does something as a user whom files can be closed to: the superuser writes everywhere. */
+/** Runs `work` as a user without privileges, because the superuser may write everywhere. */
 const asNobody = async <T>(work: () => Promise<T>): Promise<T> => {
   if (process.getuid?.() !== 0) return work()
   process.seteuid!(65534)
   return work().finally(() => process.seteuid!(0))
 }
 
-t.test('what the file system does not allow is a failed result, and the old file stays', async t => {
+t.test('a write that the file system refuses is a failed result, and the old file is kept', async t => {
   const { call, read, root } = place(t)
   chmodSync(join(root, 'src'), 0o555)
   const result = await asNobody(() => call('Write', { path: 'src/main.ts', content: 'x' }))
@@ -384,7 +384,7 @@ t.test('what the file system does not allow is a failed result, and the old file
   t.equal(read('src/main.ts'), 'one\ntwo\nthree\n')
 })
 
-t.test('a folder swapped for a link while files are written never leads a write outside', async t => {
+t.test('replacing a folder by a link during writes never redirects a write to the outside', async t => {
   const { call, root, outside } = place(t)
   const swap = promisify(execFile)(
     'sh',
@@ -398,7 +398,7 @@ t.test('a folder swapped for a link while files are written never leads a write 
   t.same(readdirSync(outside), ['target.txt'])
 })
 
-t.test('a stamp changes with the content and is absent where nothing may be looked at', async t => {
+t.test('a stamp changes with the content, and is absent for files that may not be read', async t => {
   const { call, root } = place(t)
   const before = await stamp({ root }, 'notes.txt')
   t.type(before, 'string')
@@ -423,7 +423,7 @@ const person = (replies: readonly object[]) => {
   }
 }
 
-t.test('Ask and Plan give what the person said', async t => {
+t.test('Ask and Plan return the answer of the person', async t => {
   const { call } = place(t)
   const ask = { questions: [{ question: 'Which?', options: [{ label: 'a', description: 'one' }] }] }
   const answers = (reply: object) => call('Ask', ask, person([{ kind: 'question', requestId: 'q', ...reply }]))
@@ -441,13 +441,13 @@ t.test('Ask and Plan give what the person said', async t => {
   t.same([yes.said, no.said], [['approved'], []])
 })
 
-t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the field', async t => {
+t.test('Ask, Plan, Code and Fetch refuse invalid input, and name the field', async t => {
   const bad: [string, unknown, RegExp][] = [
     ['Ask', {}, /questions/],
     ['Ask', { questions: [] }, /at least 1/],
     ['Ask', { questions: [{ question: 'a' }] }, /options/],
     ['Ask', { questions: [{ question: 'a', options: [{}] }] }, /questions\.0\.options\.0.*label/],
-    ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /differ/],
+    ['Ask', { questions: [{ question: 'a', options: [{ label: 'x' }, { label: 'x' }] }] }, /expected unique labels/],
     [
       'Ask',
       {
@@ -456,7 +456,7 @@ t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the f
           { question: 'a', options: [] },
         ],
       },
-      /differ/,
+      /expected unique questions/,
     ],
     ['Plan', { text: '' }, /text/],
     ['Code', {}, /source/],
@@ -476,7 +476,7 @@ t.test('Ask, Plan, Code and Fetch refuse input that does not fit, and name the f
     t.throws(() => tools[name]!.check(input), { message }, JSON.stringify(input))
 })
 
-t.test('Fetch gives the text of a page, names what is none, and fails with what a server refuses', async t => {
+t.test('Fetch returns the text of a page, describes other content, and fails with the error of the server', async t => {
   const { call } = place(t)
   const server = createServer(({ url, method }, response) => {
     if (url === '/latin')

@@ -17,7 +17,7 @@ const PROMPTS = {
 } as const
 const skip = noWall((await wallKind()) !== 'none')
 
-/** Starts a turn that asks, and gives its card's frame. */
+/** Starts a turn that asks, and returns the frame of its card. */
 const ask = async ({ client }: Pick<Support, 'client'>, conversationId: string, prompt: string, options = {}) => {
   const { run } = await client.call('POST /agent', { conversationId, prompt, ...options })
   const card = await framesOf(client, conversationId, { run }).until(frame => 'requestId' in frame)
@@ -36,7 +36,7 @@ const answerTo = (card: Card): CardReply => {
   }
 }
 
-t.test('nobody lists cards without a credential, or of a conversation by a malformed id', async t => {
+t.test('listing cards without a credential or with a malformed id is refused', async t => {
   const daemon = await daemonWith(t, ['agent'])
   t.equal((await fetch(`${daemon.url}/agent/cards`)).status, 401)
   t.equal((await daemon.fetch('/agent/cards?conversationId=../x')).status, 400)
@@ -44,42 +44,39 @@ t.test('nobody lists cards without a credential, or of a conversation by a malfo
   t.same(await daemon.client.call('GET /agent/cards'), { cards: [] })
 })
 
-t.test(
-  'the open cards of all conversations are listed as their frames show them, and answered from the list',
-  async t => {
-    const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
-    makeWorkspace(workspace)
-    const first = await daemonWith(t, ['agent'], { workspace, data })
-    const raised = []
-    for (const [id, prompt] of Object.entries(PROMPTS)) raised.push(await ask(first, id, prompt))
-    const before = await first.client.call('GET /agent/cards')
-    t.same(
-      before.cards.map(({ raisedAt: _raisedAt, ...card }) => card),
-      raised,
-      'oldest first',
-    )
-    t.match(await first.client.call('GET /agent/cards', { conversationId: 'planned' }), {
-      cards: exactly({ conversationId: 'planned', card: { kind: 'plan' } }),
-    })
-    await first.stop()
+t.test('the open cards of all conversations are listed like their frames, and answered from the list', async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  const first = await daemonWith(t, ['agent'], { workspace, data })
+  const raised = []
+  for (const [id, prompt] of Object.entries(PROMPTS)) raised.push(await ask(first, id, prompt))
+  const before = await first.client.call('GET /agent/cards')
+  t.same(
+    before.cards.map(({ raisedAt: _raisedAt, ...card }) => card),
+    raised,
+    'oldest first',
+  )
+  t.match(await first.client.call('GET /agent/cards', { conversationId: 'planned' }), {
+    cards: exactly({ conversationId: 'planned', card: { kind: 'plan' } }),
+  })
+  await first.stop()
 
-    const second = await daemonWith(t, ['agent'], { workspace, data })
-    // A turn that is found puts its card up again, which the board shows.
-    const waits = async ({ conversationId }: { conversationId: string }) =>
-      (await state(second, conversationId)).live?.cards.length === 1
-    while ((await Promise.all(raised.map(waits))).includes(false)) await setImmediate()
-    const { cards } = await second.client.call('GET /agent/cards')
-    t.same(cards, before.cards, 'the same after a restart')
-    for (const { conversationId, run, card } of cards) {
-      const rest = framesOf(second.client, conversationId, { run })
-      await second.client.call('POST /agent/reply', answerTo(card))
-      const texts = (await rest.all()).flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
-      t.match(texts.join(''), /took (blue|once|the plan)/, conversationId)
-    }
-    t.same(await second.client.call('GET /agent/cards'), { cards: [] })
-  },
-)
+  const second = await daemonWith(t, ['agent'], { workspace, data })
+  // A recovered turn raises its card again, which the board shows.
+  const waits = async ({ conversationId }: { conversationId: string }) =>
+    (await state(second, conversationId)).live?.cards.length === 1
+  while ((await Promise.all(raised.map(waits))).includes(false)) await setImmediate()
+  const { cards } = await second.client.call('GET /agent/cards')
+  t.same(cards, before.cards, 'the same after a restart')
+  for (const { conversationId, run, card } of cards) {
+    const rest = framesOf(second.client, conversationId, { run })
+    await second.client.call('POST /agent/reply', answerTo(card))
+    const texts = (await rest.all()).flatMap(({ event }) => (event.kind === 'delta' ? [event.text] : []))
+    t.match(texts.join(''), /took (blue|once|the plan)/, conversationId)
+  }
+  t.same(await second.client.call('GET /agent/cards'), { cards: [] })
+})
 
 t.test('an editor token lists the cards of conversations it opened, and other tokens all', async t => {
   const daemon = await daemonWith(t, ['agent'])
@@ -93,7 +90,7 @@ t.test('an editor token lists the cards of conversations it opened, and other to
   t.match(await refusal(mine.client.call('GET /agent/cards', { conversationId: 'theirs' })), { status: 403 })
 })
 
-t.test('somebody limited to areas lists the cards of conversations there', { skip }, async t => {
+t.test('a person limited to areas lists the cards of conversations there', { skip }, async t => {
   const daemon = await daemonWith(t, ['agent', 'areas', 'system'], { files: { 'docs/a': 'a', 'src/b': 'b' } })
   await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   const ann = await joined(daemon, 'ann', 'collaborator', ['docs'])

@@ -7,7 +7,7 @@ import { exactly } from '../../support/lists.js'
 import { runTurn } from '../../support/turns.js'
 import { bytesOf, commit, git, gitdirOf, place } from './copies-support.js'
 
-t.test('a copy made of the spare is as one made anew, also when the main line went on', async t => {
+t.test('a copy made from the warm copy equals a new one, also after commits to the main line', async t => {
   const { copies, workspace, dir, data, again } = place(t, true)
   await copies.warm()
   await copies.warm()
@@ -17,7 +17,7 @@ t.test('a copy made of the spare is as one made anew, also when the main line we
   writeFileSync(join(spare, 'mark.log'), '')
   const repos = await copies.ensure('c-1', [])
   t.equal(repos[0]?.base, head)
-  t.ok(existsSync(join(dir, 'mark.log')), 'it was made of the spare')
+  t.ok(existsSync(join(dir, 'mark.log')), 'it was made from the warm copy')
   rmSync(join(dir, 'mark.log'))
   t.notOk(existsSync(spare))
   t.same(Object.keys(bytesOf(dir)).sort(), Object.keys(bytesOf(workspace)).sort())
@@ -31,7 +31,7 @@ t.test('a copy made of the spare is as one made anew, also when the main line we
   t.match(git(workspace, 'branch', '--list'), /agent\/c-2/)
 })
 
-t.test('a half-made spare is not used', async t => {
+t.test('an incomplete warm copy is not used', async t => {
   const { copies, data, dir } = place(t)
   await copies.warm()
   rmSync(gitdirOf(data, '.spare'), { recursive: true })
@@ -46,22 +46,22 @@ t.test('a half-made spare is not used', async t => {
   t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['.spare', 'c-1', 'c-2'])
 })
 
-/** The index of the spare's only tree. */
+/** The index of the warm copy's only tree. */
 const indexOf = ({ data }: ReturnType<typeof place>) => join(gitdirOf(data, '.spare'), 'index')
 
-/** What keeps git from moving a spare in the quick way, or at all. */
+/** States that prevent a fast update of the warm copy, or any update. */
 const IN_THE_WAY: { readonly [what: string]: (spare: string, here: ReturnType<typeof place>) => void } = {
-  'a file where a new one goes': spare => writeFileSync(join(spare, 'later.txt'), 'in the way'),
-  'a folder where a new file goes': spare => mkdirSync(join(spare, 'later.txt')),
-  'a changed file that changes': spare => writeFileSync(join(spare, 'a b ü.txt'), 'changed'),
-  'a file that is gone': spare => rmSync(join(spare, 'a b ü.txt')),
+  'a file at the path of a new one': spare => writeFileSync(join(spare, 'later.txt'), 'in the way'),
+  'a folder at the path of a new file': spare => mkdirSync(join(spare, 'later.txt')),
+  'local changes in a file that the commit changes': spare => writeFileSync(join(spare, 'a b ü.txt'), 'changed'),
+  'a missing file': spare => rmSync(join(spare, 'a b ü.txt')),
   'a lock of a git that was killed': (_, here) => writeFileSync(`${indexOf(here)}.lock`, ''),
   'no index': (_, here) => rmSync(indexOf(here)),
   'an index that cannot be read': (_, here) => writeFileSync(indexOf(here), 'no index'),
 }
 
 for (const [what, put] of Object.entries(IN_THE_WAY)) {
-  t.test(`a copy is as one made anew where the spare holds ${what}`, async t => {
+  t.test(`a copy equals a new one if the warm copy has ${what}`, async t => {
     const here = place(t)
     const { copies, workspace, data, dir } = here
     await copies.warm()
@@ -77,7 +77,7 @@ for (const [what, put] of Object.entries(IN_THE_WAY)) {
 }
 
 t.test(
-  'a repository that comes or goes after a first turn is in the next copy or not, and leaves those there are alone',
+  'a repository that is added or removed after a first turn changes the next copy, and no existing one',
   async t => {
     const { copies, workspace, data } = place(t)
     const folder = (id: string) => join(data, 'plugins/agent/checkouts', id)
@@ -104,7 +104,7 @@ t.test(
     t.equal(
       git(workspace, 'ls-tree', '-r', '--name-only', 'agent/before', 'nested', 'mine.txt'),
       'mine.txt\nnested/own.txt',
-      'what it made there is its own',
+      'its own changes are kept',
     )
 
     await copies.warm()
@@ -120,17 +120,13 @@ t.test(
       (await copies.ensure('during', during)).map(({ repo }) => repo),
       ['root'],
     )
-    t.equal(
-      readFileSync(join(folder('during'), 'mine.txt'), 'utf8'),
-      'mine',
-      'work that was not committed yet is not lost with it',
-    )
+    t.equal(readFileSync(join(folder('during'), 'mine.txt'), 'utf8'), 'mine', 'uncommitted work is not lost')
     t.equal(git(workspace, 'ls-tree', '-r', '--name-only', 'agent/during', 'nested', 'mine.txt'), 'mine.txt')
   },
 )
 
 t.test(
-  'dependencies that are installed after a first turn are in the next copy, and the one there is keeps its own',
+  'dependencies that are installed after a first turn are in the next copy, and the existing one keeps its own',
   async t => {
     const { copies, workspace, dir, data } = place(t)
     const repos = await copies.ensure('c-1', [])
@@ -154,7 +150,7 @@ t.test(
 
 const copyOf = ({ data }: Pick<Support, 'data'>, id: string) => join(data, 'agent/checkouts', id)
 
-/** Resolves once the spare is whole and stands on a commit. */
+/** Resolves once the warm copy is complete and at a commit. */
 const spareAt = ({ data }: Pick<Support, 'data'>, head: string): Promise<void> => {
   const made = join(data, 'agent/made')
   const note = join(made, '.spare.json')
@@ -166,7 +162,7 @@ const spareAt = ({ data }: Pick<Support, 'data'>, head: string): Promise<void> =
   )
 }
 
-/** A commit that adds, changes, moves, removes and turns files into programs and folders; answers it. */
+/** Makes a commit that adds, changes, moves and removes files, and replaces some; returns it. */
 const busyCommit = (workspace: string, word: string): string => {
   writeFileSync(join(workspace, 'README.md'), `${word}\n`)
   writeFileSync(join(workspace, `${word} ü.txt`), `${word}\n`)
@@ -197,7 +193,7 @@ const begins = async (t: Test, daemon: Support, id: string, head: string): Promi
   t.equal(inGit(copyOf(daemon, id), 'status', '--porcelain'), '')
 }
 
-t.test('the spare follows a commit of the main line by itself, and the next isolated turn starts from it', async t => {
+t.test('the warm copy follows a commit of the main line, and the next isolated turn starts from it', async t => {
   const daemon = await daemonWith(t, ['agent'], { files: FILES })
   const { workspace } = daemon
   await begins(t, daemon, 'first', inGit(workspace, 'rev-parse', 'HEAD').trim())
@@ -209,11 +205,11 @@ t.test('the spare follows a commit of the main line by itself, and the next isol
   t.equal(inGit(spare, 'status', '--porcelain'), '')
   const { ino } = statSync(spare)
   await begins(t, daemon, 'of-the-spare', head)
-  t.equal(statSync(copyOf(daemon, 'of-the-spare')).ino, ino, 'it was made of the spare')
+  t.equal(statSync(copyOf(daemon, 'of-the-spare')).ino, ino, 'it was made from the warm copy')
   t.equal(inGit(workspace, 'rev-parse', 'agent/of-the-spare').trim(), head)
 })
 
-t.test('a turn that comes at the moment of a commit starts from it too', async t => {
+t.test('a turn that starts right after a commit starts from it too', async t => {
   const daemon = await daemonWith(t, ['agent'], { files: FILES })
   const { workspace } = daemon
   await begins(t, daemon, 'first', inGit(workspace, 'rev-parse', 'HEAD').trim())
@@ -227,7 +223,7 @@ t.test('a turn that comes at the moment of a commit starts from it too', async t
   await begins(t, daemon, 'rewound', inGit(workspace, 'rev-parse', 'HEAD').trim())
 })
 
-t.test('after a restart the spare that is there follows the main line on', async t => {
+t.test('after a restart the existing warm copy continues to follow the main line', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, FILES)

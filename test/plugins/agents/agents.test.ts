@@ -12,7 +12,7 @@ const WORK = 'write new.txt\n| new\nwrite deep/b.txt\n| b\nedit README.md\n| - #
 
 const statusOf = async (read: Promise<AgentCard>): Promise<string> => (await read).status
 
-t.test('without a credential nothing is told or done', async t => {
+t.test('without a credential every call is refused', async t => {
   const { url } = await daemonWith(t, GROUPS)
   for (const [method, path] of [
     ['GET', ''],
@@ -27,7 +27,7 @@ t.test('without a credential nothing is told or done', async t => {
   }
 })
 
-t.test('a token reaches what its scope names, and an editor only its own transcript', async t => {
+t.test('a token reaches the calls of its scope, and an editor only its own transcript', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
   await runTurn(client, 'mine', WORK, { isolated: true })
   const [drive, read, editor, other] = await Promise.all([
@@ -106,7 +106,7 @@ t.test('the work of an isolated turn is shown, lands once, and the card follows'
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
 })
 
-t.test("what does not fit is an answer, stays on the card, and is asked again against today's tree", async t => {
+t.test('conflicts are an answer, stay on the card, and are checked again against the current tree', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', WORK, { isolated: true })
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
@@ -129,7 +129,7 @@ t.test("what does not fit is an answer, stays on the card, and is asked again ag
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'landed', attention: { conflict: false } })
 })
 
-t.test('a writing agent holds a landing off unless forced, a parked one does not', async t => {
+t.test('a writing agent prevents a landing unless forced, a parked one does not', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await client.call('POST /agent', {
     conversationId: 'c-1',
@@ -156,7 +156,7 @@ t.test('a writing agent holds a landing off unless forced, a parked one does not
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'c-1' })), 'stopped')
 })
 
-t.test('discarding takes the branch and the card away, landed work and the words stay', async t => {
+t.test('discarding removes the branch and the card, and keeps landed work and the transcript', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', WORK, { isolated: true })
   await client.call('POST /agents/{id}/land', { id: 'c-1' })
@@ -167,7 +167,7 @@ t.test('discarding takes the branch and the card away, landed work and the words
   await t.rejects(client.call('GET /agents/{id}', { id: 'c-1' }), { message: /c-1/ })
 })
 
-t.test('two repositories land independently, and one of them that cannot is told', async t => {
+t.test('two repositories land independently, and one that cannot land is reported', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': 'a\n', '.gitignore': 'nested\n' } })
   const nested = join(workspace, 'nested')
   mkdirSync(nested)
@@ -193,7 +193,7 @@ t.test('two repositories land independently, and one of them that cannot is told
   )
 })
 
-t.test('work of a conversation is not lost when a person takes one of its repositories away', async t => {
+t.test('work of a conversation is not lost when a person removes one of its repositories', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': 'a\n', '.gitignore': 'nested\n' } })
   const nested = join(workspace, 'nested')
   makeWorkspace(nested, { 'n.txt': 'n\n' })
@@ -204,7 +204,7 @@ t.test('work of a conversation is not lost when a person takes one of its reposi
       repo,
       changes.map(({ path }) => path),
     ])
-  t.same(await changes(), [['root', ['a.txt']]], 'what cannot be read is left out')
+  t.same(await changes(), [['root', ['a.txt']]], 'an unreadable repository is left out')
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
     conflicts: [{ repo: 'nested', paths: [], clean: 0 }],
@@ -218,7 +218,7 @@ t.test('work of a conversation is not lost when a person takes one of its reposi
   t.notOk(existsSync(nested))
 })
 
-t.test('the revision of the roster only grows, over a restart too', async t => {
+t.test('the revision of the roster only increases, also across a restart', async t => {
   const folder = folderOf(t)
   const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(place.workspace)
@@ -239,7 +239,7 @@ t.test('the revision of the roster only grows, over a restart too', async t => {
   })
 })
 
-t.test('work that main takes in by another road is landed by itself, and a failed run lands too', async t => {
+t.test('work that reaches main in another way counts as landed, and the work of a failed run lands too', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'merged', 'write a.txt\n| a\nsay done', { isolated: true })
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'merged' })), 'ready')
@@ -260,7 +260,7 @@ t.test('work that main takes in by another road is landed by itself, and a faile
   t.same([status, failure], ['landed', undefined])
 })
 
-t.test('a conflict that a person ends by merging the branch by hand is landed in the next roster', async t => {
+t.test('after a manual merge of a conflicting branch the next roster shows it as landed', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', WORK, { isolated: true })
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
@@ -279,7 +279,7 @@ t.test('a conflict that a person ends by merging the branch by hand is landed in
   t.equal(inGit(workspace, 'status', '--porcelain'), '', 'nothing is left to do')
 })
 
-t.test('uncommitted work of a running turn is in the diff, and reading it moves nothing', async t => {
+t.test('uncommitted work of a running turn is in the diff, and reading it changes nothing', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await client.call('POST /agent', {
     conversationId: 'c-1',
@@ -307,7 +307,7 @@ t.test('uncommitted work of a running turn is in the diff, and reading it moves 
   t.match(
     await client.call('GET /agents/{id}', { id: 'c-1' }),
     { status: 'stopped', diff: { files: 2 } },
-    'what it left is on its branch',
+    'its work is on its branch',
   )
 })
 

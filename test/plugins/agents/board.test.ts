@@ -51,13 +51,13 @@ const said = async (client: Client, id: string): Promise<string[]> =>
 const parked = (workspace: string): string =>
   inGit(workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox/parked', 'refs/heads/agent').trim()
 
-t.test('without a credential nothing is told or done', async t => {
+t.test('without a credential every call is refused', async t => {
   const { url } = await daemonWith(t, GROUPS)
   for (const [method, path] of CALLS)
     t.equal((await fetch(`${url}/agents${path}`, { method })).status, 401, `${method} ${path}`)
 })
 
-t.test('a token reaches what its scope names', async t => {
+t.test('a token reaches the calls of its scope', async t => {
   const { client, token, url } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   const [read, drive, land, editor] = await Promise.all([token('read'), token('drive'), token('land'), token('editor')])
@@ -73,14 +73,14 @@ t.test('a token reaches what its scope names', async t => {
     t.equal(await status(editor, method, path), 403, `editor on ${method} ${path}`)
     if (method !== 'GET') t.equal(await status(read, method, path), 403, `read on ${method} ${path}`)
   }
-  t.equal(await status(land, 'POST', '/c-1/place', { text: 'x' }), 403, 'no token places')
+  t.equal(await status(land, 'POST', '/c-1/place', { text: 'x' }), 403, 'no token can place a line')
   t.equal(await status(drive, 'POST', '/purge'), 403)
   t.equal(await status(read, 'GET', '/c-1/queue'), 200)
   t.equal(await status(drive, 'POST', '/c-1/rename', { title: 'x' }), 200)
   t.equal(await status(land, 'POST', '/purge'), 200)
 })
 
-t.test('bad input and unknown conversations are refused, and then nothing is done', async t => {
+t.test('bad input and unknown conversations are refused, and nothing changes', async t => {
   const { client, fetch } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   const status = async (method: string, path: string, body?: object) =>
@@ -112,7 +112,7 @@ t.test('bad input and unknown conversations are refused, and then nothing is don
   t.match(card, { id: 'c-1', title: 'say hello', seenAt: undefined })
 })
 
-t.test('a title a person chose and the read marks are kept and are no activity', async t => {
+t.test('a chosen title and the read marks are stored and do not count as activity', async t => {
   const { client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   await runTurn(client, 'c-2', 'say hello')
@@ -132,7 +132,7 @@ t.test('a title a person chose and the read marks are kept and are no activity',
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
 })
 
-t.test('waiting messages are listed, taken back and put in order, and start when they are told to', async t => {
+t.test('queued messages are listed, withdrawn and reordered, and start on request', async t => {
   const { client } = await daemonWith(t, GROUPS)
   const [, runB] = await queued(client, 'c-1', ['a', 'b', 'c'])
   const frames = framesOf(client, 'c-1')
@@ -152,7 +152,7 @@ t.test('waiting messages are listed, taken back and put in order, and start when
     messages.map(({ messageId }) => messageId),
     ['m-a', 'm-c'],
   )
-  t.same(await watching, [], 'nobody waits for a run that never starts')
+  t.same(await watching, [], 'watchers of a run that never starts are released')
   await frames.until(frame => frame.kind === 'queue' && frame.messages.length === 2)
   await t.rejects(client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'c-1', messageId: 'm-b' }), {
     name: 'Refusal',
@@ -196,34 +196,31 @@ t.test('waiting messages are listed, taken back and put in order, and start when
   })
 })
 
-t.test(
-  'asking for a landing of work that could not be put on its branch says why, and holds once it could',
-  async t => {
-    const { client, data } = await daemonWith(t, GROUPS)
-    const { run } = await client.call('POST /agent', {
-      conversationId: 'c-1',
-      prompt: 'write a.txt\n| a\nthink on it\nwait 60000',
-      isolated: true,
-    })
-    const watched = framesOf(client, 'c-1', { run: run! })
-    await watched.until(({ kind }) => kind === 'thinking')
-    const folder = join(data, 'agent', 'git')
-    const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
-    const objects = join(folder, gitdir!, 'objects')
-    renameSync(objects, `${objects}-away`)
-    await client.call('POST /agent/stop', { conversationId: 'c-1' })
-    await watched.all()
-    await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
-      name: 'Refusal',
-      reason: 'dependency',
-      message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
-    })
-    renameSync(`${objects}-away`, objects)
-    t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
-  },
-)
+t.test('a landing request for work that could not be committed says why, and takes effect once it could', async t => {
+  const { client, data } = await daemonWith(t, GROUPS)
+  const { run } = await client.call('POST /agent', {
+    conversationId: 'c-1',
+    prompt: 'write a.txt\n| a\nthink on it\nwait 60000',
+    isolated: true,
+  })
+  const watched = framesOf(client, 'c-1', { run: run! })
+  await watched.until(({ kind }) => kind === 'thinking')
+  const folder = join(data, 'agent', 'git')
+  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
+  const objects = join(folder, gitdir!, 'objects')
+  renameSync(objects, `${objects}-away`)
+  await client.call('POST /agent/stop', { conversationId: 'c-1' })
+  await watched.all()
+  await t.rejects(client.call('POST /agents/{id}/request-land', { id: 'c-1' }), {
+    name: 'Refusal',
+    reason: 'dependency',
+    message: /^the work of c-1 is not on its branch yet: the private copy is damaged/,
+  })
+  renameSync(`${objects}-away`, objects)
+  t.match((await client.call('POST /agents/{id}/request-land', { id: 'c-1' })).landRequested, { at: Number })
+})
 
-t.test('asking for a landing names who asked first, until the work lands', async t => {
+t.test('a landing request names the first requester, until the work lands', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
   await runTurn(client, 'shared', 'say hello')
   await runTurn(client, 'idle', 'say hello', { isolated: true })
@@ -275,12 +272,12 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
       name => !held.some(({ gitdir }) => join(data, 'agent/git', name).startsWith(gitdir)),
     )
   }
-  // The spare copy has a git dir before it is finished.
+  // The warm copy has a git dir before it is complete.
   for (let look = 0; look < 200 && left().length > 0; look++) await delay(50)
-  t.same(left(), [], 'nor is its git dir')
+  t.same(left(), [], 'its git dir is removed too')
   t.match(await client.call('GET /agents'), { agents: { length: 0 }, rev })
   t.match(await client.call('GET /agents/archived'), { agents: exactly({ id: 'c-1' }), held: { length: 0 } })
-  t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'again is as good')
+  t.equal((await client.call('POST /agents/archive', { ids: ['c-1'] })).moved.length, 1, 'repeating it succeeds')
   t.match(
     (await client.call('POST /agents/unarchive', { ids: ['c-1'] })).moved,
     exactly({ id: 'c-1', archivedAt: undefined }),
@@ -297,7 +294,7 @@ t.test('an archived conversation keeps its work on a parked branch, and its next
   t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip)
 })
 
-t.test('a conversation that was put away only half loses nothing', async t => {
+t.test('a conversation whose archiving was interrupted loses nothing', async t => {
   const { client, workspace, data } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a', { isolated: true })
   await client.call('GET /agents')
@@ -319,7 +316,7 @@ t.test('a retired copy lands from its parked branch', async t => {
 })
 
 t.test(
-  'a working conversation is not archived, a copy off its branch stays, and without ids the finished ones go',
+  'a running conversation is not archived, nor is a copy off its branch; without ids all finished ones are',
   async t => {
     const { client, data } = await daemonWith(t, GROUPS)
     await runTurn(client, 'ready', 'write a.txt\n| a', { isolated: true })
@@ -351,7 +348,7 @@ t.test(
   },
 )
 
-t.test('the archive is paged by the moment things were put away', async t => {
+t.test('the archive is paged by the time of archiving', async t => {
   const { client } = await daemonWith(t, GROUPS)
   const ids = ['a', 'b', 'c', 'd', 'e']
   for (const id of ids) await runTurn(client, id, 'say hello')
@@ -367,7 +364,7 @@ t.test('the archive is paged by the moment things were put away', async t => {
   t.equal((await client.call('GET /agents/archived', { limit: 9999 })).agents.length, 5)
 })
 
-t.test('purging takes branch, record and words away for good, and only what is archived', async t => {
+t.test('purging deletes branch, record and transcript, and only of archived conversations', async t => {
   const { client, workspace, data } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nsay zebrafish', { isolated: true })
   await runTurn(client, 'c-2', 'say hello')
@@ -394,39 +391,36 @@ t.test('purging takes branch, record and words away for good, and only what is a
   t.notOk(existsSync(join(folder, 'checkouts', 'c-1', 'a.txt')))
 })
 
-t.test(
-  "conversations are found by title and by words, live and archived, with the person's own line first",
-  async t => {
-    const { client } = await daemonWith(t, GROUPS)
-    await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
-    await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
-    await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
-    await runTurn(client, 'think', 'think of penguins\nsay done')
-    await client.call('POST /agents/archive', { ids: ['both'] })
-    const find = async (query: string, caseSensitive?: boolean) => {
-      const { matches, indexing, scanned } = await client.call('GET /agents/search', {
-        query,
-        ...(caseSensitive && { caseSensitive }),
-      })
-      t.same([indexing, scanned >= 4], [false, true])
-      return new Map(matches.map(({ id, snippet }) => [id, snippet]))
-    }
-    const found = await find('PELICAN')
-    t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
-    t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
-    t.equal(found.get('title'), undefined)
-    t.same([...(await find('Pelicans', true)).keys()], ['title'])
-    t.equal((await find('pe')).size, 4, 'two letters')
-    t.equal((await find('"pelican')).size, 0)
-    await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
-    await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
-    t.same([...(await find('n albatros')).keys()], ['live'])
-    await client.call('POST /agent/stop', { conversationId: 'live' })
-    t.same([...(await find('n albatros')).keys()], ['live'], 'and in its record')
-  },
-)
+t.test("conversations are found by title and by text, live and archived, with the person's own line first", async t => {
+  const { client } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'title', 'say nothing', { title: 'About Pelicans' })
+  await runTurn(client, 'agent', 'say one\n| two pelicans three\n| four')
+  await runTurn(client, 'both', '# first line\n# a pelicanish wish\nsay pelican')
+  await runTurn(client, 'think', 'think of penguins\nsay done')
+  await client.call('POST /agents/archive', { ids: ['both'] })
+  const find = async (query: string, caseSensitive?: boolean) => {
+    const { matches, indexing, scanned } = await client.call('GET /agents/search', {
+      query,
+      ...(caseSensitive && { caseSensitive }),
+    })
+    t.same([indexing, scanned >= 4], [false, true])
+    return new Map(matches.map(({ id, snippet }) => [id, snippet]))
+  }
+  const found = await find('PELICAN')
+  t.same([...found.keys()].sort(), ['agent', 'both', 'title'])
+  t.same(found.get('both'), { text: '# a pelicanish wish', speaker: 'user' })
+  t.equal(found.get('title'), undefined)
+  t.same([...(await find('Pelicans', true)).keys()], ['title'])
+  t.equal((await find('pe')).size, 4, 'two letters')
+  t.equal((await find('"pelican')).size, 0)
+  await client.call('POST /agent', { conversationId: 'live', prompt: 'say an albatross\nwait words 60000' })
+  await framesOf(client, 'live').until(({ kind }) => kind === 'text_end')
+  t.same([...(await find('n albatros')).keys()], ['live'])
+  await client.call('POST /agent/stop', { conversationId: 'live' })
+  t.same([...(await find('n albatros')).keys()], ['live'], 'also in its record')
+})
 
-t.test('an index that cannot be read is built anew, and one that lags behind is brought up to date', async t => {
+t.test('an unreadable index is rebuilt, and an outdated one is updated', async t => {
   const folder = folderOf(t)
   const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(place.workspace)
@@ -444,7 +438,7 @@ t.test('an index that cannot be read is built anew, and one that lags behind is 
   }
 })
 
-t.test("a line placed in the agent's voice stands in the record, marked, and is found", async t => {
+t.test('a line placed in the name of the agent is in the record, marked, and is found', async t => {
   const { client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   t.ok((await client.call('GET /agents/{id}', { id: 'c-1' })).sessionId)
@@ -472,7 +466,7 @@ const folders = (t: Test) => {
   return where
 }
 
-t.test('what was answered survives a kill', async t => {
+t.test('acknowledged changes survive a kill', async t => {
   const where = folders(t)
   const one = await spawnDaemon(t, where)
   await runTurn(one.client, 'away', 'write a.txt\n| a\nsay pelican', { isolated: true })
@@ -517,42 +511,39 @@ t.test('what was answered survives a kill', async t => {
   t.equal(inGit(two.workspace, 'for-each-ref', '--format=%(refname)', 'refs/sandbox').trim(), '')
 })
 
-t.test(
-  'messages to a provider that takes no words run in the order a person gave them, and none is lost over a kill',
-  async t => {
-    const where = folders(t)
-    const one = await spawnDaemon(t, where)
-    await one.client.call('POST /agent', {
-      conversationId: 'v',
-      harness: 'vendor-code',
-      prompt: 'say first\nwait 60000',
-    })
-    await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
-    for (const word of ['a', 'b', 'c']) {
-      t.match(
-        await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }),
-        { delivery: 'queued' },
-      )
-    }
-    t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], {
-      messageId: 'm-a',
-      why: 'no-mid-turn-words',
-    })
-    await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
-    const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
-    await one.kill9()
+t.test('messages to a provider without steering run in the order that a person set, and a kill loses none', async t => {
+  const where = folders(t)
+  const one = await spawnDaemon(t, where)
+  await one.client.call('POST /agent', {
+    conversationId: 'v',
+    harness: 'vendor-code',
+    prompt: 'say first\nwait 60000',
+  })
+  await framesOf(one.client, 'v').until(({ kind }) => kind === 'delta')
+  for (const word of ['a', 'b', 'c']) {
+    t.match(
+      await one.client.call('POST /agent', { conversationId: 'v', messageId: `m-${word}`, prompt: `say ${word}` }),
+      { delivery: 'queued' },
+    )
+  }
+  t.match((await one.client.call('GET /agents/{id}/queue', { id: 'v' })).messages[0], {
+    messageId: 'm-a',
+    why: 'no-mid-turn-words',
+  })
+  await one.client.call('DELETE /agents/{id}/queue/{messageId}', { id: 'v', messageId: 'm-b' })
+  const { messages } = await one.client.call('POST /agents/{id}/queue/order', { id: 'v', messageIds: ['m-c', 'm-a'] })
+  await one.kill9()
 
-    const { client, ...two } = await spawnDaemon(t, where)
-    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
-    const { run } = await client.call('POST /agents/{id}/queue/order', {
-      id: 'v',
-      messageIds: ['m-c', 'm-a'],
-      start: true,
-    })
-    t.equal(run, messages[0]!.run)
-    await framesOf(client, 'v', { run: messages[1]!.run }).all()
-    t.same(await said(client, 'v'), ['first', 'c', 'a'])
-    t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
-    await two.terminate()
-  },
-)
+  const { client, ...two } = await spawnDaemon(t, where)
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages, paused: true, running: undefined })
+  const { run } = await client.call('POST /agents/{id}/queue/order', {
+    id: 'v',
+    messageIds: ['m-c', 'm-a'],
+    start: true,
+  })
+  t.equal(run, messages[0]!.run)
+  await framesOf(client, 'v', { run: messages[1]!.run }).all()
+  t.same(await said(client, 'v'), ['first', 'c', 'a'])
+  t.match(await client.call('GET /agents/{id}/queue', { id: 'v' }), { messages: { length: 0 }, paused: false })
+  await two.terminate()
+})

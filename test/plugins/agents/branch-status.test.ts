@@ -36,7 +36,7 @@ const standingsOf = (bed: Bed) => {
 }
 
 t.test(
-  'a standing holds without a process while nothing moved, and is found anew when a file or commit does',
+  'a branch status needs no process while nothing changed, and is computed again when a file or commit does',
   async t => {
     const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
     writeFileSync(join(bed.copy, 'a.txt'), 'agent\n')
@@ -58,7 +58,7 @@ t.test(
     } finally {
       process.env.PATH = PATH
     }
-    t.same(failures, [], 'no git was asked for')
+    t.same(failures, [], 'no git was started')
     writeFileSync(join(bed.main, 'a.txt'), 'agent\n')
     t.equal((await statuses.of(conversations[0]!)).work, 'landed')
     inGit(bed.main, 'checkout', '-q', '--', 'a.txt')
@@ -68,7 +68,7 @@ t.test(
   },
 )
 
-t.test('nothing made is none, the shared tree too, and what cannot be read is told', async t => {
+t.test('without work and in the shared tree the status is none, and an unreadable branch is reported', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
   const { statuses, failures } = standingsOf(bed)
   const conversation = talk(bed, 'c-1', bed.branch)
@@ -77,7 +77,7 @@ t.test('nothing made is none, the shared tree too, and what cannot be read is to
   t.same(await statuses.of(shared), { work: 'none' })
   inGit(bed.main, 'update-ref', '--no-deref', 'refs/heads/agent/broken', bed.head)
   writeFileSync(join(bed.main, '.git/refs/heads/agent/broken'), `${'1'.repeat(40)}\n`)
-  t.same(await statuses.of(talk(bed, 'broken', 'agent/broken')), { work: 'outstanding' }, 'and never taken for landed')
+  t.same(await statuses.of(talk(bed, 'broken', 'agent/broken')), { work: 'outstanding' }, 'it never counts as landed')
   t.same(failures, ['comparing a repository failed'])
 })
 
@@ -139,7 +139,7 @@ t.test('a path is never work in any spelling of the closed names', t => {
   t.end()
 })
 
-t.test('a link leads out when anything on its way does', async t => {
+t.test('a link leads outside if any link on its path does', async t => {
   const root = t.testdir({ in: { file: '' }, hop: t.fixture('symlink', '..'), loop: t.fixture('symlink', 'loop') })
   mkdirSync(join(root, 'ws'))
   const out = (target: string, planned = {}) => leadsOut(root, join(root, 'in/link'), target, planned)

@@ -7,7 +7,7 @@ import { runTurn } from '../../support/turns.js'
 
 const GROUPS = ['agent', 'agents']
 
-/** The calls that group agents makes to the group of conversations while some work runs. */
+/** The calls of group agents to the group of conversations during some work. */
 const callsDuring = async ({ kernel: { calls } }: Support, work: () => Promise<unknown>): Promise<string[]> => {
   const made: string[] = []
   const from = calls.from.bind(calls)
@@ -25,30 +25,23 @@ const callsDuring = async ({ kernel: { calls } }: Support, work: () => Promise<u
 
 const LANDING = ['agent.conversation', 'agent.lock', 'checkouts.commitRest', 'agent.landed']
 
-t.test(
-  'a landing makes at most 6 calls to the group of conversations, one of them under the lock with all it needs',
-  async t => {
-    const daemon = await daemonWith(t, [...GROUPS, 'activity'])
-    const { client } = daemon
-    await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
-    await client.call('GET /agents/{id}', { id: 'a' })
-    const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
-    const calls = await callsDuring(daemon, land)
-    t.ok(calls.length <= 6)
-    t.same(calls, LANDING)
-    t.same(
-      await callsDuring(daemon, land),
-      LANDING.slice(0, 3),
-      'with nothing outstanding there is nothing to write down',
-    )
-    await runTurn(client, 'a', 'write a.txt\n| y')
-    await client.call('POST /agents/{id}/request-land', { id: 'a' })
-    t.same(await callsDuring(daemon, land), LANDING, 'what somebody asked for takes no more')
-    t.equal((await client.call('GET /agents/{id}', { id: 'a' })).landRequested, undefined)
-  },
-)
+t.test('a landing makes at most 6 calls to the group of conversations, one of them under the lock', async t => {
+  const daemon = await daemonWith(t, [...GROUPS, 'activity'])
+  const { client } = daemon
+  await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
+  await client.call('GET /agents/{id}', { id: 'a' })
+  const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
+  const calls = await callsDuring(daemon, land)
+  t.ok(calls.length <= 6)
+  t.same(calls, LANDING)
+  t.same(await callsDuring(daemon, land), LANDING.slice(0, 3), 'with nothing outstanding nothing is recorded')
+  await runTurn(client, 'a', 'write a.txt\n| y')
+  await client.call('POST /agents/{id}/request-land', { id: 'a' })
+  t.same(await callsDuring(daemon, land), LANDING, 'a requested landing makes no more calls')
+  t.equal((await client.call('GET /agents/{id}', { id: 'a' })).landRequested, undefined)
+})
 
-t.test('a landing with nothing outstanding takes the request for it away, and counts as no activity', async t => {
+t.test('a landing with nothing outstanding removes its request, and does not count as activity', async t => {
   const daemon = await daemonWith(t, GROUPS)
   const { client } = daemon
   await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
@@ -61,7 +54,7 @@ t.test('a landing with nothing outstanding takes the request for it away, and co
   t.match(await client.call('GET /agents/{id}', { id: 'a' }), { landRequested: undefined, updatedAt })
 })
 
-t.test('several landings take one call more each, and a discard takes two', async t => {
+t.test('several landings make one more call each, and a discard makes two', async t => {
   const daemon = await daemonWith(t, GROUPS)
   const { client } = daemon
   for (const id of ['a', 'b']) {
@@ -80,7 +73,7 @@ t.test('several landings take one call more each, and a discard takes two', asyn
   ])
 })
 
-t.test('group agents serves no route by forwarding it, but for the discard that must not end a turn', t => {
+t.test('group agents forwards no route, except the discard that must not end a turn', t => {
   const { permissions, routes } = JSON.parse(readFileSync(join(root, '..', 'manifests', 'agents.json'), 'utf8')) as {
     permissions: { daemon: string[]; late: string[] }
     routes: { [route: string]: { id: string } }

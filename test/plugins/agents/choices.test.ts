@@ -21,7 +21,7 @@ const MINE = lines(5, { 3: 'mine', 5: 'mine too' })
 const EDITS = ['a.txt', 'b.txt', 'c.txt'].map(path => `edit ${path}\n| - line 3\n| + agent`).join('\n')
 const WORK = `${EDITS}\nedit fits.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nsay done`
 
-/** A conversation whose work meets an uncommitted edit, a committed one, and both. */
+/** A conversation whose work conflicts with an uncommitted edit, a committed one, and both. */
 const disputed = async (t: Test): Promise<Support> => {
   const support = await daemonWith(t, GROUPS, { files: FILES })
   await runTurn(support.client, 'c-1', WORK, { isolated: true })
@@ -53,7 +53,7 @@ const owed = async (client: Client): Promise<string[]> =>
     changes.flatMap(({ path, landed }) => (landed ? [] : [path])),
   )
 
-t.test('choices give exactly the three outcomes, and what is skipped stays outstanding', async t => {
+t.test('choices have exactly three outcomes, and skipped paths stay outstanding', async t => {
   const { client, workspace } = await disputed(t)
   const before = books(workspace)
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
@@ -88,7 +88,7 @@ t.test('choices give exactly the three outcomes, and what is skipped stays outst
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'conflict')
   t.same(await chosen(client, { 'c.txt': 'agent' }), { landed: true })
   t.equal(read(workspace, 'c.txt'), AGENT)
-  t.equal(read(workspace, 'b.txt'), MINE, 'what counts as landed is not asked again')
+  t.equal(read(workspace, 'b.txt'), MINE, 'landed paths need no further choice')
   t.same(await owed(client), [])
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
 })
@@ -104,7 +104,7 @@ t.test('choices that leave out a blocked path land nothing', async t => {
   t.same((await owed(client)).sort(), ['a.txt', 'b.txt', 'c.txt', 'fits.txt', 'new.txt'])
 })
 
-t.test('a choice for what would fit is taken as it is', async t => {
+t.test('a choice for a path without a conflict is accepted', async t => {
   const { client, workspace } = await disputed(t)
   await chosen(client, {
     'a.txt': 'workspace',
@@ -120,7 +120,7 @@ t.test('a choice for what would fit is taken as it is', async t => {
   t.equal(read(workspace, 'new.txt'), 'new\n')
 })
 
-t.test('only lands what it names, over a restart of the work too, and the rest stays outstanding', async t => {
+t.test('`only` lands the named paths, also after a restart, and the rest stays outstanding', async t => {
   const { client, workspace } = await disputed(t)
   const only = [{ repo: 'root', path: 'new.txt' }]
   const result = await client.call('POST /agents/{id}/land', { id: 'c-1', only })
@@ -178,7 +178,7 @@ t.test('paths that are not outstanding, escape or come twice are refused before 
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
 })
 
-t.test('a link that leads out cannot be taken, but skipped or left as the workspace has it', async t => {
+t.test('a link that leads outside cannot land, but can be skipped or kept as in the workspace', async t => {
   const { client, workspace, fetch } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nrun ln -s /etc out\nsay done', { isolated: true })
   const body = JSON.stringify({ choices: [{ repo: 'root', path: 'out', take: 'agent' }] })
@@ -190,7 +190,7 @@ t.test('a link that leads out cannot be taken, but skipped or left as the worksp
   t.same(await owed(client), [])
 })
 
-t.test('measuring writes nothing, and settles what landed by another road', async t => {
+t.test('measuring writes nothing, and detects work that landed in another way', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nedit README.md\n| - # work\n| + # agent\nsay done', {
     isolated: true,
@@ -204,14 +204,14 @@ t.test('measuring writes nothing, and settles what landed by another road', asyn
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'conflict')
   writeFileSync(join(workspace, 'README.md'), '# work\n')
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'measure' }), { landed: false, held: true })
-  t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'the refusal is asked again')
+  t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'the conflict is checked again')
   writeFileSync(join(workspace, 'README.md'), '# agent\n')
   writeFileSync(join(workspace, 'a.txt'), 'a\n')
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1', mode: 'measure' }), { landed: true })
   t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
 })
 
-t.test('what was thrown away is counted on the card, and a cumulative landing restores exactly that', async t => {
+t.test('removed landed work is counted on the card, and a cumulative landing restores exactly that', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(20), 'gone.txt': 'gone\n' } })
   await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nwrite new.txt\n| new\nrun rm gone.txt\nsay done', {
     isolated: true,
@@ -230,7 +230,7 @@ t.test('what was thrown away is counted on the card, and a cumulative landing re
   t.equal(await presence(), undefined)
 })
 
-/** Lands with choices, as the daemon does. */
+/** Lands with choices, like the daemon. */
 const landAs = async (
   bed: Bed,
   choose: Choose | undefined,
@@ -250,7 +250,7 @@ const landAs = async (
   return landed
 }
 
-t.test('renames, deletions, binaries, modes and folders are taken whole or left whole', async t => {
+t.test('renames, deletions, binaries, modes and folders land completely or not at all', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'moved.txt'), lines(40))
     writeFileSync(join(main, 'edited-and-gone.txt'), lines(10))
@@ -296,29 +296,26 @@ t.test('renames, deletions, binaries, modes and folders are taken whole or left 
   t.equal(bed.git(), index)
 })
 
-t.test(
-  "a folder of the person's is never taken away by a choice, and a skipped path does not free the way",
-  async t => {
-    const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
-    const { copy, main } = bed
-    writeFileSync(join(copy, 'folder'), 'agent\n')
-    rmSync(join(copy, 'file'))
-    mkdirSync(join(copy, 'file'))
-    writeFileSync(join(copy, 'file/in'), 'in\n')
-    mkdirSync(join(main, 'folder'))
-    writeFileSync(join(main, 'folder/mine'), 'mine\n')
-    const before = treeOf(main)
-    t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
-    const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
-    t.match(
-      result?.conflict?.paths.map(({ path }) => path),
-      exactly('file/in'),
-    )
-    t.same(treeOf(main), before)
-  },
-)
+t.test("a choice never removes a person's folder, and a skipped path does not make space for another", async t => {
+  const bed = new Bed(t, main => writeFileSync(join(main, 'file'), 'file\n'))
+  const { copy, main } = bed
+  writeFileSync(join(copy, 'folder'), 'agent\n')
+  rmSync(join(copy, 'file'))
+  mkdirSync(join(copy, 'file'))
+  writeFileSync(join(copy, 'file/in'), 'in\n')
+  mkdirSync(join(main, 'folder'))
+  writeFileSync(join(main, 'folder/mine'), 'mine\n')
+  const before = treeOf(main)
+  t.match((await landAs(bed, () => 'agent'))?.conflict?.paths, exactly({ path: 'folder', reason: 'workspace' }))
+  const result = await landAs(bed, ({ path }) => (path === 'file/in' ? undefined : 'skip'))
+  t.match(
+    result?.conflict?.paths.map(({ path }) => path),
+    exactly('file/in'),
+  )
+  t.same(treeOf(main), before)
+})
 
-t.test('a branch that was rewritten is judged whole again, what was left behind with it', async t => {
+t.test('a rewritten branch is compared completely again, including skipped paths', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'a.txt'), lines(10))
     writeFileSync(join(main, 'b.txt'), lines(10))
@@ -336,7 +333,7 @@ t.test('a branch that was rewritten is judged whole again, what was left behind 
 })
 
 t.test(
-  'merging puts markers where the main line moved on, byte-exact, and nowhere when a reason is workspace',
+  'merging writes byte-exact markers where the main line changed, and none if the reason is workspace',
   async t => {
     const { client, workspace } = await disputed(t)
     const before = [work(workspace), books(workspace)]
@@ -364,7 +361,7 @@ t.test(
   },
 )
 
-t.test('merging keeps modes, renames, line ends and what git can put together, and refuses what it cannot', async t => {
+t.test('merging keeps modes, renames, line ends and everything that git can merge, and refuses the rest', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, '.gitattributes'), 'crlf.txt text eol=crlf\n')
     writeFileSync(join(main, 'crlf.txt'), 'a\r\nb\r\nc\r\n')
@@ -405,7 +402,7 @@ t.test('merging keeps modes, renames, line ends and what git can put together, a
   t.equal(await landAs(bed, undefined, 'merge'), undefined)
 })
 
-t.test('merging refuses binaries, links and files the main line took away, and then writes nothing at all', async t => {
+t.test('merging refuses binaries, links and files that the main line removed, and then writes nothing', async t => {
   for (const what of ['binary', 'link', 'gone'] as const) {
     await t.test(what, async t => {
       const bed = new Bed(t, main => {
@@ -428,7 +425,7 @@ t.test('merging refuses binaries, links and files the main line took away, and t
   }
 })
 
-t.test("twenty conversations land at once on one repository, and a person's uncommitted work is untouched", async t => {
+t.test("twenty conversations land at once in one repository, and a person's uncommitted work is unchanged", async t => {
   const files = {
     ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}.txt`, lines(5)])),
     'shared.txt': lines(400),
@@ -465,7 +462,7 @@ t.test("twenty conversations land at once on one repository, and a person's unco
   t.ok((await client.call('GET /agents')).agents.every(({ status }) => status === 'landed'))
 })
 
-t.test('the landing of a live run tells its watchers what was left', async t => {
+t.test('the landing of a live run reports the rest to its watchers', async t => {
   const { client } = await daemonWith(t, GROUPS)
   await client.call('POST /agent', {
     conversationId: 'c-1',

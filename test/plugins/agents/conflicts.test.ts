@@ -18,7 +18,7 @@ const books = (workspace: string): string =>
 const work = (workspace: string) =>
   Object.fromEntries(Object.entries(treeOf(workspace)).filter(([path]) => !path.startsWith('.sandbox')))
 
-/** A repository inside another one, with a first commit. */
+/** Makes a nested repository with a first commit. */
 const makeNested = (workspace: string): string => {
   const nested = join(workspace, 'nested')
   mkdirSync(nested)
@@ -52,7 +52,7 @@ const disputed = async (t: Test): Promise<Support> => {
   return support
 }
 
-t.test('without a credential or with too little of one nothing is told, landed or synced', async t => {
+t.test('without a credential or with too low a role or scope every call is refused', async t => {
   const { url, token, client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'write a.txt\n| a\nsay done', { isolated: true })
   for (const [method, path] of [
@@ -75,7 +75,7 @@ t.test('without a credential or with too little of one nothing is told, landed o
 })
 
 t.test(
-  'everything that would not land is listed with its reason, over all repositories, and nothing moves',
+  'every path that would not land is listed with its reason, over all repositories, and nothing changes',
   async t => {
     const { client, workspace } = await disputed(t)
     const before = [work(workspace), books(workspace), books(join(workspace, 'nested'))]
@@ -89,7 +89,7 @@ t.test(
     ])
     t.same(mainBranch, { root: 'main', nested: 'trunk' })
     t.same([work(workspace), books(workspace), books(join(workspace, 'nested'))], before)
-    t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'asking is no refusal')
+    t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready', 'no refusal is recorded')
   },
 )
 
@@ -127,7 +127,7 @@ t.test('one file is shown with all its sides and the merge with markers', async 
   )
 })
 
-t.test('conflicts of half a name, an unknown file or the shared tree are refused', async t => {
+t.test('conflicts with only repo or path, of an unknown file or of the shared tree are refused', async t => {
   const { client, fetch } = await disputed(t)
   await runTurn(client, 'shared', 'say hello')
   const status = async (path: string) => (await fetch(`/agents/${path}`)).status
@@ -142,7 +142,7 @@ t.test('conflicts of half a name, an unknown file or the shared tree are refused
 })
 
 t.test(
-  'several conversations land in order, each on what the one before left, and one that refuses stops none',
+  'several conversations land in order, each on top of the previous one, and a refused one stops no other',
   async t => {
     const { client, workspace, fetch } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(5) } })
     await runTurn(client, 'one', 'edit a.txt\n| - line 3\n| + one\nsay done', { isolated: true })
@@ -188,11 +188,11 @@ t.test(
   },
 )
 
-t.test('a sync brings the branch onto the main line, tells what moved, and touches nothing else', async t => {
+t.test('a sync rebases the branch onto the main line, reports the changes, and changes nothing else', async t => {
   const { client, workspace, fetch } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(20), 'b.txt': lines(5) } })
   await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nsay done', { isolated: true })
   await runTurn(client, 'shared', 'say hello')
-  t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [], 'it is there already')
+  t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [], 'it is up to date already')
   writeFileSync(join(workspace, 'a.txt'), lines(20, { 18: 'mine' }))
   writeFileSync(join(workspace, 'b.txt'), 'mine\n')
   inGit(workspace, 'commit', '-q', '-a', '-m', 'mine')
@@ -214,7 +214,7 @@ t.test('a sync brings the branch onto the main line, tells what moved, and touch
     blocked.repos,
     exactly({ commits: 0, moved: exactly('a.txt'), overlap: exactly('a.txt'), blocked: true, paths: exactly('a.txt') }),
   )
-  t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip, 'it stayed as it was')
+  t.equal(inGit(workspace, 'rev-parse', 'agent/c-1'), tip, 'it is unchanged')
   t.equal(blocked.agent.base, head.slice(0, 10))
   t.equal((await fetch('/agents/none/sync', { method: 'POST', body: '{}' })).status, 404)
   t.equal((await fetch('/agents/shared/sync', { method: 'POST', body: '{}' })).status, 422)
@@ -228,7 +228,7 @@ t.test('a sync is refused while a turn is parked', async t => {
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
 })
 
-t.test('work that was left behind is still outstanding after a sync', async t => {
+t.test('skipped work is still outstanding after a sync', async t => {
   const { client, workspace } = await daemonWith(t, GROUPS, { files: { 'a.txt': lines(5), 'b.txt': lines(5) } })
   await runTurn(client, 'c-1', 'edit a.txt\n| - line 3\n| + agent\nedit b.txt\n| - line 3\n| + agent\nsay done', {
     isolated: true,
@@ -278,12 +278,12 @@ t.test('killed between two repositories of one landing, each is landed and recor
       ['nested', [false]],
     ],
   )
-  t.same(work(nested), before, 'the second is untouched, and nothing waits in it')
+  t.same(work(nested), before, 'the second is unchanged, without staged files')
   t.equal(read(place.workspace, 'mine.txt'), 'mine\n')
   t.equal((await second.client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready')
   writeFileSync(join(place.workspace, 'a.txt'), lines(5))
   t.same(await second.client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(read(nested, 'n.txt'), lines(5, { 3: 'agent' }))
-  t.equal(read(place.workspace, 'a.txt'), lines(5), 'the first was recorded: it is not landed again')
+  t.equal(read(place.workspace, 'a.txt'), lines(5), 'the first was recorded and is not landed again')
   await second.terminate()
 })

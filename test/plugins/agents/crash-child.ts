@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import type { CheckoutRepo } from '../../../plugins/agent/contract.js'
 
-/** What a child is to land, and at which of its writes in the tree it dies or the disk is full. */
+/** The landing of a child, and the write in the tree at which it is killed or the disk becomes full. */
 export interface CrashOrder {
   readonly workspace: string
   readonly scratchRepos: string
@@ -41,7 +41,7 @@ for (const name of [
 }
 syncBuiltinESMExports()
 
-/** Whole JSON files in a folder, as the daemon keeps them. */
+/** JSON files in a folder, like the daemon's. */
 const files = {
   read: async (name: string) => JSON.parse(readFileSync(join(records, name), 'utf8')),
   write: async (name: string, value: unknown) => {

@@ -23,7 +23,7 @@ import { exactly } from '../../support/lists.js'
 
 const CHILD = fileURLToPath(new URL('crash-child.js', import.meta.url))
 
-/** A branch that changes, adds, removes and moves, so that a landing takes many writes. */
+/** A branch that changes, adds, removes and moves files, so that a landing needs many writes. */
 const busyBed = (t: Test): Bed => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
@@ -68,7 +68,7 @@ const landAndDie = (bed: Bed, how: CrashOrder['how'], at: number) => {
   }
 }
 
-/** The next start: answers what is under way afterwards, and adds what conversations were told. */
+/** Recovers like the next start; returns the remaining landings, and collects messages to conversations. */
 const recover = async (bed: Bed, found: LandingRecord[], told: unknown[]): Promise<LandingRecord[]> => {
   const records = new LandingRecords(memoryFiles())
   for (const record of found) await records.write(record)
@@ -110,7 +110,7 @@ t.test('killed at any of its writes, a landing is undone or completed at the nex
     const { signal, found, answer, stderr } = landAndDie(bed, 'kill', at)
     if (answer) {
       t.same(treeOf(bed.main), after, 'not killed: landed')
-      t.ok(at > 10, `${at} writes were cut off`)
+      t.ok(at > 10, `${at} writes were interrupted`)
       break
     }
     t.equal(signal, 'SIGKILL', stderr)
@@ -123,7 +123,7 @@ t.test('killed at any of its writes, a landing is undone or completed at the nex
     t.equal(
       end === 'landed',
       (await records.open()).some(({ state }) => state === 'applied'),
-      'and written down as such',
+      'the record says so',
     )
     restore(bed, saved)
   }
@@ -131,7 +131,7 @@ t.test('killed at any of its writes, a landing is undone or completed at the nex
   t.equal(bed.git(), index)
 })
 
-t.test('a disk that is full at any of its writes leaves nothing of a landing behind', async t => {
+t.test('a disk that becomes full at any write leaves nothing of a landing behind', async t => {
   const bed = busyBed(t)
   const before = treeOf(bed.main)
   for (let at = 0; ; at++) {
@@ -141,12 +141,12 @@ t.test('a disk that is full at any of its writes leaves nothing of a landing beh
       break
     }
     t.equal(answer.error, 'ENOSPC')
-    t.same(found, [], 'no landing is under way')
+    t.same(found, [], 'no landing is in progress')
     t.same(treeOf(bed.main), before, `write ${at}`)
   }
 })
 
-t.test('what a person changed while the daemon was away stays theirs', async t => {
+t.test('changes that a person made while the daemon was down are kept', async t => {
   const bed = busyBed(t)
   let at = 0
   for (; ; at++) {
@@ -163,7 +163,7 @@ t.test('what a person changed while the daemon was away stays theirs', async t =
   }
 })
 
-t.test('at the next start nothing waits any more, also in folders that a person moved meanwhile', async t => {
+t.test('the next start removes staged files, also in folders that a person moved meanwhile', async t => {
   const bed = busyBed(t)
   const saved = join(bed.folder, 'saved')
   cpSync(bed.main, saved, {
@@ -186,20 +186,20 @@ t.test('at the next start nothing waits any more, also in folders that a person 
     await recover(bed, found, told)
     t.same(waiting(), [], `write ${at}`)
     if (found[0]?.state === 'moving' && !landed)
-      t.match(JSON.stringify(told), /"new\/deep\/y"/, 'and what waited there is said to be left')
+      t.match(JSON.stringify(told), /"new\/deep\/y"/, 'the staged files there are reported as left')
     restore(bed, saved)
   }
   t.ok(waited > 20)
 })
 
-t.test('at the next start the conversation is told what landed, and what a person changed meanwhile', async t => {
+t.test('the next start reports to the conversation what landed, and what a person changed meanwhile', async t => {
   const bed = busyBed(t)
   const told: unknown[] = []
   for (let at = 0; ; at++) {
     const { found } = landAndDie(bed, 'kill', at)
     if (found[0]?.state !== 'moving') {
       t.same(await recover(bed, found, told), [])
-      t.same(told, [], 'nothing had been touched')
+      t.same(told, [], 'nothing had been changed')
       continue
     }
     writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')

@@ -6,9 +6,9 @@ import { folderOf, inGit, spawnDaemon } from '../../support/daemon.js'
 import { makeFleet, spawnsIn, type Kind } from '../../support/fleet.js'
 
 const MANY = 1_000
-/** Ten times what a roster of so many may take when no commit moved: the figure itself is the benchmark's. */
+/** Ten times the target for such a roster without a new commit: the benchmark measures the exact time. */
 const PATIENCE_MS = 3_000
-/** Mostly such whose standing costs no process: what is counted here is not how long git takes. */
+/** Mostly kinds whose status needs no process: the time of git is not measured here. */
 const KINDS: readonly Kind[] = [
   'none',
   'shared',
@@ -45,7 +45,7 @@ const KINDS: readonly Kind[] = [
 const shown = (agents: readonly AgentCard[]) =>
   Object.fromEntries(agents.map(({ id, status, diff }) => [id, `${status} ${diff?.files ?? 0}`]))
 
-t.test('a roster of a thousand conversations is right, and costs no process while nothing moved', async t => {
+t.test('a roster of a thousand conversations is right, and starts no process while nothing changed', async t => {
   const folder = folderOf(t)
   const fleet = await makeFleet(folder, MANY, KINDS)
   const { data, workspace } = fleet
@@ -54,7 +54,7 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   const daemon = await spawnDaemon(t, { workspace, data, env })
   const cold = await daemon.client.call('GET /agents')
   t.same(shown(cold.agents), expected)
-  t.equal(cold.agents.length, MANY, 'those that were put away are not among them')
+  t.equal(cold.agents.length, MANY, 'archived ones are not among them')
   t.same(
     cold.agents.map(({ id }) => id),
     fleet.live.map(({ id }) => id).reverse(),
@@ -66,7 +66,7 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   const warm = await daemon.client.call('GET /agents')
   t.ok(performance.now() - started < PATIENCE_MS)
   t.same(taken(), [])
-  t.same(warm, cold, 'nor is the revision another')
+  t.same(warm, cold, 'the revision is unchanged')
 
   const [first, second] = fleet.live.filter(({ status }) => status === 'ready')
   const [ready, other] = [first!.id, second!.id]
@@ -77,7 +77,7 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   inGit(workspace, 'update-ref', `refs/heads/agent/${ready}`, tip)
   taken()
   t.same(shown((await daemon.client.call('GET /agents')).agents), expected)
-  t.ok(taken().length <= 12, 'a branch that moved is compared alone')
+  t.ok(taken().length <= 12, 'only a changed branch is compared')
 
   writeFileSync(join(workspace, 'by-hand.txt'), 'new\n')
   inGit(workspace, 'add', '-A')
@@ -90,25 +90,25 @@ t.test('a roster of a thousand conversations is right, and costs no process whil
   t.same(
     shown((await daemon.client.call('GET /agents')).agents),
     { ...expected, [ready]: 'landed 2' },
-    'merged by hand is landed',
+    'a manually merged branch has landed',
   )
   inGit(workspace, 'reset', '-q', '--hard', 'HEAD~1')
   t.same(
     shown((await daemon.client.call('GET /agents')).agents),
     expected,
-    'and it is outstanding again when main goes back',
+    'it is outstanding again when main is reset',
   )
 
   t.equal(await daemon.terminate(), 0)
   inGit(workspace, 'checkout', '-q', `agent/${other}`, '--', ...second!.paths)
-  inGit(workspace, 'commit', '-qm', 'the same work by another road')
+  inGit(workspace, 'commit', '-qm', 'the same work in another commit')
   taken()
   const again = await spawnDaemon(t, { workspace, data, env })
   const later = await again.client.call('GET /agents')
   t.same(
     shown(later.agents),
     { ...expected, [other]: 'landed 2' },
-    'what moved while no daemon ran is seen, and the rest still known',
+    'changes without a daemon are detected, and the rest is cached',
   )
   t.ok(taken().length <= 40)
   t.ok(later.rev > warm.rev)

@@ -20,7 +20,7 @@ const write = (folder: string, path: string, text: string): void => {
   writeFileSync(join(folder, path), text)
 }
 
-t.test('a move of main tells which histories it parts and which paths it touches', async t => {
+t.test('a change of main reports the affected histories and paths', async t => {
   const bed = new Bed(t, main => write(main, 'a/b.txt', 'a\n'))
   const first = bed.head
   write(bed.copy, 'own.txt', 'own\n')
@@ -46,20 +46,20 @@ t.test('a move of main tells which histories it parts and which paths it touches
   t.same(
     [own, second, first].map(merged.parts),
     [true, false, false],
-    'what was merged is in one of the two heads alone',
+    'merged commits are in only one of the two heads',
   )
   const back = (await moveOf(bed, bed.head, second, [own]))!
   t.ok(back.parts(own), 'in both directions')
   const missing = '1'.repeat(40)
   t.notOk((await moveOf(bed, first, second, [missing]))!.parts(missing))
-  t.equal(await moveOf(bed, missing, second, []), undefined, 'a head that is gone tells nothing')
+  t.equal(await moveOf(bed, missing, second, []), undefined, 'a missing head has no result')
   inGit(bed.main, 'checkout', '-q', '--orphan', 'other')
   bed.commit(bed.main, 'unrelated')
-  t.equal(await moveOf(bed, second, bed.head, []), undefined, 'nor do heads that share nothing')
+  t.equal(await moveOf(bed, second, bed.head, []), undefined, 'unrelated heads have no result')
   inGit(bed.main, 'checkout', '-qf', 'later')
   write(bed.main, 'c/.gitattributes', '*.txt text\n')
   bed.commit(bed.main, 'attributes')
-  t.equal(await moveOf(bed, second, bed.head, []), undefined, 'nor where files are read otherwise since')
+  t.equal(await moveOf(bed, second, bed.head, []), undefined, 'no result if attributes have changed')
 })
 
 const talk = (bed: Bed, id: string): Conversation => ({
@@ -76,10 +76,10 @@ const talk = (bed: Bed, id: string): Conversation => ({
   totals: { turns: 1, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
 })
 
-/** What a move answers that leaves the tree as it is, uncommitted. */
+/** The result of a change that leaves the uncommitted tree unchanged. */
 const STAYS = 'stays'
 
-t.test('whatever main does, a standing followed is the one found anew', async t => {
+t.test('after every change of main an updated branch status equals a new one', async t => {
   const bed = new Bed(t, main => {
     write(main, 'shared.txt', 'one\ntwo\nthree\n')
     write(main, 'folder/file.txt', 'file\n')
@@ -117,14 +117,14 @@ t.test('whatever main does, a standing followed is the one found anew', async t 
     ['another file is committed', () => write(bed.main, 'other.txt', 'other\n')],
     ['the same work is committed', () => write(bed.main, 'own.txt', 'own\n')],
     [
-      'it is thrown away in the tree',
+      'the work is removed in the tree',
       () => {
         rmSync(join(bed.main, 'own.txt'))
         return STAYS
       },
     ],
     [
-      'main goes back and the tree stays',
+      'main is reset and the tree is kept',
       () => {
         inGit(bed.main, 'reset', '-q', '--soft', 'HEAD~1')
         return STAYS
@@ -168,7 +168,7 @@ const known = (paths: string): KnownStatus => ({
   stamp: NOWHERE,
 })
 
-t.test('what is known is bounded in bytes, and a file that cannot be read is as good as none', async t => {
+t.test('the cache is limited in bytes, and an unreadable file counts as missing', async t => {
   const failures: string[] = []
   const failed = (message: string) => void failures.push(message)
   const files = memoryFiles()
@@ -179,16 +179,16 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   t.same(
     kept(),
     Array.from({ length: 7 }, (_, n) => n),
-    'what came first stays',
+    'the first one is kept',
   )
   one.keep('c-11 root', known(''))
   one.forget('c-1')
-  t.ok(one.get('c-11 root'), 'of that name alone')
+  t.ok(one.get('c-11 root'), 'only of that name')
   t.equal(one.get('c-1 root'), undefined)
   one.keep('c-30 root', known(large))
-  t.same(kept().at(-1), 30, 'and its room is free')
+  t.same(kept().at(-1), 30, 'its space is free')
   one.keep('c-2 root', known(large.repeat(40)))
-  t.equal(one.get('c-2 root'), undefined, 'an answer that no longer fits is not the one before')
+  t.equal(one.get('c-2 root'), undefined, 'an outdated answer is not returned')
   await one.close()
   const two = new KnownStatuses({ workspace: '/w', files, failed })
   await two.open()
@@ -196,7 +196,7 @@ t.test('what is known is bounded in bytes, and a file that cannot be read is as 
   t.same(two.under('root', 'other'), [])
   const elsewhere = new KnownStatuses({ workspace: '/other', files, failed })
   await elsewhere.open()
-  t.same(elsewhere.under('root', 'h'), [], 'of another workspace nothing is known')
+  t.same(elsewhere.under('root', 'h'), [], 'another workspace has no entries')
   const broken = {
     read: async () => Promise.reject(new Error('torn')),
     write: async () => Promise.reject(new Error('full')),

@@ -3,10 +3,10 @@ import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 
-// Loaded into a daemon before anything else: it dies at its first write below a folder that the test names.
+// Loaded into a daemon before anything else: kills it at its first write below a folder that the test names.
 const below = process.env['KILL_BELOW']
 
-/** Where a path leads that names a folder by its descriptor. */
+/** Resolves a path that names a folder by its descriptor. */
 const placeOf = (path: string): string => {
   const [, descriptor, name] = /^(\/proc\/self\/fd\/\d+)\/(.*)$/.exec(path) ?? []
   return descriptor === undefined ? path : join(readlinkSync(descriptor), name!)

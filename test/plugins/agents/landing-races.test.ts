@@ -8,7 +8,7 @@ import { LandingRecords, type LandingRecord } from '../../../plugins/agents/land
 import { landRepo } from '../../../plugins/agents/landing/landing.js'
 import { Bed, memoryFiles, treeOf } from './support.js'
 
-/** Called after every step of a landing in the tree, before it does or compares anything more. */
+/** Called after every step of a landing in the tree, before the next action or comparison. */
 let stepped = (): unknown => false
 
 for (const name of ['copyFile', 'unlink', 'rename'] as const) {
@@ -26,7 +26,7 @@ syncBuiltinESMExports()
 const FILES = { a: 'first a\n', b: 'first b\n', c: 'first c\n', gone: 'first gone\n' }
 const PATHS = ['a', 'b', 'gone', 'new'] as const
 
-/** What somebody may do to a file in the middle of a landing, and what is theirs then. */
+/** Changes that a person may make to a file during a landing, and the expected result. */
 const CHANGES: { readonly [kind: string]: (path: string) => void } = {
   'written anew': path => writeFileSync(path, 'mine\n'),
   'saved as editors do': path => {
@@ -64,7 +64,7 @@ const restore = ({ main }: Bed): void => {
 
 type Tree = ReturnType<typeof treeOf>
 
-/** The files of the person, without those that wait. */
+/** The files of the person, without staged ones. */
 const people = ({ main }: Bed): Tree =>
   Object.fromEntries(Object.entries(treeOf(main)).filter(([path]) => !path.startsWith('.sandbox-write-')))
 
@@ -72,12 +72,12 @@ interface Raced {
   readonly landed: boolean
   readonly states: readonly string[]
   readonly steps: number
-  /** The tree just before somebody changed a file, and just after it. */
+  /** The tree just before a person changed a file, and just after it. */
   readonly at?: Tree
   readonly after?: Tree
 }
 
-/** Lands while somebody changes a file after a step; `fails`: what was done cannot be written down, and is undone. */
+/** Lands while a person changes a file after a step; `fails`: the record cannot be written, so it is undone. */
 const race = async (bed: Bed, step: number, change: () => void, fails: boolean): Promise<Raced> => {
   const files = memoryFiles()
   const states: string[] = []
@@ -96,7 +96,7 @@ const race = async (bed: Bed, step: number, change: () => void, fails: boolean):
       states.push(state)
       if (state !== 'applied') await files.write(name, record)
       next()
-      if (state === 'applied' && fails) throw new Error('it cannot be written down')
+      if (state === 'applied' && fails) throw new Error('the record cannot be written')
       await files.write(name, record)
     },
   })
@@ -119,7 +119,7 @@ const only = (tree: Tree, path: string, wanted = true) =>
 const same = (one: Tree, other: Tree): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 t.test(
-  'what somebody does to a file between the steps of a landing is theirs, and everything else is landed or as it was',
+  'a change by a person between the steps of a landing is kept, and everything else has landed or is unchanged',
   async t => {
     const bed = bedWith(t)
     const [before, after] = [treeOf(bed.main), people({ main: bed.copy } as Bed)]
@@ -132,7 +132,7 @@ t.test(
     for (const fails of [false, true]) {
       for (let step = 0; step < steps; step++) {
         for (const path of PATHS) {
-          // Every change of every file at every step would take a minute: they take turns.
+          // Every change of every file at every step would take a minute, so they alternate.
           const kind = kinds[turn++ % kinds.length]!
           restore(bed)
           const {
@@ -143,7 +143,7 @@ t.test(
           } = await race(bed, step, () => CHANGES[kind]!(join(bed.main, path)), fails)
           const fault = (what: string) =>
             faults.push(
-              `${path} ${kind} after step ${step}, ${fails ? 'taken back' : 'landing'}, ${states.join(' ')}: ${what}`,
+              `${path} ${kind} after step ${step}, ${fails ? 'undone' : 'landing'}, ${states.join(' ')}: ${what}`,
             )
           if (!at || !changed) {
             fault('the step was not reached')
@@ -172,7 +172,7 @@ t.test(
   },
 )
 
-t.test('what somebody did to a file before the next start completes a landing that was cut off is theirs', async t => {
+t.test('a change by a person before the next start completes an interrupted landing is kept', async t => {
   const bed = bedWith(t)
   const after = people({ main: bed.copy } as Bed)
   for (const [path, [kind, change]] of (['a', 'gone'] as const).flatMap(path =>
@@ -205,7 +205,7 @@ t.test('what somebody did to a file before the next start completes a landing th
     )
     t.same(only(treeOf(bed.main), path), only(changed, path))
     t.same(only(treeOf(bed.main), path, false), only(after, path, false))
-    // The daemon that was cut off ends here.
+    // The killed daemon ends here.
     over.reject(new Error('cut off'))
     await t.rejects(landing, /cut off/)
   }

@@ -9,10 +9,10 @@ import { Bed, inGit, treeOf } from './support.js'
 const lines = (count: number, change: { [line: number]: string } = {}): string =>
   Array.from({ length: count }, (_, at) => change[at + 1] ?? `line ${at + 1}`).join('\n') + '\n'
 
-/** Bytes that git takes for no text, which random ones alone are not always. */
+/** Bytes that git always treats as binary, unlike some random ones. */
 const picture = (size: number): Buffer => Buffer.concat([Buffer.alloc(1), randomBytes(size)])
 
-t.test('everything a branch holds lands in the working tree, index and HEAD byte-equal', async t => {
+t.test('everything on a branch lands in the working tree, with index and HEAD byte-equal', async t => {
   const bed = new Bed(t, main => {
     mkdirSync(join(main, 'old/deep'), { recursive: true })
     writeFileSync(join(main, 'old/deep/one.txt'), 'one\n')
@@ -60,7 +60,7 @@ t.test('everything a branch holds lands in the working tree, index and HEAD byte
   }
   const before = bed.git()
   const result = await bed.land()
-  t.equal(bed.git(), before, 'index, HEAD and main are as they were')
+  t.equal(bed.git(), before, 'index, HEAD and main are unchanged')
   t.equal(result?.conflict, undefined)
   t.match(result?.outcome, { repo: 'root', landedTip: bed.tip, landedHead: bed.head })
   t.same(treeOf(bed.main), {
@@ -112,7 +112,7 @@ t.test(
   },
 )
 
-t.test("a renamed file takes a person's edit along, committed or not", async t => {
+t.test("a renamed file keeps a person's edit, committed or not", async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'one.txt'), lines(40))
     writeFileSync(join(main, 'two.txt'), lines(60))
@@ -139,7 +139,7 @@ t.test("a renamed file takes a person's edit along, committed or not", async t =
   })
 })
 
-t.test('a repository without a first commit and one that is gone are told apart', async t => {
+t.test('a repository without a commit and a missing one have different reasons', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
   writeFileSync(join(bed.copy, 'b.txt'), 'b\n')
   bed.commit(bed.copy, 'work')
@@ -155,7 +155,7 @@ t.test('a repository without a first commit and one that is gone are told apart'
   })
 })
 
-t.test('permissions a person gave a file stay, but whether it is a program follows the work', async t => {
+t.test('permissions that a person set are kept, except the executable bit, which follows the work', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'secret'), 'a\n')
     writeFileSync(join(main, 'tool'), 'a\n')
@@ -169,7 +169,7 @@ t.test('permissions a person gave a file stay, but whether it is a program follo
   t.equal(statSync(join(bed.main, 'tool')).mode & 0o777, 0o750)
 })
 
-t.test('work that main took in by hand is landed by itself', async t => {
+t.test('work that was merged manually counts as landed', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), lines(20)))
   writeFileSync(join(bed.copy, 'a.txt'), lines(20, { 3: 'agent' }))
   bed.commit(bed.copy, 'work')
@@ -180,7 +180,7 @@ t.test('work that main took in by hand is landed by itself', async t => {
   t.equal(inGit(bed.main, 'status', '--porcelain'), '')
 })
 
-t.test('a cumulative landing brings back exactly what was thrown away, an outstanding one nothing', async t => {
+t.test('a cumulative landing restores exactly the removed work, an outstanding one nothing', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'a.txt'), lines(20))
     writeFileSync(join(main, 'gone.txt'), 'gone\n')
@@ -198,7 +198,7 @@ t.test('a cumulative landing brings back exactly what was thrown away, an outsta
   t.same(treeOf(bed.main), { 'a.txt': `file ${lines(20, { 3: 'agent', 15: 'person' })}`, 'new.txt': 'file new\n' })
 })
 
-t.test('a second turn lands on top of the first, and a rewritten branch from where it left main', async t => {
+t.test('a second turn lands on top of the first, and a rewritten branch from its merge base', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), lines(20)))
   writeFileSync(join(bed.copy, 'a.txt'), lines(20, { 3: 'one' }))
   await bed.land()
@@ -212,7 +212,7 @@ t.test('a second turn lands on top of the first, and a rewritten branch from whe
   t.same(treeOf(bed.main), treeOf(bed.copy))
 })
 
-t.test('a landing runs no hook, filter or monitor, whatever the repository and the branch say', async t => {
+t.test('a landing runs no hook, filter or monitor of the repository or the branch', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'a.txt'), lines(20))
     writeFileSync(join(main, '.gitattributes'), 'filtered.txt filter=x\n')
@@ -255,7 +255,7 @@ t.test('a landing runs no hook, filter or monitor, whatever the repository and t
 
 const readRef = (bed: Bed): string => readFileSync(join(bed.main, '.git/refs/heads', bed.branch), 'utf8').trim()
 
-t.test('a link that leads out and a path behind a link are blocked, one inside lands', async t => {
+t.test('a link that leads outside and a path behind a link are blocked, a link inside lands', async t => {
   const bed = new Bed(t, main => {
     writeFileSync(join(main, 'a.txt'), 'a\n')
     mkdirSync(join(main, 'dir'))
@@ -285,7 +285,7 @@ t.test('a link that leads out and a path behind a link are blocked, one inside l
       'dir/b.txt': 'workspace',
       'dir/c.txt': 'workspace',
     },
-    'a link to what leads out itself leads out',
+    'a link to such a link leads outside too',
   )
   t.same(treeOf(bed.main), before)
   t.same(treeOf(outside), {})
@@ -313,7 +313,7 @@ t.test('a path below .git or .sandbox in any spelling is never work', async t =>
   mkdirSync(join(bed.copy, '.sandbox/config/workspace-extensions'), { recursive: true })
   writeFileSync(join(bed.copy, '.sandbox/config/workspace-extensions/mine.ts'), 'fine\n')
   writeFileSync(join(bed.copy, '.gitignore'), 'fine\n')
-  // What no ordinary program writes: a tree with a folder named .git and one that climbs.
+  // A tree that no ordinary program writes: with a folder named .git and one named `..`.
   inGit(bed.copy, '-c', 'core.protectNTFS=false', 'add', '-A')
   inGit(bed.copy, '-c', 'core.protectNTFS=false', 'commit', '-q', '-m', 'work')
   const blob = inGit(bed.copy, 'hash-object', '-w', 'a.txt').trim()
@@ -353,7 +353,7 @@ t.test('a path below .git or .sandbox in any spelling is never work', async t =>
   t.notOk(existsSync(join(bed.folder, 'escaped')))
 })
 
-/** Writes a tree as it is given, however wrong its names. */
+/** Writes a tree with any names, also invalid ones. */
 const rawTree = (folder: string, entries: [mode: string, name: string, id: string][]): string => {
   const sorted = entries.toSorted(([, one], [, other]) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
   const bytes = Buffer.concat(
@@ -364,7 +364,7 @@ const rawTree = (folder: string, entries: [mode: string, name: string, id: strin
   return inGit(folder, 'hash-object', '-w', '-t', 'tree', '--literally', file).trim()
 }
 
-t.test('what the tree holds in the way of a new path is workspace, and a nested repository is another one', async t => {
+t.test('a file at the path of a new one is a workspace conflict, and a nested repository is separate', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
   for (const path of ['file/below', 'nested/below', 'folder', 'pipe']) {
     mkdirSync(join(bed.copy, path, '..'), { recursive: true })
@@ -386,7 +386,7 @@ t.test('what the tree holds in the way of a new path is workspace, and a nested 
   t.notOk(existsSync(join(bed.main, 'nested/below')))
 })
 
-t.test('a branch that moved since it was read and a main checkout in a merge are refused', async t => {
+t.test('a branch that changed since it was read and a main checkout in a merge are refused', async t => {
   const bed = new Bed(t, main => writeFileSync(join(main, 'a.txt'), 'a\n'))
   writeFileSync(join(bed.copy, 'a.txt'), 'agent\n')
   bed.commit(bed.copy, 'work')
@@ -399,7 +399,7 @@ t.test('a branch that moved since it was read and a main checkout in a merge are
   await t.rejects(landRepo(bed.deps, order, bed.checkout, bed.tip), { message: /in the middle of a merge/ })
 })
 
-t.test('twenty conversations land at once, each whole', async t => {
+t.test('twenty conversations land at once, each completely', async t => {
   const bed = new Bed(t, main => {
     for (let at = 0; at < 20; at++) writeFileSync(join(main, `f${at}.txt`), lines(10))
     writeFileSync(join(main, 'shared.txt'), lines(400))

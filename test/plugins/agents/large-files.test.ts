@@ -11,7 +11,7 @@ import { tookLess } from '../../support/in-time.js'
 t.setTimeout(120_000)
 
 const GIB = 1024 ** 3
-/** To read so much once, and to pack it, takes longer than this on any machine. */
+/** Less time than any machine needs to read and pack such a file. */
 const READ_MS = 15_000
 
 const sparse = (path: string, size: number): void => {
@@ -28,7 +28,7 @@ const quickly = async <T>(t: Test, what: string, work: Promise<T>): Promise<T> =
   return answer
 }
 
-/** A daemon with a turn that waits in a private copy, in which huge files were made meanwhile. */
+/** A daemon with a waiting turn in a private copy, in which huge files were created. */
 const withHuge = async (t: Test) => {
   const daemon = await daemonWith(t, ['system', 'agent', 'agents'], {
     files: { 'small.txt': 'small\n', 'grows.bin': 'seed\n' },
@@ -50,7 +50,7 @@ const withHuge = async (t: Test) => {
 }
 
 t.test(
-  'a huge file of a private copy holds up neither diff nor landing, is named with its size, and stays in the copy',
+  'a huge file of a private copy delays neither diff nor landing, is listed with its size, and stays in the copy',
   async t => {
     const { client, workspace, copy, end } = await withHuge(t)
     const big = { path: 'new/big', status: 'added', landed: false, tooLarge: 6 * GIB }
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('what brings a copy up to date or back never takes a huge file away', async t => {
+t.test('a sync or a rewind of a copy never removes a huge file', async t => {
   const { client, workspace, copy, end } = await withHuge(t)
   await end()
   await runTurn(client, 'c', 'write small.txt\n| theirs')
@@ -109,7 +109,7 @@ t.test('what brings a copy up to date or back never takes a huge file away', asy
   t.equal(statSync(join(copy, 'grows.bin')).size, GIB)
 })
 
-t.test('a huge file of the workspace where work is to land is in the way, and is not read', async t => {
+t.test('a huge file at the target of a landing is a conflict, and is not read', async t => {
   const { client, workspace } = await daemonWith(t, ['system', 'agent', 'agents'], { files: { 'a.txt': 'a\n' } })
   await runTurn(client, 'c', 'write a.txt\n| theirs', { isolated: true })
   sparse(join(workspace, 'a.txt'), 6 * GIB)

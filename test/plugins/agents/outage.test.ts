@@ -24,13 +24,13 @@ const resuming = async (t: Test): Promise<Support> => {
 }
 
 /**
- * Has the provider answer some other turn; twice, so that what the first sets off has begun when the second is over.
+ * Runs another turn twice, so that the resumes which the first one triggers have begun when the second one has ended.
  */
 const answered = async (client: Client): Promise<void> => {
   for (const words of ['say here', 'say here again']) await runTurn(client, 'other', words)
 }
 
-/** Resolves when a conversation's newest run is another one than this, with that run's frames. */
+/** Waits for a newer run of a conversation than this one, and returns its frames. */
 const nextRun = async ({ client, kernel }: Support, id: string, run: string): Promise<Frame[]> => {
   const began = Promise.withResolvers<void>()
   kernel.events.on('agent.changed', `test-${run}`, async () => {
@@ -42,12 +42,12 @@ const nextRun = async ({ client, kernel }: Support, id: string, run: string): Pr
   return (await framesOf(client, id).all()).map(({ event }) => event)
 }
 
-t.test('without a credential nothing is chosen', async t => {
+t.test('without a credential a choice is refused', async t => {
   const { url } = await daemonWith(t, GROUPS)
   for (const call of CALLS) t.equal((await fetch(`${url}/agents/x/${call}`, { method: 'POST' })).status, 401, call)
 })
 
-t.test('a token chooses what its scope names', async t => {
+t.test('a token can make the choices of its scope', async t => {
   const { client, token } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c', 'say x', { isolated: true })
   for (const scope of ['editor', 'read', 'drive'] as const) {
@@ -76,7 +76,7 @@ t.test('a token chooses what its scope names', async t => {
   )
 })
 
-t.test('bad input, unknown conversations and the shared tree are refused, and nothing is chosen', async t => {
+t.test('bad input, unknown conversations and the shared tree are refused, and nothing changes', async t => {
   const { client, fetch } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c', 'say x', { isolated: true })
   await runTurn(client, 'shared', 'say x')
@@ -95,92 +95,83 @@ t.test('bad input, unknown conversations and the shared tree are refused, and no
   t.same([autoLand, resumeAfterOutage], [undefined, undefined])
 })
 
-// Landing by itself --------------------------------------------------------------------------------------------------
+// Auto-landing -------------------------------------------------------------------------------------------------------
 
-t.test(
-  'a conversation whose turns land by themselves lands the one now running, until it follows the rules again',
-  async t => {
-    const { client, workspace } = await daemonWith(t, GROUPS)
-    const there = (name: string) => existsSync(join(workspace, name))
-    await client.call('POST /agent', {
-      conversationId: 'c',
-      isolated: true,
-      prompt: 'write a.txt\n| a\nwait words 60000',
-    })
-    const watched = framesOf(client, 'c')
-    await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
-    t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
-      status: 'running',
-      autoLand: true,
-    })
-    t.match(
-      await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }),
-      { delivery: 'queued' },
-      'what is not to land is not said into it',
-    )
-    await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
-    t.same((await watched.all()).map(({ event }) => event).slice(-2), [
-      { kind: 'landed', landed: true },
-      { kind: 'done', reason: 'completed' },
-    ])
-    t.ok(there('a.txt'))
-    await framesOf(client, 'c').all()
-    await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
-    t.notOk(there('b.txt'), "the turn's own word counts first")
-    t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
-    await runTurn(client, 'c', 'say x')
-    t.notOk(there('b.txt'))
-  },
-)
+t.test('a conversation with auto-landing lands the running turn, until it follows the rules again', async t => {
+  const { client, workspace } = await daemonWith(t, GROUPS)
+  const there = (name: string) => existsSync(join(workspace, name))
+  await client.call('POST /agent', {
+    conversationId: 'c',
+    isolated: true,
+    prompt: 'write a.txt\n| a\nwait words 60000',
+  })
+  const watched = framesOf(client, 'c')
+  await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
+  t.match(await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true }), {
+    status: 'running',
+    autoLand: true,
+  })
+  t.match(
+    await client.call('POST /agent', { conversationId: 'c', prompt: 'say no', autoLand: false }),
+    { delivery: 'queued' },
+    'a message that must not land is not steered into it',
+  )
+  await client.call('POST /agent/steer', { conversationId: 'c', text: 'on' })
+  t.same((await watched.all()).map(({ event }) => event).slice(-2), [
+    { kind: 'landed', landed: true },
+    { kind: 'done', reason: 'completed' },
+  ])
+  t.ok(there('a.txt'))
+  await framesOf(client, 'c').all()
+  await runTurn(client, 'c', 'write b.txt\n| b', { autoLand: false })
+  t.notOk(there('b.txt'), "the turn's own word counts first")
+  t.equal((await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: null })).autoLand, undefined)
+  await runTurn(client, 'c', 'say x')
+  t.notOk(there('b.txt'))
+})
 
-t.test(
-  'what an outsider began or a wake from outside caused waits for a person, though the conversation lands by itself',
-  async t => {
-    const { client, token, workspace } = await daemonWith(t, GROUPS)
-    await runTurn(client, 'c', 'say x', { isolated: true })
-    await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
-    const held = [{ kind: 'landed', landed: false, held: true }]
-    const drive = (await token('drive')).client
-    for (const turn of [
-      runTurn(drive, 'c', 'write a.txt\n| a'),
-      runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' }),
-    ])
-      t.same(
-        (await turn).filter(({ kind }) => kind === 'landed'),
-        held,
-      )
-    t.notOk(existsSync(join(workspace, 'a.txt')))
+t.test('work that an outsider or an outside wake started waits for a person, despite auto-landing', async t => {
+  const { client, token, workspace } = await daemonWith(t, GROUPS)
+  await runTurn(client, 'c', 'say x', { isolated: true })
+  await client.call('POST /agents/{id}/auto-land', { id: 'c', autoLand: true })
+  const held = [{ kind: 'landed', landed: false, held: true }]
+  const drive = (await token('drive')).client
+  for (const turn of [
+    runTurn(drive, 'c', 'write a.txt\n| a'),
+    runTurn(client, 'c', 'write a.txt\n| b', { outsideWake: 'webhook' }),
+  ])
     t.same(
-      (await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'),
-      [],
-      'nor does what did not end well',
+      (await turn).filter(({ kind }) => kind === 'landed'),
+      held,
     )
-  },
-)
+  t.notOk(existsSync(join(workspace, 'a.txt')))
+  t.same(
+    (await runTurn(client, 'c', 'fail no')).filter(({ kind }) => kind === 'landed'),
+    [],
+    'failed turns do not land',
+  )
+})
 
 // Outages ------------------------------------------------------------------------------------------------------------
 
-t.test(
-  'unless that is wanted, a turn that dies of an outage stays failed, and says that it could be resumed',
-  async t => {
-    const { client } = await daemonWith(t, GROUPS)
-    t.same(errorOf(await runTurn(client, 'c', 'outage')), {
-      kind: 'error',
-      code: 'provider-outage',
-      message: 'the provider is out of service, as the script asked',
-      autoResume: 'available',
-    })
-    await answered(client)
-    t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
-      status: 'error',
-      failure: /out of service/,
-      lastEnd: 'failed',
-      resumeAfterOutage: undefined,
-    })
-  },
-)
+t.test('by default a turn that an outage ended stays failed, and says that it could be resumed', async t => {
+  const { client } = await daemonWith(t, GROUPS)
+  t.same(errorOf(await runTurn(client, 'c', 'outage')), {
+    kind: 'error',
+    code: 'provider-outage',
+    message: 'the provider is out of service, as the script asked',
+    autoResume: 'available',
+  })
+  await answered(client)
+  t.match(await client.call('GET /agents/{id}', { id: 'c' }), {
+    status: 'error',
+    failure: /out of service/,
+    lastEnd: 'failed',
+    resumeAfterOutage: undefined,
+  })
+})
 
-t.test('a turn that died of an outage goes on where it stopped once its provider answers', async t => {
+t.test('a turn that an outage ended continues where it stopped once its provider answers', async t => {
   const daemon = await resuming(t)
   const { client, workspace } = daemon
   const before = Date.now()
@@ -208,16 +199,16 @@ t.test('a turn that died of an outage goes on where it stopped once its provider
       ['notice', 'the provider is out of service, as the script asked'],
       ['notice', 'went on after an outage'],
     ],
-    'the words are in the record once',
+    'the message is in the record once',
   )
   t.same(
     await client.call('POST /agent', { conversationId: 'c', messageId: 'm', prompt: WORK }),
     first,
-    'the same message again has its first answer',
+    'the repeated message gets its first answer',
   )
 })
 
-t.test('words of somebody who may not land are not forgotten over an outage', async t => {
+t.test('after an outage it is still known that a message came from a caller who may not land', async t => {
   const daemon = await resuming(t)
   const { client, token, workspace } = daemon
   const { run } = await client.call('POST /agent', {
@@ -237,7 +228,7 @@ t.test('words of somebody who may not land are not forgotten over an outage', as
   t.notOk(existsSync(join(workspace, 'a.txt')))
 })
 
-t.test('in a private copy the resumed turn lands as it was told to, and going back takes both runs away', async t => {
+t.test('in a private copy the resumed turn auto-lands as requested, and a rewind removes both runs', async t => {
   const daemon = await resuming(t)
   const { client, workspace } = daemon
   const started = await client.call('POST /agent', {
@@ -247,7 +238,7 @@ t.test('in a private copy the resumed turn lands as it was told to, and going ba
     prompt: WORK,
   })
   const first = (await framesOf(client, 'c').all()).map(({ event }) => event)
-  t.notOk(existsSync(join(workspace, 'log.txt')), 'what failed does not land')
+  t.notOk(existsSync(join(workspace, 'log.txt')), 'the failed run does not land')
   const second = await nextRun(daemon, 'c', started.run)
   t.match(second.map(({ kind }) => kind).slice(0, 3), exactly('resumed', 'worktree', 'checkpoint'))
   t.same(second.slice(-2), [
@@ -260,7 +251,7 @@ t.test('in a private copy the resumed turn lands as it was told to, and going ba
   t.same(
     messages.map(({ checkpointId }) => checkpointId).filter(Boolean),
     [begun?.id],
-    'one place to go back to: before the message',
+    'one checkpoint: before the message',
   )
   t.match(await client.call('POST /agent/rewind', { conversationId: 'c', index: 0 }), {
     dropped: total,
@@ -269,7 +260,7 @@ t.test('in a private copy the resumed turn lands as it was told to, and going ba
   t.match(await client.call('GET /agents/{id}/diff', { id: 'c' }), { repos: exactly({ changes: { length: 0 } }) })
 })
 
-t.test('an outage that lasts is counted from run to run', async t => {
+t.test('a long outage is counted across runs', async t => {
   const daemon = await resuming(t)
   const { client } = daemon
   const { run } = await client.call('POST /agent', { conversationId: 'c', prompt: 'outage 2\nsay on' })
@@ -280,7 +271,7 @@ t.test('an outage that lasts is counted from run to run', async t => {
   t.match([third[0], third.at(-1)], exactly({ kind: 'resumed', attempt: 3 }, { kind: 'done', reason: 'completed' }))
 })
 
-t.test('messages that waited behind the turn follow once it went on', async t => {
+t.test('messages that were queued behind the turn follow after its resume', async t => {
   const { client } = await resuming(t)
   await client.call('POST /agent', { conversationId: 'c', prompt: 'wait words 60000\noutage\nsay first' })
   const { run } = await client.call('POST /agent', { conversationId: 'c', prompt: 'say second', errand: 'ci-fix' })
@@ -298,7 +289,7 @@ t.test('messages that waited behind the turn follow once it went on', async t =>
   )
 })
 
-t.test("a person's message, a stop, a rewind, the archive and a discard drop what was planned", async t => {
+t.test("a person's message, a stop, a rewind, archiving and a discard cancel a planned resume", async t => {
   const { client } = await resuming(t)
   const drops: { [id: string]: () => Promise<unknown> } = {
     message: () => runTurn(client, 'message', 'say instead'),
@@ -325,7 +316,7 @@ t.test("a person's message, a stop, a rewind, the archive and a discard drop wha
 })
 
 t.test(
-  'what a conversation chooses counts over the setting, and turning it on picks up what died of an outage',
+  "a conversation's choice overrides the setting, and turning it on resumes turns that an outage ended",
   async t => {
     const daemon = await daemonWith(t, GROUPS)
     const { client } = daemon
@@ -346,12 +337,12 @@ t.test(
     t.match(
       await client.call('POST /agents/{id}/resume-after-outage', { id: 'd', resumeAfterOutage: true }),
       { status: 'error' },
-      'nothing but an outage is resumed',
+      'only an outage is resumed',
     )
   },
 )
 
-t.test('what was stopped is not picked up, and a setting that is turned off drops what was planned', async t => {
+t.test('stopped turns are not resumed, and turning the setting off cancels planned resumes', async t => {
   const daemon = await resuming(t)
   const { client, kernel } = daemon
   for (const id of ['stopped', 'own', 'follows']) await runTurn(client, id, WORK, { isolated: true })
@@ -377,7 +368,7 @@ t.test('what was stopped is not picked up, and a setting that is turned off drop
 })
 
 t.test(
-  "a refusal of any code is the turn's end and, where it says so, the provider's; a code there is none of runs nothing",
+  'a refusal of any code ends the turn and, for some codes, blocks the provider; an unknown code runs nothing',
   async t => {
     const { client } = await resuming(t)
     t.match(errorOf(await runTurn(client, 'c', 'refuse rate_limit the month is spent')), {

@@ -8,7 +8,7 @@ import { landRepo } from '../../../plugins/agents/landing/landing.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { Bed, inGit, memoryFiles } from './support.js'
 
-/** What still waits anywhere below a folder. */
+/** The staged files anywhere below a folder. */
 const waiting = (folder: string): string[] =>
   (readdirSync(folder, { recursive: true }) as string[]).filter(name => name.includes('.sandbox-write-'))
 
@@ -24,7 +24,7 @@ const bedWith = (t: Test): Bed => {
   return bed
 }
 
-/** What somebody may do to the folder in which files wait. */
+/** Changes that a person may make to the folder of staged files. */
 const RACES: readonly (readonly [what: string, race: (bed: Bed) => void])[] = [
   ['moved away', ({ main }) => renameSync(join(main, 'src'), join(main, 'elsewhere'))],
   ['moved out of the workspace', ({ main, folder }) => renameSync(join(main, 'src'), join(folder, 'elsewhere'))],
@@ -47,44 +47,41 @@ const RACES: readonly (readonly [what: string, race: (bed: Bed) => void])[] = [
   ['deleted', ({ main }) => rmSync(join(main, 'src'), { recursive: true })],
 ]
 
-t.test(
-  'whatever happens to the folder in which new files wait, a landing that does not come about leaves none of them',
-  async t => {
-    for (const at of ['written', 'refused'] as const) {
-      for (const [what, race] of RACES) {
-        await t.test(`${what}, ${at}`, async t => {
-          const bed = bedWith(t)
-          const files = memoryFiles()
-          let most = 0
-          const records = new LandingRecords({
-            ...files,
-            write: async (name, record) => {
-              if ((record as LandingRecord).state === 'moving') {
-                most = waiting(bed.folder).length
-                race(bed)
-                if (at === 'refused') throw new Error('it cannot be written down')
-              }
-              await files.write(name, record)
-            },
-          })
-          const landed = landRepo(
-            { ...bed.deps, records },
-            { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
-            bed.checkout,
-            bed.tip,
-          )
-          await t.rejects(landed)
-          t.equal(most, 3, 'files waited')
-          t.same(waiting(bed.folder), [])
-          if (at === 'refused') t.same(await records.open(), [])
+t.test('after any change of the folder of staged files, a failed landing leaves none of them', async t => {
+  for (const at of ['written', 'refused'] as const) {
+    for (const [what, race] of RACES) {
+      await t.test(`${what}, ${at}`, async t => {
+        const bed = bedWith(t)
+        const files = memoryFiles()
+        let most = 0
+        const records = new LandingRecords({
+          ...files,
+          write: async (name, record) => {
+            if ((record as LandingRecord).state === 'moving') {
+              most = waiting(bed.folder).length
+              race(bed)
+              if (at === 'refused') throw new Error('the record cannot be written')
+            }
+            await files.write(name, record)
+          },
         })
-      }
+        const landed = landRepo(
+          { ...bed.deps, records },
+          { conversation: 'c-1', branch: bed.branch, span: 'outstanding' },
+          bed.checkout,
+          bed.tip,
+        )
+        await t.rejects(landed)
+        t.equal(most, 3, 'files waited')
+        t.same(waiting(bed.folder), [])
+        if (at === 'refused') t.same(await records.open(), [])
+      })
     }
-  },
-)
+  }
+})
 
 t.test(
-  'landings of several daemons at once, while a person moves the folder they write in, leave nothing that waits',
+  'concurrent landings of several daemons, while a person moves the target folder, leave no staged files',
   async t => {
     const bed = bedWith(t)
     const copies = Array.from({ length: 3 }, (_, at) => {

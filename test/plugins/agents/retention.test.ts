@@ -30,7 +30,7 @@ const stateOf = (conversation: Settled) => ({
   ...(['running', 'awaiting'].includes(conversation.status) && { live: { state: 'running' } }),
 })
 
-/** A board of these cards, and what is put away and logged of it; `again` is how one stands when its turn comes. */
+/** A board of these cards, with archived ids and log lines; `again` returns the state of a card when it is checked. */
 const board = (
   cards: readonly Settled[],
   days: number | Error,
@@ -63,7 +63,7 @@ const board = (
   return { put, logged, heard, stop, host, retention }
 }
 
-/** The next conversation that is put away, also when that was before the call. */
+/** The next archived conversation, also if that was before the call. */
 const archived = async ({ client, kernel }: Support): Promise<string> => {
   const { promise, resolve } = Promise.withResolvers<string>()
   kernel.events.on('agent.archived', 'test', async (_, input) =>
@@ -80,7 +80,7 @@ const keep = (workspace: string, agentRetentionDays: number): void => {
   writeFileSync(join(workspace, '.sandbox', 'config', 'settings.json'), JSON.stringify({ agentRetentionDays }))
 }
 
-t.test('what has been finished for more days than the settings say is put away, and nothing else', async t => {
+t.test('exactly the conversations that finished more days ago than the setting are archived', async t => {
   const cards = [
     card('landed', 'landed', 4),
     card('idle', 'idle', 4),
@@ -103,7 +103,7 @@ t.test('what has been finished for more days than the settings say is put away, 
   t.same(part.put, ['landed', 'idle', 'new', 'just'], 'parts of days count')
 })
 
-t.test('with 0 days nothing is ever put away, and neither is it without the settings', async t => {
+t.test('with 0 days or without the settings nothing is archived', async t => {
   const never = board([card('old', 'idle', 9)], 0)
   await never.retention.sweep()
   const without = board([card('old', 'idle', 9)], 3)
@@ -112,7 +112,7 @@ t.test('with 0 days nothing is ever put away, and neither is it without the sett
   t.same([never.put, without.put], [[], []])
 })
 
-t.test('what was taken up again while the sweep was at others stays', async t => {
+t.test('a conversation that was resumed during the sweep is not archived', async t => {
   const cards = [
     card('a', 'idle', 4),
     card('b', 'idle', 4),
@@ -131,7 +131,7 @@ t.test('what was taken up again while the sweep was at others stays', async t =>
   t.same(put, ['e'])
 })
 
-t.test('a sweep that fails is told and the next one tries again; one at a time, none after the stop', async t => {
+t.test('a failed sweep is logged and the next one tries again; one at a time, none after the stop', async t => {
   const failing = board([card('old', 'idle', 4)], new Error('EMFILE'))
   await failing.retention.sweep()
   await failing.retention.sweep()
@@ -145,7 +145,7 @@ t.test('a sweep that fails is told and the next one tries again; one at a time, 
   t.same(stopped.put, [])
 })
 
-t.test('it sweeps when the sandbox is ready and every hour until it stops', async t => {
+t.test('a sweep runs when the sandbox is ready and every hour until it stops', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   const { heard, host, put, retention, stop } = board([card('old', 'idle', 4)], 3)
@@ -170,12 +170,12 @@ t.test('it sweeps when the sandbox is ready and every hour until it stops', asyn
   t.equal(asked, 3)
 })
 
-t.test('a start puts away what has long been finished, its work on a parked branch, and leaves the rest', async t => {
+t.test('a start archives conversations that finished long ago, with their work on parked branches', async t => {
   const folder = folderOf(t)
   const place = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(place.workspace)
   keep(place.workspace, 0)
-  await t.test('a first start, which never puts anything away', async t => {
+  await t.test('a first start, which never archives anything', async t => {
     const { client } = await daemonWith(t, [...GROUPS, 'settings'], place)
     await runTurn(client, 'landed', 'write a.txt\n| a', { isolated: true })
     await client.call('POST /agents/{id}/land', { id: 'landed' })
@@ -223,7 +223,7 @@ t.test('the start does not wait for the sweep', async t => {
   })
 })
 
-t.test('a conversation that was brought back counts from then', async t => {
+t.test('the time of a restored conversation counts from its restore', async t => {
   const { client } = await daemonWith(t, GROUPS)
   await runTurn(client, 'c-1', 'say hello')
   await client.call('POST /agents/archive', { ids: ['c-1'] })
@@ -231,6 +231,6 @@ t.test('a conversation that was brought back counts from then', async t => {
   const {
     moved: [back],
   } = await client.call('POST /agents/unarchive', { ids: ['c-1'] })
-  t.ok(back!.updatedAt >= archivedAt!, 'or the next sweep would put it away again')
+  t.ok(back!.updatedAt >= archivedAt!, 'the next sweep does not archive it again')
   t.equal(back!.archivedAt, undefined)
 })

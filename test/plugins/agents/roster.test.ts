@@ -5,7 +5,7 @@ import { Refusal } from '../../../sdk/index.js'
 import { memoryFiles } from './support.js'
 import { exactly } from '../../support/lists.js'
 
-/** Conversations that a test changes, and a board of them. */
+/** Conversations that a test changes, and their board. */
 const board = (files = memoryFiles()) => {
   const talks = new Map<string, Conversation>()
   const put = (id: string, more: Partial<Conversation> = {}): void =>
@@ -46,7 +46,7 @@ const board = (files = memoryFiles()) => {
 }
 
 t.test(
-  'the revision grows with every card that differs, read alone or with all others, also over a restart',
+  'the revision increases with every changed card, read alone or with all others, also across a restart',
   async t => {
     const { asked, make, put, talks } = board()
     const book = make()
@@ -62,13 +62,13 @@ t.test(
     t.same(
       await book.some(['a', 'away', 'nobody']),
       { agents: [agents[1]], gone: ['away', 'nobody'], rev },
-      'nothing is another',
+      'nothing changed',
     )
-    t.same(asked, ['a', 'away', 'nobody'], 'and only those are asked for')
+    t.same(asked, ['a', 'away', 'nobody'], 'only those are read')
     t.equal((await book.read()).rev, rev)
     put('a', { title: 'other' })
     t.match(await book.some(['a']), { agents: exactly({ title: 'other' }), gone: { length: 0 }, rev: rev + 1 })
-    t.equal((await book.read()).rev, rev + 1, 'what was told of one is not told again with all')
+    t.equal((await book.read()).rev, rev + 1, 'a card that was sent alone is not sent again with all')
     talks.delete('b')
     t.match(await book.some(['b']), { agents: { length: 0 }, gone: exactly('b'), rev: rev + 2 })
     t.equal((await book.some(['b'])).rev, rev + 2)
@@ -96,7 +96,7 @@ t.test('an empty board too has another revision after a restart', async t => {
   t.equal(new Set(revs).size, 3)
 })
 
-t.test('a card read alone is never told before an older reading of all', async t => {
+t.test('a card that was read alone is never sent before an older read of all', async t => {
   const { held, make, put } = board()
   put('a')
   const book = make(true)

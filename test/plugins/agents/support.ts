@@ -10,7 +10,7 @@ import { Refs } from '../../../plugins/agents/work/git-folders.js'
 import { landRepo, type LandingDeps, type RepoLanding } from '../../../plugins/agents/landing/landing.js'
 import { LandingRecords } from '../../../plugins/agents/landing/record.js'
 
-/** Runs git as a person would. */
+/** Runs git like a user. */
 export const inGit = (folder: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args], {
     cwd: folder,
@@ -35,7 +35,7 @@ export const memoryFiles = (): Files => {
   }
 }
 
-/** Every file and folder of a tree but its git folder: what it is, with its bytes. */
+/** Every file and folder of a tree except its git folder: the type and the bytes. */
 export const treeOf = (root: string, below = ''): { [path: string]: string } => {
   const found: { [path: string]: string } = {}
   for (const name of readdirSync(join(root, below))) {
@@ -96,7 +96,7 @@ export class Bed {
     inGit(folder, 'commit', '-q', '--allow-empty', '--no-verify', '-m', message)
   }
 
-  /** Commits the agent's work and lands it, as the daemon does. */
+  /** Commits the agent's work and lands it, like the daemon. */
   async land(span: 'outstanding' | 'cumulative' = 'outstanding'): Promise<RepoLanding | undefined> {
     if (inGit(this.copy, 'status', '--porcelain') !== '') this.commit(this.copy, 'work')
     const landed = await landRepo(

@@ -11,7 +11,7 @@ const NESTED = ['second repo', 'nested/one']
 const LONG = Array.from({ length: 40 }, (_, at) => `line ${at + 1}\n`).join('')
 const EDIT = '- line 25\n| + agent'
 
-/** Every file and folder, with modes and hashes, and none of git's own. */
+/** Every file and folder, with modes and hashes, except git's own. */
 const treeOf = (folder: string) => bytesOf(folder, /(^|\/)\.git$|^\.sandbox$/)
 
 const copyOf = ({ data }: Support, id: string) => join(data, 'agent/checkouts', id)
@@ -46,75 +46,70 @@ const started = async (t: Test): Promise<Support> => {
   return daemon
 }
 
-t.test(
-  'what a branch holds in three repositories lands as it is: renames, folders that go, strange names and 50 MiB',
-  async t => {
-    const daemon = await started(t)
-    const { client, workspace } = daemon
-    await runTurn(
-      client,
-      'c-1',
-      [
-        'move moves.txt -> moved/to here ü.txt',
-        'edit moved/to here ü.txt',
+t.test('the work in three repositories lands exactly: renames, removed folders, unusual names and 50 MiB', async t => {
+  const daemon = await started(t)
+  const { client, workspace } = daemon
+  await runTurn(
+    client,
+    'c-1',
+    [
+      'move moves.txt -> moved/to here ü.txt',
+      'edit moved/to here ü.txt',
+      `| ${EDIT}`,
+      'edit edit me ü.txt',
+      `| ${EDIT}`,
+      'run rm -r old; chmod 755 tool; head -c 52428800 /dev/urandom > big.bin',
+      ...NESTED.flatMap(path => [
+        `move ${path}/moves.txt -> ${path}/in/ünd/moved.txt`,
+        `edit ${path}/in/ünd/moved.txt`,
         `| ${EDIT}`,
-        'edit edit me ü.txt',
-        `| ${EDIT}`,
-        'run rm -r old; chmod 755 tool; head -c 52428800 /dev/urandom > big.bin',
-        ...NESTED.flatMap(path => [
-          `move ${path}/moves.txt -> ${path}/in/ünd/moved.txt`,
-          `edit ${path}/in/ünd/moved.txt`,
-          `| ${EDIT}`,
-          `run rm -r '${path}/old'; head -c 4096 /dev/urandom > '${path}/some bytes'`,
-        ]),
-        'say done',
-      ].join('\n'),
-      { isolated: true },
-    )
-    const before = books(daemon)
-    const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+        `run rm -r '${path}/old'; head -c 4096 /dev/urandom > '${path}/some bytes'`,
+      ]),
+      'say done',
+    ].join('\n'),
+    { isolated: true },
+  )
+  const before = books(daemon)
+  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
+  t.same(
+    repos.map(({ repo }) => repo),
+    ['root', ...NESTED],
+  )
+  t.match(
+    repos[0]!.changes.find(({ path }) => path === 'moved/to here ü.txt'),
+    { status: 'renamed', from: 'moves.txt', additions: 1, deletions: 1 },
+  )
+  t.same(
+    repos[0]!.changes.find(({ path }) => path === 'big.bin'),
+    { path: 'big.bin', status: 'added', landed: false },
+  )
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.same(
+    treeOf(workspace),
+    treeOf(copyOf(daemon, 'c-1')),
+    'nothing is missing, and no file or empty folder is left over',
+  )
+  t.same(books(daemon), before, 'index, HEAD and main of each are unchanged')
+  for (const [at, path] of ['', ...NESTED].entries()) {
+    const branch = inGit(join(workspace, path), 'ls-tree', '-r', '--name-only', '-z', 'agent/c-1')
+      .split('\0')
+      .filter(name => name !== '')
+      .sort()
     t.same(
-      repos.map(({ repo }) => repo),
-      ['root', ...NESTED],
+      Object.entries(treeOf(join(workspace, path)))
+        .filter(([name, what]) => what !== 'folder' && (at > 0 || !NESTED.some(inner => name.startsWith(`${inner}/`))))
+        .map(([name]) => name)
+        .sort(),
+      branch,
+      'the tree is that of the branch',
     )
-    t.match(
-      repos[0]!.changes.find(({ path }) => path === 'moved/to here ü.txt'),
-      { status: 'renamed', from: 'moves.txt', additions: 1, deletions: 1 },
-    )
-    t.same(
-      repos[0]!.changes.find(({ path }) => path === 'big.bin'),
-      { path: 'big.bin', status: 'added', landed: false },
-    )
-    t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-    t.same(
-      treeOf(workspace),
-      treeOf(copyOf(daemon, 'c-1')),
-      'nothing is missing, and no file or empty folder is left over',
-    )
-    t.same(books(daemon), before, 'index, HEAD and main of each are as they were')
-    for (const [at, path] of ['', ...NESTED].entries()) {
-      const branch = inGit(join(workspace, path), 'ls-tree', '-r', '--name-only', '-z', 'agent/c-1')
-        .split('\0')
-        .filter(name => name !== '')
-        .sort()
-      t.same(
-        Object.entries(treeOf(join(workspace, path)))
-          .filter(
-            ([name, what]) => what !== 'folder' && (at > 0 || !NESTED.some(inner => name.startsWith(`${inner}/`))),
-          )
-          .map(([name]) => name)
-          .sort(),
-        branch,
-        'the tree is that of the branch',
-      )
-    }
-    t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
-    t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
-  },
-)
+  }
+  t.equal((await client.call('GET /agents/{id}', { id: 'c-1' })).status, 'landed')
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+})
 
 t.test(
-  "of several turns' landed work that was thrown away here and there, a cumulative landing restores what is "
+  "if parts of several turns' landed work were removed, a cumulative landing restores what is "
     + 'missing and nothing else',
   async t => {
     const daemon = await started(t)
@@ -155,7 +150,7 @@ t.test(
     const before = books(daemon)
     const mine = treeOf(workspace)
     t.same(await land('outstanding'), { landed: true }, 'nothing is outstanding')
-    t.same(treeOf(workspace), mine, 'and nothing was written')
+    t.same(treeOf(workspace), mine, 'nothing was written')
     t.same(await land('cumulative'), { landed: true })
     t.same(treeOf(workspace), {
       ...whole,

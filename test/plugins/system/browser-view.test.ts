@@ -44,7 +44,7 @@ const ticketOf = async ({ client }: Support, name = 'web-a'): Promise<string> =>
 const addressOf = async (daemon: Support, name = 'web-a'): Promise<string> =>
   `${daemon.url}/system/browser-view?session=${name}&ticket=${await ticketOf(daemon, name)}`
 
-/** One who looks: frames as a client of the contract sends and gets them. */
+/** A viewer that sends and receives the frames of the contract. */
 const looksAt = async (t: Test, daemon: Support, name?: string) => {
   const talk = await talkTo(t, await addressOf(daemon, name))
   const say = (...frames: ViewClientFrame[]) => frames.forEach(frame => talk.say(frame))
@@ -74,9 +74,9 @@ const textOf = async (daemon: Support, pageId?: string): Promise<string> =>
 const urlsOf = async (daemon: Support): Promise<string[]> =>
   (await daemon.client.call('GET /system/browsers')).sessions.flatMap(({ pages }) => pages.map(({ url }) => url))
 
-/** Polls until it is so, because the effect of a click is not announced. */
+/** Polls a condition, because the effect of a click is not announced. */
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  while (!(await holds())) continue
+  while (!(await holds())) await new Promise(resolve => setTimeout(resolve, 10))
 }
 
 t.test('a view needs a ticket, and a browser that exists and runs', withChromium(), async t => {
@@ -88,18 +88,18 @@ t.test('a view needs a ticket, and a browser that exists and runs', withChromium
   t.match(
     await at(`session=web-b&ticket=${await ticketOf(daemon)}`),
     { status: 401 },
-    'a ticket is for the browser it names',
+    'a ticket is valid for its browser',
   )
   await between(daemon, 'browsers.open', { name: 'web-a' })
   const address = await addressOf(daemon)
   await talkTo(t, address)
-  t.match(await turnedAway(t, address), { status: 401 }, 'and for one time')
+  t.match(await turnedAway(t, address), { status: 401 }, 'it is valid once')
   await between(daemon, 'browsers.end', { name: 'web-a' })
   t.match(await turnedAway(t, await addressOf(daemon)), { status: 409, body: { message: /not running/ } })
 })
 
 t.test(
-  'who looks sees the page, a sharp picture once it stands still, and where a click led',
+  'a viewer gets the page, a sharp picture when it stops changing, and the result of a click',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t)
@@ -124,16 +124,16 @@ t.test(
         exactly('browser.driven', 'owner@sandbox.local', { browser: 'web-a' }),
         exactly('browser.attached', 'owner@sandbox.local', { browser: 'web-a' }),
       ),
-      'that a person looks, and takes the wheel, is on record once',
+      'the activity record has once that a person views a browser, and that they act in it',
     )
     t.notMatch(JSON.stringify(events), /ticket/)
     eye.ws.close()
     await eye.closed
-    t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.running, true, 'closing ends nothing')
+    t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.running, true, 'the browser keeps running')
   },
 )
 
-t.test('mouse, keys, text, selection and drop-downs act on the page', withChromium(), async t => {
+t.test('mouse, keys, text, selection and drop-downs work on the page', withChromium(), async t => {
   const { daemon } = await begun(t)
   const eye = await looksAt(t, daemon)
   const says = (text: string) => until(async () => (await textOf(daemon)).includes(text))
@@ -176,7 +176,7 @@ t.test('mouse, keys, text, selection and drop-downs act on the page', withChromi
 })
 
 t.test(
-  'a view follows the active page until it is bound to one, and reports when that is gone',
+  'a view follows the active page until it is bound to one, and reports when that page is closed',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t)
@@ -193,7 +193,7 @@ t.test(
     eye.say({ type: 'bind', pageId: 'p1' })
     t.match(await selected(), /go/)
     await act('activate', { pageId: 'p2' })
-    t.match(await selected(), /go/, 'bound, it stays')
+    t.match(await selected(), /go/, 'a bound view stays')
     eye.say({ type: 'bind', pageId: 'p9' })
     t.match(await eye.next('error'), { message: /p1, p2.*found p9/ })
     await act('close', { pageId: 'p1' })
@@ -209,7 +209,7 @@ t.test(
 )
 
 t.test(
-  'a slow reader gets fewer pictures, a paused one none, and a page that hangs stops no view',
+  'a slow reader gets fewer pictures, a paused one none, and a hanging page stops no view',
   withChromium(),
   async t => {
     const { daemon, site } = await begun(t, '/moves')

@@ -9,7 +9,7 @@ import { exactly } from '../../support/lists.js'
 
 const MEBIBYTE = 1024 * 1024
 
-/** A page that keeps so many mebibytes, and says in its title how that went. */
+/** A page that stores a number of mebibytes, and reports the result in its title. */
 const keeping = (mebibytes: number): Page => `<title>begun</title><script>(async () => {
   const piece = new Uint8Array(${MEBIBYTE})
   for (let at = 0; at < piece.length; at += 65536) crypto.getRandomValues(piece.subarray(at, at + 65536))
@@ -51,7 +51,7 @@ const browsersWith = (t: Test, room: DiskQuota) => {
   return { browsers, told, title, profile: (name: string) => join(data, 'system', 'browsers', 'profiles', name) }
 }
 
-/** Writes files of so many kibibytes. */
+/** Writes files with the given sizes in KiB. */
 const filled = (folder: string, files: { readonly [path: string]: number }): void => {
   for (const [path, kibibytes] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -59,7 +59,7 @@ const filled = (folder: string, files: { readonly [path: string]: number }): voi
   }
 }
 
-t.test('what a folder takes is known, also of many files that hold nothing', async t => {
+t.test('the disk use of a folder is measured, also of many empty files', async t => {
   const folder = t.testdir({})
   t.equal(await folderExceeds(join(folder, 'none'), 0), false)
   filled(folder, { 'a/b/c': 64 })
@@ -68,7 +68,7 @@ t.test('what a folder takes is known, also of many files that hold nothing', asy
   t.equal(await folderExceeds(folder, 128 * 1024), true)
 })
 
-t.test('a profile that is too large loses what is made again, then what pages stored, then everything', async t => {
+t.test('an oversized profile loses caches first, then the storage of pages, then everything', async t => {
   const folder = t.testdir({})
   const at = join(folder, 'profile', 'Default')
   const files = {
@@ -81,7 +81,7 @@ t.test('a profile that is too large loses what is made again, then what pages st
   }
   filled(folder, { ...files, 'profile/Default/IndexedDB/x': 10 })
   t.equal(await fit(folder, 500 * 1024), undefined)
-  t.ok(existsSync(join(at, 'Cache/x')), 'what fits is left alone')
+  t.ok(existsSync(join(at, 'Cache/x')), 'a profile within its quota is unchanged')
   t.match(await fit(folder, 200 * 1024), /recreates/)
   t.same(
     [readdirSync(folder), readdirSync(join(folder, 'profile')), readdirSync(at)],
@@ -103,7 +103,7 @@ t.test('a page over its quota gets an error, and the browser continues', withChr
   t.equal(await title(), 'kept')
   await browsers.page({ name: 'web-a', action: 'goto', url: `${site.url}/much` })
   await until(async () => /Error/.test((await title()) ?? ''))
-  t.equal(await title(), 'QuotaExceededError of 12', 'it is also told what it may')
+  t.equal(await title(), 'QuotaExceededError of 12', 'it also gets its quota')
   t.match(await browsers.page({ name: 'web-a', action: 'reload' }), { session: { running: true } })
   t.same(told, [])
 })
@@ -122,11 +122,11 @@ t.test(
       message: /web-a is not running: it was closed because .* grew beyond 48 MiB; open another/,
     })
     t.match(told, exactly(/a browser was closed/))
-    t.match(await browsers.open({ name: 'web-a', url: site.url }), { running: true }, 'the next one has its room anew')
+    t.match(await browsers.open({ name: 'web-a', url: site.url }), { running: true }, 'the quota is free again')
   },
 )
 
-t.test('a profile that was left too large is cut at the next start, and its sign-ins stay', withChromium(), async t => {
+t.test('an oversized profile is trimmed at the next start, and keeps its sign-ins', withChromium(), async t => {
   const { browsers, told, title, profile } = browsersWith(t, { pages: 512 * MEBIBYTE, folder: 48 * MEBIBYTE })
   const site = await siteOf(t, {
     '/': (request, response) =>

@@ -16,7 +16,7 @@ const shared = async (t: Test) => {
   return { daemon, site: await siteOf(t, PAGES) }
 }
 
-/** The browsers of a sandbox without its daemon. */
+/** The browsers of a sandbox, without a daemon. */
 const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -61,7 +61,7 @@ t.test('without a credential, and with a token, browsers cannot be closed or dri
   }
 })
 
-t.test('what no browser can do is refused before one is started', async t => {
+t.test('an impossible request is refused before a browser is started', async t => {
   const daemon = await daemonWith(t, ['system'])
   const wrong = (more: object, name = 'web-a') =>
     daemon.fetch(`/system/browsers/${name}/page`, { method: 'POST', body: JSON.stringify(more) })
@@ -84,7 +84,7 @@ t.test('what no browser can do is refused before one is started', async t => {
   t.equal(
     (await wrong({ action: 'open', url: 'about:blank' }, 'agent-1')).status,
     404,
-    'only names of people are made up by people',
+    'people can only use names for people',
   )
   t.equal((await daemon.fetch('/system/browsers/web-a', { method: 'DELETE' })).status, 404)
   t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
@@ -114,7 +114,7 @@ t.test('without a browser on the machine the refusal says how to install one', a
   t.same(await daemon.client.call('GET /system/browsers'), { sessions: [] })
 })
 
-t.test('a person opens a browser, looks at its pages, goes about in them and closes it', withChromium(), async t => {
+t.test('a person opens a browser, views its pages, navigates in them and closes it', withChromium(), async t => {
   const { daemon, site } = await shared(t)
   const { session } = await act(daemon, 'open', { url: site.url })
   t.match(session, {
@@ -129,7 +129,7 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     { name: 'chromium', present: true },
   )
 
-  await t.test('a capture has the picture and the text that can be seen', async t => {
+  await t.test('a capture has the picture and the visible text', async t => {
     const { capture } = await act(daemon, 'capture')
     t.match(capture, {
       pageId: 'p1',
@@ -142,21 +142,21 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     t.match(Buffer.from(capture!.data, 'base64').subarray(0, 12).toString('latin1'), /^RIFF....WEBP$/s)
   })
 
-  await t.test('a page goes to another, back, forward and comes anew', async t => {
+  await t.test('a page navigates to another, back, forward and reloads', async t => {
     const at = async (action: BrowserAct['action'], more = {}) =>
       (await act(daemon, action, more)).session.pages[0]?.url
     t.equal(await at('goto', { url: `${site.url}/two` }), `${site.url}/two`)
     t.equal(await at('back'), `${site.url}/`)
     t.equal(await at('back'), 'about:blank')
-    t.equal(await at('back'), 'about:blank', 'where it began it stays')
+    t.equal(await at('back'), 'about:blank', 'it does not go back before its first page')
     t.equal(await at('forward'), `${site.url}/`)
     t.equal(await at('forward'), `${site.url}/two`)
     const before = site.heard.filter(line => line === 'GET /two').length
     t.equal(await at('reload'), `${site.url}/two`)
-    t.ok(site.heard.filter(line => line === 'GET /two').length > before, 'the server is asked again')
+    t.ok(site.heard.filter(line => line === 'GET /two').length > before, 'the server gets another request')
   })
 
-  await t.test('a second page becomes the active one, until another is looked at or it is closed', async t => {
+  await t.test('a second page becomes the active one, until another is bound or it is closed', async t => {
     const actives = ({ session: { pages } }: BrowserActed) => pages.map(({ id, active }) => `${id}${active ? '*' : ''}`)
     t.same(actives(await act(daemon, 'open', { url: site.url })), ['p1', 'p2*'])
     t.same(actives(await act(daemon, 'activate', { pageId: 'p1' })), ['p1*', 'p2'])
@@ -165,7 +165,7 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     await t.rejects(act(daemon, 'capture', { pageId: 'p1' }), { reason: 'not-found', message: /p2.*found p1/ })
   })
 
-  await t.test('what cannot be reached is refused in words and leaves the page where it was', async t => {
+  await t.test('an unreachable address is refused with a message and leaves the page unchanged', async t => {
     const failed = (url: string, action: 'goto' | 'open' = 'open') => act(daemon, action, { url })
     const closed = createServer().listen(0, '127.0.0.1')
     await once(closed, 'listening')
@@ -183,11 +183,11 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
     t.match(
       session.pages.map(({ id, url }) => [id, url]),
       exactly(exactly('p2', `${site.url}/two`)),
-      'no page of a failure is left',
+      'no error page is left',
     )
   })
 
-  await t.test('a page that hangs is listed, and a capture of it gives up', async t => {
+  await t.test('a hanging page is listed, and a capture of it times out', async t => {
     await act(daemon, 'open', { url: `${site.url}/hang` })
     await t.rejects(act(daemon, 'capture'), { reason: 'dependency', message: /did not answer within 10 s/ })
     t.equal((await daemon.client.call('GET /system/browsers')).sessions[0]?.pages.length, 2)
@@ -195,7 +195,7 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
   })
 
   await t.test(
-    'closed it stays in the list with the pages it had, and the next use fails as after a crash',
+    'a closed browser stays in the list with its last pages, and the next use fails as after a crash',
     async t => {
       t.same(await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }), { ok: true })
       const { sessions } = await daemon.client.call('GET /system/browsers')
@@ -208,15 +208,15 @@ t.test('a person opens a browser, looks at its pages, goes about in them and clo
       t.same(
         await daemon.client.call('DELETE /system/browsers/{name}', { name: 'web-a' }),
         { ok: true },
-        'closed already is fine',
+        'closing it again succeeds',
       )
-      t.same(readdirSync(freshOf(daemon)), [], 'its folder is gone')
+      t.same(readdirSync(freshOf(daemon)), [], 'its folder is removed')
       t.same(processesWith(freshOf(daemon)), [])
       const { events } = await daemon.client.call('GET /activity', { type: 'browser.*' })
       t.match(
         events,
         exactly({ type: 'browser.closed', actor: 'owner@sandbox.local', extra: { browser: 'web-a' } }),
-        'and that a person closed it is on record, once',
+        'the activity record has its closing once',
       )
     },
   )
@@ -237,7 +237,7 @@ t.test('between groups a browser is opened for a conversation, used, and ends wi
   await t.rejects(
     between(daemon, 'browsers.page', { name: 'agent-x', action: 'open', url: site.url }),
     { reason: 'unprocessable', message: /loopback address/ },
-    'addresses near are closed to it',
+    'it cannot reach private addresses',
   )
   await t.rejects(between(daemon, 'browsers.page', { name: 'web-none', action: 'open', url: site.url }), {
     reason: 'not-found',
@@ -256,7 +256,7 @@ t.test('between groups a browser is opened for a conversation, used, and ends wi
   t.same(
     await daemon.kernel.calls.answer('GET /system/browsers', {}, limited),
     { sessions: [] },
-    'who is limited to areas does not see it',
+    'a person limited to areas does not see it',
   )
 
   await between(daemon, 'browsers.end', { conversationId: 'c-1' })
@@ -267,7 +267,7 @@ t.test('between groups a browser is opened for a conversation, used, and ends wi
   t.same(site.heard, [])
 })
 
-t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to few', withChromium(), async t => {
+t.test('a profile keeps its sign-ins, has one browser at a time, and is visible to few', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, {
     '/': (request, response) =>
@@ -305,7 +305,7 @@ t.test('a profile keeps its sign-ins, has one browser at a time, and is shown to
 })
 
 t.test(
-  'at most 20 pages are open, also of many that are opened at once, and one that is closed makes room',
+  'at most 20 pages are open, also if many are opened at once, and a closed page does not count',
   withChromium(),
   async t => {
     const daemon = await daemonWith(t, ['system'])
@@ -323,7 +323,7 @@ t.test(
   },
 )
 
-t.test('pages that a page opens count, and one more than 20 is closed', withChromium(), async t => {
+t.test('pages opened by a page count, and those beyond 20 are closed', withChromium(), async t => {
   const site = await siteOf(t, {
     ...PAGES,
     '/opens': '<title>Opens</title><button onclick="window.open(\'/two\')">open',
@@ -332,7 +332,7 @@ t.test('pages that a page opens count, and one more than 20 is closed', withChro
   await browsers.open({ name: 'web-a', url: `${site.url}/opens` })
   const { running } = await browsers.running('web-a')
   const { page } = running.tab('p1')
-  /** A page is opened only by what a person does. */
+  /** Browsers open pages only after an action of a person. */
   const clicks = async () => {
     await running.act({ action: 'activate', pageId: 'p1' })
     const [opened] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
@@ -350,7 +350,7 @@ t.test('pages that a page opens count, and one more than 20 is closed', withChro
   t.equal(running.pages.length, 20)
 })
 
-t.test('no page reaches the gate of another browser, nor that of its own', withChromium(), async t => {
+t.test('no page reaches the gate of another browser or of its own', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const gates = new Set<string>()
   for (const name of ['one', 'two']) {
@@ -382,7 +382,7 @@ t.test('a browser that ended is kept in the list for an hour', withChromium(), a
   clock.now += 1
   t.same(await browsers.list(), [])
   await t.rejects(browsers.end('web-a'), { reason: 'not-found', message: /found web-a/ })
-  t.ok(changed.length >= 2 && changed.every(name => name === 'web-a'), 'whoever watches is told')
+  t.ok(changed.length >= 2 && changed.every(name => name === 'web-a'), 'watchers are notified')
 })
 
 t.test('a change of the browsers is published to watchers of the sandbox', withChromium(), async t => {
@@ -399,7 +399,7 @@ t.test('a change of the browsers is published to watchers of the sandbox', withC
   over.abort()
 })
 
-t.test('browsers work the same where the group has a process of its own', withChromium(), async t => {
+t.test('browsers work the same if the group runs in its own process', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'], { apart: ['system'] })
   const site = await siteOf(t, PAGES)
   await act(daemon, 'open', { url: site.url })

@@ -26,7 +26,7 @@ async function* pieces(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-t.test('whichever byte of a bundle is changed, it is refused', async t => {
+t.test('a bundle with any byte changed is refused', async t => {
   const folder = folderOf(t)
   const path = await made(join(folder, 'good'), [
     { path: 'workspace/a.txt', text: 'hello' },
@@ -76,12 +76,12 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ],
   ['a link to nowhere', [{ path: 'workspace/a', link: '' }]],
   [
-    'a link in what groups keep',
+    'a link in the files of a group',
     [{ path: 'state/agent/x.json', link: '/etc/passwd' }],
     { groups: [{ group: 'agent', version: 1 }] },
   ],
   [
-    'a link in the place of a history',
+    'a link in place of a history',
     [{ path: 'history/001.bundle', link: '/etc/passwd' }],
     { repositories: [repository('root', 'history/001.bundle')] },
   ],
@@ -102,11 +102,7 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ['another size', [{ path: 'workspace/a', text: 'abc', says: { size: 2 } }]],
   ['another target of a link', [{ path: 'workspace/a', link: 'b', has: { linkname: 'c' } }]],
   ['a state of a group that did not hand it over', [{ path: 'state/agent/x.json' }]],
-  [
-    'a state in a folder of its own',
-    [{ path: 'state/agent/deep/x.json' }],
-    { groups: [{ group: 'agent', version: 1 }] },
-  ],
+  ['a state in a separate folder', [{ path: 'state/agent/deep/x.json' }], { groups: [{ group: 'agent', version: 1 }] }],
   ['a group with a path for a name', [], { groups: [{ group: '../..', version: 1 }] }],
   ['a repository that leads out', [], { repositories: [repository('../out')] }],
   ['a repository in a git folder', [], { repositories: [repository('a/.GIT')] }],
@@ -118,7 +114,7 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
     { repositories: [{ repo: 'root', head: '--upload-pack=evil', remotes: [], branches: [] }] },
   ],
   [
-    'a history that is not there',
+    'a missing history',
     [],
     {
       repositories: [
@@ -127,7 +123,7 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
     },
   ],
   [
-    'a history in another place',
+    'a history at another path',
     [{ path: 'workspace/x' }],
     { repositories: [{ repo: 'root', head: 'refs/heads/main', history: 'workspace/x', remotes: [], branches: [] }] },
   ],
@@ -137,7 +133,7 @@ const HOSTILE: readonly (readonly [what: string, entries: readonly Made[], patch
   ['a size below zero', [{ path: 'workspace/a', says: { size: -1 } }]],
 ]
 
-t.test('an archive that a sandbox would not make is refused whole', async t => {
+t.test('an archive that a sandbox would not make is refused completely', async t => {
   const folder = folderOf(t)
   for (const [what, entries, patch] of HOSTILE) {
     const path = await made(join(folder, 'bad'), entries, patch)
@@ -149,7 +145,7 @@ t.test('an archive that a sandbox would not make is refused whole', async t => {
   t.match(await refusal(read(join(folder, 'bad'))), { status: 422 })
 })
 
-t.test('what belongs to git, to the sandbox or elsewhere stays out, and is named', async t => {
+t.test('entries of git, of the sandbox or outside are left out, and listed', async t => {
   for (const path of ['a/.git/hooks/post-checkout', '.GIT/config', '.g\u200cit/config', 'git~1/config', '.git./config'])
     t.equal(reasonAgainstName({ path }), 'it belongs to git', path)
   for (const path of ['.sandbox/restored/x', '.SANDBOX/config/settings.json', '.sandbox./x'])
@@ -183,7 +179,7 @@ t.test('what belongs to git, to the sandbox or elsewhere stays out, and is named
   })
 })
 
-t.test('an archive that unpacks to far more than it has is refused before it does', async t => {
+t.test('a decompression bomb is refused before it is unpacked', async t => {
   const folder = folderOf(t)
   const bomb = await made(join(folder, 'bomb'), [{ path: 'workspace/a', says: { size: 3 * 1024 ** 3 } }])
   t.match(await refusal(read(bomb)), { status: 413, message: /200 times/ })
@@ -193,7 +189,7 @@ t.test('an archive that unpacks to far more than it has is refused before it doe
     {},
     Buffer.alloc(64 * 1024 * 1024),
   )
-  t.match(await refusal(read(more)), { status: 422 }, 'zeros without an end')
+  t.match(await refusal(read(more)), { status: 422 }, 'endless zeros')
   const head = await made(join(folder, 'head'), [], { name: 'x'.repeat(70 * 1024 * 1024) })
   t.match(await refusal(read(head)), { status: 422, message: /no manifest/ })
   const names = Array.from({ length: 500_001 }, (_, at) => ({ path: `workspace/${at}`, size: 0, sha256: '' }))
@@ -214,7 +210,7 @@ t.test('a hundred thousand entries are read', async t => {
 })
 
 t.test(
-  'an encrypted archive opens under its passphrase alone, and no chunk can be changed, moved, cut off or added',
+  'an encrypted archive opens only with its passphrase, and no chunk can be changed, moved, removed or added',
   async t => {
     const plain = Buffer.alloc(200_000, 'abc')
     const bytes = await of(encrypted('a good passphrase', pieces(plain, 7000)))
@@ -258,14 +254,14 @@ t.test(
   },
 )
 
-t.test('a seal fits the bytes before it, in whatever pieces they come', async t => {
+t.test('a seal is valid for the bytes before it, in any pieces', async t => {
   const bytes = await of(withSeal(pieces(Buffer.from('some bytes'), 3)))
   for (const size of [1, 7, 57, 58, 59, 1000])
     t.equal((await of(checkSeal(pieces(bytes, size)))).toString(), 'some bytes')
   t.match(await refusal(of(checkSeal(pieces(bytes.subarray(1), 9)))), { status: 422 })
 })
 
-t.test('what is refused leaves nothing behind, over HTTP too', async t => {
+t.test('a refused archive leaves no files, also over HTTP', async t => {
   const daemon = await daemonWith(t, ['system', 'agent', 'settings'], { files: { 'mine.txt': 'mine\n' } })
   const { client, workspace } = daemon
   const before = readdirSync(workspace)

@@ -23,7 +23,7 @@ const ROOT = '/nowhere/work'
 interface Plan {
   readonly solid?: readonly string[]
   readonly links: { readonly [path: string]: string }
-  /** Links of the workspace that stay there. */
+  /** Links that the workspace already has. */
   readonly there?: { readonly [path: string]: string }
 }
 
@@ -67,19 +67,19 @@ const LEFT_OUT: readonly (readonly [what: string, plan: Plan, names: readonly st
     /out of the workspace/,
   ],
   [
-    'what leads through one that stays out',
+    'a link through one that is left out',
     { links: { out: '/', in: 'out/nowhere/work/b' } },
     ['out', 'in'],
     /out of the workspace/,
   ],
   [
-    'one through a link that is there',
+    'one through an existing link',
     { links: { a: 'p/x', b: 'p' }, there: { p: '/etc' } },
     ['a', 'b'],
     /out of the workspace/,
   ],
   [
-    'one through a link that is there and one of its own',
+    'one through an existing link and one of the bundle',
     { links: { a: 'p/..', d: '.' }, there: { p: 'd' } },
     ['a'],
     /out of the workspace/,
@@ -89,24 +89,24 @@ const LEFT_OUT: readonly (readonly [what: string, plan: Plan, names: readonly st
   ['one in a circle that never ends', { links: { a: 'a/x' } }, ['a'], /circle/],
   ['a name that folds to that of a file', { solid: ['A/x'], links: { a: 'b' } }, ['a'], /some disks confuse/],
   [
-    'a name that folds to that of another link',
+    'a name equal to that of another link except for case',
     { links: { 'caf\u00e9': '.', 'cafe\u0301': 'b' } },
     ['caf\u00e9', 'cafe\u0301'],
     /some disks confuse/,
   ],
   [
-    'a way through a name that folds to a link',
+    'a path through a name equal to that of a link except for case',
     { solid: ['d/e/f'], links: { b: 'd/e', x: 'B/../../..' } },
     ['x'],
     /some disks confuse|out of/,
   ],
 ]
 
-t.test('a link whose way and end lie in the workspace comes back', async t => {
+t.test('a link whose path and target are inside the workspace is restored', async t => {
   for (const [what, plan] of KEPT) t.same([...(await stray(plan))], [], what)
 })
 
-t.test('a link that leaves the workspace at any step, or has no end, stays out', async t => {
+t.test('a link that leaves the workspace at any step, or never ends, is left out', async t => {
   for (const [what, plan, names, reason] of LEFT_OUT) {
     const found = await stray(plan)
     t.same([...found.keys()].sort(), [...names].sort(), what)
@@ -118,7 +118,7 @@ t.test('a link that leaves the workspace at any step, or has no end, stays out',
 })
 
 t.test(
-  'of a bundle of some repositories only what lies in them comes back, and what stays in the workspace counts',
+  'from a bundle of some repositories only their files are restored, and existing links are considered',
   async t => {
     const workspace = realpathSync(folderOf(t))
     symlinkSync('/etc', join(workspace, 'out'))
@@ -149,7 +149,7 @@ t.test(
     t.same(
       await reasons({ whole: true }),
       [undefined, undefined, undefined, undefined, undefined, undefined],
-      'all that was there goes',
+      'everything existing is replaced',
     )
     t.same(await reasons({ whole: false, repositories: [{ repo: 'one' }] }), [
       out,
@@ -162,13 +162,13 @@ t.test(
     t.same(
       await reasons({ whole: false, repositories: [{ repo: 'root' }, { repo: 'one' }] }),
       [undefined, undefined, undefined, undefined, undefined, undefined],
-      'what is brought takes the place of what is there',
+      'restored files replace existing ones',
     )
     entries.pop()
     t.same(
       await reasons({ whole: false, repositories: [{ repo: 'root' }] }),
       [out, out, undefined, undefined, undefined],
-      'a folder of links alone may stay as it is',
+      'a folder of only links is kept',
     )
   },
 )
@@ -183,7 +183,7 @@ const TARGET = fc
   .map(([start, parts]) => start + parts.join('/'))
 const ENTRY = fc.record({ path: PATH, target: fc.option(TARGET, { nil: undefined }), there: fc.boolean() })
 
-t.test('whatever links a bundle has, none that comes back resolves outside', async t => {
+t.test('no restored link of any bundle resolves outside', async t => {
   const folder = realpathSync(folderOf(t))
   const seed = Number(process.env.SANDBOX_PROPERTY_SEED ?? 10)
   let [kept, left] = [0, 0]
@@ -227,10 +227,10 @@ t.test('whatever links a bundle has, none that comes back resolves outside', asy
           !reasons.has(path)
           && (!lstatSync(join(workspace, path)).isSymbolicLink() || readlinkSync(join(workspace, path)) !== target)
         )
-          throw new Error(`${path} is another one`)
+          throw new Error(`${path} has changed`)
       rmSync(dirname(dirname(workspace)), { recursive: true })
     }),
     { seed, numRuns: 600 },
   )
-  t.ok(kept > 200 && left > 200, `${kept} came back, ${left} stayed out`)
+  t.ok(kept > 200 && left > 200, `${kept} were restored, ${left} were left out`)
 })

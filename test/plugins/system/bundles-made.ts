@@ -8,22 +8,22 @@ import { withSeal } from '../../../plugins/system/bundles/seal.js'
 
 type HeaderArgument = Parameters<ReturnType<typeof pack>['entry']>[0]
 
-/** An entry of a crafted archive: what the manifest says, and what the archive has. */
+/** An entry of a crafted archive, in the manifest and in the archive. */
 export interface Made {
   readonly path: string
   readonly text?: string | Buffer
   readonly link?: string
-  /** What the manifest says, if different. */
+  /** Differences in the manifest. */
   readonly says?: object
-  /** What the archive has, if different. */
+  /** Differences in the archive. */
   readonly has?: object
-  /** The manifest does not name it, or the archive does not hold it. */
+  /** The entry is only in the manifest or only in the archive. */
   readonly only?: 'manifest' | 'archive'
 }
 
 const of = async (bytes: AsyncIterable<Buffer>): Promise<Buffer> => buffer(bytes)
 
-/** A plain file as it stands in an archive (POSIX.1-1988, ustar). */
+/** The bytes of a plain file in an archive (POSIX.1-1988, ustar). */
 const plainEntry = (name: string, text: string | Buffer): Buffer => {
   const size = Buffer.byteLength(text)
   const entry = Buffer.alloc(512 + Math.ceil(size / 512) * 512)
@@ -37,7 +37,7 @@ const plainEntry = (name: string, text: string | Buffer): Buffer => {
   return entry
 }
 
-/** An entry of any other kind. */
+/** The bytes of an entry of any other type. */
 const oddEntry = async (header: HeaderArgument, text: string | Buffer): Promise<Buffer> => {
   const tar = pack()
   if (header.type === undefined || header.type === 'file') tar.entry(header, text)
@@ -47,7 +47,7 @@ const oddEntry = async (header: HeaderArgument, text: string | Buffer): Promise<
   return bytes.subarray(0, bytes.length - 1024)
 }
 
-/** Writes a crafted archive, sealed as a sandbox seals it. */
+/** Writes a crafted archive, sealed like those of a sandbox. */
 export const made = async (
   to: string,
   entries: readonly Made[],
@@ -98,7 +98,7 @@ export const made = async (
   return to
 }
 
-/** The same archive with one byte another. */
+/** Copies an archive with one byte changed. */
 export const changed = (from: string, to: string, at: number): void => {
   const bytes = readFileSync(from)
   bytes[at < 0 ? bytes.length + at : at]! ^= 0x10

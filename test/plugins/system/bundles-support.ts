@@ -9,7 +9,7 @@ import type { RunningDaemon, Support } from '../../support/daemon.js'
 import { openEvents } from './events-support.js'
 import type { Test } from 'tap'
 
-/** A daemon that packs and restores, in this process or in its own. */
+/** A daemon that packs and restores, in this process or a separate one. */
 export type Packer = Pick<Support | RunningDaemon, 'url' | 'session' | 'workspace' | 'data'> & {
   readonly client: Client
 }
@@ -34,10 +34,10 @@ export const packed = async (
   }
 }
 
-/** Where a finished bundle lies on the disk. */
+/** The path of a finished bundle on the disk. */
 export const placeOf = ({ data }: Pick<Packer, 'data'>, name: string): string => join(data, 'system', 'exports', name)
 
-/** Puts a bundle of one daemon into the workspace of another, as an upload does. */
+/** Puts a bundle of one daemon into the workspace of another, like an upload. */
 export const brought = (
   from: Pick<Packer, 'data'>,
   to: Pick<Packer, 'workspace'>,
@@ -48,7 +48,7 @@ export const brought = (
   return as
 }
 
-/** Whether something is left of a restore that did not come about. */
+/** The leftovers of a failed restore. */
 export const leftOf = ({ workspace, data }: Pick<Packer, 'workspace' | 'data'>): string[] =>
   [
     join(workspace, '.sandbox/restored'),
@@ -60,7 +60,7 @@ export const leftOf = ({ workspace, data }: Pick<Packer, 'workspace' | 'data'>):
 export type { Bundle, RestoreReport }
 
 /**
- * The daemon once it has started anew by itself after a moment: at the same address, in the same process, its owner
+ * The daemon after it has restarted itself: at the same address, in the same process, its owner
  * signed in again.
  */
 export const startedAnew = async (daemon: RunningDaemon, after: number): Promise<RunningDaemon> => {

@@ -26,7 +26,7 @@ import { refusal } from '../agent/support.js'
 import { openEvents } from './events-support.js'
 import { brought, leftOf, packed, placeOf, startedAnew } from './bundles-support.js'
 
-t.test('what was packed comes back in an empty sandbox: files, commits, conversations', async t => {
+t.test('a backup is restored into an empty sandbox: files, commits, conversations', async t => {
   const folder = folderOf(t)
   const one = { workspace: join(folder, 'one'), data: join(folder, 'one-data') }
   makeWorkspace(one.workspace, {
@@ -101,12 +101,12 @@ t.test('what was packed comes back in an empty sandbox: files, commits, conversa
   await runTurn(again.client, 'alpha', 'append a.txt\n| more')
   t.match(await again.client.call('POST /agents/{id}/land', { id: 'alpha' }), { landed: true })
   t.equal(readFileSync(join(two.workspace, 'a.txt'), 'utf8'), 'from alpha\nmore\n')
-  // Until then a copy may be in the making.
+  // Until then a warm copy may be incomplete.
   await again.terminate()
   for (const repo of ['', 'nested']) t.equal(inGit(join(two.workspace, repo), 'fsck', '--strict'), '')
 })
 
-t.test("who may: the owner's session alone", async t => {
+t.test("only the owner's session may use backups", async t => {
   const daemon = await daemonWith(t, ['system'])
   const calls = [
     ['GET', '/bundles'],
@@ -142,7 +142,7 @@ t.test("who may: the owner's session alone", async t => {
   t.match(await refusal(daemon.client.call('DELETE /bundles/{name}', { name: 'none' })), { status: 404 })
 })
 
-t.test('an encrypted backup opens under its passphrase alone, and says when it has none', async t => {
+t.test('an encrypted backup opens only with its passphrase, and a plain one says that it has none', async t => {
   const daemon = await daemonWith(t, ['system', 'agent', 'settings', 'activity'], {
     files: { 'a.txt': 'plain words\n' },
   })
@@ -170,7 +170,7 @@ t.test('an encrypted backup opens under its passphrase alone, and says when it h
   )
 })
 
-t.test('a backup of some repositories brings those back and leaves the rest', async t => {
+t.test('a backup of some repositories restores those and does not change the rest', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'root.txt': 'root\n', '.gitignore': 'one\ntwo\n' })
@@ -195,7 +195,7 @@ t.test('a backup of some repositories brings those back and leaves the rest', as
   t.equal(
     (await again.client.call('GET /agents/{id}/transcript', { id: 'kept' })).messages.length,
     2,
-    'conversations are not of a repository',
+    'conversations are not part of a repository',
   )
   makeWorkspace(join(where.workspace, 'one/inner'))
   t.match(await refusal(again.client.call('POST /bundles/restore', { path, mode: 'apply' })), {
@@ -204,7 +204,7 @@ t.test('a backup of some repositories brings those back and leaves the rest', as
   })
 })
 
-t.test('with a time only conversations that moved after it are packed', async t => {
+t.test('with a time only conversations that changed after it are packed', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   await runTurn(daemon.client, 'old', 'say old')
   const since = Date.now() + 1
@@ -219,7 +219,7 @@ t.test('with a time only conversations that moved after it are packed', async t 
   )
 })
 
-t.test('nothing is restored under a running turn', async t => {
+t.test('a running turn prevents a restore', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   const { name } = await packed(t, daemon)
   const path = brought(daemon, daemon, name)
@@ -233,7 +233,7 @@ t.test('nothing is restored under a running turn', async t => {
   t.same(leftOf(daemon), [])
 })
 
-t.test('nothing is restored when a turn begins while a backup is laid out', async t => {
+t.test('a turn that begins while a backup is unpacked prevents the restore', async t => {
   let asked = 0
   const busy = () => ({ conversations: ++asked === 1 ? [] : [{ conversation: { id: 'late' }, live: { run: 'r-1' } }] })
   const daemon = await daemonWith(t, ['system', 'activity'], { fakes: { 'agent.conversations': busy as never } })
@@ -249,12 +249,12 @@ t.test('nothing is restored when a turn begins while a backup is laid out', asyn
       statSync(path).isDirectory() ? readdirSync(path).filter(name => name !== '.gitignore') : [path],
     ),
     [],
-    'nothing waits for the next start',
+    'no restore is pending for the next start',
   )
   t.equal(asked, 2)
 })
 
-t.test('a running turn is no hindrance to packing', async t => {
+t.test('a running turn does not prevent packing', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   await runTurn(daemon.client, 'asks', 'say before')
   await daemon.client.call('POST /agent', { conversationId: 'asks', prompt: 'ask Now?\n| yes' })
@@ -324,19 +324,19 @@ t.test('a backup is downloaded with a ticket, whole or in parts', async t => {
   t.equal(
     (await daemon.client.call('GET /activity', { type: 'bundle.downloaded' })).events.length,
     1,
-    'once for a ticket',
+    'the first use of a ticket',
   )
   t.equal(
     (await fetch(`${daemon.url}/bundles/download?name=other&ticket=${ticket}`)).status,
     401,
-    'for this bundle alone',
+    'only for this bundle',
   )
   t.notMatch(daemon.logged.join('\n'), ticket)
   await daemon.client.call('DELETE /bundles/{name}', { name })
   t.equal((await get()).status, 404)
 })
 
-t.test('one part of a backup after another is what a download that was cut goes on with', async t => {
+t.test('an interrupted download resumes with the following parts', async t => {
   t.same(
     [
       partOf(undefined, 10),
@@ -351,7 +351,7 @@ t.test('one part of a backup after another is what a download that was cut goes 
     t.match(await refusalOf(() => partOf(range, 10)), { status: 416 }, range)
 })
 
-t.test('what is packed when the sandbox stops has failed, and nothing is left of it', async t => {
+t.test('packing fails when the sandbox stops, and leaves no files', async t => {
   const daemon = await daemonWith(t, ['system'], { files: { 'a.txt': 'a' } })
   const files = new Map<string, unknown>()
   const folder = folderOf(t)
@@ -382,7 +382,7 @@ t.test('what is packed when the sandbox stops has failed, and nothing is left of
   )
 })
 
-t.test('a backup that a group gives no part of is none', async t => {
+t.test('a backup fails if a group cannot give its part', async t => {
   const part = { group: 'agent', version: 1, files: [] }
   const host = (parts: object[]) =>
     ({ collect: async (point: string) => (point === 'bundle.parts' ? parts : [['agent']]) }) as never
@@ -391,8 +391,7 @@ t.test('a backup that a group gives no part of is none', async t => {
 })
 
 t.test(
-  'what was kept of before a restore goes after a week, while the daemon answers, unless a restore waits for the '
-    + 'next start',
+  'the files from before a restore are removed after a week, unless a restore is pending for the ' + 'next start',
   async t => {
     const folder = folderOf(t)
     const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -418,7 +417,7 @@ t.test(
     )
     rmSync(join(data, 'moves.json'))
     await daemonWith(t, ['system'], { workspace, data })
-    t.same(readdirSync(join(before, young)), ['before'], 'what was cut off is gone before anybody can restore')
+    t.same(readdirSync(join(before, young)), ['before'], 'interrupted work is removed before a restore is possible')
     await onceIn(state, () => readdirSync(state).length === 1)
     await onceIn(before, () => readdirSync(before).length === 2)
     t.same([readdirSync(before), readdirSync(state)], [[young, 'mine'], [young]])

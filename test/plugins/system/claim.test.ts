@@ -23,7 +23,7 @@ const unclaimed = async (t: Test, identity: Deployment['identity'] = {}, more: D
   return { issuer, daemon }
 }
 
-t.test('of two right tokens of two people that arrive together one makes the owner, the other is 403', async t => {
+t.test('of two simultaneous valid tokens of two people one makes the owner, the other is 403', async t => {
   const { issuer, daemon } = await unclaimed(t)
   const tokens = await Promise.all(
     [ADA, BOB].map(async email => issuer.token({ email, nonce: await nonceOf(daemon.url) })),
@@ -41,14 +41,14 @@ t.test('of two right tokens of two people that arrive together one makes the own
   )
 })
 
-t.test('where an owner is expected, no other person becomes the owner', async t => {
+t.test('if an owner is configured, no other person becomes the owner', async t => {
   const { issuer, daemon } = await unclaimed(t, { expectedOwner: 'Ada@Example.org' })
   t.match(await signInAs(daemon, issuer, BOB), { status: 403, body: { message: /only the e-mail in/ } })
   t.match(await signInAs(daemon, issuer, ADA), { status: 200, body: { role: 'owner' } })
 })
 
 t.test(
-  'with the rule code a right token without the claim code is 409, with a wrong one 401, with the right one the owner',
+  'with the rule code a valid token without the claim code is 409, with a wrong one 401, with the right one the owner',
   async t => {
     const { issuer, daemon } = await unclaimed(t, { claim: 'code' })
     const code = daemon.auth.claim!
@@ -62,7 +62,7 @@ t.test(
     t.match(
       await ask(daemon.url, 'POST /system/session', { claim: code }),
       { status: 401 },
-      'a code without a person is nothing',
+      'a code without a person is refused',
     )
     const both = await Promise.all([
       present(daemon.url, token, { claim: code.toLowerCase() }),
@@ -76,14 +76,14 @@ t.test(
   },
 )
 
-t.test('wrong claim codes lock no caller out', async t => {
+t.test('wrong claim codes lock out no caller', async t => {
   const { issuer, daemon } = await unclaimed(t, { claim: 'code' })
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   for (let n = 0; n < 60; n++) t.equal((await present(daemon.url, token, { claim: `WRONG${n}` })).status, 401)
   t.match(await present(daemon.url, token, { claim: daemon.auth.claim! }), { status: 200, body: { role: 'owner' } })
 })
 
-t.test('also on loopback what comes through a tunnel needs the code', async t => {
+t.test('requests through a tunnel need the code, also on loopback', async t => {
   const { issuer, daemon } = await unclaimed(t)
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   t.equal((await present(daemon.url, token, {}, { 'x-forwarded-for': '203.0.113.9' })).status, 409)
@@ -138,7 +138,7 @@ t.test(
         row('0100007F:9C40', '0100007F:2253', '01', 1001),
       ].join('\n'),
     )
-    t.equal(await ownerOfPort(0x9c40, [0x2253], [table]), 1001, 'the connection that is open, and to this machine')
+    t.equal(await ownerOfPort(0x9c40, [0x2253], [table]), 1001, 'the open connection to this machine')
     t.equal(await ownerOfPort(0x9c41, [0x2253], [table]), undefined)
   },
 )
@@ -209,36 +209,33 @@ const filesIn = (folder: string): string[] =>
     .map(name => join(folder, String(name)))
     .filter(path => statSync(path).isFile())
 
-t.test(
-  'the code is printed at every start until there is an owner, another each time, and lies in no file',
-  async t => {
-    const folder = folderOf(t)
-    makeWorkspace(join(folder, 'workspace'))
-    const issuer = await startIssuer(t)
-    writeFileSync(
-      join(folder, 'config.json'),
-      JSON.stringify({ identity: { claim: 'code', providers: [issuer.provider] } }),
-    )
-    const shown = await start(t, folder, false)
-    const [, terminal = ''] = /claim code of this start is ([A-Z2-7]{26})/.exec(shown.stderr()) ?? []
-    t.ok(terminal)
-    await shown.stop()
-    const first = await start(t, folder, true)
-    t.match(first.claim, /^[A-Z2-7]{26}$/)
-    t.not(first.claim, terminal)
-    t.notMatch(first.stderr(), first.claim)
-    for (const path of filesIn(join(folder, 'data'))) t.notMatch(readFileSync(path, 'latin1'), first.claim, path)
-    t.equal((await signInAs(first, issuer, ADA)).status, 409)
-    t.match(await signInAs(first, issuer, ADA, { claim: first.claim }), { status: 200, body: { role: 'owner' } })
-    await first.stop()
-    const second = await start(t, folder, true)
-    t.equal(second.claim, undefined)
-    t.match(await signInAs(second, issuer, ADA), { status: 200, body: { role: 'owner' } }, 'the owner stays')
-    await second.stop()
-  },
-)
+t.test('a new code is printed at every start until there is an owner, and is in no file', async t => {
+  const folder = folderOf(t)
+  makeWorkspace(join(folder, 'workspace'))
+  const issuer = await startIssuer(t)
+  writeFileSync(
+    join(folder, 'config.json'),
+    JSON.stringify({ identity: { claim: 'code', providers: [issuer.provider] } }),
+  )
+  const shown = await start(t, folder, false)
+  const [, terminal = ''] = /claim code of this start is ([A-Z2-7]{26})/.exec(shown.stderr()) ?? []
+  t.ok(terminal)
+  await shown.stop()
+  const first = await start(t, folder, true)
+  t.match(first.claim, /^[A-Z2-7]{26}$/)
+  t.not(first.claim, terminal)
+  t.notMatch(first.stderr(), first.claim)
+  for (const path of filesIn(join(folder, 'data'))) t.notMatch(readFileSync(path, 'latin1'), first.claim, path)
+  t.equal((await signInAs(first, issuer, ADA)).status, 409)
+  t.match(await signInAs(first, issuer, ADA, { claim: first.claim }), { status: 200, body: { role: 'owner' } })
+  await first.stop()
+  const second = await start(t, folder, true)
+  t.equal(second.claim, undefined)
+  t.match(await signInAs(second, issuer, ADA), { status: 200, body: { role: 'owner' } }, 'the owner is kept')
+  await second.stop()
+})
 
-t.test('a provider that makes no sense stops the start with a sentence', async t => {
+t.test('an invalid provider stops the start with a message', async t => {
   const { readConfig } = await import('../../../kernel/config.js')
   const folder = folderOf(t)
   const file = join(folder, 'config.json')

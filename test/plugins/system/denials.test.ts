@@ -3,7 +3,7 @@ import { Denials } from '../../../plugins/system/access/denials.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 
-t.test('failures of an address are reported at the first, and as a count of the others after ten minutes', t => {
+t.test('the first failure of an address is reported at once, and the number of others after ten minutes', t => {
   const clock = { now: 1_000_000 }
   const told: [address: string, count: number][] = []
   const denials = new Denials(
@@ -18,12 +18,12 @@ t.test('failures of an address are reported at the first, and as a count of the 
   ])
   clock.now += 10 * 60_000
   denials.sweep()
-  t.same(told.slice(2), [['a', 4]], 'who failed once has nothing more to tell')
+  t.same(told.slice(2), [['a', 4]], 'a single failure has no second report')
   denials.add('a', 'token')
   t.same(told.slice(3), [['a', 1]])
   clock.now -= 60 * 60_000
   denials.add('a', 'token')
-  t.same(told.slice(4), [['a', 1]], 'a clock that was set back begins anew')
+  t.same(told.slice(4), [['a', 1]], 'a clock that was set back starts a new period')
   denials.add('a', 'token')
   denials.sweep(true)
   t.same(told.slice(5), [['a', 1]])
@@ -41,7 +41,7 @@ t.test('addresses beyond the limit are reported by their first failure only', t 
   t.end()
 })
 
-t.test('a credential that is none is in the record, without itself', async t => {
+t.test('an invalid credential is recorded, without its value', async t => {
   const daemon = await daemonWith(t, ['activity', 'system'])
   const wrong = `sbc_${'a'.repeat(22)}.${'b'.repeat(43)}`
   for (let n = 0; n < 3; n++)

@@ -5,7 +5,7 @@ import { TestClock } from '../../kernel/streams/support.js'
 import { cardOf } from './events-support.js'
 import { exactly } from '../../support/lists.js'
 
-t.test('the fleet is read at most once a second, one reading at a time, and not without watchers', async t => {
+t.test('the board is read at most once a second, one read at a time, and not without watchers', async t => {
   const clock = new TestClock()
   let [readings, rev] = [0, 0]
   const shown: LiveFrame[][] = []
@@ -23,7 +23,7 @@ t.test('the fleet is read at most once a second, one reading at a time, and not 
   })
   const settled = () => new Promise(setImmediate)
   const leave = await board.watched()
-  t.equal(readings, 0, 'nor before the groups are up')
+  t.equal(readings, 0, 'not before the groups have started')
   board.ready()
   await settled()
   t.match([readings, shown.splice(0)], exactly(1, exactly(exactly({ data: { kind: 'agents' } }))))
@@ -39,18 +39,18 @@ t.test('the fleet is read at most once a second, one reading at a time, and not 
   clock.pass(1_000)
   board.changed()
   await settled()
-  t.match([readings, shown.splice(0)], exactly(3, { length: 0 }), 'nothing was another, so nothing is told')
+  t.match([readings, shown.splice(0)], exactly(3, { length: 0 }), 'nothing changed, so nothing is sent')
   hold = true
   const arriving = [board.watched(), board.watched(), board.watched()]
   await settled()
   const late = board.watched()
   clock.pass(2_000)
   for (const one of [...arriving, late]) (await one)()
-  t.equal(readings, 4, 'they share a reading, and wait no longer than 2 s for it')
+  t.equal(readings, 4, 'they share a read, and wait at most 2 s for it')
   hold = false
   held.splice(0).forEach(resolve => resolve())
   await settled()
-  t.equal(readings, 5, 'and the one who came meanwhile is owed the next')
+  t.equal(readings, 5, 'a watcher that came meanwhile gets the next one')
   leave()
   clock.pass(5_000)
   board.changed()
@@ -58,7 +58,7 @@ t.test('the fleet is read at most once a second, one reading at a time, and not 
   t.equal(readings, 5)
 })
 
-t.test('a card that changed alone is read alone, and the whole fleet again after a while', async t => {
+t.test('a single changed card is read alone, and the whole board again after a time', async t => {
   const clock = new TestClock()
   const readings: (string | string[])[] = []
   const shown: LiveFrame[][] = []
@@ -91,7 +91,7 @@ t.test('a card that changed alone is read alone, and the whole fleet again after
   cards.set('c1', cardOf('c1', { updatedAt: 5 }))
   board.changed('c1')
   const leave = await board.watched()
-  t.same(readings.splice(0), ['all'], 'what changed while nobody watched is read with all the others')
+  t.same(readings.splice(0), ['all'], 'changes without watchers are read with the whole board')
   shown.splice(0)
   cards.set('c2', cardOf('c2', { updatedAt: 9 }))
   t.match(
@@ -114,16 +114,16 @@ t.test('a card that changed alone is read alone, and the whole fleet again after
       exactly(exactly({ data: { kind: 'agent', removed: 'c3' } }, { data: { agents: { length: 2 } } })),
     ),
   )
-  t.same(await told('c1', undefined), [['all'], []], 'of a change that any may have made, all are read')
+  t.same(await told('c1', undefined), [['all'], []], 'a change that may affect any card reads all')
   fails = true
   t.same(await told('c1'), [[['c1']], []])
   fails = false
-  t.same(await told('c2'), [['all'], []], 'what could not be read is not forgotten')
+  t.same(await told('c2'), [['all'], []], 'a failed read is repeated')
   serves = false
   t.same(await told('c2'), [['all'], []])
   serves = true
   clock.pass(10_000)
-  t.same(await told('c1'), [['all'], []], 'what moved in git alone is told in the end')
+  t.same(await told('c1'), [['all'], []], 'a change only in git is sent eventually')
   t.same(await told('c1'), [[['c1']], []])
   leave()
 })

@@ -3,7 +3,7 @@ import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { openEvents, say } from './events-support.js'
 
-t.test('a person is on the roster while the stream is open, and says what they see', async t => {
+t.test('a person is on the roster while the stream is open, and reports their view', async t => {
   const daemon = await daemonWith(t, ['system'])
   const watching = await openEvents(t, daemon)
   await watching.kinds(4)
@@ -21,12 +21,12 @@ t.test('a person is on the roster while the stream is open, and says what they s
     { ...ada, idle: true, view: 'board', sessionId: 'c1', path: 'src/a.ts' },
   ])
   await say(daemon, { clientId: 'laptop', idle: false })
-  t.strictSame((await watching.until('presence')).users, [ada], 'what is left out is cleared')
+  t.strictSame((await watching.until('presence')).users, [ada], 'omitted fields are cleared')
   await here.close()
   t.strictSame((await watching.until('presence')).users, [])
 })
 
-t.test('words for a client that is not there change nothing', async t => {
+t.test('a report for an unknown client changes nothing', async t => {
   const daemon = await daemonWith(t, ['system'])
   const here = await openEvents(t, daemon, '?clientId=laptop')
   await here.kinds(4)
@@ -36,7 +36,7 @@ t.test('words for a client that is not there change nothing', async t => {
   t.equal(daemon.kernel.live.head, head)
 })
 
-t.test('a client that reconnects before its old stream is cut stays on the roster', async t => {
+t.test('a client that reconnects before its old stream ends stays on the roster', async t => {
   const daemon = await daemonWith(t, ['system'])
   const watching = await openEvents(t, daemon)
   await watching.kinds(4)

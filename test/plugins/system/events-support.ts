@@ -14,9 +14,9 @@ export interface Opened {
   next(): Promise<SystemEvent>
   /** The next message of a kind. */
   until<K extends SystemEvent['kind']>(kind: K, fits?: (event: Of<K>) => boolean): Promise<Of<K>>
-  /** The next so many messages' kinds. */
+  /** The kinds of the next messages. */
   kinds(count: number): Promise<string[]>
-  /** The first event that is no message; undefined where the stream was cut. */
+  /** The first event other than a message; undefined: the stream was interrupted. */
   end(): Promise<{ event: string; data: unknown } | undefined>
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export const openEvents = async (
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const events = readEvents(response.body!)
   let last = ''
-  /** Undefined: the stream was cut. */
+  /** The next event; undefined: the stream was interrupted. */
   const read = (): Promise<ServerEvent | undefined> =>
     events.next().then(
       ({ value }) => value as ServerEvent | undefined,
@@ -101,6 +101,6 @@ export const cardOf = (id: string, more: Partial<AgentCard> = {}): AgentCard => 
   ...more,
 })
 
-/** Says what a person's client sees. */
+/** Reports the view of a person's client. */
 export const say = (daemon: Support, body: object, headers: { [name: string]: string } = {}) =>
   daemon.fetch('/system/presence', { method: 'POST', body: JSON.stringify(body), headers })

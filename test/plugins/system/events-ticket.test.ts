@@ -6,7 +6,7 @@ import { daemonWith } from '../../support/daemon.js'
 
 const GROUPS = ['system', 'agent', 'agents']
 
-/** The first events of a stream, as text, until they fit. */
+/** The first events of a stream as text, until they match. */
 const textOf = async (response: Response, fits: RegExp): Promise<string> => {
   let text = ''
   for await (const piece of response.body!.pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>) {
@@ -16,13 +16,13 @@ const textOf = async (response: Response, fits: RegExp): Promise<string> => {
   return text
 }
 
-t.test('a ticket for events lets in to the events, as often as asked, and to nothing else', async t => {
+t.test('a ticket for events opens only the event stream, any number of times', async t => {
   const daemon = await daemonWith(t, GROUPS)
   const { client, url } = daemon
   t.equal((await fetch(`${url}/events`)).status, 401)
   t.equal((await fetch(`${url}/events?ticket=nothing`)).status, 401)
   const { ticket, expiresAt } = await client.call('POST /system/ws-ticket', { for: 'events' })
-  t.ok(Math.abs(expiresAt - Date.now() - 12 * 3_600_000) < 60_000, 'it is good for 12 hours')
+  t.ok(Math.abs(expiresAt - Date.now() - 12 * 3_600_000) < 60_000, 'it is valid for 12 hours')
   for (let time = 0; time < 3; time++) {
     const left = new AbortController()
     t.match(
@@ -37,7 +37,7 @@ t.test('a ticket for events lets in to the events, as often as asked, and to not
   t.equal(
     (await fetch(`${url}/events?ticket=${other}`)).status,
     401,
-    'nor does one for a terminal let in to the events',
+    'one for a terminal does not open the event stream',
   )
   await client.call('POST /system/sessions/revoke', {})
   t.equal((await fetch(`${url}/events?ticket=${ticket}`)).status, 401, 'it ends with its session')
@@ -58,7 +58,7 @@ t.test('over the stream limit an EventSource gets a retry time, and other client
 })
 
 t.test(
-  'an EventSource of a browser follows from another origin, though there was no room at first',
+  'an EventSource of a browser follows from another origin, although the stream limit was reached at first',
   withChromium(),
   async t => {
     const site = await siteOf(t, { '/': '<!doctype html><title>Page</title>' })
@@ -86,7 +86,7 @@ t.test(
   })()`)
     const whenSo = (expression: string) => page.waitForFunction(expression, undefined, { timeout: 30_000 })
     await whenSo('window.opened > 0')
-    t.same(await page.evaluate('window.seen'), [], 'it was turned away')
+    t.same(await page.evaluate('window.seen'), [], 'it was refused at first')
     left.abort()
     await whenSo('window.seen.some(({ kind }) => kind === "hello")')
     await client.call('POST /agent', { conversationId: 'c-1', prompt: 'say hello' })

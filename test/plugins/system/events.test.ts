@@ -13,7 +13,7 @@ import { inTime, tookLess } from '../../support/in-time.js'
 
 const FIRST = ['hello', 'agents', 'presence', 'attention']
 
-/** A fleet that a test changes; every change raises the revision. */
+/** A board that a test changes; every change increases the revision. */
 const fleet = () => {
   const roster: Roster = { agents: [], rev: 7, held: [] }
   return {
@@ -123,7 +123,7 @@ t.test('the stream begins with hello and the whole state', async t => {
   t.equal(events.last, `${hello.epoch}-${hello.seq}`)
 })
 
-t.test('a token sees neither presence nor what runs on computers of others', async t => {
+t.test("a token sees neither presence nor the work on other people's computers", async t => {
   const daemon = await daemonWith(t, ['system'])
   const { token } = await daemon.token('read')
   const events = await openEvents(t, daemon, '?clientId=robot', { 'x-sandbox-control': token })
@@ -133,10 +133,10 @@ t.test('a token sees neither presence nor what runs on computers of others', asy
   const person = await openEvents(t, daemon, '?clientId=ada')
   t.match(await person.until('presence'), { users: exactly({ clientId: 'ada' }) }, 'the token is not on the roster')
   daemon.kernel.live.bump('system', 'members')
-  t.equal((await events.next()).kind, 'runtimeChanged', 'and hears of nobody')
+  t.equal((await events.next()).kind, 'runtimeChanged', 'it gets no presence')
 })
 
-t.test('a change of a conversation is sent as the whole fleet, or as the card alone', async t => {
+t.test('a change of a conversation is sent as the whole board, or as one card', async t => {
   const { fakes, put } = fleet()
   put(cardOf('c1'), cardOf('c2'))
   const daemon = await daemonWith(t, ['system'], { fakes })
@@ -166,7 +166,7 @@ t.test('changes without watchers are sent to the next watcher', async t => {
   t.same(await after.kinds(2), ['presence', 'attention'])
 })
 
-t.test('a turn is seen from its card to its landing', async t => {
+t.test('a turn is reported from its card to its landing', async t => {
   const daemon = await daemonWith(t, [])
   const events = await openEvents(t, daemon, '?roster=delta')
   t.same(await events.kinds(4), FIRST)
@@ -188,7 +188,7 @@ t.test('a turn is seen from its card to its landing', async t => {
   t.match(await openEvents(t, daemon).then(one => one.until('attention')), { cards: 0 })
 })
 
-t.test('a fleet that cannot be read does not prevent watching', async t => {
+t.test('a board that cannot be read does not prevent watching', async t => {
   const daemon = await daemonWith(t, ['system'], {
     fakes: {
       'GET /agents': () => {
@@ -201,7 +201,7 @@ t.test('a fleet that cannot be read does not prevent watching', async t => {
   t.match(daemon.logged.join('\n'), /reading the fleet for the event stream failed/)
 })
 
-t.test('a call that changes access has its domain told before it answers', async t => {
+t.test('a call that changes access publishes its domain before it answers', async t => {
   const daemon = await daemonWith(t, ['system'])
   const events = await openEvents(t, daemon)
   await events.kinds(4)
@@ -219,7 +219,7 @@ t.test('a call that changes access has its domain told before it answers', async
   t.match((await openEvents(t, daemon).then(one => one.until('hello'))).versions, { sessions: 3, members: 1 })
 })
 
-t.test('a landing and a change of the settings have their domains told', async t => {
+t.test('a landing and a change of the settings publish their domains', async t => {
   const daemon = await daemonWith(t, [])
   const events = await openEvents(t, daemon)
   await runTurn(daemon.client, 'c1', 'write a.txt\n| a', { isolated: true })
@@ -229,7 +229,7 @@ t.test('a landing and a change of the settings have their domains told', async t
   t.ok(await events.until('runtimeChanged', ({ domains }) => domains.includes('settings')))
 })
 
-t.test('a group bumps the domains of its manifest, as itself', async t => {
+t.test('a group publishes the domains of its manifest under its own name', async t => {
   const { kernel } = await daemonWith(t, ['system'])
   const publish = (caller: object, domain: string) =>
     kernel.calls.answer(
@@ -245,7 +245,7 @@ t.test('a group bumps the domains of its manifest, as itself', async t => {
   })
 })
 
-t.test('cut at ten random moments, the client still gets every frame once and in order', async t => {
+t.test('after ten random interruptions the client still gets every frame once and in order', async t => {
   const daemon = await daemonWith(t, ['system'])
   const TOTAL = 400
   let seed = 20_240_607
@@ -255,7 +255,7 @@ t.test('cut at ten random moments, the client still gets every frame once and in
     const response = await fetch(address, options)
     if (cuts >= 10 || !response.body) return response
     let left = 200 + random(6_000)
-    // The connection breaks in the middle of whatever was on its way.
+    // Breaks the connection in the middle of the data.
     const broken = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (bytes, out) => {
@@ -289,7 +289,7 @@ t.test('cut at ten random moments, the client still gets every frame once and in
     if (revs.at(-1) === TOTAL) break
   }
   t.equal(cuts, 10)
-  t.ok(hellos.filter(Boolean).length > 5, 'most of them went on where they were')
+  t.ok(hellos.filter(Boolean).length > 5, 'most of them resumed')
   t.strictSame(
     revs,
     Array.from({ length: TOTAL }, (_, n) => n + 1),
@@ -333,7 +333,7 @@ t.test('a reader that stops reading delays no other, and gets new snapshots when
   for (let n = 1; n <= TOTAL; n++) {
     const shown = performance.now()
     daemon.kernel.live.show([frame(n, large)])
-    if ((await quick.until('agent')).rev !== n) throw new Error('the quick reader got another frame')
+    if ((await quick.until('agent')).rev !== n) throw new Error('the fast reader got another frame')
     took.push(performance.now() - shown)
   }
   const [late = 0] = took.toSorted((one, other) => other - one).slice(TOTAL / 100)
@@ -368,10 +368,10 @@ t.test('the stream of a revoked token or session ends with an error within a sec
     })
   t.ok(inTime(began, 1000))
   daemon.kernel.live.bump('system', 'members')
-  t.ok(await mine.until('runtimeChanged', ({ domains }) => domains.includes('members')), 'the others go on')
+  t.ok(await mine.until('runtimeChanged', ({ domains }) => domains.includes('members')), 'the others continue')
 })
 
-t.test('the 17th stream of a credential is refused, and a place is free once one ends', async t => {
+t.test('the 17th stream of a credential is refused, until another one ends', async t => {
   const daemon = await daemonWith(t, ['system'])
   const streams = []
   for (let n = 0; n < 16; n++) streams.push(await openEvents(t, daemon, `?clientId=${n}`))
@@ -384,7 +384,7 @@ t.test('the 17th stream of a credential is refused, and a place is free once one
   t.equal((await openEvents(t, daemon)).response.status, 200)
 })
 
-t.test('a daemon that stops says so on every stream', async t => {
+t.test('a daemon that stops reports it on every stream', async t => {
   const daemon = await daemonWith(t, ['system'])
   const streams = [await openEvents(t, daemon), await openEvents(t, daemon, '?clientId=a')]
   for (const stream of streams) await stream.kinds(4)
@@ -394,7 +394,7 @@ t.test('a daemon that stops says so on every stream', async t => {
   await stopped
 })
 
-t.test('all of it holds with the group in a process of its own', async t => {
+t.test('the stream works the same with the group in its own process', async t => {
   const { fakes, put } = fleet()
   put(cardOf('c1'))
   const daemon = await daemonWith(t, ['system'], { fakes, apart: ['system'] })

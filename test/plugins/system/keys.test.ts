@@ -10,7 +10,7 @@ import { exactly } from '../../support/lists.js'
 const MINUTE = 60_000
 const ISSUER = 'https://id.example'
 
-/** An issuer whose answers a test chooses, and what was asked of it. */
+/** An issuer whose answers the test chooses, and its requests. */
 const issuer = () => {
   const clock = { now: 1_800_000_000_000 }
   const state = { up: true, kid: 'a' }
@@ -43,7 +43,7 @@ t.test('keys are fetched once in ten minutes, for all callers', async t => {
   t.match(await keys.current(), { keys: exactly({ kid: 'b' }) })
 })
 
-t.test('for an unknown key they are read again, once a minute', async t => {
+t.test('for an unknown key they are fetched again, at most once a minute', async t => {
   const { clock, asked, keys } = issuer()
   await keys.current()
   t.ok(await keys.again())
@@ -52,10 +52,10 @@ t.test('for an unknown key they are read again, once a minute', async t => {
   t.ok(await keys.again())
   t.equal(asked.length, 6)
   clock.now -= 60 * MINUTE
-  t.ok(await keys.again(), 'a clock that was set back holds nobody up')
+  t.ok(await keys.again(), 'a clock that was set back delays nobody')
 })
 
-t.test('the last good keys hold a day while the issuer does not answer, and no longer', async t => {
+t.test('the last valid keys are used for a day while the issuer does not answer', async t => {
   const { clock, keys, state } = issuer()
   await keys.current()
   state.up = false
@@ -70,7 +70,7 @@ t.test('the last good keys hold a day while the issuer does not answer, and no l
   t.match(await keys.current(), { keys: exactly({ kid: 'a' }) })
 })
 
-t.test('a nonce proves itself for ten minutes, once, to the sandbox that made it', async t => {
+t.test('a nonce is valid once for ten minutes, only for the sandbox that made it', async t => {
   const clock = { now: 1_800_000_000_000 }
   const nonces = new Nonces(() => clock.now)
   const { nonce, expiresAt } = nonces.make()

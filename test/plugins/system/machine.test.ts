@@ -11,7 +11,7 @@ import { framesOf } from '../../support/turns.js'
 import { openEvents } from './events-support.js'
 import { refusal } from '../agent/support.js'
 
-t.test('every reader may see it, but no editor token and no caller without a credential', async t => {
+t.test('every reader can read it, but no editor token and no caller without a credential', async t => {
   const daemon = await daemonWith(t, ['system'])
   t.equal((await fetch(`${daemon.url}/system/usage`)).status, 401)
   const { client } = await daemon.token('read')
@@ -20,12 +20,12 @@ t.test('every reader may see it, but no editor token and no caller without a cre
   t.match(await daemon.fetch('/system/usage?history=2'), { status: 400 })
 })
 
-t.test('the machine says what it does, and names what belongs to the sandbox', async t => {
+t.test("the machine's load is reported, with the programs of the sandbox", async t => {
   const daemon = await daemonWith(t, ['system'])
   const secret = spawn('sleep', ['77.5'])
   t.teardown(() => secret.kill())
   const { machine, ...rest } = await daemon.client.call('GET /system/usage', { history: '1' })
-  t.same(rest, {}, 'nothing is said of money')
+  t.same(rest, {}, 'no costs are reported')
   t.ok(machine.cpus >= 1 && machine.cpuPct >= 0 && machine.cpuPct <= 100)
   t.ok(machine.memory.usedBytes > 0 && machine.memory.usedBytes < machine.memory.totalBytes)
   t.same(
@@ -40,13 +40,13 @@ t.test('the machine says what it does, and names what belongs to the sandbox', a
 })
 
 t.test(
-  "a busy program of a turn is the conversation's",
+  'a busy program of a turn is listed with its conversation',
   { skip: process.platform !== 'linux' && 'processes of a wall are seen through /proc' },
   async t => {
     const daemon = await daemonWith(t, ['system', 'agent'])
     await daemon.client.call('POST /agent', { conversationId: 'busy', prompt: 'run echo up; while :; do :; done' })
     await framesOf(daemon.client, 'busy').until(({ kind }) => kind === 'tool_call')
-    // Its call is told of before its program begins.
+    // Its call is announced before its program starts.
     for (;;) {
       const { machine } = await daemon.client.call('GET /system/usage', {})
       const busy = machine.processes.find(({ conversationId, cpuPct }) => conversationId === 'busy' && cpuPct > 5)
@@ -115,7 +115,7 @@ t.test('a process belongs to its nearest reported ancestor; a reused pid is a ne
   )
 })
 
-t.test('lines of processes are read, whatever a program calls itself', async t => {
+t.test('process lines are parsed with any program name', async t => {
   const line = '42 (a ) R b) S 7 42 42 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 12345 1000 10 18446744073709551615 0'
   t.match(parseStat(line), { pid: 42, parent: 7, name: 'a ) R b', cpuSeconds: 3, rssBytes: 40960, began: '12345' })
   t.equal(parseStat(''), undefined)
@@ -129,7 +129,7 @@ t.test('lines of processes are read, whatever a program calls itself', async t =
   t.equal(parsePs('garbage'), undefined)
 })
 
-t.test('limits of memory are looked for where the process is and above, in both versions', async t => {
+t.test('memory limits are read from the control group of the process and its parents, in both versions', async t => {
   t.same(limitFiles('0::/a/b\n'), [
     '/sys/fs/cgroup/a/b/memory.max',
     '/sys/fs/cgroup/a/memory.max',
@@ -177,7 +177,7 @@ t.test('crossing a warning line is reported once, up and down; no crossing is no
   t.equal(await minute(10, 50, 10), 1, 'back below')
 })
 
-t.test('the history holds an hour, a point a minute', async t => {
+t.test('the history covers an hour, with a point per minute', async t => {
   const { now, machine } = scripted()
   for (let at = 1; at <= 70; at++) {
     now.busy += 25
@@ -195,7 +195,7 @@ t.test('a crossing is published by the domain machine', async t => {
   t.equal((await events.until('hello')).versions.machine, 0)
 })
 
-t.test('a program that ends in the middle of a look does no harm', async t => {
+t.test('a program that ends during a reading causes no error', async t => {
   const daemon = await daemonWith(t, ['system'])
   const looks = Promise.all(Array.from({ length: 3 }, () => daemon.client.call('GET /system/usage', {})))
   for (let at = 0; at < 20; at++) await once(spawn('true'), 'exit')
@@ -204,7 +204,7 @@ t.test('a program that ends in the middle of a look does no harm', async t => {
 
 const hasTmux = (await ownProgram('tmux')) !== undefined
 t.test(
-  "what runs in a terminal is the terminal's",
+  'a program in a terminal is listed with the terminal',
   { skip: !hasTmux && !process.env.CI && 'tmux is not installed' },
   async t => {
     const daemon = await daemonWith(t, ['system'])

@@ -7,7 +7,7 @@ import { refusal } from '../agent/support.js'
 
 const FILE = '.sandbox/config/settings.json'
 
-t.test('a file with what the sandbox cannot honour is listed with each problem, and read again every time', async t => {
+t.test('a file with unsupported entries is listed with each problem, and read again every time', async t => {
   const daemon = await daemonWith(t, ['system', 'settings'], {
     files: { [FILE]: '{"agentRetentionDay": 5, "colour": "red", "subagentDepth": 99}' },
   })

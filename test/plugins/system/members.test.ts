@@ -25,7 +25,7 @@ interface World {
   member(email: string, role: Role): Promise<OpenedSession>
 }
 
-/** A sandbox that Ada owns, with a provider anybody can sign in with. */
+/** A sandbox that Ada owns, with a provider for every person. */
 const world = async (t: Test, groups: readonly string[] = ['system']): Promise<World> => {
   const issuer = await startIssuer(t)
   const daemon = await daemonWith(t, groups, { deployment: { identity: { providers: [issuer.provider] } } })
@@ -45,7 +45,7 @@ const world = async (t: Test, groups: readonly string[] = ['system']): Promise<W
 
 const listOf = ({ body }: Answer): MemberList => body as unknown as MemberList
 
-t.test("the roster is the maintainers' to read and the owner's to change, and no token's", async t => {
+t.test('maintainers read the roster, the owner changes it, and no token reaches it', async t => {
   const { daemon, ask, member } = await world(t)
   const [viewer, maintainer] = [await member(BOB, 'viewer'), await member(EVE, 'maintainer')]
   for (const call of [
@@ -78,7 +78,7 @@ t.test("the roster is the maintainers' to read and the owner's to change, and no
   }
 })
 
-t.test('a grant that makes no sense is refused and changes nothing', async t => {
+t.test('an invalid grant is refused and changes nothing', async t => {
   const { ask, ada } = await world(t)
   const cases: [body: object, status: number][] = [
     [{}, 400],
@@ -110,7 +110,7 @@ t.test('a grant that makes no sense is refused and changes nothing', async t => 
   t.equal(listOf(await ask(ada, 'GET /members')).members.length, 1)
 })
 
-t.test('a person granted a role signs in with it, and the first sign-in pins who they are', async t => {
+t.test('a person with a granted role signs in, and the first sign-in fixes their account', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const granted = listOf(await ask(ada, 'POST /members', { email: 'Bob@Example.ORG', role: 'collaborator' }))
   t.match(
@@ -130,11 +130,11 @@ t.test('a person granted a role signs in with it, and the first sign-in pins who
   } = await signInAs(daemon, issuer, BOB)
   await ask(ada, 'POST /members', { email: BOB, role: 'viewer' })
   t.match(await other(), { status: 200, body: { email: BOB, role: 'viewer' } }, 'granted anew')
-  t.equal((await ask({ token: before }, 'GET /info')).status, 401, 'whoever was Bob before is out')
-  t.match(await signInAs(daemon, issuer, BOB), { status: 403 }, 'and stays out')
+  t.equal((await ask({ token: before }, 'GET /info')).status, 401, 'the previous account of Bob is refused')
+  t.match(await signInAs(daemon, issuer, BOB), { status: 403 }, 'it stays refused')
 })
 
-t.test('a role that shrinks closes what is open within a second and holds for the next call', async t => {
+t.test('a lowered role closes streams within a second and applies to the next call', async t => {
   const { daemon, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'maintainer')
   const opened = await openEvents(t, { url: daemon.url, session: bob.token })
@@ -142,13 +142,13 @@ t.test('a role that shrinks closes what is open within a second and holds for th
   const from = performance.now()
   await ask(ada, 'POST /members', { email: BOB, role: 'collaborator' })
   t.match(await opened.until('resync'), { reason: 'access' })
-  t.equal(await opened.end(), undefined, 'the connection ends without a last word')
+  t.equal(await opened.end(), undefined, 'the connection ends without an end event')
   t.ok(inTime(from, 1000))
   t.match(await ask(bob, 'GET /members'), { status: 403, body: { message: 'found role collaborator' } })
   const again = await openEvents(t, { url: daemon.url, session: bob.token }, '', { 'last-event-id': opened.last })
   t.match(await again.until('hello'), { resumed: false, me: { role: 'collaborator' } })
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })
-  t.equal((await ask(bob, 'GET /members')).status, 200, 'more is there at once')
+  t.equal((await ask(bob, 'GET /members')).status, 200, 'a higher role applies at once')
   t.equal(
     await Promise.race([
       again.until('resync').then(() => 'closed'),
@@ -186,7 +186,7 @@ t.test('a removed person loses all streams and every right', async t => {
   ])
 })
 
-t.test('a person goes by themselves, the owner does not', async t => {
+t.test('a person can leave, the owner cannot', async t => {
   const { ada, ask, member } = await world(t)
   const [bob, eve] = [await member(BOB, 'viewer'), await member(EVE, 'viewer')]
   for (const body of [{}, { email: BOB, invitation: 'x' }, { email: '' }])
@@ -215,7 +215,7 @@ t.test('a person goes by themselves, the owner does not', async t => {
   }
 })
 
-t.test('ownership is transferred to a person who has signed in, and the tokens stay', async t => {
+t.test('ownership is transferred to a person who has signed in, and tokens are kept', async t => {
   const { daemon, ada, ask, member } = await world(t)
   const { id } = (await ask(ada, 'POST /system/control/tokens', { label: 'ci', scope: 'read' })).body as { id?: string }
   await ask(ada, 'POST /members', { email: EVE, role: 'viewer' })
@@ -235,7 +235,7 @@ t.test('ownership is transferred to a person who has signed in, and the tokens s
   t.match(
     await askAt(daemon.url, 'POST /system/session', { login }),
     { body: { email: BOB, role: 'owner' } },
-    'who holds the machine is the owner, whoever that is',
+    'the user of the machine acts as the owner',
   )
 })
 
@@ -263,7 +263,7 @@ t.test('an invitation admits the first person who presents it, with its role, on
   t.same([roster.members.length, roster.invitations], [2, []])
 })
 
-t.test('an invitation that was withdrawn or is over is no code at all', async t => {
+t.test('a withdrawn or expired invitation is an invalid code', async t => {
   const { issuer, daemon, ada, ask } = await world(t)
   const { invitation } = (await ask(ada, 'POST /members', { role: 'viewer' })).body as unknown as {
     invitation: { id: string; code: string }
@@ -279,7 +279,7 @@ t.test('an invitation that was withdrawn or is over is no code at all', async t 
   t.same((await signInAs(daemon, issuer, BOB, { invite: short.code })).body, never.body)
 })
 
-t.test('an invitation never takes anything away, and the owner needs none', async t => {
+t.test('an invitation never lowers a role, and the owner needs none', async t => {
   const { issuer, daemon, ada, ask, member } = await world(t)
   await member(BOB, 'maintainer')
   const invite = async () =>
@@ -344,7 +344,7 @@ t.test('without a provider an invitation and a name create a person, whom no oth
   t.match(owner, { role: 'owner' })
 })
 
-t.test('an invitation does not travel readable through a network', async t => {
+t.test('an invitation is refused over an unencrypted network', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
   const { code } = (await daemon.client.call('POST /members', { role: 'viewer' })).invitation!
   const open = (headers: { [name: string]: string }) =>
@@ -353,7 +353,7 @@ t.test('an invitation does not travel readable through a network', async t => {
   t.equal((await open({ 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' })).status, 200)
 })
 
-t.test('a grant takes existing areas only, and a maintainer needs none', async t => {
+t.test('a grant accepts only existing areas, and a maintainer needs none', async t => {
   const { daemon, ada, ask } = await world(t, ['system', 'areas'])
   mkdirSync(join(daemon.workspace, 'docs'))
   const id = 'docs'
@@ -371,7 +371,7 @@ t.test('a grant takes existing areas only, and a maintainer needs none', async t
   )
 })
 
-t.test("sessions are listed to their person, and to the owner everybody's", async t => {
+t.test('a person sees their own sessions, the owner all', async t => {
   const { daemon, issuer, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'maintainer')
   await signInAs(daemon, issuer, BOB, { device: ' my\u202e laptop ' })
@@ -395,10 +395,10 @@ t.test("sessions are listed to their person, and to the owner everybody's", asyn
   t.match(await ask(bob, 'POST /system/sessions/revoke', { email: ADA }), { status: 403 })
   t.match(await ask(ada, 'POST /system/sessions/revoke', { email: BOB }), { body: { revoked: 2 } })
   t.equal((await ask(bob, 'GET /info')).status, 401)
-  t.match(await signInAs(daemon, issuer, BOB), { status: 200 }, 'a role is not lost with a session')
+  t.match(await signInAs(daemon, issuer, BOB), { status: 200 }, 'the role is kept without a session')
 })
 
-t.test('other groups read the roster and set areas, and what shrank closes', async t => {
+t.test('other groups read the roster and set areas, and reduced access closes streams', async t => {
   const { daemon, ada, ask, member } = await world(t)
   const bob = await member(BOB, 'collaborator')
   const inner = (call: string, input: object) =>
@@ -421,10 +421,10 @@ t.test('other groups read the roster and set areas, and what shrank closes', asy
   await inner('members.setAreas', { people: [{ email: BOB }] })
   t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'the whole workspace')
   await inner('members.setAreas', { people: [{ email: BOB, areas: [] }] })
-  t.match(await again.until('resync'), { reason: 'access' }, 'lifting a limit had closed nothing')
+  t.match(await again.until('resync'), { reason: 'access' }, 'removing a limit closed no stream')
   t.match((await ask(bob, 'GET /info')).body.me, { areas: { length: 0 } })
   await ask(ada, 'POST /members', { email: BOB, role: 'maintainer' })
-  t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'a maintainer has none')
+  t.notOk('areas' in ((await ask(bob, 'GET /info')).body.me as object), 'a maintainer has no limit')
 })
 
 t.test('changes of access are recorded for maintainers, with the actor, and without codes or tokens', async t => {

@@ -4,7 +4,7 @@ import { exactly } from '../../support/lists.js'
 import { startRealIssuer } from '../../support/real-issuer.js'
 import { ask, bearer, nonceOf, present } from './sign-in-support.js'
 
-t.test('a person signs in through a real provider, by its pages, with a code and PKCE', async t => {
+t.test('a person signs in through the pages of a real provider, with a code and PKCE', async t => {
   const issuer = await startRealIssuer(t)
   const daemon = await daemonWith(t, ['system'], { deployment: { identity: { providers: [issuer.provider] } } })
   const { url } = daemon
@@ -22,12 +22,12 @@ t.test('a person signs in through a real provider, by its pages, with a code and
   t.equal(
     (await present(url, await issuer.signIn('ada@example.org', 'made-up'))).status,
     401,
-    'with a nonce of ours only',
+    'only with a nonce of the daemon',
   )
   t.equal(
     (await present(url, await issuer.signIn('bob@example.org', await nonceOf(url)))).status,
     403,
-    'nobody without a role',
+    'a person without a role is refused',
   )
 
   await issuer.rotate()

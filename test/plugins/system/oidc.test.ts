@@ -10,7 +10,7 @@ import { ask, bearer, nonceOf, present, signInAs } from './sign-in-support.js'
 
 const ADA = 'ada@example.org'
 
-/** Folders for one more daemon of the same test. */
+/** Folders for another daemon of the same test. */
 const beside = ({ workspace }: Support) => {
   const folder = join(workspace, '..', 'second')
   makeWorkspace(join(folder, 'workspace'))
@@ -25,7 +25,7 @@ const claimed = async (t: Test, more: Partial<IdentityProvider> = {}) => {
   return { issuer, daemon, first }
 }
 
-t.test('a right token of each algorithm signs in, with who it says the person is', async t => {
+t.test('a valid token of each algorithm signs in the person it names', async t => {
   const { issuer, daemon, first } = await claimed(t)
   t.match(first, { status: 200, body: { email: ADA, role: 'owner', renewed: false, token: /^sbs_/ } })
   for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
@@ -54,7 +54,7 @@ t.test('a right token of each algorithm signs in, with who it says the person is
   })
 })
 
-t.test('whatever is not quite a right token is 401 and says why, and none of it repeats the token', async t => {
+t.test('every invalid token is 401 with the reason, without repeating the token', async t => {
   const { issuer, daemon } = await claimed(t)
   const now = seconds()
   const good = async (claims: object = {}, more: object = {}) =>
@@ -86,7 +86,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
     ['several audiences, for no client', await good({ aud: ['sandbox', 'x'] }), /issuer or audience/],
     ['another issuer', await foreign.token({ email: ADA, nonce: await nonceOf(daemon.url) }), /issuer or audience/],
     [
-      'another issuer that says it is ours',
+      'another issuer with our name',
       await foreign.token({ iss: issuer.url, email: ADA, nonce: await nonceOf(daemon.url) }),
       /signature/,
     ],
@@ -99,7 +99,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
     ['alg none without a signature', `${encode({ alg: 'none' })}.${await body()}.`, /three parts/],
     ['HS256 with the public key', `${hs}.${createHmac('sha256', pem).update(hs).digest('base64url')}`, /alg/],
     [
-      'the word of an algorithm its key is not of',
+      'an algorithm that does not match the key',
       `${encode({ alg: 'ES256', kid: issuer.publicJwk().kid })}.${await body()}.${signature}`,
       /signature/,
     ],
@@ -135,7 +135,7 @@ t.test('whatever is not quite a right token is 401 and says why, and none of it 
   t.notMatch(daemon.logged.join('\n'), /eyJ/)
 })
 
-t.test('an expired token is taken for 60 s more', async t => {
+t.test('an expired token is accepted for 60 s more', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({
     email: ADA,
@@ -159,7 +159,7 @@ t.test('the same token, and the same nonce in another, sign in once', async t =>
   t.same(both.map(({ status }) => status).sort(), [200, 401])
 })
 
-t.test('a token that bought nothing can be presented again', async t => {
+t.test('a token that did not sign in can be presented again', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ email: 'bob@example.org', nonce: await nonceOf(daemon.url) })
   t.match(await present(daemon.url, token), { status: 403, body: { message: /bob@example\.org has no role here/ } })
@@ -167,7 +167,7 @@ t.test('a token that bought nothing can be presented again', async t => {
   t.match(await present(daemon.url, token), { status: 200, body: { role: 'viewer' } })
 })
 
-t.test('without a nonce a token counts once and for ten minutes, also over a restart', async t => {
+t.test('without a nonce a token counts once and for ten minutes, also across a restart', async t => {
   const { issuer, daemon, first } = await claimed(t, { nonce: 'off' })
   t.equal(first.status, 200)
   const token = await issuer.token({ email: ADA, jti: 'one' })
@@ -188,22 +188,22 @@ t.test('without a nonce a token counts once and for ten minutes, also over a res
 })
 
 t.test(
-  'keys that were rotated at the issuer are found by one more look, and no stranger makes the daemon look often',
+  'rotated keys of the issuer are found by one more request, and strangers cannot cause many requests',
   async t => {
     const { issuer, daemon } = await claimed(t)
     t.equal(issuer.fetched(), 1)
     t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
-    t.equal(issuer.fetched(), 1, 'they are kept')
+    t.equal(issuer.fetched(), 1, 'the keys are cached')
     await issuer.rotate()
     t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
     t.equal(issuer.fetched(), 2)
     await issuer.rotate()
-    t.equal((await signInAs(daemon, issuer, ADA)).status, 401, 'not twice within a minute')
+    t.equal((await signInAs(daemon, issuer, ADA)).status, 401, 'no second request within a minute')
     t.equal(issuer.fetched(), 2)
   },
 )
 
-t.test('while the keys cannot be fetched a token is 424 with the reason, and the keys known go on', async t => {
+t.test('while the keys cannot be fetched a token is 424 with the reason, and known keys keep working', async t => {
   const issuer = await startIssuer(t)
   const daemon = await daemonWith(t, ['system'], { deployment: { identity: { providers: [issuer.provider] } } })
   const answers: [why: string, answer: NonNullable<typeof issuer.answer>, words: RegExp][] = [
@@ -233,7 +233,7 @@ t.test('while the keys cannot be fetched a token is 424 with the reason, and the
   t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
 })
 
-t.test('ten failing tokens a minute are 401, the next 429, and a right one is taken all the same', async t => {
+t.test('ten failing tokens a minute are 401, the next 429, and a valid one is still accepted', async t => {
   const { issuer, daemon } = await claimed(t)
   for (let n = 0; n < 10; n++) t.equal((await present(daemon.url, await issuer.token({ email: ADA }))).status, 401)
   const { status, headers } = await present(daemon.url, await issuer.token({ email: ADA }))
@@ -242,7 +242,7 @@ t.test('ten failing tokens a minute are 401, the next 429, and a right one is ta
   t.equal((await signInAs(daemon, issuer, ADA)).status, 200)
 })
 
-t.test('an identity token is no credential anywhere else, and no provider means none is taken', async t => {
+t.test('an identity token is not a credential for other calls, and without a provider none is accepted', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ email: ADA, nonce: await nonceOf(daemon.url) })
   t.match(await ask(daemon.url, 'GET /info', undefined, bearer(token)), {
@@ -253,7 +253,7 @@ t.test('an identity token is no credential anywhere else, and no provider means 
   t.match(await present(bare.url, token), { status: 401, body: { message: /no identity provider is configured/ } })
 })
 
-t.test('from a process of its own the group signs people in as well', async t => {
+t.test('the group signs people in from its own process too', async t => {
   const issuer = await startIssuer(t)
   const daemon = await daemonWith(t, ['system'], {
     apart: ['system'],
@@ -264,18 +264,18 @@ t.test('from a process of its own the group signs people in as well', async t =>
   t.match(
     await present(daemon.url, token, { claim: daemon.auth.claim! }),
     { status: 200, body: { role: 'owner' } },
-    'it was given back',
+    'it was released',
   )
   t.equal((await present(daemon.url, token)).status, 401)
 })
 
-t.test('a person whose e-mail changed at the issuer stays who they are here', async t => {
+t.test('a person whose e-mail changed at the issuer keeps their account here', async t => {
   const { issuer, daemon } = await claimed(t)
   const token = await issuer.token({ sub: ADA, email: 'ada@new.example', nonce: await nonceOf(daemon.url) })
   t.match(await present(daemon.url, token), { status: 200, body: { email: ADA, role: 'owner' } })
 })
 
-t.test('sessions of an issuer that is no longer configured are over with the next start', async t => {
+t.test('sessions of an issuer that is no longer configured end at the next start', async t => {
   const { daemon, first } = await claimed(t)
   await daemon.stop()
   const { workspace, data } = daemon

@@ -2,7 +2,7 @@ import type { OpenedSession } from '../../../sdk/kernel.js'
 import type { Support } from '../../support/daemon.js'
 import type { Issuer } from '../../support/issuer.js'
 
-/** An answer of the daemon as it came. */
+/** An answer of the daemon. */
 export interface Answer<T = { [key: string]: unknown; message: string }> {
   readonly status: number
   readonly headers: Headers
@@ -24,10 +24,10 @@ export const ask = async (
   return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] }
 }
 
-/** The header of a bearer. */
+/** The header with a bearer. */
 export const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` })
 
-/** A nonce as a sign-in page gets it. */
+/** A nonce for a sign-in page. */
 export const nonceOf = async (url: string): Promise<string> =>
   String((await ask(url, 'GET /system/sign-in')).body.nonce)
 
@@ -39,7 +39,7 @@ export const present = (
   headers: { [name: string]: string } = {},
 ): Promise<Answer> => ask(url, 'POST /system/session', body, { ...bearer(token), ...headers })
 
-/** Signs a person in with a right token of an issuer. */
+/** Signs a person in with a valid token of an issuer. */
 export const signInAs = async (
   { url }: Pick<Support, 'url'>,
   issuer: Issuer,

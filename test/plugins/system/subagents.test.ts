@@ -4,7 +4,7 @@ import { exactly } from '../../support/lists.js'
 import { runTurn } from '../../support/turns.js'
 import { refusal } from '../agent/support.js'
 
-t.test('who may read: no stranger, an editor token only the records of its own', async t => {
+t.test('reading needs a credential, and an editor token reads only its own records', async t => {
   const daemon = await daemonWith(t, ['system', 'agent'])
   t.equal((await fetch(`${daemon.url}/system/subagents`)).status, 401)
   const { client: editor } = await daemon.token('editor')
@@ -25,7 +25,7 @@ t.test('who may read: no stranger, an editor token only the records of its own',
   )
 })
 
-t.test('the list is paged, by conversation and by what is at work', async t => {
+t.test('the list is paged, and filtered by conversation and by running subagents', async t => {
   const { client } = await daemonWith(t, ['system', 'agent'])
   await runTurn(client, 'a', 'helper one\n| say 1\nhelper two\n| say 2\nhelper three\n| say 3')
   await runTurn(client, 'b', 'helper four\n| say 4')
@@ -43,7 +43,7 @@ t.test('the list is paged, by conversation and by what is at work', async t => {
   t.equal(
     (await client.call('GET /system/subagents', { limit: 1000, conversationId: 'b' })).sessions.length,
     1,
-    'more than the most counts as the most',
+    'a limit above the maximum counts as the maximum',
   )
   t.same((await client.call('GET /system/subagents', { status: 'live' })).sessions, [])
   t.match(await refusal(client.call('GET /system/subagents', { limit: 0 as never })), { status: 400 })

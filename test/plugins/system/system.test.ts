@@ -52,7 +52,7 @@ t.test('without a credential only the sign-in options and a proof are answered',
   t.equal((await bare(daemon, 'GET /system/sign-in')).status, 200)
 })
 
-t.test('a control token reaches the info by its scope and nothing else of the group', async t => {
+t.test('a control token reaches only the info, by its scope', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (const scope of ['read', 'drive', 'land', 'editor'] as const) {
     const { token } = await daemon.token(scope)
@@ -65,7 +65,7 @@ t.test('a control token reaches the info by its scope and nothing else of the gr
   }
 })
 
-t.test('the info says what this daemon is and who asks', async t => {
+t.test('the info describes this daemon and the caller', async t => {
   const daemon = await daemonWith(t, ['system'])
   const info = await daemon.client.call('GET /info')
   t.match(info, {
@@ -79,7 +79,7 @@ t.test('the info says what this daemon is and who asks', async t => {
   t.equal((await daemon.fetch('/info', { headers: { 'if-none-match': headers.get('etag')! } })).status, 304)
 })
 
-t.test('the sign-in options say whether there is an owner and give a nonce', async t => {
+t.test('the sign-in options say whether there is an owner and have a nonce', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { body } = await bare(daemon, 'GET /system/sign-in')
   t.match(body, { claimed: false, local: true, providers: { length: 0 } })
@@ -117,7 +117,7 @@ t.test('a login code opens a session of the owner, once', async t => {
   t.match(await openSession(daemon, { login }), { status: 401, body: { message: /unknown, used or expired/ } })
 })
 
-t.test('a login code is refused over plain HTTP that is not of this machine alone, and stays good', async t => {
+t.test('a login code is refused over plain HTTP from elsewhere, and stays valid', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { hosts: ['sandbox.example'] } } })
   const login = await daemon.auth.mintLogin()
   t.match(await openSession(daemon, { login }, { 'x-forwarded-for': '203.0.113.9' }), { status: 403 })
@@ -132,7 +132,7 @@ t.test('a login code is refused over plain HTTP that is not of this machine alon
   t.equal((await openSession(daemon, { login })).status, 200)
 })
 
-t.test('over HTTPS through a trusted proxy a login code is taken', async t => {
+t.test('over HTTPS through a trusted proxy a login code is accepted', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { trustedProxies: ['127.0.0.1'] } } })
   const login = await daemon.auth.mintLogin()
   t.equal(
@@ -149,7 +149,7 @@ t.test('a session presented is renewed: same id, new token', async t => {
   t.not(body.token, token)
 })
 
-t.test('what proves nothing is refused, each in its way', async t => {
+t.test('every invalid proof is refused with its reason', async t => {
   const daemon = await daemonWith(t, ['system'])
   const one = /unknown, used or expired/
   t.match(await openSession(daemon, {}), { status: 400, body: { message: 'expected a proof' } })
@@ -161,7 +161,7 @@ t.test('what proves nothing is refused, each in its way', async t => {
   t.match(
     await openSession(daemon, { invite: await daemon.auth.mintLogin(), name: 'Ada' }),
     { status: 401 },
-    'a login code is no invitation',
+    'a login code is not an invitation',
   )
   t.match(await openSession(daemon, {}, bearer('eyJh.eyJp.c2ln')), {
     status: 401,
@@ -171,7 +171,7 @@ t.test('what proves nothing is refused, each in its way', async t => {
   t.match(await openSession(daemon, { claim: 'x' }), { status: 409, body: { message: 'already has an owner' } })
 })
 
-t.test('wrong codes of every kind lock no caller out', async t => {
+t.test('wrong codes of every kind lock out no caller', async t => {
   const daemon = await daemonWith(t, ['system'])
   for (let n = 0; n < 30; n++) {
     for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }])
@@ -193,7 +193,7 @@ t.test('a session is ended by itself, by id, by person, or with all others', asy
   t.match(
     await revoke(b.token, { email: 'Owner@Sandbox.local' }),
     { body: { revoked: 3 } },
-    'this one, another, and the one of the socket',
+    'this one, another, and that of the socket',
   )
   t.equal((await revoke(d.token, {})).status, 401)
   const e = await signIn(daemon)
@@ -221,7 +221,7 @@ t.test('more than one of the three is refused and ends nothing', async t => {
   t.equal((await bare(daemon, 'GET /info', bearer(token))).status, 200)
 })
 
-t.test('a token is minted with a label as a person sees it, listed without its value, and revoked', async t => {
+t.test('a token is minted with a visible label, listed without its value, and revoked', async t => {
   const daemon = await daemonWith(t, ['system'])
   const heard: unknown[] = []
   daemon.kernel.events.on(
@@ -246,7 +246,7 @@ t.test('a token is minted with a label as a person sees it, listed without its v
   t.notMatch(daemon.logged.join('\n'), token.split('.')[1])
 })
 
-t.test('an invisible label, a missing or wrong scope and an end in the past are refused', async t => {
+t.test('an invisible label, a missing or wrong scope and an expiry in the past are refused', async t => {
   const daemon = await daemonWith(t, ['system'])
   const bodies = [
     { label: ' \u200b\u2066 ', scope: 'read' },
@@ -310,7 +310,7 @@ t.test('the 101st active token is refused', async t => {
   )
 })
 
-t.test('what was answered is on the disk at that moment, unreadable, and in force at the next start', async t => {
+t.test('acknowledged changes are on the disk, encrypted, and in force at the next start', async t => {
   const { client, data, workspace, auth } = await daemonWith(t, ['system'])
   const login = await auth.mintLogin()
   const { token } = await client.call('POST /system/session', { login })
@@ -321,7 +321,7 @@ t.test('what was answered is on the disk at that moment, unreadable, and in forc
   cpSync(data, found, { recursive: true })
   const sealed = ['access', 'tokens'].map(name => readFileSync(join(found, 'files', 'auth', `${name}.json`), 'latin1'))
   t.notMatch(sealed.join(''), /owner@sandbox|kept|sbs_/)
-  await t.test('the next start on what was there', async t => {
+  await t.test('the next start on the same files', async t => {
     const again = await daemonWith(t, ['system'], { workspace, data: found })
     t.match(await bare(again, 'GET /info', bearer(token)), { body: { me: { role: 'owner' } } })
     t.match(await bare(again, 'GET /info', { 'x-sandbox-control': kept.token }), {
@@ -333,7 +333,7 @@ t.test('what was answered is on the disk at that moment, unreadable, and in forc
   })
 })
 
-t.test('a name is shown without what cannot be seen', async t => {
+t.test('a name is shown without invisible characters', async t => {
   const cases = [
     ['a', 'a'],
     [' a b ', 'a b'],
@@ -348,7 +348,7 @@ t.test('a name is shown without what cannot be seen', async t => {
   for (const [given, shown] of cases) t.equal(plainValue(given!), shown, JSON.stringify(given))
 })
 
-t.test('programs are answered from memory, one row each, and looked at again in the background', async t => {
+t.test('programs are returned from memory, one row each, and read again in the background', async t => {
   const clock = { now: 0 }
   const row = (over: Partial<Program>): Program => ({
     name: 'git',
@@ -366,12 +366,12 @@ t.test('programs are answered from memory, one row each, and looked at again in 
   t.strictSame(programs.known, [row({ name: 'bwrap' }), row({ present: true, version: '2', neededBy: ['a', 'b'] })])
   t.equal(given.length, 1)
   clock.now = 60_000
-  t.equal(programs.known.length, 2, 'the old answer at once')
+  t.equal(programs.known.length, 2, 'the previous answer is returned at once')
   await programs.look()
   t.match(programs.known, exactly({ name: 'new' }))
 })
 
-t.test('a look at the programs that fails leaves none and throws nothing', async t => {
+t.test('a failed reading of the programs returns none and does not throw', async t => {
   const programs = new Programs({ collect: () => Promise.reject(new Error('no')) })
   await programs.look()
   t.strictSame(programs.known, [])

@@ -26,13 +26,13 @@ interface TestViewer {
   type(text: string): void
   say(frame: TerminalClientFrame): void
   shows(pattern: RegExp): Promise<string>
-  /** Takes no more until it is called again. */
+  /** Stops reading until the returned function is called. */
   hold(): () => void
   readonly exit: Promise<number | undefined>
   leave(): void
 }
 
-/** A place before a terminal. */
+/** A viewer of a terminal. */
 const attached = async (terminals: Terminals, session: string, cols = 80, rows = 24): Promise<TestViewer> => {
   const left = new AbortController()
   const frames = new Inbox<TerminalClientFrame>({ full: 1e6, room: 1, pause: () => {}, resume: () => {} })
@@ -78,7 +78,7 @@ const attached = async (terminals: Terminals, session: string, cols = 80, rows =
   }
 }
 
-/** The server of tmux that keeps a terminal; undefined: there is none. */
+/** The tmux server of a terminal; undefined: none. */
 const serverOf = async (data: string, name: string): Promise<string | undefined> => {
   const cwd = join(data, 'system', 'terminals')
   if (!existsSync(join(cwd, name))) return undefined
@@ -87,14 +87,14 @@ const serverOf = async (data: string, name: string): Promise<string | undefined>
   ).stdout.trim()
 }
 /**
- * How much memory a process takes. Only read, for a program that were started here would be waited for, and while this
+ * The memory of a process. Read from a file, because starting a program would block, and while this
  * process waits it reads no output of terminals.
  */
 const memoryOf = (pid: string | undefined): number => {
   const status = pid !== undefined && existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : ''
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024
 }
-/** What tmux takes itself, with its 100,000 lines of history full of those of the flood. */
+/** The memory of tmux itself, with 100,000 lines of history full of the flood. */
 const OWN = 48 << 20
 const numbers = async (text: string): Promise<number[]> =>
   (await linesOf(text)).filter(line => /^\d+$/.test(line)).map(Number)
@@ -103,7 +103,7 @@ const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 },
 type Shell = ConstructorParameters<typeof Tmux>[0]['shell']
 export type MakeBackend = (folder: string, shell: Shell, changed: () => void, capture: OpenCapture) => Promise<Backend>
 
-/** What every backend of terminals holds to. `kind` ends the name of each test. */
+/** The tests of every terminal backend. `kind` ends the name of each test. */
 export const testBackend = (kind: string, make: MakeBackend): void => {
   const withTerminals = async (t: Test, now: () => number = Date.now) => {
     const folder = openFolder(t)
@@ -147,12 +147,12 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
 
   const title = (sentence: string) => `${sentence}, kept in ${kind}`
 
-  t.test(title('everyone who watches sees all of it, and the terminal is as large as the smallest window'), async t => {
+  t.test(title('every viewer gets all output, and the terminal is as large as the smallest window'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const one = await opened()
     const two = await attached(terminals, 'web-a', 60, 40)
     t.equal((await terminals.list(caller))[0]!.attached, 2)
-    // A size reaches the program a moment later.
+    // A new size reaches the program a moment later.
     const sized = (size: string) =>
       `while [ "$(stty size)" != "${size}" ]; do sleep 0.05; done; echo now""-${size.replace(' ', 'x')}\r`
     two.type(sized('24 60'))
@@ -166,7 +166,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.match(await terminals.list(caller), exactly({ attached: 1, cols: 100, rows: 30 }))
   })
 
-  t.test(title('who attaches while much is said sees what was said and what follows, each piece once'), async t => {
+  t.test(title('a viewer that attaches during output gets all earlier and later output, each piece once'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const first = await opened()
     first.type('clear; for n in $(seq 1 4000); do echo $n; done; echo fin""ished\r')
@@ -179,7 +179,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     for (const viewer of viewers) t.same(await numbers(viewer.text()), upTo(4_000))
   })
 
-  t.test(title('each of many viewers one after another sees all of it while the program goes on'), async t => {
+  t.test(title('many viewers one after another each get all output of a running program'), async t => {
     const { terminals, opened } = await withTerminals(t)
     let before = await opened()
     before.type('clear; while :; do echo $((++n)); sleep 0.001; done\r')
@@ -191,14 +191,14 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
       const drawn = Math.max(...(await numbers(viewer.text())))
       await viewer.shows(new RegExp(`\n${drawn + 10}\r`))
       const seen = await numbers(viewer.text())
-      // The last line may not be whole yet.
+      // The last line may be incomplete.
       t.same(seen.slice(0, -1), upTo(seen.length - 1))
       before = viewer
     }
     before.leave()
   })
 
-  t.test(title('what is typed arrives as it is, however long, and text of any script is whole'), async t => {
+  t.test(title('input arrives unchanged at any length, and so does text of any script'), async t => {
     const { workspace, opened } = await withTerminals(t)
     const viewer = await opened()
     const lines = Array.from({ length: 60 }, (_, n) => `${n} ${'grüße 日本語 😀 $x "y" \\n #{z} '.repeat(30)}`)
@@ -211,7 +211,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     await viewer.shows(/日 split\r/)
   })
 
-  t.test(title('a slow reader holds up the program, and neither loses anything nor lets anything pile up'), async t => {
+  t.test(title('a slow reader slows down the program, loses nothing and does not grow a buffer'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
     const viewer = await opened()
     const quick = await attached(terminals, 'web-a')
@@ -220,7 +220,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     viewer.type(`clear; stty -onlcr; echo beg""un; { seq 1 ${most}; echo fin""ished; } | tee progress.txt\r`)
     const size = () =>
       existsSync(join(workspace, 'progress.txt')) ? statSync(join(workspace, 'progress.txt')).size : 0
-    // It is held up when it writes nothing for a while.
+    // It is blocked if it writes nothing for a while.
     let held = -1
     for (let now = size(); now !== held || now === 0; now = size()) {
       held = now
@@ -237,7 +237,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     }
   })
 
-  t.test(title('a terminal stays for 24 h after its program, with what it showed and the code'), async t => {
+  t.test(title('a terminal is kept for 24 h after its program, with its output and the exit code'), async t => {
     const clock = { now: Date.now() }
     const { terminals, opened, changed } = await withTerminals(t, () => clock.now)
     const viewer = await opened()
@@ -256,7 +256,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.same(await terminals.list(caller), [])
   })
 
-  t.test(title('the end of every program is noticed, also of those that end at once'), async t => {
+  t.test(title('the end of every program is detected, also if it ends at once'), async t => {
     const { terminals } = await withTerminals(t)
     const names = Array.from({ length: 12 }, (_, n) => `web-${n}`)
     for (const name of names) await terminals.open({ name, command: 'sleep 0.3; exit 7' }, context())
@@ -268,7 +268,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     )
   })
 
-  t.test(title('a program that fills the screen is drawn for who comes later, with what lies behind it'), async t => {
+  t.test(title('a full-screen program is drawn for a later viewer, with the normal screen behind it'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const viewer = await opened()
     viewer.type(
@@ -281,7 +281,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.match(text, /\x1b\[\?1002h/)
   })
 
-  t.test(title('the foreground program and its folder are reported, and a prompt is none'), async t => {
+  t.test(title('the foreground program and its folder are reported, and none at a prompt'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
     mkdirSync(join(workspace, 'sub'))
     const viewer = await opened()
@@ -297,7 +297,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     await viewer.shows(/\^C[^]*ready> $/)
   })
 
-  t.test(title('ended programs get SIGHUP first, and are killed if they stay'), async t => {
+  t.test(title('ended programs get SIGHUP first, and are killed if they keep running'), async t => {
     const { workspace, terminals, opened } = await withTerminals(t)
     const polite = await opened('web-polite')
     polite.type('trap "echo told > told.txt; exit" HUP; clear; while :; do sleep 0.1; done\r')
@@ -306,7 +306,7 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     await terminals.kill('web-polite', context())
     t.equal(readFileSync(join(workspace, 'told.txt'), 'utf8'), 'told\n')
     const stubborn = await opened('web-stubborn')
-    // A length of its own, for another backend is tested at the same time.
+    // A unique duration, because another backend is tested at the same time.
     const sleep = `sleep 3573.${process.pid}`
     stubborn.type(`trap "" HUP TERM; ${sleep} & echo up-""now\r`)
     await stubborn.shows(/up-now/)
@@ -351,13 +351,13 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     t.match(
       await shows(/the terminal has ended\]\n$/),
       new RegExp(`\\n${'word '.repeat(30).trim()} *\\n`),
-      'a line that is broken in the window is one',
+      'a wrapped line is one line',
     )
     while (isLive(path)) await delay(10)
     t.same(readdirSync(join(data, 'logs', 'terminals')), ['web-a.log'])
   })
 
-  t.test(title('of a flood every line is in the log or counted, and nothing piles up'), async t => {
+  t.test(title('during a flood every line is logged or counted, and memory does not grow'), async t => {
     const { data, terminals } = await withTerminals(t)
     const last = 400_000
     await terminals.open({ name: 'web-a', command: `seq -f %070.0f 1 ${last}; exit` }, context())
@@ -380,10 +380,10 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
       'in order',
     )
     t.equal(seen.at(-1), last)
-    t.ok(most < OWN + (16 << 20), `${most >> 20} MiB, of the ${(last * 72) >> 20} MiB that were said`)
+    t.ok(most < OWN + (16 << 20), `${most >> 20} MiB, of the ${(last * 72) >> 20} MiB of output`)
   })
 
-  t.test(title('scrollback is text without control sequences, wrapped lines whole, from the end'), async t => {
+  t.test(title('scrollback is text without control sequences, with wrapped lines joined, from the end'), async t => {
     const { terminals, opened } = await withTerminals(t)
     const viewer = await opened()
     viewer.type(`clear; printf "\\033[31mred\\033[0m\\n"; printf "%0200d\\n" 7; seq 1 500; echo fin""ished\r`)

@@ -19,13 +19,13 @@ const captured = async (t: Test) => {
     lines: () => readFileSync(path, 'utf8').trimEnd().split('\n'),
   }
 }
-/** Every line of a log that was rotated, the oldest first. */
+/** Every line of a rotated log, the oldest first. */
 const wholeOf = (path: string): string[] =>
   [`${path}.2`, `${path}.1`, path].filter(existsSync).flatMap(each => readFileSync(each, 'utf8').trimEnd().split('\n'))
 const skippedIn = (lines: readonly string[]): number =>
   lines.reduce((sum, line) => sum + Number(/ (\d+) lines skipped/.exec(line)?.[1] ?? 0), 0)
 
-t.test('lines are written as they come, and the last one and the end of the terminal when it is over', async t => {
+t.test('lines are written as they arrive, and at the end the last one and the end of the terminal', async t => {
   const { capture, text, lines } = await captured(t)
   capture.note('the terminal begins')
   capture.write(Buffer.from('$ echo \x1b[1mwords\x1b[0m\r\nwor'))
@@ -42,7 +42,7 @@ t.test('lines are written as they come, and the last one and the end of the term
   t.notMatch(text(), /more|again/)
 })
 
-t.test('credentials are replaced, in whatever pieces they come and however the shell breaks the line', async t => {
+t.test('credentials are replaced, in any pieces and line breaks of the shell', async t => {
   const { capture, text } = await captured(t)
   const said = [
     `$ curl -H 'authorization: Bearer hidden-in-the-header' https://ann:hiddenpass@example.org/?ticket=hiddenticket`,
@@ -67,7 +67,7 @@ t.test('credentials are replaced, in whatever pieces they come and however the s
   t.match(text(), /\nafter\n/)
 })
 
-t.test('a private key is replaced also where its lines come one by one', async t => {
+t.test('a private key is replaced also if its lines arrive one by one', async t => {
   const { capture, text } = await captured(t)
   for (const line of [
     'before',
@@ -86,7 +86,7 @@ t.test('a private key is replaced also where its lines come one by one', async t
   t.match(text(), /before\n\[redacted\]\nafter\nlast\n/)
 })
 
-t.test('what steers a terminal or reorders a line is not in the log', async t => {
+t.test('the log has no control sequences or characters that reorder a line', async t => {
   const { capture, text } = await captured(t)
   capture.write(Buffer.from('a\u202eb\u200bc \x1b]52;c;aGk=\x07\x1bPq1\x1b\\d\x00\x7f\x9b31m\xff\r\n', 'latin1'))
   capture.write(Buffer.from('e\u202ef\u2066g\r\n'))
@@ -95,7 +95,7 @@ t.test('what steers a terminal or reorders a line is not in the log', async t =>
   t.match(text(), 'e\\u202ef\\u2066g')
 })
 
-t.test('200 MB take no memory and little time, and every line is there or counted', async t => {
+t.test('200 MB need no memory and little time, and every line is logged or counted', async t => {
   const { capture, path } = await captured(t)
   const lines = 10_000
   const piece = (n: number) =>
@@ -124,10 +124,10 @@ t.test('200 MB take no memory and little time, and every line is there or counte
     seen.every((number, at) => at === 0 || number > seen[at - 1]!),
     'in order',
   )
-  t.equal(seen.at(-1), pieces * lines - 1, 'the last ones are there')
+  t.equal(seen.at(-1), pieces * lines - 1, 'the last ones are logged')
 })
 
-t.test('what is skipped ends whole lines, modes and sequences', async t => {
+t.test('skipped output ends lines, modes and sequences', async t => {
   const { capture, path } = await captured(t)
   const many = (word: string, count: number) => Buffer.from(`${word}\r\n`.repeat(count))
   capture.write(Buffer.from('first\r\ntoken ghp_hidden'))
@@ -144,7 +144,7 @@ t.test('what is skipped ends whole lines, modes and sequences', async t => {
   t.match(lines[1], /\d+ lines skipped/)
   t.notOk(
     lines.some(line => line.includes('ghp') || line.includes('AAA')),
-    'not half a credential',
+    'no part of a credential',
   )
   t.same(
     lines.slice(-11, -1),
@@ -152,7 +152,7 @@ t.test('what is skipped ends whole lines, modes and sequences', async t => {
   )
 })
 
-t.test('an endless line is shown in part, and takes no memory', async t => {
+t.test('an endless line is logged partly, and needs no memory', async t => {
   const { capture, path } = await captured(t)
   const before = process.memoryUsage().rss
   for (let n = 0; n < 200; n++) {
@@ -167,7 +167,7 @@ t.test('an endless line is shown in part, and takes no memory', async t => {
   t.equal(lines.at(-2), 'after')
 })
 
-t.test('a folder where no log can be written fails no call', async t => {
+t.test('a log that cannot be written fails no call', async t => {
   const folder = t.testdir({ terminals: 'no folder' })
   const capture = await Capture.open(join(folder, 'terminals', 'web-a.log'), SIZE)
   capture.write(Buffer.from('words\r\n'.repeat(1_000)))

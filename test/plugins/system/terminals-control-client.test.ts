@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { ControlClient } from '../../../plugins/system/terminals/control-client.js'
 
-/** A client whose program is the test: what it is given, and what it says. */
+/** A client whose program is the test: its input, and a function that sends output. */
 const clientOf = () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const child = Object.assign(new EventEmitter(), { stdin, stdout, stderr, kill: () => true })
@@ -18,10 +18,10 @@ const clientOf = () => {
     () => undefined,
   )
   const given = () => String(stdin.read() ?? '')
-  /** Says lines, and waits until they are read. */
+  /** Sends lines, and waits until they are read. */
   const says = async (...lines: string[]) => {
     stdout.write(lines.map(line => `${line}\n`).join(''))
-    // A loaded machine may take some rounds to hand them on.
+    // A loaded machine may need some iterations to pass them on.
     for (let round = 0; round < 5; round++) await new Promise(setImmediate)
   }
   return { client, child, heard, given, says }
@@ -29,7 +29,7 @@ const clientOf = () => {
 
 const ATTACHED = ['%begin 7 1 0', '%end 7 1 0', '%session-changed $0 web-a']
 
-t.test('no command is given to tmux before it has attached the client, and all of them at once then', async t => {
+t.test('commands are sent to tmux only after it has attached the client, then all at once', async t => {
   const { client, given, says, heard } = clientOf()
   client.run(['capture-pane'], blocks => heard.push(`shown: ${String(blocks)}`))
   client.run(['send-keys'], () => heard.push('typed'))
@@ -45,14 +45,14 @@ t.test('no command is given to tmux before it has attached the client, and all o
 })
 
 t.test(
-  'a client that is paused before it is attached is attached and runs its commands, and reads no further then',
+  'a client that is paused before it is attached is still attached and runs its commands, then stops reading',
   async t => {
     const { client, child, given, says } = clientOf()
     client.pause()
     client.run(['send-keys'], () => {})
     await says(...ATTACHED)
     t.equal(given(), 'send-keys\n')
-    // It looks again from time to time, and pauses again.
+    // It reads again from time to time, and pauses again.
     const paused = once(child.stdout, 'pause')
     await says('%output %0 a')
     await paused

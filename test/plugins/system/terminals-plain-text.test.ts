@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PlainText } from '../../../plugins/system/terminals/plain-text.js'
 
-/** The lines reported for these pieces, and those reported at the end. */
+/** The lines reported for these pieces, and at the end. */
 const shown = async (
   pieces: readonly (string | { cols: number; rows: number })[],
   cols = 20,
@@ -37,7 +37,7 @@ t.test('an overwritten line is reported in its final form', async t => {
   )
 })
 
-t.test('a line that goes over many rows is one line, also as shells write it and when the window changes', async t => {
+t.test('a line over many rows is one line, also as shells write it and when the window changes', async t => {
   const typed = 'echo 0123456789 abcdefghijklmnopqrstuvwxyz'
   t.same((await shown([`${typed.slice(0, 20)} \r${typed.slice(20, 40)} \r${typed.slice(40)}\r\n`])).told, [typed])
   t.same((await shown(['x'.repeat(90), '\r\nafter\r\n'])).told, ['x'.repeat(90), 'after'])
@@ -73,7 +73,7 @@ t.test('many more lines than the screen has are each reported once, in any piece
   )
 })
 
-t.test('what is drawn again above is no new line', async t => {
+t.test('a redrawn line above is not reported again', async t => {
   const frame = (n: number) => `pull a ${n}%\x1b[K\r\npull b ${n}%\x1b[K\r\n`
   t.same((await shown([frame(0), ...[10, 20, 100].map(n => `\x1b[2A${frame(n)}`), 'done\r\n'])).told, [
     'pull a 0%',
@@ -82,7 +82,7 @@ t.test('what is drawn again above is no new line', async t => {
   ])
 })
 
-t.test('what a program shows that fills the screen is no line, and lines go on after it', async t => {
+t.test('the output of a full-screen program is not reported, and lines continue after it', async t => {
   t.same(
     (
       await shown([
@@ -96,7 +96,7 @@ t.test('what a program shows that fills the screen is no line, and lines go on a
   t.same(await shown(['a\r\n\x1b[?1049h', 'hidden']), { told: ['a'], rest: [] })
 })
 
-t.test('lines are reported before the screen is cleared, and those after it too', async t => {
+t.test('lines are reported before and after the screen is cleared', async t => {
   for (const clear of [
     '\x1b[H\x1b[2J',
     '\x1b[2J\x1b[H',
@@ -110,7 +110,7 @@ t.test('lines are reported before the screen is cleared, and those after it too'
   }
 })
 
-t.test('of an endless line the beginning is reported, and what follows it', async t => {
+t.test('of an endless line the beginning and the following lines are reported', async t => {
   const { told } = await shown([...Array.from({ length: 100 }, () => 'x'.repeat(1_000)), '\r\nafter\r\nlast\r\n'])
   t.same(told.map(line => line.length).slice(1), [5, 4])
   t.match(told[0], /^x{5000,8000}$/)

@@ -6,7 +6,7 @@ import type { Client } from '../../../sdk/client.js'
 import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 import { talkTo, type Seen, type Talk } from '../../support/sockets/client.js'
 
-/** Writes down terminals as the daemon does, in the logs of a data folder. */
+/** Logs terminals like the daemon, in the logs of a data folder. */
 export const captureIn =
   (data: string): OpenCapture =>
   (name, size) =>
@@ -17,16 +17,16 @@ export const withTerminals = async (t: Test, options: SupportOptions = {}, group
   return daemonWith(t, groups, options)
 }
 
-/** A socket on a terminal, with what it showed as one text. */
+/** A socket on a terminal, with its output as one text. */
 export interface Attached extends Talk {
   readonly text: () => string
   type(text: string): void
-  /** Waits until what was shown fits. */
+  /** Waits until the output matches. */
   shows(pattern: RegExp): Promise<string>
   exit(): Promise<number | undefined>
 }
 
-/** Attaches to a terminal as a person's browser does: with a ticket. */
+/** Attaches to a terminal with a ticket, like a person's browser. */
 export const attach = async (
   t: Pick<Test, 'teardown'>,
   { url, client }: { url: string; client: Client },
@@ -37,7 +37,7 @@ export const attach = async (
   return attached(await talkTo(t, `${url}/system/terminal?session=${session}&ticket=${ticket}${query}`))
 }
 
-/** A socket as a terminal. */
+/** The terminal on a socket. */
 export const attached = (talk: Talk): Attached => {
   let text = ''
   let read = 0
@@ -61,7 +61,7 @@ export const attached = (talk: Talk): Attached => {
   }
 }
 
-/** The lines that a text makes a terminal show, with its history. */
+/** The lines that a terminal shows for a text, with its history. */
 export const linesOf = async (text: string): Promise<string[]> => {
   const terminal = new headless.Terminal({ cols: 80, rows: 24, scrollback: 50_000, allowProposedApi: true })
   await new Promise<void>(resolve => terminal.write(text, resolve))

@@ -21,7 +21,7 @@ const socketOf = async ({ url, client }: Support, session: string, query = '') =
 }
 const json = (body: object) => ({ method: 'POST', body: JSON.stringify(body) })
 
-t.test('terminals are out of reach of tokens and strangers, and bad input is refused', async t => {
+t.test('tokens and callers without a credential cannot use terminals, and bad input is refused', async t => {
   const daemon = await withTerminals(t)
   for (const [method, path] of [
     ['GET', '/system/terminals'],
@@ -63,7 +63,7 @@ t.test('terminals are out of reach of tokens and strangers, and bad input is ref
   t.equal((await daemon.fetch('/system/terminals/web-gone/scrollback')).status, 404)
 })
 
-t.test('a terminal is opened, returned unchanged, attached to, announced, and ended', async t => {
+t.test('a terminal is opened, returned again, attached to, announced, and ended', async t => {
   const daemon = await withTerminals(t, {}, ['system', 'activity'])
   mkdirSync(join(daemon.workspace, 'sub dir'))
   const events = await openEvents(t, daemon)
@@ -126,7 +126,7 @@ t.test('a terminal is opened, returned unchanged, attached to, announced, and en
   )
 })
 
-t.test('the socket opens only what may be opened that way, and refuses in a sentence', async t => {
+t.test('the socket opens only existing terminals with a ticket, and refuses with a message', async t => {
   const daemon = await withTerminals(t)
   t.equal((await fetch(`${daemon.url}/system/terminal?session=web-a`)).status, 426)
   t.match(await turnedAway(t, `${daemon.url}/system/terminal?session=web-a`), { status: 401 })
@@ -135,7 +135,7 @@ t.test('the socket opens only what may be opened that way, and refuses in a sent
       headers: { authorization: `Bearer ${daemon.session}` },
     }),
     { status: 401 },
-    'no session is taken in place of a ticket',
+    'a session is not accepted instead of a ticket',
   )
   t.match(await turnedAway(t, await socketOf(daemon, 'job-a')), { status: 404 })
   t.match(await turnedAway(t, await socketOf(daemon, 'keeper')), { status: 404 })
@@ -146,7 +146,7 @@ t.test('the socket opens only what may be opened that way, and refuses in a sent
   })
   const own = await socketOf(daemon, 'web-a', '&cols=90&rows=20')
   const one = attached(await talkTo(t, own))
-  t.match(await turnedAway(t, own), { status: 401 }, 'a ticket is good once')
+  t.match(await turnedAway(t, own), { status: 401 }, 'a ticket is valid once')
   t.match(
     (await daemon.client.call('GET /system/terminals')).sessions,
     exactly({ name: 'web-a', cols: 90, rows: 20, attached: 1 }),
@@ -179,7 +179,7 @@ t.test('at most 32 sockets are open, and at most 32 shells run', { timeout: 90_0
   t.equal((await daemon.client.call('GET /system/terminals')).sessions.length, 32)
 })
 
-t.test('a socket is closed with 1008 when access ends, and the terminal stays', async t => {
+t.test('a socket is closed with 1008 when access ends, and the terminal is kept', async t => {
   const daemon = await withTerminals(t)
   const one = await attach(t, daemon, 'web-a')
   one.type('echo be-"fore"\r')
@@ -191,7 +191,7 @@ t.test('a socket is closed with 1008 when access ends, and the terminal stays', 
 })
 
 t.test(
-  'a maintainer who is made a viewer loses the terminal within a second, and the next call above viewer',
+  'a maintainer who becomes a viewer loses the terminal within a second, and calls above viewer at once',
   async t => {
     const daemon = await withTerminals(t)
     await daemon.client.call('POST /system/terminals', { name: 'web-m' })
@@ -209,13 +209,13 @@ t.test(
     t.match(
       await turnedAway(t, `${daemon.url}/system/terminal?session=web-m&ticket=${ticket}`),
       { status: 401 },
-      'a ticket from before is worth nothing',
+      'an earlier ticket is invalid',
     )
     t.match((await daemon.client.call('GET /system/terminals')).sessions, exactly({ name: 'web-m', running: true }))
   },
 )
 
-t.test('the folder of the sockets is for the user alone, and nothing is started before the first terminal', async t => {
+t.test('only the user can access the socket folder, and no process starts before the first terminal', async t => {
   const daemon = await withTerminals(t)
   const folder = join(daemon.data, 'system', 'terminals')
   await daemon.client.call('GET /system/terminals')
@@ -225,7 +225,7 @@ t.test('the folder of the sockets is for the user alone, and nothing is started 
   t.equal(statSync(join(folder, 'web-a')).mode & 0o077, 0)
 })
 
-t.test('terminals work the same with the group in a process of its own', async t => {
+t.test('terminals work the same with the group in its own process', async t => {
   const daemon = await withTerminals(t, { apart: ['system'] })
   const one = await attach(t, daemon, 'web-a')
   one.type('echo a-"part"; exit 4\r')

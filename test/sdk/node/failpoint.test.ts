@@ -19,12 +19,12 @@ const run = (point?: string) => {
   return { stdout, signal }
 }
 
-t.test('a point does nothing unless it is named', async t => {
+t.test('a failpoint does nothing unless it is named', async t => {
   const unharmed = { stdout: 'once false\ntwice\n', signal: null }
   for (const point of [undefined, '', 'there', 'here.too', 'here:3', 'here:x']) t.same(run(point), unharmed, `${point}`)
 })
 
-t.test('a point that is named ends the process at once, or at its nth passing behind its last act', async t => {
+t.test('a named failpoint ends the process at once, or at its nth pass', async t => {
   t.same(run('here'), { stdout: '', signal: 'SIGKILL' })
-  t.same(run('here:2'), { stdout: 'once false\nlast\n', signal: 'SIGKILL' }, 'and children do not find the variable')
+  t.same(run('here:2'), { stdout: 'once false\nlast\n', signal: 'SIGKILL' }, 'children do not get the variable')
 })

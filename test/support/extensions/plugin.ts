@@ -5,7 +5,7 @@ import { held, limitsOf } from './world.js'
 
 export const contract: Contract<ExtensionsCalls> = extensionsContract
 
-/** The group as tests of backends use it: what runs is decided by the test instead of by its management. */
+/** The group for tests of backends: the test instead of the management decides which extensions run. */
 export const activate = async (host: Host): Promise<void> => {
   const world = held(host.place.data)
   const { runtime, calls } = openBackends(
@@ -19,6 +19,6 @@ export const activate = async (host: Host): Promise<void> => {
     limitsOf(world),
   )
   world.runtime = runtime
-  // What manages extensions is not called in these tests.
+  // These tests do not call the management of extensions.
   await host.serve(extensionsContract, calls as Handlers<ExtensionsCalls>)
 }

@@ -9,7 +9,7 @@ import type { BackendStatus } from '../../../plugins/extensions/runtime.js'
 import type { WallKind } from '../../../sdk/node/wall/wall.js'
 import { daemonWith, folderOf, makeWorkspace, root, type Support, type SupportOptions } from '../daemon.js'
 
-/** What a test holds of the extensions of one daemon. */
+/** The extensions of one daemon, as the test set them up. */
 class World {
   readonly known = new Set<string>()
   readonly off = new Set<string>()
@@ -31,7 +31,7 @@ class World {
 
 const worlds = new Map<string, World>()
 
-/** What the test holds of the daemon with this data folder. */
+/** The world of the daemon with this data folder. */
 export const held = (data: string): World => worlds.get(data)!
 
 export const limitsOf = ({ limits, wall }: World): { limits: BackendLimits; wall?: WallKind } => ({
@@ -49,11 +49,11 @@ export interface TestExtension {
 /** A daemon that runs extensions. */
 export interface ExtensionDaemon extends Support {
   readonly world: World
-  /** Starts an extension, and waits until it runs or does not. */
+  /** Starts an extension, and waits until it is running or has failed. */
   run(id: string, extension: TestExtension): Promise<BackendStatus>
   /** Starts an extension without waiting. */
   begin(id: string, extension: TestExtension): Promise<void>
-  /** Waits for a state of an extension. */
+  /** Waits until the status of an extension fulfils a condition. */
   until(id: string, holds: (status: BackendStatus) => boolean): Promise<BackendStatus>
   /** A request below `/x/<id>`, as the owner; the status and the body as JSON or text. */
   ask(id: string, path: string, init?: RequestInit & { headers?: { [name: string]: string } }): Promise<Asked>
@@ -67,7 +67,7 @@ export interface Asked {
   readonly headers: Headers
 }
 
-/** A daemon whose extensions are started by the test, with these groups besides. */
+/** A daemon with these additional groups, whose extensions the test starts. */
 export const extensionDaemon = async (
   t: Test,
   {

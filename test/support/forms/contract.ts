@@ -1,7 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../../sdk/contract.js'
 
-/** A file that came in a form. */
+/** A file of a form. */
 export interface SentFile {
   path: string
   name: string
@@ -9,7 +9,7 @@ export interface SentFile {
   bytes: number
 }
 
-/** What a call was given, and what the file held while it was answered. */
+/** The input of a call, and the content of the file during the call. */
 export interface Taken {
   given: string
   held?: string

@@ -4,7 +4,7 @@ import { forms, type Forms } from './contract.js'
 
 export const contract = forms
 
-/** Says what it was given. */
+/** Echoes its input. */
 export const activate = async (host: Host): Promise<void> => {
   const handlers: Handlers<Forms> = {
     'POST /forms/text': input => ({ given: JSON.stringify(input) }),

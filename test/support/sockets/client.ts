@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Test } from 'tap'
 import { WebSocket, type ClientOptions } from 'ws'
 
-/** A frame, by the fields that those of tests have. */
+/** A frame of the test group. */
 export interface Seen {
   readonly type: string
   readonly text?: string
@@ -12,25 +12,25 @@ export interface Seen {
   readonly code?: number
 }
 
-/** What a client of a socket saw. */
+/** A client of a socket, and the frames it received. */
 export interface Talk {
   readonly ws: WebSocket
   readonly seen: Seen[]
   say(frame: unknown): void
-  /** The next frame that fits. */
+  /** The next frame that matches. */
   until(fits: (frame: Seen) => boolean): Promise<Seen>
-  /** The code and the reason it was closed with. */
+  /** The code and the reason of its close. */
   readonly closed: Promise<{ code: number; reason: string }>
 }
 
-/** How a daemon refused to open a socket. */
+/** The refusal of a socket. */
 export interface Turned {
   readonly status: number
   readonly body: { readonly message: string; readonly reason: string }
   readonly headers: { readonly [name: string]: string | string[] | undefined }
 }
 
-/** Opens a socket, or answers how it was refused. */
+/** Opens a socket, or returns its refusal. */
 export const openSocket = async (
   t: Pick<Test, 'teardown'>,
   url: string,
@@ -72,7 +72,7 @@ export const openSocket = async (
       for (;;) {
         while (next < seen.length) if (fits(seen[next++]!)) return seen[next - 1]!
         if (ws.readyState === ws.CLOSED)
-          throw new Error(`closed before what was waited for, after ${JSON.stringify(seen.slice(-5))}`)
+          throw new Error(`the socket closed before the expected frame, after ${JSON.stringify(seen.slice(-5))}`)
         await new Promise<void>(resolve => (wake = resolve))
       }
     },
@@ -80,16 +80,16 @@ export const openSocket = async (
   return Promise.race([opened, turned])
 }
 
-/** Opens a socket that is not refused. */
+/** Opens a socket that must not be refused. */
 export const talkTo = async (t: Pick<Test, 'teardown'>, url: string, options?: ClientOptions): Promise<Talk> => {
   const found = await openSocket(t, url, options)
   if ('status' in found) throw new Error(`refused with ${found.status}: ${found.body.message}`)
   return found
 }
 
-/** The refusal of a socket that is not opened. */
+/** The refusal of a socket that must not open. */
 export const turnedAway = async (t: Pick<Test, 'teardown'>, url: string, options?: ClientOptions): Promise<Turned> => {
   const found = await openSocket(t, url, options)
-  if (!('status' in found)) throw new Error('it was opened')
+  if (!('status' in found)) throw new Error('expected a refusal, but the socket opened')
   return found
 }

@@ -1,26 +1,26 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Socket } from '../../../sdk/contract.js'
 
-/** Words to be said again. */
+/** A text to send back. */
 export interface SayFrame {
   type: 'say'
   text: string
 }
 
-/** A wish for frames of some size. */
+/** Asks for a number of frames of some size. */
 export interface PourFrame {
   type: 'pour'
   frames: number & tags.Type<'uint32'>
   bytes: number & tags.Type<'uint32'>
 }
 
-/** A wish for an end: a quiet one, a refusal, or a fault. */
+/** Asks for the end of the socket: normal, by a refusal, or by an error. */
 export interface EndFrame {
   type: 'end'
   how: 'done' | 'forbidden' | 'bug'
 }
 
-/** Words as they were heard, and who said them. */
+/** A text as received, and its sender. */
 export interface HeardFrame {
   type: 'heard'
   text: string
@@ -34,19 +34,19 @@ export interface DropFrame {
   text: string
 }
 
-/** Sockets that say what they hear. */
+/** Sockets that echo. */
 export interface Echo {
-  /** Say everything again. */
+  /** Echo every frame. */
   'GET /echo/by-ticket'(input: {
     session: string
     ticket: string
   }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
-  /** Say everything again to a signed-in person. */
+  /** Echo every frame of a signed-in person. */
   'GET /echo/{room}'(input: {
     room: string
     times?: number & tags.Type<'uint32'>
   }): Socket<SayFrame | PourFrame | EndFrame, HeardFrame | DropFrame>
-  /** Tell how many frames were asked for since the start, and how many sockets are open. */
+  /** Return the number of frames requested since the start, and of open sockets. */
   'GET /echo-count'(): { drops: number; open: number }
 }
 

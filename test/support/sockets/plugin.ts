@@ -40,7 +40,7 @@ async function* answers(
   }
 }
 
-/** Answers frames by frames. */
+/** Answers frames with frames. */
 export const activate = async (host: Host): Promise<void> => {
   const handlers: Handlers<Echo> = {
     'GET /echo/by-ticket': ({ session }, context) =>

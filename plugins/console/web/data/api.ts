@@ -16,7 +16,7 @@ export const reachable = signal(true)
 /** Called when the daemon no longer accepts the session. */
 export const sessionEnds = signal(0)
 
-/** Uses a session from now on; without one, calls are made as a stranger. */
+/** Uses a session from now on; without one, calls have no credential. */
 export const useToken = (next: string | undefined): void => {
   token = next
   client = undefined
@@ -24,7 +24,7 @@ export const useToken = (next: string | undefined): void => {
 
 export const hasToken = (): boolean => token !== undefined
 
-/** What gets a new token when the daemon refuses the one in use. */
+/** Called for a new token when the daemon refuses the current one. */
 export const renewWith = (renew: () => Promise<string>): void => {
   renewer = renew
 }
@@ -41,10 +41,10 @@ const made = (): Client =>
     retry: { attempts: 2, silence: 15_000 },
   }))
 
-/** A client with a session, or an identity token, of its own. */
+/** A client with its own session or identity token. */
 export const clientWith = (session: string): Client => createClient({ url: location.origin, session })
 
-/** Makes a call as the person who signed in. */
+/** Makes a call as the signed-in person. */
 export const askDaemon = async <C extends Routed>(
   call: C,
   input: Input<Api, C> | undefined = undefined,
@@ -66,7 +66,7 @@ export const askDaemon = async <C extends Routed>(
   }
 }
 
-/** A sentence for a person, of whatever failed. */
+/** The message of an error for a person. */
 export const faultSentence = (error: unknown): string => {
   if (error instanceof Unreached) return 'The sandbox does not answer.'
   const message = error instanceof Error ? error.message : String(error)

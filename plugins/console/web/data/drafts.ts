@@ -1,7 +1,7 @@
 const PREFIX = 'sandbox.draft.'
 const held = new Map<string, string>()
 
-/** What a person wrote in the composer of a conversation, or at another place, and has not sent or saved. */
+/** The unsent or unsaved text of a place: the composer of a conversation, a file, the message of a commit. */
 export const draftOf = (place: string): string => {
   // What this tab could not store is newer than what is stored.
   const here = held.get(place)

@@ -8,12 +8,12 @@ export interface KeyCommand {
   readonly group: string
   /** Strokes such as `mod+k`, `shift+l` or `g f`; without any, the palette alone offers it. */
   readonly keys?: string
-  /** Only keys start it: it makes no sense from the palette. */
+  /** Only keys start it; the palette does not list it. */
   readonly keysOnly?: true
   readonly run: () => void
 }
 
-/** What is known of a key that was pressed. */
+/** A key press. */
 export interface PressedKey {
   readonly key: string
   readonly ctrlKey: boolean
@@ -49,7 +49,7 @@ export const readLetterKeys = (): void => {
 
 const sources: (() => readonly KeyCommand[])[] = []
 
-/** Offers commands until the returned function is called; the newest source wins where two use the same keys. */
+/** Offers commands until the returned function is called; if two sources use the same keys, the newest wins. */
 export const offerCommands = (source: () => readonly KeyCommand[]): (() => void) => {
   sources.unshift(source)
   return () => {
@@ -73,7 +73,7 @@ export const strokeOf = ({ key, ctrlKey, metaKey, altKey, shiftKey }: PressedKey
     key === ' ' ? 'space' : key.toLowerCase(),
   ].join('+')
 
-/** The command that a stroke completes, or `waits` where another key may complete one. */
+/** The command that a stroke completes, or `waits` if another key may complete one. */
 export const commandFor = (
   commands: readonly KeyCommand[],
   before: string,

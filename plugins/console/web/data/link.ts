@@ -1,4 +1,4 @@
-/** What a link to the page carries in its fragment. */
+/** The parameters in the fragment of a link to the page. */
 export type LinkCode =
   | { readonly kind: 'login'; readonly login: string; readonly conversation?: string }
   | { readonly kind: 'invite'; readonly invite: string }

@@ -7,7 +7,7 @@ import { dropQueries, refetch } from './queries.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session.js'
 
-/** How the page stands to the daemon. */
+/** The state of the page's connection to the daemon. */
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'starting'
 
 export const connection = signal<ConnectionState>('connecting')
@@ -17,7 +17,7 @@ export const present = signal<readonly PresenceUser[]>([])
 export const hello = signal<HelloEvent | undefined>(undefined)
 /** The daemon runs other code than when the page was loaded. */
 export const updated = signal(false)
-/** When the last event came. */
+/** The time of the last event. */
 export const heardAt = signal(0)
 /** Operation ids of the calls that the daemon serves. */
 export const served = computed(() => new Set(hello.value?.routes ?? []))
@@ -50,7 +50,7 @@ const greet = (event: HelloEvent): void => {
   filesMissed()
   refetch(UNCOUNTED)
   if (before.epoch !== event.epoch) {
-    // Revisions begin anew; the board itself follows.
+    // Revisions restart; the board itself follows.
     fleet.value = { ...fleet.value, rev: NO_FLEET.rev }
     return refetch('all')
   }
@@ -58,7 +58,7 @@ const greet = (event: HelloEvent): void => {
   refetch(new Set(changed.map(([domain]) => domain)))
 }
 
-/** Takes in one event of the sandbox; kinds that the page does not know change nothing. */
+/** Applies one event of the sandbox; ignores unknown kinds. */
 export const heard = (event: SystemEvent): void => {
   heardAt.value = Date.now()
   if (connection.peek() !== 'starting') connection.value = 'connected'
@@ -102,7 +102,7 @@ const stateIs = (state: ConnectionState): void => {
   tell({ kind: 'state', state })
 }
 
-/** The id of the newest event that every tab has: whichever tab reads next goes on there. */
+/** The id of the newest event that every tab has: the next reading tab resumes there. */
 let cursor = ''
 
 /** Wakes the wait before the next attempt. */
@@ -117,7 +117,7 @@ const pause = (ms: number): Promise<void> =>
     }
   })
 
-/** Snapshots for tabs that open later: what this tab would hear at the beginning of a stream. */
+/** Snapshots for tabs that open later, as at the beginning of a stream. */
 const snapshots = (): SystemEvent[] => [
   ...(hello.value ? [hello.value] : []),
   { kind: 'agents', agents: [...fleet.value.cards.values()], rev: Math.max(0, fleet.value.rev) },
@@ -142,7 +142,7 @@ const lead = async (signal: AbortSignal): Promise<void> => {
         delay = FIRST
         heard(event)
         cursor = id || cursor
-        // Snapshots follow a resync: what comes after an older position would be missing from them.
+        // Snapshots follow a resync, so that they lack no event after an older position.
         if (event.kind === 'resync') cursor = ''
         tell({ kind: 'event', event, cursor })
         if (event.kind === 'resync' && event.reason === 'access') break

@@ -4,7 +4,7 @@ import { Refusal } from '../../../../sdk/refusal.js'
 import { askDaemon, faultSentence } from './api.js'
 import { shownLogLine, withLines, type ShownLogLine } from './log-lines.js'
 
-/** Lines that came within this time are shown at once. */
+/** Lines that arrive within this time are shown together. */
 const GATHER = 100
 const AGAIN = 2_000
 

@@ -6,11 +6,11 @@ export interface ShownLogLine {
   readonly text: string
   readonly level?: LogLevel
   readonly at?: number
-  /** What a structured line says beside its message. */
+  /** The other fields of a structured line. */
   readonly more?: string
 }
 
-/** How many lines a page of a log keeps; older ones are read again on demand. */
+/** The number of lines that a page of a log keeps; older ones are read again on demand. */
 export const MOST_LINES = 5_000
 
 const LEVELS: { readonly [level: string]: LogLevel } = {
@@ -51,6 +51,6 @@ export const shownLogLines = (text: string, offset: number): ShownLogLine[] => {
   return lines.map((line, index) => shownLogLine(`${offset}.${index}`, line))
 }
 
-/** Lines with one more at the end; the oldest leave when there are too many. */
+/** Lines with one more at the end; drops the oldest if there are too many. */
 export const withLines = (known: readonly ShownLogLine[], added: readonly ShownLogLine[]): readonly ShownLogLine[] =>
   [...known, ...added].slice(-MOST_LINES)

@@ -2,7 +2,7 @@ import type { SignInProvider } from '../../../system/contract.js'
 
 const PENDING = 'sandbox.signing-in'
 
-/** A sign-in at a provider that has begun: what its answer is checked with. */
+/** A started sign-in at a provider: the values that verify its answer. */
 export interface PendingSignIn {
   readonly state: string
   readonly verifier: string

@@ -1,7 +1,7 @@
-/** A place of the page: its parts after `#/`, decoded. */
+/** An address of the page: its parts after `#/`, decoded. */
 export type PagePlace = readonly string[]
 
-/** The place that a fragment names; an unknown or broken one is the first page. */
+/** The address in a fragment; an unknown or invalid one is the first page. */
 export const pagePlaceOf = (hash: string): PagePlace => {
   if (!hash.startsWith('#/')) return []
   try {
@@ -11,5 +11,5 @@ export const pagePlaceOf = (hash: string): PagePlace => {
   }
 }
 
-/** The fragment of a place. */
+/** The fragment of an address. */
 export const fragmentOf = (...parts: readonly string[]): string => `#/${parts.map(encodeURIComponent).join('/')}`

@@ -4,7 +4,7 @@ import { signal, type Signal } from '@preact/signals-core'
 export interface QueryState<T> {
   readonly data?: T
   readonly error?: unknown
-  /** When the data came; it is older than a change when `stale`. */
+  /** The time of the data; it is older than a change if `stale`. */
   readonly at?: number
   readonly stale: boolean
 }
@@ -19,7 +19,7 @@ interface Entry {
 }
 
 const entries = new Map<string, Entry>()
-/** Entries that nobody watches are kept for going back to a page. */
+/** Unwatched entries are kept for returning to a page. */
 const KEPT = 50
 
 /** How often everything was read again: what is too large to be kept here follows it. */
@@ -50,7 +50,7 @@ const trim = (): void => {
 /**
  * Watches an answer: it is read now, and again when one of its domains changes.
  *
- * @returns What ends the watching.
+ * @returns The function that ends the watching.
  */
 export const watchQuery = <T>(
   key: string,

@@ -1,9 +1,9 @@
 import type { ActivityEvent } from '../../../activity/contract.js'
 
-/** How many entries a page of the record keeps. */
+/** The number of entries that a page of the record keeps. */
 export const MOST_SHOWN_ENTRIES = 2_000
 
-/** Entries, newest first, after the newest page was read again; a gap drops what lies beyond it. */
+/** Entries, newest first, after the newest page was read again; drops those beyond a gap. */
 export const withNewest = (
   known: readonly ActivityEvent[],
   page: readonly ActivityEvent[],

@@ -11,7 +11,7 @@ export const NO_FLEET: FleetState = { cards: new Map(), rev: -1 }
 
 type RosterEvent = Extract<SystemEvent, { kind: 'agents' | 'agent' }>
 
-/** The board after an event; an older revision changes nothing. */
+/** The board after an event; ignores an older revision. */
 export const fleetAfter = (state: FleetState, event: RosterEvent): FleetState => {
   if (event.rev < state.rev) return state
   if (event.kind === 'agents') return { cards: new Map(event.agents.map(card => [card.id, card])), rev: event.rev }
@@ -50,7 +50,7 @@ export const sectionsOf = (cards: Iterable<AgentCard>): ReadonlyMap<FleetSection
 export const turnIsLive = ({ status }: Pick<AgentCard, 'status'>): boolean =>
   WORKING.has(status) || status === 'awaiting'
 
-/** What waits for one person, newest first: requests to land, and conversations of theirs that are stuck. */
+/** The items that wait for one person, newest first: requests to land, and their stuck conversations. */
 export const waitsForPerson = (
   cards: Iterable<AgentCard>,
   { email, lands }: { readonly email: string; readonly lands: boolean },

@@ -5,12 +5,12 @@ export { fragmentOf } from './place.js'
 
 export const place = signal<PagePlace>([])
 
-/** Goes to a place. */
+/** Navigates to an address. */
 export const goTo = (...parts: readonly string[]): void => {
   location.hash = fragmentOf(...parts)
 }
 
-/** Goes to a place, which takes that of the present one in the history. */
+/** Navigates to an address, which replaces the current one in the history. */
 export const showPlace = (fragment: string): void => {
   history.replaceState(null, '', location.pathname + fragment)
   place.value = pagePlaceOf(fragment)

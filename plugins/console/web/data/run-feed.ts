@@ -6,17 +6,17 @@ import { RunRows, type RunRow, type RunStanding } from '../run/rows.js'
 import { askDaemon } from './api.js'
 
 const PAGE = 50
-/** A run with more frames is attached so many before its end. */
+/** A run with more frames is attached this number of frames before its end. */
 const LONG = 5_000
 const TAIL = 3_000
 
-/** What a page shows of a conversation. */
+/** The parts of a conversation that a page shows. */
 export interface FeedState {
   readonly rows: readonly RunRow[]
   readonly standing: RunStanding
   /** A run is attached. */
   readonly live: boolean
-  /** Rows of the record that come before. */
+  /** The number of earlier rows of the record. */
   readonly earlier: number
   /** Frames of the live run that were left out. */
   readonly skipped: number
@@ -52,10 +52,10 @@ export class RunFeed {
   /**
    * Reads the end of the record.
    *
-   * @param recorded The newest run, where it has ended: its rows are in the record.
+   * @param recorded The newest run, if it has ended: its rows are in the record.
    */
   async open(recorded?: string): Promise<void> {
-    // A stream that goes on would add to rows that are shown no more: it is attached again once the record is there.
+    // A running stream would add to rows that are no longer shown: it is attached again after the record is read.
     this.pause()
     this.#attached = undefined
     if (this.state.value.loaded) this.#publish({ loaded: false })
@@ -88,11 +88,11 @@ export class RunFeed {
     }
   }
 
-  /** Attaches to a run, unless that is done already; a stream that was cut goes on where it was. */
+  /** Attaches to a run, unless it is attached already; an interrupted stream resumes. */
   async follow(run: string): Promise<void> {
     if (this.#attached === run || this.#closed) return
     if (this.#stream) {
-      // The stream of the run before ends by itself, with its last frames.
+      // The stream of the previous run ends with its last frames.
       this.#waiting = run
       return
     }
@@ -115,7 +115,7 @@ export class RunFeed {
     if (following !== undefined) await this.follow(following)
   }
 
-  /** Ends the stream of a tab that nobody sees; `follow` goes on. */
+  /** Ends the stream of a hidden tab; `follow` resumes it. */
   pause(): void {
     if (!this.#stream) return
     this.#stream.abort()

@@ -5,7 +5,7 @@ export const saveBytes = (name: string, type: string, data: string | Uint8Array)
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
-/** Saves what is at an address of this sandbox. */
+/** Downloads an address of this sandbox. */
 export const saveFrom = (url: string, name: string): void => {
   const link = document.createElement('a')
   link.href = url

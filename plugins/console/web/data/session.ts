@@ -8,7 +8,7 @@ import { fragmentOf, showPlace } from './route.js'
 import { authorizeUrl, exchangeCode, takePending, type SignInCodes } from './oidc.js'
 import { dropSession, keepSession, readSession, type KeptSession } from './vault.js'
 
-/** Who uses the page. */
+/** The user of the page. */
 export interface SignedInPerson {
   readonly email: string
   readonly role: OpenedSession['role']
@@ -16,7 +16,7 @@ export interface SignedInPerson {
   readonly areas?: readonly string[]
 }
 
-/** How far signing in has come. */
+/** The progress of signing in. */
 export type SignInState =
   | { readonly kind: 'checking' }
   | { readonly kind: 'out'; readonly message?: string; readonly codes: SignInCodes; readonly options?: SignInOptions }
@@ -24,9 +24,9 @@ export type SignInState =
 
 export const signIn = signal<SignInState>({ kind: 'checking' })
 export const person = signal<SignedInPerson | undefined>(undefined)
-/** Whether this browser is to remember the session; otherwise it ends with the tab. */
+/** Whether this browser remembers the session; otherwise it ends with the tab. */
 export const remembers = signal(true)
-/** What this browser does not offer, in sentences. */
+/** Missing features of this browser, as sentences. */
 export const reduced = signal<readonly string[]>([])
 
 const device = (): string => {
@@ -40,7 +40,7 @@ const notice = (sentence: string): void => {
 
 const tabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('sandbox.session') : undefined
 
-/** The session of this tab, where the browser keeps none. */
+/** The session of this tab, if the browser stores none. */
 let held: KeptSession | undefined
 
 const accept = async ({ token, expiresAt, email, role, name, areas }: OpenedSession): Promise<void> => {
@@ -62,7 +62,7 @@ const signedOut = async (message?: string, codes: SignInCodes = {}): Promise<voi
   if (signIn.value === state && options) signIn.value = { ...state, options }
 }
 
-/** Opens a session with a code, and keeps it. */
+/** Opens a session with a code, and stores it. */
 export const openSession = async (
   proof: { login?: string; invite?: string; claim?: string; name?: string },
   identity?: string,
@@ -75,7 +75,7 @@ export const openSession = async (
   )
 }
 
-/** Leaves the page for a provider, which comes back with a code in the fragment. */
+/** Redirects to a provider, which redirects back with a code in the fragment. */
 export const leaveFor = async (provider: SignInProvider, nonce: string, codes: SignInCodes): Promise<void> => {
   const returnTo = location.hash.startsWith('#/') ? location.hash : ''
   location.assign(await authorizeUrl(provider, nonce, { ...codes, returnTo, remember: remembers.value }))
@@ -89,7 +89,7 @@ const renew = async (): Promise<string> => {
   return opened.token
 }
 
-/** Renews the session; what the other tabs use is renewed with it. */
+/** Renews the session, also for the other tabs. */
 export const renewSession = async (): Promise<void> => {
   await renew()
   tabs?.postMessage('renewed')
@@ -122,7 +122,7 @@ const resume = async (): Promise<void> => {
   }
 }
 
-/** Signs in with what the address carries, or with what this browser kept. The code leaves the address first. */
+/** Signs in with the code in the address, or with the stored session. Removes the code from the address first. */
 export const beginSession = async (): Promise<void> => {
   const link = linkCodeOf(location.hash)
   if (!link) return resume()
@@ -149,7 +149,7 @@ export const beginSession = async (): Promise<void> => {
   }
 }
 
-/** Follows links that are opened while the page is open, sessions that end, and what other tabs do. */
+/** Follows links opened in the page, ended sessions, and changes by other tabs. */
 export const watchSession = (): void => {
   renewWith(renew)
   if (!('indexedDB' in globalThis)) notice('This browser keeps nothing for this page.')

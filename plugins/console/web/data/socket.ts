@@ -3,10 +3,10 @@ import type { TicketPurpose } from '../../../system/contract.js'
 import { Refusal } from '../../../../sdk/refusal.js'
 import { askDaemon, faultSentence } from './api.js'
 
-/** How a socket stands. */
+/** The state of a socket. */
 export interface SocketState {
   readonly kind: 'opening' | 'open' | 'lost' | 'closed'
-  /** Why there is none, where the daemon said it. */
+  /** The daemon's reason for refusing it. */
   readonly fault?: string
 }
 
@@ -15,11 +15,11 @@ export interface LiveSocket<Out> {
   readonly state: Signal<SocketState>
   /** Sends a frame; without an open socket it is dropped. */
   send(frame: Out): void
-  /** Closes it; nothing opens it again. */
+  /** Closes it permanently. */
   close(): void
 }
 
-/** Where a socket leads to. */
+/** The target of a socket. */
 export interface SocketTarget {
   readonly path: '/system/terminal' | '/system/browser-view'
   readonly purpose: TicketPurpose

@@ -2,7 +2,7 @@ const DATABASE = 'sandbox'
 const STORE = 'session'
 const KEY = 'session'
 
-/** A session as this browser keeps it. */
+/** A session as stored in this browser. */
 export interface KeptSession {
   readonly token: string
   readonly expiresAt: number

@@ -3,7 +3,7 @@ import type { PressedKey } from './keys.js'
 
 const ALONE = /^(?:Shift|Control|Alt|Meta|AltGraph|Dead|Process|Unidentified|CapsLock)$/
 
-/** What a viewer sends for a key; nothing for one that only changes others. */
+/** The frame that a viewer sends for a key; none for a modifier. */
 export const keyFrame = (pressed: PressedKey): ViewKeyFrame | ViewTextFrame | undefined => {
   const { key, ctrlKey, metaKey, altKey, shiftKey } = pressed
   if (ALONE.test(key)) return undefined

@@ -2,12 +2,12 @@ import type { FunctionComponent } from 'preact'
 import type { Role } from '../../../../sdk/types.js'
 import type { IconName } from '../ui/icons.js'
 
-/** What a page gets: the parts of its address after its own name. */
+/** The input of a page: the parts of its address after its own name. */
 export interface PageProps {
   readonly rest: readonly string[]
 }
 
-/** A page of the console: a chunk of its own, loaded when it is first shown. */
+/** A page of the console: a separate chunk, loaded when it is first shown. */
 export interface ConsolePageEntry {
   /** The first part of its address. */
   readonly name: string
@@ -30,11 +30,11 @@ export interface ConsolePageEntry {
 
 const RANK: readonly Role[] = ['viewer', 'collaborator', 'maintainer', 'owner']
 
-/** Whether a role is at least another one. */
+/** Whether a role includes another one. */
 export const reaches = (role: Role | undefined, least: Role): boolean =>
   role !== undefined && RANK.indexOf(role) >= RANK.indexOf(least)
 
-/** Every page; the first one is shown where the address names none. */
+/** Every page; the first one is shown if the address names none. */
 export const PAGES: readonly ConsolePageEntry[] = [
   {
     name: 'fleet',

@@ -1,6 +1,6 @@
 const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
 
-/** A text of a terminal without its control sequences; a line that was written over shows what it ends as. */
+/** The text of a terminal without control sequences; an overwritten line has its final content. */
 export const plainOutput = (text: string): string =>
   text
     .replace(SEQUENCES, '')

@@ -59,7 +59,7 @@ export class GrowingBlocks {
   }
 }
 
-/** Whether a block is so large that it is shown when somebody asks for it. */
+/** Whether a block is so large that it is shown only on request. */
 export const isLargeBlock = ({ raw }: MarkdownBlock): boolean => raw.length > MOST
 
 const SCHEMES = /^(?:https?:|mailto:)/i

@@ -1,6 +1,6 @@
 import type { RunRow } from './rows.js'
 
-/** Everything that a row says. */
+/** The whole text of a row. */
 export const wordsOfRow = (row: RunRow): string => {
   switch (row.type) {
     case 'tool':
@@ -17,7 +17,7 @@ export const wordsOfRow = (row: RunRow): string => {
   }
 }
 
-/** The places of the rows that hold the words, in order; letter case does not count. */
+/** The indexes of the rows that contain the text, in order, ignoring case. */
 export const findRows = (rows: readonly RunRow[], words: string): number[] => {
   const sought = words.trim().toLocaleLowerCase()
   if (!sought) return []

@@ -4,7 +4,7 @@ export interface DiffLine {
   readonly text: string
 }
 
-/** Beyond so many changed lines two texts are shown one after the other. */
+/** With more changed lines two texts are shown one after the other. */
 const MOST = 2_000
 
 const linesOfText = (text: string): string[] => {
@@ -13,7 +13,7 @@ const linesOfText = (text: string): string[] => {
   return lines
 }
 
-/** The shortest way from one list of lines to another (Myers 1986), or all removed and all added where it is long. */
+/** The shortest edit script between two lists of lines (Myers 1986), or all removed and all added if it is long. */
 const middleOf = (before: readonly string[], after: readonly string[]): DiffLine[] => {
   const [n, m] = [before.length, after.length]
   const most = Math.min(n + m, MOST)

@@ -3,18 +3,18 @@ import type { Card, CardReply, Frame, TodoItem, ToolCard, ToolContent, ToolStatu
 interface RowBase {
   readonly key: string
 }
-/** What a person said. */
+/** A message of a person. */
 export interface UserRow extends RowBase {
   readonly type: 'user'
   readonly text: string
   readonly by?: string
   readonly sentAt?: number
   readonly attachments?: readonly string[]
-  /** Its place in the record, where the conversation can go back to before it. */
+  /** Its index in the record, if the conversation can be rewound to before it. */
   readonly index?: number
   readonly checkpoint?: boolean
 }
-/** What the agent said; a settled one changes no more. */
+/** A text of the agent; a settled one does not change any more. */
 export interface ProseRow extends RowBase {
   readonly type: 'prose'
   readonly text: string
@@ -25,7 +25,7 @@ export interface ThinkingRow extends RowBase {
   readonly type: 'thinking'
   readonly text: string
 }
-/** One tool call, with what its own calls did. */
+/** One tool call, with its nested calls. */
 export interface ToolRow extends RowBase {
   readonly type: 'tool'
   readonly name: string
@@ -36,7 +36,7 @@ export interface ToolRow extends RowBase {
   readonly children: readonly RunRow[]
   readonly subagent?: { readonly status?: string; readonly about?: string; readonly summary?: string }
 }
-/** A question to a person, and what became of it. */
+/** A card, and its outcome. */
 export interface CardRow extends RowBase {
   readonly type: 'card'
   readonly card: Card
@@ -54,7 +54,7 @@ export interface LineRow extends RowBase {
 }
 export type RunRow = UserRow | ProseRow | ThinkingRow | ToolRow | CardRow | LineRow
 
-/** What the status bar and the side pane show of a run. */
+/** The state of a run for the status bar and the side pane. */
 export interface RunStanding {
   readonly todos: readonly TodoItem[]
   readonly commands: readonly { readonly name: string; readonly description: string }[]
@@ -70,7 +70,7 @@ const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.'
 const RESUMED = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' }
 const TODO_NONE: readonly TodoItem[] = []
 
-/** Frames that make rows or change them by themselves. */
+/** Frames that create or change rows directly. */
 type RowKind =
   | Card['kind']
   | 'session'
@@ -152,7 +152,7 @@ export class RunRows {
     this.#put({ type: 'line', key: this.#key('line'), level, text, ...(details && { details }) })
   }
 
-  /** Ends the growing texts: what follows begins new ones. */
+  /** Ends the growing texts: later frames begin new ones. */
   #settle(): void {
     const prose = this.#prose && this.#find(this.#prose, 'prose')
     if (prose) this.#put({ ...prose, settled: true })
@@ -160,7 +160,7 @@ export class RunRows {
     this.#thinking = undefined
   }
 
-  /** Adds to what a subagent did, below the call that started it; false: there is no such call. */
+  /** Adds to the rows of a subagent, below the call that started it; false: unknown call. */
   #within(parent: string | undefined, change: (children: readonly RunRow[]) => readonly RunRow[]): boolean {
     const tool = parent === undefined ? undefined : this.#find(`${this.run} tool ${parent}`, 'tool')
     if (!tool) return false

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { retryAfterOf, faultSentence } from '../data/api.js'
 
-/** Something that a person starts: whether it is under way, and why it failed. */
+/** An action of a person: whether it is running, and why it failed. */
 export interface ActionState {
   readonly busy: boolean
   readonly fault: string
@@ -10,7 +10,7 @@ export interface ActionState {
   clear(): void
 }
 
-/** Runs what a person starts, one at a time, and keeps the sentence of a failure for the place where it was started. */
+/** Runs actions one at a time, and keeps the message of a failure for the component that started it. */
 export const useAction = (): ActionState => {
   const busy = useSignal(false)
   const fault = useSignal('')

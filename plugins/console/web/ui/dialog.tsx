@@ -10,7 +10,7 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** An element, or the one that took its place when the page was drawn anew. */
+/** An element, or the one that replaced it when the page was rendered again. */
 const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
   if (!(element instanceof HTMLElement)) return null
   const { key } = element.dataset
@@ -44,7 +44,7 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   )
 }
 
-/** Says what was done, until the person has read it. */
+/** Shows a result until the person dismisses it. */
 export const DoneDialog = ({ title, close, children }: DialogProps) => (
   <Dialog title={title} close={close}>
     {children}
@@ -64,7 +64,7 @@ interface DialogFormProps extends DialogProps {
   readonly work: () => Promise<unknown>
 }
 
-/** A dialog that does one thing: it stays open with the reason when that fails. */
+/** A dialog with one action: it stays open with the reason if that fails. */
 export const DialogForm = ({ title, close, verb, danger = false, ready = true, work, children }: DialogFormProps) => {
   const action = useAction()
   return (
@@ -93,7 +93,7 @@ export const DialogForm = ({ title, close, verb, danger = false, ready = true, w
 
 interface AskButtonProps {
   readonly label: string
-  /** What it is done to, for those who do not see the row. */
+  /** The target of the action, for screen readers. */
   readonly about: string
   readonly title: string
   readonly verb?: string
@@ -101,7 +101,7 @@ interface AskButtonProps {
   readonly children: ComponentChildren
 }
 
-/** A button that says what would happen before it happens. */
+/** A button that asks for confirmation. */
 export const AskButton = ({ label, about, title, verb = label, work, children }: AskButtonProps) => {
   const open = useSignal(false)
   return (

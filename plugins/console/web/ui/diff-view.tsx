@@ -18,7 +18,7 @@ export interface HunkAction {
   readonly take: (text: string) => void
 }
 
-/** What the comparison of two texts is made from. */
+/** The input of the comparison of two texts. */
 export interface DiffSides {
   readonly path: string
   readonly before: string

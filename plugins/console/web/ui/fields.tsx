@@ -113,7 +113,7 @@ export const CheckField = ({ label, value }: { label: ComponentChildren; value: 
   </label>
 )
 
-/** A text once nobody has typed for a moment. */
+/** A text after a pause in typing. */
 export const useSettled = (text: string, ms = 250): string => {
   const settled = useSignal(text)
   useEffect(() => {

@@ -23,7 +23,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** A line drawing beside a word; it says nothing by itself. */
+/** A decorative icon beside a word. */
 export const Icon = ({ name }: { name: IconName }) => (
   <svg class="icon" viewBox="0 0 18 18" aria-hidden="true">
     <path d={PATHS[name]} />

@@ -2,7 +2,7 @@ import { Language, defineLanguageFacet } from '@codemirror/language'
 import type { Extension } from '@codemirror/state'
 import type { Parser } from '@lezer/common'
 
-/** The grammars by the ending of a file name; each is a chunk of its own. */
+/** The grammars by file extension; each is a separate chunk. */
 const GRAMMARS: readonly (readonly [endings: RegExp, load: () => Promise<Parser>])[] = [
   [/\.[cm]?tsx?$/, async () => (await import('@lezer/javascript')).parser.configure({ dialect: 'ts jsx' })],
   [/\.[cm]?jsx?$/, async () => (await import('@lezer/javascript')).parser.configure({ dialect: 'jsx' })],
@@ -15,7 +15,7 @@ const GRAMMARS: readonly (readonly [endings: RegExp, load: () => Promise<Parser>
   [/\.go$/, async () => (await import('@lezer/go')).parser],
 ]
 
-/** What colours a file of this name; nothing for one of an unknown kind. */
+/** The grammar for a file name; undefined if unknown. */
 export const languageOf = async (path: string): Promise<Extension> => {
   const [, load] = GRAMMARS.find(([endings]) => endings.test(path)) ?? []
   return load ? new Language(defineLanguageFacet(), await load(), [], path).extension : []

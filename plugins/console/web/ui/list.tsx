@@ -3,11 +3,11 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks'
 
-/** How near the end counts as the end, in pixels. */
+/** The distance from the end that counts as the end, in pixels. */
 const NEAR = 32
 const UP_KEYS = new Set(['ArrowUp', 'PageUp', 'Home'])
 
-/** What a page can do with its list. */
+/** The methods of a list for its page. */
 export interface ListControl {
   toEnd(): void
   toIndex(index: number): void
@@ -69,7 +69,7 @@ export const VirtualList = <T,>(props: VirtualListProps<T>) => {
   const stop = () => {
     following.current = false
   }
-  /** After the person moved: following starts at the end. */
+  /** Called after the person scrolled: following starts at the end. */
   const moved = () =>
     requestAnimationFrame(() => {
       if (atEnd()) {

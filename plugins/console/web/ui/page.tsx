@@ -7,7 +7,7 @@ interface PageFrameProps {
   readonly title: string
   /** Beside the heading. */
   readonly tools?: ComponentChildren
-  /** The page scrolls a list of its own. */
+  /** The page has its own scrolling list. */
   readonly fills?: boolean
   readonly children: ComponentChildren
 }
@@ -29,7 +29,7 @@ export const PageFrame = ({ title, tools, fills = false, children }: PageFramePr
   </>
 )
 
-/** Places where content will be, while it is read. */
+/** Placeholders while content is loading. */
 export const Bones = () => (
   <div class="bones" aria-hidden="true">
     {[1, 2, 3, 4].map(one => (
@@ -38,7 +38,7 @@ export const Bones = () => (
   </div>
 )
 
-/** Why something failed, at the place where it was started. */
+/** The reason for a failure, next to the control that started it. */
 export const FaultLine = ({ fault }: { fault: string }) =>
   fault ? (
     <p class="notice bad" role="alert">
@@ -51,7 +51,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren
 }
 
-/** An answer of the daemon: its place while it is read, the reason where it cannot be read, else what is made of it. */
+/** Renders an answer of the daemon: a placeholder while loading, the reason of a failure, otherwise the content. */
 export const Loaded = <T,>({ query, children }: LoadedProps<T>) => {
   const fault = query.error !== undefined && (
     <div class="notice bad row apart" role="alert">
@@ -96,14 +96,14 @@ export type ToneWord = readonly [tone: 'good' | 'warn' | 'bad' | 'busy' | '', wo
 
 interface ItemProps {
   readonly title: ComponentChildren
-  /** How it stands, beside the title. */
+  /** Its status, beside the title. */
   readonly state?: ToneWord | undefined
   readonly detail?: ComponentChildren
   readonly facts?: ComponentChildren
   readonly children?: ComponentChildren
 }
 
-/** One entry of a list: what it is, what is known of it, and what can be done with it. */
+/** One entry of a list: title, details and actions. */
 export const Item = ({ title, state, detail, facts, children }: ItemProps) => (
   <li class="item" tabIndex={-1} data-row="item">
     <div class="item-main">

@@ -18,7 +18,7 @@ interface Choice {
   readonly run: () => void
 }
 
-/** Whether every word of what was typed is in a text. */
+/** Whether a text contains every typed word. */
 const fits = (text: string, words: readonly string[]): boolean => words.every(word => text.includes(word))
 
 const choicesFor = (typed: string): Choice[] => {
@@ -48,7 +48,7 @@ export const Palette = ({ close }: { close: () => void }) => {
   const start = (choice: Choice | undefined) => {
     if (!choice) return
     close()
-    // After the dialog gave the focus back: what starts may take it.
+    // After the dialog returned the focus, because the command may move it.
     setTimeout(choice.run)
   }
   const move = (to: number) => {

@@ -1,4 +1,4 @@
-/** Moves the focus to another row of the page's list: `[data-row]` marks what takes it. */
+/** Moves the focus to another row of the page's list, marked by `[data-row]`. */
 export const moveRow = (by: 1 | -1): void => {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
   const at = rows.indexOf(document.activeElement?.closest<HTMLElement>('[data-row]') ?? document.body)
@@ -7,14 +7,14 @@ export const moveRow = (by: 1 | -1): void => {
   next?.scrollIntoView({ block: 'nearest' })
 }
 
-/** The row that has the focus, by what it is marked with. */
+/** The marker of the focused row. */
 export const focusedRow = (): string | undefined =>
   document.activeElement?.closest<HTMLElement>('[data-row]')?.dataset.row
 
-/** Focuses or presses the part of the page that a key stands for; says whether there is one. */
+/** Focuses or presses the element of a key; returns whether there is one. */
 export const usePart = (name: 'search' | 'composer' | 'land' | 'new', how: 'focus' | 'click'): boolean => {
   const part = document.querySelector<HTMLElement>(`[data-key=${name}]`)
-  // Also what is pressed takes the focus: it returns there from a dialog.
+  // A pressed element also takes the focus, which returns there from a dialog.
   part?.focus()
   if (how === 'click') part?.click()
   return part !== null

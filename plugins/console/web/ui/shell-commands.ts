@@ -13,7 +13,7 @@ const GO = 'Go to'
 const MOVE = 'Move'
 const PAGE = 'Page'
 
-/** The conversation before or after the one that is shown, in the order of the fleet. */
+/** The conversation before or after the shown one, in the order of the board. */
 const goToNeighbour = (by: 1 | -1): void => {
   const ids = [...sectionsOf(fleet.value.cards.values()).values()].flat().map(({ id }) => id)
   const [page, id] = place.value
@@ -22,7 +22,7 @@ const goToNeighbour = (by: 1 | -1): void => {
   if (next !== undefined) goTo('c', next)
 }
 
-/** One step up from a place: from a file to the files, from those to the conversation, from a part to its page. */
+/** The parent of an address: from a file to the files, from those to the conversation, from a part to its page. */
 const goBack = (): void => {
   const [page = 'fleet', id, part, ...file] = place.value
   if (page === 'c' && id !== undefined && part !== undefined) goTo('c', id, ...(file.length && !isWide() ? [part] : []))
@@ -30,7 +30,7 @@ const goBack = (): void => {
   else goTo(page)
 }
 
-/** What the keyboard and the palette offer on every page. */
+/** The commands of the keyboard and the palette on every page. */
 export const shellCommands = (open: (what: 'palette' | 'help') => void): readonly KeyCommand[] => [
   { id: 'palette', label: 'Go to or do …', group: PAGE, keys: 'mod+k', keysOnly: true, run: () => open('palette') },
   { id: 'help', label: 'Show all keys', group: PAGE, keys: '?', run: () => open('help') },

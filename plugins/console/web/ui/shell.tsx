@@ -22,7 +22,7 @@ const STATES = {
 const Palette = lazyView(async () => (await import('./palette.js')).Palette)
 const KeyHelp = lazyView(async () => (await import('./palette.js')).KeyHelp)
 
-/** What waits for the person who is signed in. */
+/** The number of items that wait for the signed-in person. */
 const waitingNow = (): number => (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
 
 const Nav = ({ current, openPalette }: { current: string; openPalette: () => void }) => {
@@ -67,7 +67,7 @@ const Nav = ({ current, openPalette }: { current: string; openPalette: () => voi
 
 const Banners = () => {
   const state = connection.value
-  // A connection that is up within the first moments needs no word.
+  // A connection that is established quickly is not reported.
   const late = useSignal(false)
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -127,7 +127,7 @@ const PageBody = ({ page, rest }: { page: ConsolePageEntry; rest: readonly strin
   return View ? <View rest={rest} /> : <div class="page-body" aria-busy="true" />
 }
 
-/** The page of a person who signed in: navigation, what is wrong with the connection, and one of the pages. */
+/** The page of a signed-in person: navigation, problems of the connection, and one of the pages. */
 export const Shell = () => {
   const [name = PAGES[0]!.name, ...rest] = place.value
   const page = PAGES.find(one => one.name === name && pageIsVisible(one)) ?? PAGES.find(pageIsVisible) ?? PAGES[0]!

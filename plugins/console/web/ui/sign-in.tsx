@@ -129,7 +129,7 @@ const Ways = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }
   )
 }
 
-/** What a person sees who is not signed in. */
+/** The page of a person who is not signed in. */
 export const SignInPage = ({
   message,
   codes,

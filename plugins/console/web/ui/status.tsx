@@ -14,7 +14,7 @@ const WORDS: { readonly [status in AgentStatus]: readonly [tone: string, word: s
   interrupted: ['bad', 'Interrupted'],
 }
 
-/** How a conversation stands, as a word with its colour. */
+/** The status of a conversation, as a coloured word. */
 export const StatusTag = ({ status }: Pick<AgentCard, 'status'>) => {
   const [tone, word] = WORDS[status] ?? ['', status]
   return <span class={`tag ${tone}`}>{word}</span>

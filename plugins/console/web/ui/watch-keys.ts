@@ -3,12 +3,12 @@ import { commandFor, commandsNow, letterKeys, readLetterKeys, strokeOf } from '.
 /** The second key of `g f` must follow within this time. */
 const SEQUENCE_MS = 1_500
 
-/** Whether a key without a modifier is typed into something; text that is only read takes none. */
+/** Whether a key without a modifier is typed into a field; read-only text takes none. */
 const isTypedInto = (target: Element): boolean =>
   target.matches('input:not([type=checkbox], [type=radio]), textarea, select')
   || (target instanceof HTMLElement && target.isContentEditable && !target.closest('.cm-content:not([data-typed])'))
 
-/** Starts commands by their keys; a dialog and whatever takes every key for itself come first. */
+/** Starts commands by their keys, after dialogs and elements that take every key. */
 export const watchKeys = (): void => {
   readLetterKeys()
   let before = ''

@@ -14,7 +14,7 @@ export const nameParts = (name: string): string =>
 
 const COMPOUND = /[\p{L}_$][\p{L}\p{N}_$]*\p{Ll}\p{Lu}[\p{L}\p{N}_$]*/gu
 
-/** The parts of a text that are found as wholes: 40 lines each, headed by what they define or by their headings. */
+/** The chunks of a text: 40 lines each, titled by their definitions or headings. */
 export const chunksOf = (text: string, symbols: readonly SourceSymbol[]): TextChunk[] => {
   const lines = text.split('\n')
   const chunks: TextChunk[] = []

@@ -2,7 +2,7 @@ import type { SearchedFile } from '../found.js'
 import type { SearchScope } from '../search-scope.js'
 import type { FoundChunk, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
 
-/** What the index is asked, and what it answers. */
+/** The queries of the index, and their answers. */
 export interface IndexQuestions {
   compare: { readonly input: object; readonly output: void }
   changed: { readonly input: { readonly paths: readonly string[] }; readonly output: void }
@@ -13,7 +13,7 @@ export interface IndexQuestions {
   defined: { readonly input: { readonly paths: readonly string[] }; readonly output: string[] }
 }
 
-/** How far the index is. */
+/** The progress of the index. */
 export interface IndexState {
   readonly built: boolean
   readonly behind: number
@@ -27,7 +27,7 @@ export interface IndexRequest {
   readonly id: number
   readonly ask: keyof IndexQuestions
   readonly input: object
-  /** Wait so long for changes, unless there are more. */
+  /** The longest wait for changes, unless there are more. */
   readonly wait?: { readonly most: number; readonly ms: number }
 }
 
@@ -39,7 +39,7 @@ export interface IndexAnswer {
   readonly failed?: string
 }
 
-/** What the index starts with. */
+/** The initial data of the index. */
 export interface IndexWorkerData {
   readonly root: string
   readonly path: string

@@ -13,7 +13,7 @@ export interface TextChunk {
   readonly body: string
 }
 
-/** What the index keeps of a file. */
+/** The index entry of a file. */
 export interface IndexedFile {
   readonly path: string
   readonly size: number
@@ -25,7 +25,7 @@ export interface IndexedFile {
 }
 
 const VERSION = 3
-/** An index does not grow beyond this; what does not fit is reported as not read. */
+/** The maximum size of an index; files beyond it are reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
 const SCHEMA = `
@@ -96,7 +96,7 @@ export class IndexStore {
     for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true })
   }
 
-  /** Begins anew, empty. */
+  /** Starts again with an empty index. */
   rebuild(): void {
     this.#remove()
     this.#open()
@@ -107,7 +107,7 @@ export class IndexStore {
     return statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode
   }
 
-  /** Whether it may take no more. */
+  /** Whether it is full. */
   isFull(): boolean {
     const { page_count: pages } = this.get<{ page_count: number }>('PRAGMA page_count')!
     const { page_size: size } = this.get<{ page_size: number }>('PRAGMA page_size')!
@@ -152,7 +152,7 @@ export class IndexStore {
     }
   }
 
-  /** Every file, with what says whether it changed. */
+  /** Every file, with the metadata that shows whether it changed. */
   files(): Map<string, { size: number; mtime: number }> {
     const rows = this.all<{ path: string; size: number; mtime: number }>('SELECT path, size, mtime FROM files')
     return new Map(rows.map(({ path, ...row }) => [path, row]))
@@ -167,7 +167,7 @@ export class IndexStore {
     this.#run('DELETE FROM files WHERE id = ?', file.id)
   }
 
-  /** Adds a file, in place of what was known of it. */
+  /** Adds or replaces a file. */
   put({ path, size, mtimeMs, class: kind, source, chunks }: IndexedFile): void {
     this.delete(path)
     const id = this.#run(

@@ -10,7 +10,7 @@ import { definedIn, findChunks, findSymbols, findUses, rowsBelow } from './looku
 const { root, path, passOver } = workerData as IndexWorkerData
 
 try {
-  // On Linux a thread has a priority of its own.
+  // On Linux each thread has its own priority.
   setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), TURN_NICENESS)
 } catch {
   // It keeps the priority of the daemon.

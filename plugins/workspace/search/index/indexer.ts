@@ -20,7 +20,7 @@ const NOT_INDEXED = 'refs'
 
 const pause = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Reads a file through a descriptor of which the system says that it is that file; undefined: it is none. */
+/** Reads a file through a descriptor that the system confirms to be that file; undefined: not a file. */
 const readAt = (root: string, path: string): { size: number; mtimeMs: number; bytes?: Buffer } | undefined => {
   const place = join(root, path)
   let fd: number | undefined
@@ -38,7 +38,7 @@ const readAt = (root: string, path: string): { size: number; mtimeMs: number; by
   }
 }
 
-/** Keeps the index in step with the shared tree. */
+/** Keeps the index up to date with the shared tree. */
 export class Indexer {
   readonly #root: string
   readonly #store: IndexStore
@@ -79,7 +79,7 @@ export class Indexer {
     void this.#work()
   }
 
-  /** Reads paths that changed: files, or folders that came or went. */
+  /** Reads changed paths: files, or added and removed folders. */
   changed(paths: readonly string[]): void {
     const rules = new IgnoreRules(this.#root)
     for (const path of paths) {
@@ -93,7 +93,7 @@ export class Indexer {
     void this.#work()
   }
 
-  /** Resolves when nothing is left to be read, or after a time. */
+  /** Resolves when everything is read, or after a time. */
   async settled(ms: number): Promise<void> {
     const until = performance.now() + ms
     while (this.state.behind > 0 && performance.now() < until) await new Promise(resolve => setTimeout(resolve, 5))
@@ -130,7 +130,7 @@ export class Indexer {
       this.#built = true
       this.#agreedAt = Date.now()
     } catch (error) {
-      // A damaged index is dropped; whatever else failed is tried again with the next change.
+      // A damaged index is dropped; after other failures the next change tries again.
       if (/malformed|not a database|corrupt|disk I\/O/i.test(String(error))) {
         this.#store.rebuild()
         this.#built = false
@@ -142,7 +142,7 @@ export class Indexer {
     }
   }
 
-  /** Begins anew after the index was dropped. */
+  /** Starts again after the index was dropped. */
   rebuild(): void {
     this.#store.rebuild()
     this.#built = false
@@ -206,7 +206,7 @@ export class Indexer {
     if (!bytes || bytes.subarray(0, LOOKED_AT).includes(0)) return file
     const text = bytes.toString()
     this.onReading?.(path)
-    // A grammar that fails on a file leaves its words.
+    // If a grammar fails on a file, its words are still indexed.
     const source = this.#passOver.has(path) ? undefined : await parseSource(path, text).catch(() => undefined)
     return { ...file, ...(source && { source }), chunks: chunksOf(text, source?.symbols ?? []) }
   }

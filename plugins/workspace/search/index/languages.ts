@@ -105,7 +105,7 @@ const IMPORTS = [
   'namespace_use_declaration',
 ]
 
-/** The grammar for a path, by its extension; undefined: there is none. */
+/** The grammar for a path, by its extension; undefined: none. */
 export const grammarName = (path: string): string | undefined =>
   GRAMMARS[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
 

@@ -5,7 +5,7 @@ import { nameParts } from './chunks.js'
 import type { IndexStore } from './index-store.js'
 import type { SymbolKind } from './languages.js'
 
-/** What is asked of the symbols. */
+/** A query for symbols. */
 export interface SymbolQuestion {
   readonly name: string
   readonly kind?: SymbolKind
@@ -54,7 +54,7 @@ const grouped = (rows: readonly { path: string; score: number; line: FoundLine }
   return [...files.values()]
 }
 
-/** Names that are the one asked for in ever looser senses, with how much each counts. */
+/** Names that match the requested one, from exact to loose, with the weight of each. */
 const namesLike = (store: IndexStore, name: string, fuzzy: boolean): Map<number, { name: string; score: number }> => {
   const found = new Map<number, { name: string; score: number }>()
   const add = (rows: readonly { id: number; name: string }[], score: (name: string) => number) => {
@@ -91,7 +91,7 @@ const namesLike = (store: IndexStore, name: string, fuzzy: boolean): Map<number,
   return found
 }
 
-/** Where symbols are defined: exact names first, exported ones before others. */
+/** The definitions of symbols: exact names first, exported ones before others. */
 export const findSymbols = (store: IndexStore, { name, kind, scope, fuzzy }: SymbolQuestion): SearchedFile[] => {
   const rows = [...namesLike(store, name, fuzzy)]
     .filter(([, { score }]) => score > 0)
@@ -133,14 +133,14 @@ const USE_TAGS: { readonly [kind: string]: SearchTag['kind'] } = {
   r: 'text',
 }
 
-/** What asks for the uses of a name. */
+/** A query for the uses of a name. */
 export interface UsesQuestion {
   readonly name: string
   readonly scope: SearchScope
   readonly caseSensitive: boolean
 }
 
-/** Where a name is used: files that import it first, then those that use it most. */
+/** The uses of a name: files that import it first, then those that use it most. */
 export const findUses = (store: IndexStore, { name, scope, caseSensitive }: UsesQuestion): SearchedFile[] => {
   const rows = store
     .all<{ path: string; name: string; spots: string; guessed: number }>(
@@ -178,7 +178,7 @@ const STOP = new Set(
   ).split(' '),
 )
 
-/** The words of a question that say something. */
+/** The significant words of a query. */
 export const tellingWords = (question: string): string[] => {
   const all = (question.match(/[\p{L}\p{N}_$]+/gu) ?? []).slice(0, 32)
   const words = [...new Set([...all, ...all.flatMap(word => nameParts(word).split(' '))].map(low))].filter(Boolean)
@@ -186,13 +186,13 @@ export const tellingWords = (question: string): string[] => {
   return telling.length > 0 ? telling : words
 }
 
-/** What asks for the parts of files that speak of some words. */
+/** A query for parts of files by words. */
 export interface WordsQuestion {
   readonly words: readonly string[]
   readonly scope: SearchScope
 }
 
-/** The parts of files that speak of some words, best first (BM25); each as its first line, to be narrowed down. */
+/** The parts of files that match some words, best first (BM25); each as its first line, to be narrowed down. */
 export interface FoundChunk {
   readonly path: string
   readonly line: number
@@ -218,7 +218,7 @@ export const findChunks = (store: IndexStore, { words, scope }: WordsQuestion): 
   return found
 }
 
-/** What an index says of the files of a repository. */
+/** The index entries of a repository's files. */
 export interface IndexedRow {
   readonly path: string
   readonly branches: number
@@ -241,7 +241,7 @@ export const rowsBelow = (store: IndexStore, scope: SearchScope): IndexedRow[] =
     .map(({ id, ...row }) => ({ ...row, imports: imports.get(id) ?? [] }))
 }
 
-/** Definitions beside the best lines: what these files define, exported first. */
+/** Definitions beside the best lines: the definitions of these files, exported ones first. */
 export const definedIn = (store: IndexStore, paths: readonly string[]): string[] =>
   paths.flatMap(path =>
     store

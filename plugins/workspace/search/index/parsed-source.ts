@@ -15,12 +15,12 @@ export interface SourceSymbol {
 /** How a name is used: called, imported, as a type, written, or read; `d` is its definition. */
 export type UseKind = 'c' | 'i' | 't' | 'w' | 'r' | 'd'
 
-/** What is known of a source file. */
+/** A parsed source file. */
 export interface ParsedSource {
   readonly symbols: readonly SourceSymbol[]
-  /** By name, where it is used: `12c,14r`. */
+  /** The uses by name: `12c,14r`. */
   readonly uses: ReadonlyMap<string, string>
-  /** What it imports, as it is written. */
+  /** Its imports, as written. */
   readonly imports: readonly string[]
   readonly branches: number
   /** The symbols are guesses, for want of a grammar. */
@@ -63,7 +63,7 @@ const KIND_WORDS: { readonly [word: string]: SymbolKind } = {
   record: 'class',
 }
 
-/** Where a line begins that holds an offset; offsets are asked for in order. */
+/** The start of the line with an offset; offsets must be passed in order. */
 const lineCounter = (text: string) => {
   let [line, next] = [1, text.indexOf('\n')]
   return (offset: number): number => {
@@ -75,7 +75,7 @@ const lineCounter = (text: string) => {
   }
 }
 
-/** Whether an offset is in one of some ranges; offsets are asked for in order. */
+/** Whether an offset is in one of some ranges; offsets must be passed in order. */
 const within = (ranges: readonly Range[]) => {
   let at = 0
   return (offset: number): boolean => {
@@ -94,7 +94,7 @@ const useOf = (text: string, start: number, end: number): UseKind => {
   return after && after !== '<' ? 'w' : 'r'
 }
 
-/** The names of a text outside comments and strings, and where they are. */
+/** The names of a text outside comments and strings, with their positions. */
 const usesOf = (text: string, silent: readonly Range[], imports: readonly Range[], defined: ReadonlySet<string>) => {
   const spots = new Map<string, string[]>()
   const [isSilent, isImport, lineAt] = [within(silent), within(imports), lineCounter(text)]
@@ -117,7 +117,7 @@ const countBranches = (text: string, silent: readonly Range[]): number => {
   return count
 }
 
-/** What import statements name: texts in quotes, and dotted or doubly coloured names. */
+/** The targets of import statements: quoted texts, and names with `.` or `::`. */
 const importsIn = (text: string, ranges: readonly Range[]): string[] => [
   ...new Set(
     ranges.flatMap(({ start, end }) => {
@@ -141,7 +141,7 @@ const nameNode = (node: Node): Node | undefined => {
 
 const TOP = new Set(['program', 'export_statement', 'module', 'source_file', 'translation_unit'])
 
-/** Variables count only where they are not local. */
+/** Only non-local variables count. */
 const isTopLevel = (node: Node): boolean => {
   const parent = node.parent
   const around = parent && !TOP.has(parent.type) ? parent.parent : parent
@@ -181,7 +181,7 @@ const symbolsOf = (text: string, nodes: readonly Node[], grammar: string): Sourc
   })
 }
 
-/** What a text without a grammar seems to define. */
+/** The apparent definitions of a text without a grammar. */
 const guessed = (text: string): ParsedSource => {
   const symbols = text.split('\n').flatMap((line, at): SourceSymbol[] => {
     const [, word = '', name] = GUESSED.exec(line.slice(0, 300)) ?? []
@@ -191,11 +191,11 @@ const guessed = (text: string): ParsedSource => {
   return { symbols, uses: usesOf(text, [], [], defined), imports: [], branches: countBranches(text, []), guessed: true }
 }
 
-/** Texts that are no program: their names are found as words only. */
+/** Texts that are not programs: their names are found only as words. */
 const PROSE = /\.(?:md|mdx|rst|txt|adoc|html?|json|jsonc|ya?ml|toml|lock|csv|tsv|svg|xml|log|map|snap)$/i
 const EMPTY: ParsedSource = { symbols: [], uses: new Map(), imports: [], branches: 0, guessed: false }
 
-/** Reads what a source file defines, uses and imports. */
+/** Reads the definitions, uses and imports of a source file. */
 export const parseSource = async (path: string, text: string): Promise<ParsedSource> => {
   const named = grammarName(path)
   if (named === undefined) return PROSE.test(path) ? EMPTY : guessed(text)

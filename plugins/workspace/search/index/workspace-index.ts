@@ -18,7 +18,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** The index of the shared tree, in a thread of its own, which ends after 15 minutes without a question. */
+/** The index of the shared tree, in its own thread, which ends after 15 minutes without a query. */
 export class WorkspaceIndex {
   readonly #host: Host
   readonly #changes: WorkspaceChanges
@@ -39,7 +39,7 @@ export class WorkspaceIndex {
     host.signal.addEventListener('abort', () => this.#end(), { once: true })
   }
 
-  /** The answer to a question about the files as they are now, as far as they could be read in 250 ms. */
+  /** The answer to a query about the current files, as far as they could be read in 250 ms. */
   async ask<Q extends keyof IndexQuestions>(
     ask: Q,
     input: IndexQuestions[Q]['input'],
@@ -50,14 +50,14 @@ export class WorkspaceIndex {
     return { value: value as IndexQuestions[Q]['output'], freshness: freshnessOf(state) }
   }
 
-  /** Reads paths again that turned out not to be as the index says. */
+  /** Reads paths again for which the index was outdated. */
   async reread(paths: readonly string[]): Promise<void> {
     await this.#request({ ask: 'changed', input: { paths } })
   }
 
-  /** Tells the index what changed since the last question. */
+  /** Passes the changes since the last query to the index. */
   async #follow(): Promise<void> {
-    // What the system reported together with this request is taken first.
+    // Changes that the system reported together with this request are applied first.
     for (let turns = 0; turns < 2; turns++) await new Promise<void>(resolve => setImmediate(resolve))
     const tree = { root: this.#host.place.workspace, reach: undefined, readsGit: false }
     if (!this.#worker) {

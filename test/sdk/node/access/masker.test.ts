@@ -29,18 +29,18 @@ t.test('a value is replaced in each of its forms', async t => {
   }
 })
 
-t.test('a value is replaced in base64 wherever it stands in what was encoded', async t => {
+t.test('a value is replaced in base64 at every offset of the encoded text', async t => {
   for (const before of ['', 'a', 'ab', 'abc', 'user:', '\u00fc']) {
     for (const kind of ['base64', 'base64url'] as const) {
       const masked = one.mask(Buffer.from(`${before}${VALUE} and more`).toString(kind))
       t.ok(masked.includes(ref), `${kind} after ${before.length}`)
       const left = Buffer.from(masked.split(ref)[0]!, kind).toString('latin1')
-      t.ok(left.length <= Buffer.byteLength(before), 'what is left is before it')
+      t.ok(left.length <= Buffer.byteLength(before), 'the remaining text is before it')
     }
   }
 })
 
-t.test('long lines of a value with several lines are replaced, and the frame of a key is not', async t => {
+t.test('long lines of a multi-line value are replaced, but not the header and footer of a key', async t => {
   const key = [BEGIN, 'b3BlbnNzaC1rZXktdjEA', 'short', 'AAAABG5vbmUAAAAEbm9u', END, ''].join('\n')
   const masker = new Masker([{ name: 'K', value: key }])
   t.equal(masker.mask(key), '{{secret:K}}')
@@ -49,7 +49,7 @@ t.test('long lines of a value with several lines are replaced, and the frame of 
   t.equal(masker.mask(BEGIN), BEGIN)
 })
 
-t.test('values shorter than 8 characters are left alone, and no values change nothing', async t => {
+t.test('values shorter than 8 characters are not masked, and without values nothing changes', async t => {
   const masker = new Masker([
     { name: 'S', value: '1234567' },
     { name: 'E', value: '' },
@@ -61,7 +61,7 @@ t.test('values shorter than 8 characters are left alone, and no values change no
   t.equal(masker.stream().push('1234567'), '1234567')
 })
 
-t.test('of values that overlap nothing is left, and of one inside another the outer name is shown', async t => {
+t.test('overlapping values are replaced completely, and nested ones by the name of the outer value', async t => {
   const masker = new Masker([
     { name: 'A', value: 'abcdefgh12345678' },
     { name: 'B', value: '12345678zzzzzzzz' },
@@ -72,7 +72,7 @@ t.test('of values that overlap nothing is left, and of one inside another the ou
   t.equal(masker.mask('-cdefgh1234-'), '-{{secret:C}}-')
 })
 
-t.test('JSON is masked at any depth, in names too, and is the same object where nothing was found', async t => {
+t.test('JSON is masked at any depth, including keys, and is returned unchanged if nothing was found', async t => {
   const frame = { kind: 'delta', [VALUE]: 1, list: [{ text: `say ${VALUE}` }, 7, undefined], clean: { a: 'b' } }
   const masked = one.maskJson(frame)
   t.same(masked, { kind: 'delta', [ref]: 1, list: [{ text: `say ${ref}` }, 7, undefined], clean: { a: 'b' } })
@@ -84,7 +84,7 @@ t.test('JSON is masked at any depth, in names too, and is the same object where 
 const few = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '"', '/', 'é'), minLength: 8, maxLength: 24 })
 const values = fc.array(few, { minLength: 1, maxLength: 5 })
 
-t.test('a text in any pieces is masked as it is whole', async t => {
+t.test('a text in any pieces is masked like the whole text', async t => {
   fc.assert(
     fc.property(
       values,
@@ -120,7 +120,7 @@ t.test('no value of at least 8 characters stays in a masked text', async t => {
   )
 })
 
-t.test('only an end that may still become a value is held back', async t => {
+t.test('only an ending that may become a value is held back', async t => {
   const masker = new Masker([{ name: 'T', value: 'correct horse battery' }])
   const stream = masker.stream()
   t.equal(stream.push('the corr'), 'the ')
@@ -129,7 +129,7 @@ t.test('only an end that may still become a value is held back', async t => {
   t.equal(stream.end(), '')
 })
 
-t.test('a value of 64 KiB that comes in small pieces is replaced', async t => {
+t.test('a value of 64 KiB that arrives in small pieces is replaced', async t => {
   const value = Array.from({ length: 1024 }, (_, at) => createHash('sha256').update(String(at)).digest('hex')).join('')
   const stream = new Masker([{ name: 'T', value }]).stream()
   let out = stream.push('<')

@@ -5,7 +5,7 @@ import { inTime } from '../../../support/in-time.js'
 
 const HIDDEN = 'Hid3nHid3nHid3nHid3n'
 
-t.test('every form of a credential is replaced, and what is none stays', t => {
+t.test('every form of a credential is replaced, and other text is unchanged', t => {
   const secret = newSecret('sbc').text
   for (const text of [
     secret,
@@ -46,7 +46,7 @@ t.test('every form of a credential is replaced, and what is none stays', t => {
   t.end()
 })
 
-t.test('a field that is named like a secret is replaced in a line of JSON, which stays JSON', t => {
+t.test('a field with the name of a secret is replaced in a line of JSON, which stays valid JSON', t => {
   const line = JSON.stringify({
     level: 'info',
     token: HIDDEN,
@@ -60,21 +60,21 @@ t.test('a field that is named like a secret is replaced in a line of JSON, which
   t.end()
 })
 
-t.test('text from outside is one line of data, whatever is in it', t => {
+t.test('any text from outside becomes one line of data', t => {
   t.equal(asData('a\r\nb\u001b[31mc\u202ed\u2066e\u0000f\u0085g\ud800h\u200di', 100), 'a b[31mcdef g\ufffdh\u200di')
   t.equal(asData('x'.repeat(50), 10), `${'x'.repeat(9)}…`)
   t.notMatch(
     asData(`sb\u200bc_${'a'.repeat(22)}.${'b'.repeat(43)}`, 100),
     'bbbb',
-    'what is not seen does not hide a credential',
+    'invisible characters do not hide a credential',
   )
   const cut = asData(`${'x'.repeat(30)} bearer ${HIDDEN}`, 45)
-  t.notMatch(cut, HIDDEN.slice(0, 5), 'nor does what is cut')
+  t.notMatch(cut, HIDDEN.slice(0, 5), 'cutting does not hide one')
   t.equal(visible('a\u001b]0;x\u0007\u202eb\nc'), 'a\\u001b]0;x\\u0007\\u202eb\nc')
   t.end()
 })
 
-t.test('a long text of nearly credentials takes no time', t => {
+t.test('a long text of almost-credentials is searched quickly', t => {
   const began = performance.now()
   for (const piece of [
     'authorization ',
@@ -91,7 +91,7 @@ t.test('a long text of nearly credentials takes no time', t => {
   t.end()
 })
 
-t.test('a private key is replaced in lines that come piece by piece, and what is no key is not taken for one', t => {
+t.test('a private key is replaced in lines that arrive one by one, and other text is not treated as a key', t => {
   const begin = '-----BEGIN RSA PRIVATE KEY-----'
   const end = '-----END RSA PRIVATE KEY-----'
   const one = redactedPieces()
@@ -112,6 +112,6 @@ t.test('a private key is replaced in lines that come piece by piece, and what is
   ])
   const endless = redactedPieces()
   endless([begin])
-  t.equal(Array.from({ length: 1_000 }, () => endless(['word'])).flat().length, 600, 'a key is only so long')
+  t.equal(Array.from({ length: 1_000 }, () => endless(['word'])).flat().length, 600, 'the length of a key is limited')
   t.end()
 })

@@ -9,7 +9,7 @@ t.test('a credential is its prefix, 16 bytes of id and 32 bytes of secret', asyn
   t.notMatch(text, hash)
 })
 
-t.test('a text of another form is no credential', async t => {
+t.test('a text of another form is not a credential', async t => {
   const { text } = newSecret('sbc')
   for (const other of [
     '',
@@ -23,10 +23,10 @@ t.test('a text of another form is no credential', async t => {
   ]) {
     t.equal(readSecret('sbc', other), undefined, JSON.stringify(other))
   }
-  t.equal(readSecret('sbs', text), undefined, 'a control token is no session')
+  t.equal(readSecret('sbs', text), undefined, 'a control token is not a session')
 })
 
-t.test('a hash is held only when it is one of those kept', async t => {
+t.test('only stored hashes are found', async t => {
   t.equal(holds([hashOf('a'), hashOf('b')], hashOf('b')), true)
   t.equal(holds([hashOf('a')], hashOf('b')), false)
   t.equal(holds([], hashOf('b')), false)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Inbox } from '../../../../sdk/node/concurrency/inbox.js'
 
-t.test('items are taken in the order they came, also those that come later and those left at the end', async t => {
+t.test('items are taken in the order of arrival, including later ones and the rest at the end', async t => {
   const inbox = new Inbox<number>({ full: 10_000, room: 1, pause: () => {}, resume: () => {} })
   const taken: number[] = []
   const reading = (async () => {
@@ -19,7 +19,7 @@ t.test('items are taken in the order they came, also those that come later and t
   )
 })
 
-t.test('whoever puts in is asked to pause when too much waits, and to go on when there is room', async t => {
+t.test('a producer is paused when too much is queued, and resumed when there is space', async t => {
   const told: string[] = []
   const inbox = new Inbox<string>({
     weigh: text => text.length,

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
 
-t.test('one holder at a time, in the order of asking', async t => {
+t.test('one holder at a time, in the order of requests', async t => {
   const locks = new KeyedMutex()
   const seen: string[] = []
   const work = (name: string) =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Semaphore } from '../../../../sdk/node/concurrency/semaphore.js'
 
-t.test('at most so many tasks run at once, in order, and one that fails frees its place', async t => {
+t.test('a limited number of tasks runs at once, in order, and a failed one frees its slot', async t => {
   const semaphore = new Semaphore(2)
   const began: number[] = []
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<void>())

@@ -38,7 +38,7 @@ t.test('an extension is tested without a daemon', async t => {
   t.equal(Buffer.from(await host.files.read('docs/a.md')).toString(), 'text')
 })
 
-t.test('what the manifest does not name is denied as by the daemon', async t => {
+t.test('calls that the manifest does not name are refused as by the daemon', async t => {
   const { host } = hostFor(t, manifest)
   await t.rejects(host.call('GET /agents', {} as never), { code: 'denied', entry: 'GET /agents' })
   await t.rejects(host.files.read('README.md'), { code: 'denied', entry: 'fs:read:README.md' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isClosedName } from '../../../../sdk/node/files/closed-names.js'
 
-t.test("the git folder at any depth and the sandbox's own at the top are closed, in any spelling", async t => {
+t.test('git folders at any depth and .sandbox at the top are closed, in any spelling', async t => {
   for (const path of [
     '.git',
     'a/.GIT/config',

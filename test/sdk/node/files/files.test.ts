@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { copyPlain, readJson, readPlain, writeAtomic } from '../../../../sdk/node/files/files.js'
 
-t.test('a write replaces the whole file with the bits asked for', async t => {
+t.test('a write replaces the whole file with the given permission bits', async t => {
   const folder = t.testdir({ a: 'old and longer' })
   await writeAtomic(join(folder, 'a'), 'new', { mode: 0o644, flush: true })
   t.equal(readFileSync(join(folder, 'a'), 'utf8'), 'new')
@@ -22,7 +22,7 @@ t.test('a write that fails leaves no temporary file', async t => {
   t.same(readdirSync(folder), ['taken'])
 })
 
-t.test('twenty writers leave one of their texts', async t => {
+t.test('after twenty concurrent writers the file has the text of one', async t => {
   const folder = t.testdir({})
   const texts = Array.from({ length: 20 }, (_, i) => String(i).repeat(1000))
   await Promise.all(texts.map(text => writeAtomic(join(folder, 'a'), text)))
@@ -30,7 +30,7 @@ t.test('twenty writers leave one of their texts', async t => {
   t.same(readdirSync(folder), ['a'])
 })
 
-t.test('a JSON file is read; a missing one is undefined; a torn one names itself', async t => {
+t.test('a JSON file is read; a missing one is undefined; the error of a torn one names it', async t => {
   const folder = t.testdir({ good: '{"a":1}', torn: '{"a":' })
   t.same(await readJson(join(folder, 'good')), { a: 1 })
   t.equal(await readJson(join(folder, 'none')), undefined)
@@ -39,7 +39,7 @@ t.test('a JSON file is read; a missing one is undefined; a torn one names itself
   t.equal(await readJson(join(folder, 'good')), 2)
 })
 
-t.test('only a plain file of some size is read or copied, and a pipe holds up nobody', async t => {
+t.test('only plain files of limited size are read or copied, and a FIFO does not block', async t => {
   const root = t.testdir({ plain: 'text', folder: {}, large: 'x'.repeat(100) })
   execFileSync('mkfifo', [join(root, 'pipe')])
   t.equal(readPlain(join(root, 'plain')), 'text')

@@ -20,7 +20,7 @@ const bed = (root: string) => {
   return { plan: join(root, 'moves.json'), old, fresh, before: join(before, 'deep'), moves }
 }
 
-t.test('what was written down is carried out once', async t => {
+t.test('planned moves are carried out once', async t => {
   const { plan, old, fresh, before, moves } = bed(t.testdir())
   t.equal(await carryOut(plan), 'none')
   await planMoves(plan, moves)
@@ -31,7 +31,7 @@ t.test('what was written down is carried out once', async t => {
   t.equal(await carryOut(plan), 'none')
 })
 
-t.test('where something stands in the way everything goes back', async t => {
+t.test('if a target exists every move is undone', async t => {
   const { plan, old, fresh, before, moves } = bed(t.testdir())
   await planMoves(plan, { ...moves, in: [...moves.in, { from: join(old, 'b'), to: join(old, 'a') }] })
   t.match(await carryOut(plan), { undone: { message: /is in the way/ } })
@@ -42,7 +42,7 @@ t.test('where something stands in the way everything goes back', async t => {
   t.equal(existsSync(plan), false)
 })
 
-t.test('below the root nothing moves through a link, and what moved before goes back', async t => {
+t.test('no move follows a link below the root, and earlier moves are undone', async t => {
   const folder = realpathSync(t.testdir({ work: {}, away: { x: 'theirs' }, fresh: { a: 'a', x: 'new' } }))
   const [plan, work, before] = ['moves.json', 'work', 'work/before'].map(name => join(folder, name)) as [
     string,
@@ -77,7 +77,7 @@ t.test('a plan of another version stops the start', async t => {
   t.equal(existsSync(plan), true)
 })
 
-t.test('a group takes in what came back to it, and begins again where that did not end', async t => {
+t.test('a group restores its returned files, and begins again if that was interrupted', async t => {
   const data = t.testdir()
   t.equal(await takeReturned(data, 'g', async () => void t.fail('nothing came back')), false)
   mkdirSync(returnedFolder(data, 'g'), { recursive: true })
@@ -90,5 +90,5 @@ t.test('a group takes in what came back to it, and begins again where that did n
   t.equal(await takeReturned(data, 'g', async () => void t.fail('twice')), false)
   const folder = await handOverFolder(data)
   writeFileSync(join(folder, 'left'), '')
-  t.same(readdirSync(await handOverFolder(data)), [], 'what an earlier one left is gone')
+  t.same(readdirSync(await handOverFolder(data)), [], 'the leftovers of an earlier attempt are removed')
 })

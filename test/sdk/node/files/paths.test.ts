@@ -20,14 +20,14 @@ const place = (t: Test) => {
   return { top, root }
 }
 
-t.test('a path inside answers the real path, links resolved', async t => {
+t.test('a path inside resolves to the real path', async t => {
   const { root } = place(t)
   t.equal(await inside(root, 'a.txt'), join(root, 'a.txt'))
   t.equal(await inside(root, 'in/b ü.txt'), join(root, 'dir/b ü.txt'))
   t.equal(await inside(root, 'dir/'), join(root, 'dir'))
 })
 
-t.test('a path that is no workspace path is invalid', async t => {
+t.test('a path that is not a workspace path is invalid', async t => {
   const { root } = place(t)
   const bad = [
     '',
@@ -51,14 +51,14 @@ t.test('a path that is no workspace path is invalid', async t => {
     t.equal(await reasonOf(inside(root, path, { allowMissing: true })), 'invalid', JSON.stringify(path.slice(0, 20)))
 })
 
-t.test('whatever leads outside is not found', async t => {
+t.test('a path that leads outside is not found', async t => {
   const { root } = place(t)
   for (const path of ['out', 'out/secret', 'out/new', 'dangling', 'dangling/x', 'loop', 'loop/x', 'a.txt/x'])
     for (const allowMissing of [false, true])
       t.equal(await reasonOf(inside(root, path, { allowMissing })), 'not-found', `${path} ${allowMissing}`)
 })
 
-t.test('a missing path is not found unless it may be missing', async t => {
+t.test('a missing path is not found unless the call allows it', async t => {
   const { root } = place(t)
   t.equal(await reasonOf(inside(root, 'new/x')), 'not-found')
   t.equal(await inside(root, 'new/x', { allowMissing: true }), join(root, 'new/x'))
@@ -66,7 +66,7 @@ t.test('a missing path is not found unless it may be missing', async t => {
   t.equal(await reasonOf(inside(join(root, 'none'), 'x', { allowMissing: true })), 'not-found')
 })
 
-t.test('a root that is a link is the folder it leads to', async t => {
+t.test('a root that is a link stands for its target', async t => {
   const { root, top } = place(t)
   symlinkSync('root', join(top, 'alias'))
   mkdirSync(join(root, 'deep'))
@@ -74,7 +74,7 @@ t.test('a root that is a link is the folder it leads to', async t => {
   t.equal(await inside(join(top, 'alias'), 'deep/x'), join(root, 'deep/x'))
 })
 
-t.test('a folder contains itself and what is below it, not what begins alike', async t => {
+t.test('a folder contains itself and the paths below it, but not names with the same prefix', async t => {
   t.ok(contains('/a/b', '/a/b'))
   t.ok(contains('/a/b', '/a/b/c'))
   t.ok(contains('/', '/a'))

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
-/** A program that appends to a journal until it is killed, and tells on standard output what was acknowledged. */
+/** A program that appends to a journal until it is killed, and prints what was acknowledged. */
 const [folder = '', name = '', size = '0', stopAtError] = process.argv.slice(2)
 const store = new JournalStore(folder)
 const text = 'x'.repeat(Number(size))

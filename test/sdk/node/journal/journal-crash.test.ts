@@ -26,7 +26,7 @@ const told = (text: string): Told[] =>
     .filter(Boolean)
     .map(line => JSON.parse(line) as Told)
 
-t.test('nothing acknowledged is lost when the process is killed in the middle of its work', async t => {
+t.test('nothing acknowledged is lost when the process is killed during its work', async t => {
   for (const name of [RUN, 'agent/ledger']) {
     const folder = t.testdir()
     let entries = 0
@@ -61,7 +61,7 @@ t.test('nothing acknowledged is lost when the process is killed in the middle of
   }
 })
 
-t.test('a file that may not grow rejects what does not fit, keeps the rest whole, and takes what fits', async t => {
+t.test('with a file size limit, entries that do not fit are refused, and smaller ones are stored', async t => {
   const folder = t.testdir()
   const limit = 300_000
   const program = ['env', '-u', 'NODE_OPTIONS', process.execPath, APPENDER, folder, RUN, '7000', 'stop']
@@ -86,7 +86,7 @@ t.test('a file that may not grow rejects what does not fit, keeps the rest whole
   await store.shutdown()
 })
 
-t.test('appends work again when a full disk has room again', async t => {
+t.test('appends work again when a full disk has space again', async t => {
   const folder = join(t.testdir({ small: {} }), 'small')
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder], { stdio: 'ignore' })
@@ -114,7 +114,7 @@ t.test('appends work again when a full disk has room again', async t => {
     )
     const huge = { text: 'y'.repeat(300_000) }
     const [small, large] = await Promise.allSettled([store.append(RUN, ['small']), store.append(RUN, [huge])])
-    t.match(small, { status: 'fulfilled', value: written + 2 }, 'what fits is kept though its neighbour is not')
+    t.match(small, { status: 'fulfilled', value: written + 2 }, 'the entry that fits is kept')
     t.match(large, { status: 'rejected' })
     await store.shutdown()
     const again = new JournalStore(join(folder, 'journals'))

@@ -11,11 +11,11 @@ import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 const RUN = 'agent/frames/r-1'
 const never = (): AbortSignal => new AbortController().signal
 const done = [{ event: 'done', data: {} }] as const
-/** One turn of the event loop. */
+/** One iteration of the event loop. */
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 const frame = (n: number) => ({ kind: 'delta', n, text: 'x'.repeat(180) })
 
-/** A sink that keeps the very buffers it was given. */
+/** A sink that keeps the buffers it got. */
 const keeper = () => {
   const got: Buffer[] = []
   const out = new Writable({ write: (bytes: Buffer, _, next) => (got.push(bytes), next()), highWaterMark: 1 << 20 })
@@ -45,7 +45,7 @@ t.test('nothing is serialised or copied for a watcher: all get the same buffer',
   }
 })
 
-t.test('a reader that stops costs nothing and gets everything when it goes on', async t => {
+t.test('a stopped reader costs nothing and gets everything when it continues', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder, { tail: 128 * 1024 })
   await store.append(RUN, [frame(0)])
@@ -71,7 +71,7 @@ t.test('a reader that stops costs nothing and gets everything when it goes on', 
   t.ok(file.equals(await late))
 })
 
-t.test('over sockets, a watcher that breaks off and comes back sees what the others see', async t => {
+t.test('over sockets, a watcher that reconnects sees the same as the others', async t => {
   const store = new JournalStore(t.testdir())
   await store.append(RUN, [frame(0)])
   const server = createServer(socket => {
@@ -116,7 +116,7 @@ t.test('over sockets, a watcher that breaks off and comes back sees what the oth
   t.equal((await breaking) === first?.toString(), true)
 })
 
-t.test('a watcher ends when it is stopped, its sink breaks, or the journal is removed, replaced or shut', async t => {
+t.test('a watcher ends when it is stopped, its sink fails, or the journal is removed, replaced or closed', async t => {
   const store = new JournalStore(t.testdir())
   await t.rejects(store.pump(RUN, 0, new PassThrough(), never()), /there is no journal agent\/frames\/r-1/)
   await store.append(RUN, [frame(0)])
@@ -146,7 +146,7 @@ t.test('a watcher ends when it is stopped, its sink breaks, or the journal is re
   await last
 })
 
-t.test('the idle bytes go out when nothing else did, and between whole entries only', async t => {
+t.test('idle bytes are sent when nothing else was, and only between complete entries', async t => {
   const store = new JournalStore(t.testdir())
   await store.append(RUN, [1])
   const out = new PassThrough().setEncoding('utf8')
@@ -164,7 +164,7 @@ t.test('the idle bytes go out when nothing else did, and between whole entries o
   t.ok(text.startsWith('id: r-1:1'))
 })
 
-t.test('in process, a journal is followed as values until it is closed', async t => {
+t.test('within the process, a journal is followed as values until it is closed', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder, { tail: 0 })
   await t.rejects(store.follow(RUN, 0, never()).next(), /there is no journal/)

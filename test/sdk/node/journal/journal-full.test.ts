@@ -6,7 +6,7 @@ import t from 'tap'
 import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 import { folderOf } from '../../../support/daemon.js'
 
-/** How many bytes the next write still finds room for; then the disk is full, once. */
+/** The free bytes for the next write; then the disk is full, once. */
 let room = Infinity
 const { writeSync } = fs
 Object.assign(fs, {
@@ -28,7 +28,7 @@ for (const [what, most] of [
   ['some whole ones', 500],
 ] as const) {
   t.test(
-    `entries of which ${what} found room are in no answer, of a file or of memory, and the next ones stand in `
+    `entries of which ${what} was written are in no answer, of a file or of memory, and the next ones take `
       + 'their place',
     async t => {
       const folder = join(folderOf(t), 'journals')
@@ -54,8 +54,8 @@ for (const [what, most] of [
       const file = readFileSync(join(folder, 'a/log.jsonl'))
       while (seen.length < 2 || Buffer.concat(pumped).length < file.length)
         await new Promise(resolve => setImmediate(resolve))
-      t.same(seen, kept, 'whoever follows too')
-      t.equal(Buffer.concat(pumped).toString(), file.toString(), 'and whoever gets the bytes as stored')
+      t.same(seen, kept, 'followers see the same')
+      t.equal(Buffer.concat(pumped).toString(), file.toString(), 'readers of stored bytes see the same')
       stop.abort()
       await Promise.all([following, pumping])
     },

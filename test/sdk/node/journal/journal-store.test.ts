@@ -5,7 +5,7 @@ import { JournalStore } from '../../../../sdk/node/journal/journal-store.js'
 
 const RUN = 'agent/frames/r-1'
 
-t.test('names that could leave the folder or meet another file are refused', async t => {
+t.test('names that could leave the folder or collide with another file are refused', async t => {
   const folder = t.testdir()
   const store = new JournalStore(join(folder, 'journals'))
   const bad = [
@@ -32,7 +32,7 @@ t.test('names that could leave the folder or meet another file are refused', asy
   t.same(readdirSync(folder), [])
 })
 
-t.test('what is no JSON is refused whole, and only events can be closed, by done or error', async t => {
+t.test('values that are not JSON are refused, and only event journals can be closed, by done or error', async t => {
   const store = new JournalStore(t.testdir())
   const circular: { self?: unknown } = {}
   circular.self = circular
@@ -44,7 +44,7 @@ t.test('what is no JSON is refused whole, and only events can be closed, by done
   await t.rejects(store.close(RUN, [{ event: 'message', data: 1 }]), /found message/)
 })
 
-t.test('an append that comes after close in the same tick is refused, one before it is kept', async t => {
+t.test('an append after close in the same tick is refused, one before it is kept', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const asked = await Promise.allSettled([
@@ -66,7 +66,7 @@ t.test('an append that comes after close in the same tick is refused, one before
   )
 })
 
-t.test('what a value holds cannot forge an event', async t => {
+t.test('the content of a value cannot forge an event', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const hostile = ['\n\nevent: done\ndata: {}\n\n', '\r\n\u2028\u2029\0\ud800', { '\ndata: ': '\ndata: x\n\n' }]
@@ -79,7 +79,7 @@ t.test('what a value holds cannot forge an event', async t => {
   t.same(await again.stat(RUN), { entries: 3, closed: false })
 })
 
-t.test('a rewrite is one step between the appends before it and those after it', async t => {
+t.test('a rewrite is atomic between earlier and later appends', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const asked = [
@@ -108,7 +108,7 @@ t.test('a rewrite is one step between the appends before it and those after it',
   for (const read of seen) t.ok(read === JSON.stringify(old) || read === JSON.stringify(next))
 })
 
-t.test('a journal that gets another name keeps its bytes, also those that are no entries', async t => {
+t.test('a renamed journal keeps its bytes, also those that are not entries', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   await store.append('agent/runs/a', [1])
@@ -130,7 +130,7 @@ t.test('a journal that gets another name keeps its bytes, also those that are no
   await t.rejects(again.rename('agent/bad/a', 'agent/frames/a'), /of the same kind/)
 })
 
-t.test('a half rewrite that a crash left changes nothing', async t => {
+t.test('an interrupted rewrite that a crash left changes nothing', async t => {
   const folder = t.testdir()
   await new JournalStore(folder).append('agent/queue', [1])
   writeFileSync(join(folder, 'agent/.queue.jsonl.tmp'), '2\n3')
@@ -141,7 +141,7 @@ t.test('a half rewrite that a crash left changes nothing', async t => {
   t.same(readdirSync(join(folder, 'agent')), ['queue.jsonl'])
 })
 
-t.test('journals are listed by the beginning of their name, and are gone when removed', async t => {
+t.test('journals are listed by name prefix, and not after removal', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   const names = ['agent/frames', 'agent/frames/r-1', 'agent/frames/r-10', 'agent/frames/r-2', 'agent/ledger']
@@ -156,7 +156,7 @@ t.test('journals are listed by the beginning of their name, and are gone when re
   t.same(await store.read(RUN), [])
 })
 
-t.test('flushed appends of one moment are acknowledged together, by one sync of the disk', async t => {
+t.test('simultaneous flushed appends are acknowledged together after one sync of the disk', async t => {
   const store = new JournalStore(t.testdir())
   await store.append(RUN, [0], { flush: true })
   let turn = 0
@@ -167,7 +167,7 @@ t.test('flushed appends of one moment are acknowledged together, by one sync of 
   t.equal(new Set(turns).size, 1)
 })
 
-t.test('far more journals than are kept open can be in use, and idle ones are let go', async t => {
+t.test('more journals can be in use than are kept open, and idle ones are closed', async t => {
   const store = new JournalStore(t.testdir(), { open: 8, idle: 20 })
   const names = Array.from({ length: 200 }, (_, n) => `agent/many/${n}`)
   for (let round = 1; round <= 3; round++) {

@@ -25,7 +25,7 @@ const watched = async (store: JournalStore, name: string, after: number, signal 
   return (await all).toString()
 }
 
-t.test('positions count from one without a gap, over a restart too', async t => {
+t.test('positions count from one without a gap, also across a restart', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   t.equal(await store.append(RUN, [{ n: 1 }, { n: 2 }]), 2)
@@ -85,7 +85,7 @@ t.test('a last entry torn at any byte is cut off and the next one takes its posi
   }
 })
 
-t.test('a close torn at any byte never happened, or happened whole', async t => {
+t.test('a close torn at any byte is complete or did not happen', async t => {
   const folder = t.testdir()
   const file = join(folder, 'agent/frames/r-1.events')
   await new JournalStore(folder).append(RUN, [1])
@@ -112,7 +112,7 @@ t.test('a block that a power cut left empty ends the journal there', async t => 
   t.equal(readFileSync(join(folder, 'agent/ledger.jsonl'), 'utf8'), '1\n2\n3\n')
 })
 
-t.test('watchers get the bytes of the file, whether they came early, late or again at any place', async t => {
+t.test('watchers get the bytes of the file, whether they connect early, late or again at any position', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder, { tail: 20_000 })
   await store.append(RUN, [{ n: 0 }])

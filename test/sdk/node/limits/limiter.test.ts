@@ -24,7 +24,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
 
   t.test(`behind ${kind}`, { skip: noWall(starts, kind) }, async t => {
     /**
-     * Runs shell commands side by side in one group, and answers what the group was told and what each command said.
+     * Runs shell commands concurrently in one group, and returns the reported limit and the output of each.
      */
     const together = async (t: Test, limits: Partial<WallLimits>, commands: readonly string[]) => {
       const spec = place(t)
@@ -47,7 +47,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       }
     }
 
-    t.test('every program starts with the limits, and its environment and folder are as they were', async t => {
+    t.test('every program starts with the limits, and its environment and folder are unchanged', async t => {
       const script = 'ulimit -S -n; ulimit -H -n; ulimit -f; ulimit -c; cat /proc/self/oom_score_adj; pwd; echo $HOME'
       const { heard, said } = await together(t, { openFiles: 4000, fileSize: 64 * MIB }, [script])
       const [soft, hard, blocks, core, score, folder, home] = said[0]!.split('\n')
@@ -57,7 +57,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       t.same(heard, [])
     })
 
-    t.test('what the programs of a group use counts together, and they end together', async t => {
+    t.test('the use of the programs of a group is added up, and they end together', async t => {
       const hog = 'perl -e \'$k = "x" x (60 << 20); sleep 20\'; echo went on'
       const { heard, said } = await together(t, { memory: 150 * MIB }, [hog, hog, hog, 'sleep 20; echo went on'])
       t.match(heard, exactly(/^expected at most 150 MiB of memory in a turn, found \d+ MiB: /))
@@ -67,7 +67,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       )
     })
 
-    t.test('another group goes on', async t => {
+    t.test('another group is not affected', async t => {
       const spec = place(t)
       const limiter = new Limiter({ ...WIDE, processes: 60 })
       const start = (key: string, command: string) =>
@@ -81,7 +81,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       t.equal((await other).stdout.toString(), 'still here\n')
     })
 
-    t.test('pages that the children of a large process share count once', async t => {
+    t.test('memory pages that the children of a large process share count once', async t => {
       const forks =
         'perl -e \'$| = 1; $k = "x" x (80 << 20); for (1..5) { next if fork; sleep 2; exit } 1 while wait > 0; '
         + 'print "well"\''
@@ -89,7 +89,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       t.same([heard, said], [[], ['well']])
     })
 
-    t.test('threads count as processes do', async t => {
+    t.test('threads count like processes', async t => {
       const threads =
         `exec ${process.execPath} -e 'const { Worker } = require("worker_threads"); for (let n = 0; `
         + `n < 60; n++) new Worker("setTimeout(() => {}, 20000)", { eval: true })'`
@@ -97,7 +97,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       t.match(heard, exactly(/^expected at most 50 processes and threads in a turn, found \d+: /))
     })
 
-    t.test('a program that starts after its group went over ends at once, and the next turn starts afresh', async t => {
+    t.test('a program that starts in a group over its limit ends at once, and the next turn counts anew', async t => {
       const spec = place(t)
       const group = new Limiter({ ...WIDE, fileSize: MIB }).of('c')
       const start = (command: string) =>
@@ -110,7 +110,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
       t.equal((await start('echo well')).stdout.toString(), 'well\n')
     })
 
-    t.test('words about a file that is too large are not taken for one', async t => {
+    t.test('output about a file that is too large is not treated as the file limit', async t => {
       const { heard } = await together(t, {}, [
         'echo "EFBIG: File size limit exceeded"',
         'echo "MulterError: File too large"; exit 1',
@@ -120,7 +120,7 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
   })
 }
 
-t.test('what a deployment leaves out suits the machine', async t => {
+t.test('limits that a deployment leaves out depend on the machine', async t => {
   const { memory, processes, openFiles, fileSize } = await wallLimits({}, t.testdir())
   t.ok(memory > 256 * MIB && Number.isSafeInteger(memory))
   t.ok(processes > 1024 && processes % 128 === 0)

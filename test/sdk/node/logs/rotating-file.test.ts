@@ -5,7 +5,7 @@ import { isLive, RotatingFile } from '../../../../sdk/node/logs/rotating-file.js
 
 const lines = (path: string): string[] => readFileSync(path, 'utf8').split('\n').filter(Boolean)
 
-t.test('lines are in the file in their order, and it goes on where it was', async t => {
+t.test('lines are in the file in order, and a new writer appends', async t => {
   const path = join(t.testdir(), 'deep', 'a.log')
   const file = new RotatingFile(path)
   for (let n = 0; n < 100; n++) file.write(`${n}\n`)
@@ -23,7 +23,7 @@ t.test('lines are in the file in their order, and it goes on where it was', asyn
   )
 })
 
-t.test('a full file is moved away, and two older ones stay', async t => {
+t.test('a full file is rotated, and two older ones are kept', async t => {
   const folder = t.testdir()
   const path = join(folder, 'a.log')
   const file = new RotatingFile(path, { most: 100 })
@@ -39,7 +39,7 @@ t.test('a full file is moved away, and two older ones stay', async t => {
   )
 })
 
-t.test('what cannot be written is dropped and counted, and a line says so when there is room again', async t => {
+t.test('lines that cannot be written are dropped and counted, and a later line reports the number', async t => {
   const folder = t.testdir({ closed: 'no folder' })
   const path = join(folder, 'closed', 'a.log')
   const file = new RotatingFile(path)
@@ -55,7 +55,7 @@ t.test('what cannot be written is dropped and counted, and a line says so when t
   t.equal(four, 'four')
 })
 
-t.test('a disk without room and lines that come too quickly neither fail nor pile up', async t => {
+t.test('a full disk and a flood of lines cause neither errors nor an unlimited buffer', async t => {
   const full = new RotatingFile('/dev/full')
   for (let n = 0; n < 1000; n++) full.write(`${n}\n`)
   await full.close()
@@ -69,7 +69,7 @@ t.test('a disk without room and lines that come too quickly neither fail nor pil
   t.match(JSON.parse(lines(path).find(line => line.startsWith('{'))!), { lines: 95 })
 })
 
-t.test('a link in the place of a log is not written through', async t => {
+t.test('a link at the path of a log is not followed', async t => {
   const folder = t.testdir({ other: 'as it was' })
   symlinkSync(join(folder, 'other'), join(folder, 'a.log'))
   const file = new RotatingFile(join(folder, 'a.log'))

@@ -83,7 +83,7 @@ for (const [kind, addresses] of Object.entries(KINDS)) {
   })
 }
 
-t.test('an address has one plain form, however it is written', async t => {
+t.test('every notation of an address is normalised to one form', async t => {
   const forms: [string, string | undefined][] = [
     ['1.2.3.4', '1.2.3.4'],
     ['::ffff:1.2.3.4', '1.2.3.4'],
@@ -98,7 +98,7 @@ t.test('an address has one plain form, however it is written', async t => {
   for (const [written, plain] of forms) t.equal(plainAddress(written), plain, written)
 })
 
-t.test('near addresses are for those who may reach them, the rest for nobody or for all', async t => {
+t.test('private addresses need permission, other addresses are always or never reached', async t => {
   const far = { near: false, listeners: [] }
   const near = { near: true, listeners: [] }
   for (const address of ['127.0.0.1', '10.0.0.1', '::1']) {
@@ -110,7 +110,7 @@ t.test('near addresses are for those who may reach them, the rest for nobody or 
   t.equal(barred('8.8.8.8', 443, far), undefined)
 })
 
-t.test('a listener of the daemon is never reached, by whatever address of this machine', async t => {
+t.test('a listener of the daemon is never reached by any address of this machine', async t => {
   const reach = { near: true, listeners: [{ host: '127.0.0.1', port: 8787 }] }
   const own = Object.values(networkInterfaces())
     .flatMap(all => all ?? [])
@@ -120,5 +120,5 @@ t.test('a listener of the daemon is never reached, by whatever address of this m
   }
   t.match(barred('127.0.0.1', 8787, reach), /this sandbox itself/)
   t.equal(barred('127.0.0.1', 8788, reach), undefined, 'another port is another program')
-  t.equal(barred('8.8.8.8', 8787, reach), undefined, 'and so is another machine')
+  t.equal(barred('8.8.8.8', 8787, reach), undefined, 'another machine too')
 })

@@ -4,7 +4,7 @@ import { exactly } from '../../../support/lists.js'
 
 const tick = () => new Promise(resolve => setImmediate(resolve))
 
-t.test('each network looks one name up at a time, and all together two', async t => {
+t.test('each network resolves one name at a time, and all together two', async t => {
   const under: string[] = []
   const ends: (() => void)[] = []
   const look = (host: string) =>
@@ -16,19 +16,19 @@ t.test('each network looks one name up at a time, and all together two', async t
   const asked = [one.find('a1'), one.find('a2'), one.find('a1'), two.find('b1'), three.find('c1')]
   await tick()
   t.same(under, ['a1', 'b1'], 'the second name of one waits, and so does the third network')
-  t.same(await one.find('10.1.1.1'), [{ address: '10.1.1.1', family: 4 }], 'an address waits for nobody')
+  t.same(await one.find('10.1.1.1'), [{ address: '10.1.1.1', family: 4 }], 'an address does not wait')
   while (under.length < 4) {
     ends.shift()!()
     await tick()
   }
-  t.same([...under].sort(), ['a1', 'a2', 'b1', 'c1'], 'the same name is looked up once')
+  t.same([...under].sort(), ['a1', 'a2', 'b1', 'c1'], 'the same name is resolved once')
   for (const end of ends) end()
   await Promise.all(asked)
   await one.find('a1')
-  t.equal(under.length, 4, 'what was found is kept for a moment')
+  t.equal(under.length, 4, 'the result is cached for a moment')
 })
 
-t.test('what failed is looked up again', async t => {
+t.test('a failed name is resolved again', async t => {
   let times = 0
   const names = new Names(async () => {
     if (++times === 1) throw new Error('no such name')

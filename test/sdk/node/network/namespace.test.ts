@@ -5,7 +5,7 @@ import t from 'tap'
 import { NetworkNamespace } from '../../../../sdk/node/network/namespace.js'
 import { walled } from '../../../attack/support.js'
 
-/** The helpers of this process. */
+/** The helper processes of this process. */
 const helpers = (): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -22,7 +22,7 @@ const helpers = (): number[] =>
     })
 
 t.test(
-  'a helper that does not answer is ended after a while, and the next one does its work',
+  'a helper process that does not answer is ended after a time, and the next one does its work',
   { ...walled(), timeout: 60_000 },
   async t => {
     const namespace = await NetworkNamespace.make()

@@ -24,10 +24,10 @@ const HELD = placeholderOf(Buffer.alloc(32, 7))
 const HOSTS = ['api.example', '*.below.example']
 const run = promisify(execFile)
 
-/** Says back what it was asked. */
+/** Echoes the request. */
 const echo: Answering = (asked, answer) => void answer.end(JSON.stringify(asked))
 
-/** A network in which every name leads to one server, and a proxy that puts in one value on the way to some hosts. */
+/** A network in which every name resolves to one server, and a proxy that fills in one value for some hosts. */
 const world = async (t: Test, answering: Answering = echo) => {
   const { requests, port } = await tlsServer(t, answering)
   const plain: Recorded[] = []
@@ -80,7 +80,7 @@ const world = async (t: Test, answering: Answering = echo) => {
 
 const json = (text: string): Recorded => JSON.parse(text) as Recorded
 
-t.test('a header, a name with password, and bodies of every kind reach a bound host with the value', async t => {
+t.test('a header, basic credentials, and bodies of every kind reach a bound host with the value', async t => {
   const { curl, requests } = await world(t)
   const url = 'https://api.example/v1'
   await curl('-H', `authorization: Bearer ${HELD}`, 'https://a.b.below.example/v1')
@@ -97,7 +97,7 @@ t.test('a header, a name with password, and bodies of every kind reach a bound h
   t.ok(parts!.body.includes(`\r\n${VALUE}\r\n`))
 })
 
-t.test('what a bound host says back has the reference in every form, also packed and over pieces', async t => {
+t.test('the answer of a bound host is masked in every form, also compressed and split into pieces', async t => {
   const { curl } = await world(t, ({ url, headers }, answer) => {
     const said = Buffer.from(headers.authorization ?? '', 'latin1')
       .toString()
@@ -126,7 +126,7 @@ t.test('a request to another host, to another name at a bound one, or without TL
   const { curl, requests, plain, asked, bundle } = await world(t)
   const header = ['-H', `x-key: ${HELD}`]
   const other = await curl('-k', ...header, 'https://other.example/')
-  t.equal(json(other).headers['x-key'], HELD, 'what goes elsewhere is not opened: its certificate is its own')
+  t.equal(json(other).headers['x-key'], HELD, 'TLS to other hosts is not terminated')
   await t.rejects(curl('--cacert', bundle, 'https://other.example/'), /certificate/)
   await curl(...header, '-H', 'host: other.example', 'https://api.example/')
   await curl(...header, 'http://api.example/')
@@ -141,7 +141,7 @@ t.test('a request to another host, to another name at a bound one, or without TL
   )
 })
 
-t.test('a redirect to another host carries nothing more', async t => {
+t.test('a redirect to another host does not carry the value', async t => {
   const { curl, requests } = await world(t, ({ url, headers }, answer) => {
     if (url === '/away') answer.writeHead(302, { location: 'https://other.example/' })
     answer.end(headers.host)
@@ -154,7 +154,7 @@ t.test('a redirect to another host carries nothing more', async t => {
   t.equal(requests[1]!.headers['x-key'], HELD)
 })
 
-t.test('a large body, one of another kind and a stream come through as they are', async t => {
+t.test('a large body, a body of another type and a stream pass unchanged', async t => {
   const { curl, requests, folder } = await world(t, (_, answer) => {
     answer.write('first ')
     setImmediate(() => answer.end('last'))
@@ -175,7 +175,7 @@ t.test('a large body, one of another kind and a stream come through as they are'
   t.equal(await curl('https://api.example/'), 'first last')
 })
 
-t.test('node and git trust the proxy by the usual variables, and SOCKS is opened as well', async t => {
+t.test('node and git trust the proxy by the usual variables, also over SOCKS', async t => {
   let repository = ''
   const { env, curl, requests, way, folder } = await world(t, ({ url, headers }, answer) => {
     if (!url.includes('git-upload-pack')) return void answer.end('page')
@@ -200,7 +200,7 @@ t.test('node and git trust the proxy by the usual variables, and SOCKS is opened
   t.strictSame(got.filter(Boolean), [VALUE, `me:${VALUE}`, VALUE])
 })
 
-t.test('a host whose certificate nobody signed gets nothing', async t => {
+t.test('a host with an untrusted certificate gets nothing', async t => {
   const { way, requests, env } = await world(t)
   const stranger = await ConversationAuthority.make()
   const { createServer: createSecure } = await import('node:https')

@@ -24,7 +24,7 @@ const served = async (
 const asked = (url: string, more: Partial<OutboundRequest> = {}) =>
   askOutside({ url, reach: { near: true, listeners: [] }, timeoutMs: 5000, maxBytes: 1000, ...more })
 
-t.test('an answer comes with its status, headers and body', async t => {
+t.test('an answer has its status, headers and body', async t => {
   const { url, seen } = await served(t, (_, response) =>
     response.writeHead(404, { 'content-type': 'text/plain' }).end('not here'),
   )
@@ -40,7 +40,7 @@ t.test('an answer comes with its status, headers and body', async t => {
   t.match(seen[0], { method: 'GET', url: '/a?b=c', headers: { 'x-mine': '1' } })
 })
 
-t.test('a body is read up to its bound and no further', async t => {
+t.test('a body is read up to its limit', async t => {
   const { url } = await served(t, (_, response) => {
     const more = () => {
       while (response.write('x'.repeat(10_000)));
@@ -52,7 +52,7 @@ t.test('a body is read up to its bound and no further', async t => {
   t.same([body.length, truncated], [1000, true])
 })
 
-t.test('only http and https are asked, and no address with a password in it', async t => {
+t.test('only http and https addresses without a password are requested', async t => {
   for (const url of [
     'file:///etc/passwd',
     'ftp://x',
@@ -67,7 +67,7 @@ t.test('only http and https are asked, and no address with a password in it', as
 })
 
 t.test(
-  'the daemon, link-local and metadata addresses are never asked, and near ones only by those who may',
+  'the daemon, link-local and metadata addresses are never requested, and private ones only with permission',
   async t => {
     const { url, port, seen } = await served(t, (_, response) => response.end('secret'))
     const own = { near: true, listeners: [{ host: '127.0.0.1', port }] }
@@ -88,7 +88,7 @@ t.test(
     for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '2852039166'])
       await t.rejects(asked(`http://${host}/latest`), { reason: 'forbidden', message: /is not asked/ }, host)
     await t.rejects(asked(url, { reach: { near: false, listeners: [] } }), { reason: 'forbidden', message: /loopback/ })
-    t.equal(seen.length, 0, 'and nothing was sent')
+    t.equal(seen.length, 0, 'nothing was sent')
   },
 )
 
@@ -105,7 +105,7 @@ t.test('every redirect is checked again', async t => {
   t.equal(inner.seen.length, 0)
 })
 
-t.test('a redirect keeps what it must and gives no credential to another server', async t => {
+t.test('a redirect keeps the required headers and sends no credential to another server', async t => {
   const bodies: string[] = []
   const other = await served(t, async (request, response) => {
     for await (const piece of request) bodies.push(String(piece))
@@ -134,7 +134,7 @@ t.test('a redirect keeps what it must and gives no credential to another server'
   }
 })
 
-t.test('redirects without end, silence and a closed connection end with a sentence', async t => {
+t.test('endless redirects, silence and a closed connection end with a message', async t => {
   const { url, seen } = await served(t, ({ url: path, socket }, response) => {
     if (path === '/round') return void response.writeHead(302, { location: '/round' }).end()
     if (path === '/gone') socket.destroy()

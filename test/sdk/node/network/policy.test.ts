@@ -85,7 +85,7 @@ t.test(
   },
 )
 
-t.test('public addresses are reached, near ones only when they are allowed', async t => {
+t.test('public addresses are reached, private ones only if they are allowed', async t => {
   t.ok(reached('a.example', 443, '8.8.8.8', rules()))
   for (const address of [
     '10.0.0.1',
@@ -105,11 +105,11 @@ t.test('public addresses are reached, near ones only when they are allowed', asy
   t.ok(reached('x', 80, '::ffff:10.4.5.6', rules(['10.0.0.0/8:80'])), 'in every form of it')
   t.notOk(reached('x', 81, '10.4.5.6', rules(['10.0.0.0/8:80'])))
   t.ok(reached('c.b.example.', 80, '10.0.0.1', rules(['*.b.example'])))
-  t.notOk(reached('b.example', 80, '10.0.0.1', rules(['*.b.example'])), 'the name itself is not below it')
+  t.notOk(reached('b.example', 80, '10.0.0.1', rules(['*.b.example'])), 'the name itself is not a subdomain')
   t.notOk(reached('cb.example', 80, '10.0.0.1', rules(['*.b.example'])))
 })
 
-t.test('with networkOnly nothing but what is allowed is reached', async t => {
+t.test('with networkOnly only allowed targets are reached', async t => {
   const only = rules(['a.example', '1.1.1.0/24:443'], true)
   t.ok(reached('a.example', 1, '8.8.8.8', only))
   t.ok(reached('1.1.1.1', 443, '1.1.1.1', only))
@@ -118,7 +118,7 @@ t.test('with networkOnly nothing but what is allowed is reached', async t => {
   t.match(judge({ host: 'b.example', port: 443 }, '8.8.8.8', only), { entry: 'b.example:443' })
 })
 
-t.test('neither the daemon nor metadata is reached, whatever is allowed', async t => {
+t.test('neither the daemon nor metadata addresses are reached, whatever is allowed', async t => {
   const all = rules(['0.0.0.0/0', '::/0', '169.254.0.0/16', '*.example', 'localhost:8787', 'localhost:80'], false, [
     { host: '127.0.0.1', port: 8787 },
   ])
@@ -134,7 +134,7 @@ t.test('neither the daemon nor metadata is reached, whatever is allowed', async 
     t.notOk(reached('a.example', 80, address, all), address)
 })
 
-t.test('of this machine only allowed ports are reached, and no name opens one', async t => {
+t.test('on this machine only allowed ports are reached, and never by an allowed name', async t => {
   for (const address of ['127.0.0.1', '127.8.8.8', '::1', '0.0.0.0']) {
     t.match(
       judge({ host: 'a.example', port: 5432 }, address, rules(['a.example', '*.example'])),

@@ -8,8 +8,8 @@ import { EgressProxy } from '../../../../sdk/node/network/proxy.js'
 import type { Target } from '../../../../sdk/node/network/policy.js'
 
 /**
- * A proxy behind which one server stands, whatever it is called; `closed.example` is not reached and `gone.example`
- * answers nobody.
+ * A proxy that connects every name to one server; `closed.example` is refused and `gone.example`
+ * does not answer.
  */
 const behind = async (t: Test, port: number) => {
   const asked: Target[] = []
@@ -61,7 +61,7 @@ const ask = async (
   return { status: answer.statusCode, headers: answer.headers, text }
 }
 
-/** Says something on a bare connection and answers all that comes back. */
+/** Sends bytes on a plain connection and returns the whole answer. */
 const talk = async (port: number, ...said: Buffer[]): Promise<Buffer> => {
   const socket = connect(port, '127.0.0.1')
   for (const words of said) {
@@ -74,7 +74,7 @@ const talk = async (port: number, ...said: Buffer[]): Promise<Buffer> => {
   return Buffer.concat(pieces)
 }
 
-t.test('a whole address is asked with method, headers and body, without what is for the proxy alone', async t => {
+t.test('an absolute address is requested with method, headers and body, without the headers for the proxy', async t => {
   const { port, asked } = await behind(t, await web(t))
   const { status, headers, text } = await ask(port, 'http://a.example:8080/path?x=1', {
     method: 'POST',
@@ -100,7 +100,7 @@ t.test('a whole address is asked with method, headers and body, without what is 
   t.equal((await ask(port, 'http://a.example/missing')).status, 404)
 })
 
-t.test('what is not reached is 403 with the sentence, what does not answer 502, and no whole address 400', async t => {
+t.test('a refused target is 403 with the message, an unreachable one 502, and a relative address 400', async t => {
   const { port } = await behind(t, await web(t))
   t.match(await ask(port, 'http://closed.example/'), { status: 403, text: 'closed.example is not reached\n' })
   t.match(await ask(port, 'http://gone.example/'), {
@@ -111,7 +111,7 @@ t.test('what is not reached is 403 with the sentence, what does not answer 502, 
     t.equal((await ask(port, path)).status, 400, path)
 })
 
-t.test('CONNECT joins two connections, and says why it does not', async t => {
+t.test('CONNECT joins two connections, or returns the reason for a refusal', async t => {
   const { port, asked } = await behind(t, await web(t))
   const through = (target: string) =>
     talk(
@@ -125,7 +125,7 @@ t.test('CONNECT joins two connections, and says why it does not', async t => {
   t.match(await through('a.example'), /^HTTP\/1\.1 400 /)
 })
 
-t.test('SOCKS5 connects to names and addresses, and answers everything else by its code', async t => {
+t.test('SOCKS5 connects to names and addresses, and answers other requests with its error codes', async t => {
   const { port, asked } = await behind(t, await web(t))
   const hello = Buffer.from([5, 1, 0])
   const get = Buffer.from('GET /in HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
@@ -135,7 +135,7 @@ t.test('SOCKS5 connects to names and addresses, and answers everything else by i
   t.match(
     String(await talk(port, Buffer.concat([hello, Buffer.from([5, 1, 0, 1, 10, 0, 0, 1, 0, 80]), get]))),
     /"url":"\/in"/,
-    'also said at once',
+    'also sent at once',
   )
   t.match(
     String(
@@ -162,6 +162,6 @@ t.test('SOCKS5 connects to names and addresses, and answers everything else by i
   t.same(
     await talk(port, Buffer.from([4, 1, 0, 80, 1, 2, 3, 4, 0])).then(({ length }) => length < 200),
     true,
-    'an older SOCKS is no HTTP',
+    'an older SOCKS version is refused',
   )
 })

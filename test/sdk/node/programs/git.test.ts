@@ -15,7 +15,7 @@ const repository = async (t: Test) => {
   return { root, dir, data: join(root, 'data') }
 }
 
-t.test('git answers its code, bytes and words', async t => {
+t.test('git returns exit code, bytes and error text', async t => {
   const { dir } = await repository(t)
   t.equal((await git(dir, ['log', '--format=%an %s'])).text, 'A first\n')
   t.equal((await git(dir, ['ls-files'])).text, 'a.txt\nü b.txt\n')
@@ -23,7 +23,7 @@ t.test('git answers its code, bytes and words', async t => {
   t.match(await gitVersion(), /^\d+\.\d+/)
 })
 
-t.test('a code that is no answer is thrown in the words of git', async t => {
+t.test('an unexpected exit code is thrown with the message of git', async t => {
   const { dir } = await repository(t)
   const error = await git(dir, ['rev-parse', '--verify', 'none']).catch((error: unknown) => error)
   t.type(error, GitFailure)
@@ -31,18 +31,18 @@ t.test('a code that is no answer is thrown in the words of git', async t => {
   await t.rejects(
     git(dir, ['-c', 'user.name=x', 'rev-parse', '--verify', 'none']),
     { message: /^git rev-parse: / },
-    'settings before it are not the command',
+    'options before it are not the command',
   )
   await t.rejects(git(dir, ['log', '-p'], { maxBytes: 10 }), { message: /more than 10 bytes/ })
 })
 
-t.test("a folder in somebody else's repository is no repository", async t => {
+t.test('a folder inside another repository is not a repository', async t => {
   const { dir } = await repository(t)
   mkdirSync(join(dir, 'sub'))
   await t.rejects(git(join(dir, 'sub'), ['rev-parse', '--git-dir']), { message: /not a git repository/ })
 })
 
-t.test('nothing that the repository names is run', async t => {
+t.test('no program that the repository names runs', async t => {
   const { dir, root } = await repository(t)
   const mark = join(root, 'ran')
   const program = join(root, 'program')
@@ -108,11 +108,11 @@ t.test('behind the wall a filter of the repository runs without the data folder'
   t.equal(
     (await git(dir, ['hash-object', '--no-filters', join(dir, '.git/seen')])).text,
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n',
-    'and saw nothing',
+    'the filter found nothing',
   )
 })
 
-t.test('git that is held up is given up', async t => {
+t.test('a blocked git is ended after a time', async t => {
   const { dir } = await repository(t)
   rmSync(join(dir, '.git/HEAD'))
   execFileSync('mkfifo', [join(dir, '.git/HEAD')])

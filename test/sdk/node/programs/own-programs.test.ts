@@ -7,10 +7,10 @@ import { listEnv, missingProgram, needProgram, ownEnv, ownProgram } from '../../
 import { declareTurnWritable } from '../../../../sdk/node/programs/turn-writable.js'
 
 const base = realpathSync(t.testdir())
-/** Where the checkout itself lies where others can write, no folder in it can be trusted. */
+/** If other users can write to a parent of the checkout, no folder in it can be trusted. */
 const fits = (await distrust(base).catch(() => undefined)) === undefined
 
-/** Sets variables of this process for as long as a test runs. */
+/** Sets variables of this process during a test. */
 const withEnv = (t: Pick<Test, 'teardown'>, env: { readonly [name: string]: string }): void => {
   const before = { ...process.env }
   t.teardown(() => {
@@ -20,7 +20,7 @@ const withEnv = (t: Pick<Test, 'teardown'>, env: { readonly [name: string]: stri
   Object.assign(process.env, env)
 }
 
-/** A folder with a program that is nowhere else. */
+/** A folder with a program that exists nowhere else. */
 const folderWith = (path: string, mode = 0o755): string => {
   mkdirSync(path, { recursive: true, mode: 0o755 })
   writeFileSync(join(path, 'only-here'), '#!/bin/sh\n')
@@ -30,7 +30,7 @@ const folderWith = (path: string, mode = 0o755): string => {
 
 t.test(
   "a program is taken from a folder that only the superuser and the daemon's user can write",
-  { skip: !fits && 'the checkout lies where others can write' },
+  { skip: !fits && 'other users can write to a parent of the checkout' },
   async t => {
     const folder = folderWith(join(realpathSync(t.testdir()), 'bin'))
     withEnv(t, { PATH: `${folder}:${process.env.PATH}` })
@@ -40,7 +40,7 @@ t.test(
   },
 )
 
-t.test('no program is taken from where a turn can write, could once, or others can', async t => {
+t.test('no program is taken from a folder that a turn can or could write, or other users can', async t => {
   const folder = realpathSync(t.testdir())
   const temporary = realpathSync(mkdtempSync(join(tmpdir(), 'own-')))
   t.teardown(() => rmSync(temporary, { recursive: true, force: true }))
@@ -92,7 +92,7 @@ t.test('no program is taken from where a turn can write, could once, or others c
   })
 })
 
-t.test('a program that a person names may lie in the home folder, and not where a turn can write', async t => {
+t.test('a program that a person names may be in the home folder, but not where a turn can write', async t => {
   const folder = realpathSync(t.testdir())
   withEnv(t, { HOME: join(folder, 'home') })
   declareTurnWritable([join(folder, 'workspace')])
@@ -103,7 +103,7 @@ t.test('a program that a person names may lie in the home folder, and not where 
   t.equal(await isOwnProgram(`${home}/nothing`, { named: true }), false)
 })
 
-t.test('programs outside a wall get no setting of the person and none of the daemon', async t => {
+t.test('programs outside a wall get no settings of the person or of the daemon', async t => {
   withEnv(t, {
     LD_PRELOAD: '',
     NODE_OPTIONS: '',

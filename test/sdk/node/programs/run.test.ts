@@ -41,14 +41,14 @@ for (const [from, run] of [
     const result = await sh('cat; echo no >&2; exit 3', { input: 'ü\n' })
     t.match(result, { code: 3, stderr: 'no\n', truncated: false, timedOut: false })
     t.equal(result.stdout.toString(), 'ü\n')
-    t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'input nobody reads is no failure')
+    t.equal((await sh('true', { input: 'x'.repeat(1_000_000) })).code, 0, 'unread input is not a failure')
   })
 
-  t.test(`a program sees the given environment and nothing else, ${from}`, async t => {
+  t.test(`a program sees only the given environment, ${from}`, async t => {
     process.env.DAEMON_SECRET = 'x'
     t.teardown(() => delete process.env.DAEMON_SECRET)
     const { stdout } = await run('/usr/bin/env', ['-0'], { cwd: '/', env: { A: '1' } })
-    // The test runner adds its own to every process that it sees started.
+    // The test runner adds its own variables to every process.
     t.same(
       stdout
         .toString()
@@ -70,7 +70,7 @@ for (const [from, run] of [
     },
   )
 
-  t.test(`long output keeps its first and its last half and says what was left out, ${from}`, async t => {
+  t.test(`long output keeps its beginning and its end and says how much was left out, ${from}`, async t => {
     const { stdout, truncated } = await sh('i=0; while [ $i -lt 5000 ]; do echo line$i; i=$((i+1)); done', {
       maxBytes: 100,
     })
@@ -82,7 +82,7 @@ for (const [from, run] of [
     t.equal(whole.truncated, false)
   })
 
-  t.test(`when the time is over the whole group is gone, also what ignores being asked, ${from}`, async t => {
+  t.test(`at a timeout the whole process group is ended, including programs that ignore SIGTERM, ${from}`, async t => {
     const result = await sh('trap "" TERM; sh -c \'trap "" TERM; echo $$; while :; do sleep 1; done\' & wait', {
       timeoutMs: 300,
     })
@@ -90,7 +90,7 @@ for (const [from, run] of [
     t.ok(await gone(result.stdout.toString().trim()))
   })
 
-  t.test(`an aborted run is thrown, and leaves nothing running, ${from}`, async t => {
+  t.test(`an aborted run throws, and leaves no process, ${from}`, async t => {
     const stop = new AbortController()
     let pid = ''
     await t.rejects(
@@ -104,18 +104,18 @@ for (const [from, run] of [
     await t.rejects(sh('true', { signal: stop.signal }), { message: 'stopped' })
   })
 
-  t.test(`what a program leaves running ends with it, ${from}`, async t => {
+  t.test(`the children of a program end with it, ${from}`, async t => {
     const { code, stdout } = await sh('sleep 600 & echo $!')
     t.equal(code, 0)
     t.ok(await gone(stdout.toString().trim()))
   })
 
-  t.test(`a program ended by a signal says which, ${from}`, async t => {
+  t.test(`the result of a program ended by a signal names the signal, ${from}`, async t => {
     t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
   })
 }
 
-t.test("a program of the daemon's own is never taken from a project", async t => {
+t.test('a program that the daemon itself uses is never taken from a project', async t => {
   const { PATH } = process.env
   t.teardown(() => (process.env.PATH = PATH))
   const folder = t.testdir({ node_modules: { '.bin': {} }, bin: {} })
@@ -126,7 +126,7 @@ t.test("a program of the daemon's own is never taken from a project", async t =>
   t.equal(await ownProgram('only-here'), undefined)
 })
 
-t.test('a missing program is refused by name with how to install it', async t => {
+t.test('the refusal of a missing program names it and says how to install it', async t => {
   await t.rejects(runAsUsual('no-such-program', [], { cwd: '/', env: listEnv() }), {
     message:
       'expected the program no-such-program and found none: install it (Debian: apt-get install no-such-program)',
@@ -136,7 +136,7 @@ t.test('a missing program is refused by name with how to install it', async t =>
   })
 })
 
-t.test('output that nobody takes holds its program up', async t => {
+t.test('unread output blocks its program', async t => {
   let [taken, held] = [0, true]
   const gate = Promise.withResolvers<void>()
   const ran = runHere('sh', ['-c', 'head -c 30000000 /dev/zero; echo'], {
@@ -149,14 +149,14 @@ t.test('output that nobody takes holds its program up', async t => {
     },
   })
   await new Promise(resolve => setTimeout(resolve, 300))
-  t.ok(taken < 1_000_000, `${taken} bytes were taken`)
+  t.ok(taken < 1_000_000, `${taken} bytes were read`)
   held = false
   gate.resolve()
   t.equal((await ran).code, 0)
   t.equal(taken, 30_000_001)
 })
 
-t.test('from another process all output comes, in order', async t => {
+t.test('all output of a program that another process started arrives in order', async t => {
   const pieces: Buffer[] = []
   await shWith(far.run.bind(far))('seq 1 1000000', { maxBytes: 100, onOutput: piece => void pieces.push(piece) })
   t.ok(Buffer.concat(pieces).toString() === Array.from({ length: 1_000_000 }, (_, at) => `${at + 1}\n`).join(''))
@@ -169,7 +169,7 @@ t.test('a program that another process cannot start is refused the same way', as
   t.match(failed, { code: 'ENOENT', syscall: 'spawn no-such-program' })
 })
 
-t.test('a start is told with its process, and its end', async t => {
+t.test('the start of a program is reported with its process, and so is its end', async t => {
   const told: (number | string)[] = []
   await far.run('true', [], {
     cwd: '/',
@@ -180,7 +180,7 @@ t.test('a start is told with its process, and its end', async t => {
 })
 
 t.test(
-  'when the process that starts programs is gone, what it ran is told as failed, and what ran behind a wall ends',
+  'when the process that starts programs ends, its programs are reported as failed, and those behind a wall end',
   async t => {
     const ended = Promise.withResolvers<void>()
     const another = new Runner(() => ended.resolve())

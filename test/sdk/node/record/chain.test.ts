@@ -8,7 +8,7 @@ interface Entry {
   readonly type: string
 }
 
-/** An entry with the hash it says it has, whatever it follows. */
+/** An entry with its own valid hash, whatever the previous entry. */
 const sealed = (entry: Omit<Entry, 'hash'>): Entry => ({ ...entry, hash: hashOfEntry({ ...entry, hash: '' } as never) })
 
 const chain = (length: number): Entry[] => {
@@ -18,7 +18,7 @@ const chain = (length: number): Entry[] => {
   return entries
 }
 
-/** Where a chain is found to be broken. */
+/** The position at which a chain is broken. */
 const brokenAt = (entries: readonly Entry[]): number | undefined => {
   const check = new ChainCheck({ seq: 0, hash: BEGINNING })
   for (const entry of entries) check.read(JSON.stringify(entry))
@@ -26,7 +26,7 @@ const brokenAt = (entries: readonly Entry[]): number | undefined => {
   return check.brokenAt
 }
 
-t.test('a chain is whole as it was written, and broken by each thing somebody may do to one entry', t => {
+t.test('an unchanged chain is valid, and every change of an entry breaks it', t => {
   const whole = chain(6)
   t.equal(brokenAt(whole), undefined)
   const third = whole[2]!
@@ -37,7 +37,7 @@ t.test('a chain is whole as it was written, and broken by each thing somebody ma
     ['its number is another, and its hash fits that', whole.with(2, sealed({ ...third, seq: 4 })), 3],
     ['it is gone', whole.toSpliced(2, 1), 3],
     [
-      'it is gone, and those behind it are numbered anew',
+      'it is removed, and the later ones are renumbered',
       [...whole.slice(0, 2), ...whole.slice(3).map(entry => sealed({ ...entry, seq: entry.seq - 1 }))],
       3,
     ],

@@ -19,7 +19,7 @@ const place = (t: Test) => {
   return { workspace, git, look, head, dependencies }
 }
 
-t.test('wherever the main line goes, and however git keeps it, the next look sees it', async t => {
+t.test('every change of the main line is seen by the next scan, however git stores it', async t => {
   const { workspace, git, head } = place(t)
   const moves: { readonly [what: string]: () => void } = {
     'a commit': () => git('commit', '-q', '--allow-empty', '-m', 'one'),
@@ -53,12 +53,12 @@ t.test('wherever the main line goes, and however git keeps it, the next look see
   t.equal(await head(), undefined)
 })
 
-t.test('a look at a checkout that stayed as it was starts no program', async t => {
+t.test('a scan of an unchanged checkout starts no program', async t => {
   const { git, head } = place(t)
   const first = await head()
   const programs = ChildProcess.prototype as unknown as { spawn: (...args: unknown[]) => unknown }
   const spawned = t.capture(programs, 'spawn', programs.spawn) as () => { args: unknown[] }[]
-  // Node itself is the process that starts programs where this one holds much memory.
+  // With much memory in use, programs are started by another Node process.
   const started = () => spawned().filter(({ args }) => (args[0] as { file: string }).file !== process.execPath)
   t.equal(await head(), first)
   t.equal(started().length, 0)
@@ -67,7 +67,7 @@ t.test('a look at a checkout that stayed as it was starts no program', async t =
   t.ok(started().length <= 1)
 })
 
-t.test('what is ignored is asked again once a rule, or what git follows, has changed', async t => {
+t.test('ignored paths are read again once an ignore rule or the index has changed', async t => {
   const { workspace, git, dependencies, look } = place(t)
   for (const folder of ['node_modules', 'web/node_modules', 'vendor']) {
     mkdirSync(join(workspace, folder), { recursive: true })
@@ -76,7 +76,7 @@ t.test('what is ignored is asked again once a rule, or what git follows, has cha
   const rules = (name: string, text: string) => writeFileSync(join(workspace, name), text)
   rules('.gitignore', 'node_modules\n')
   await look.study((await look.now()).repositories[0]!)
-  /** As if all this had happened a while ago, so that the answer may be kept. */
+  /** Sets the times of the files into the past, so that the answer may be cached. */
   const settled = async (...expected: string[]) => {
     t.same((await dependencies()).toSorted(), expected)
     const now = Date.now

@@ -12,7 +12,7 @@ import { onceIn } from '../../../support/changes.js'
 import { openFolder } from '../../../support/stuck.js'
 import { noWall } from '../../../support/walls.js'
 
-/** Runs what comes after it only when its own parent is gone, and says which process that is. */
+/** Runs the rest only when its parent has ended, and prints its process id. */
 const ORPHANED = '(while kill -0 $$ 2> /dev/null; do :; done; exec "$@") > /dev/null 2>&1 & echo $!'
 
 const isRunning = (pid: number): boolean =>
@@ -25,7 +25,7 @@ const place = (folder: string) => {
 }
 const probe = place(realpathSync(t.testdir()))
 
-t.test("a process of the person's lives on, whatever its name and arguments", async t => {
+t.test("a person's process is not ended, whatever its name and arguments", async t => {
   const { workspace, data } = place(openFolder(t))
   await walled({ workspace, data, cwd: workspace, env: listEnv() }, 'true', [])
   const sleeps = (program: string, args: readonly string[], argv0 = program) =>
@@ -47,7 +47,7 @@ t.test("a process of the person's lives on, whatever its name and arguments", as
   for (const pid of pids) t.ok(isRunning(pid))
 })
 
-t.test('the mark of a data folder is random, kept in it, and the same for all who ask at once', async t => {
+t.test('the mark of a data folder is random, stored in it, and the same for concurrent readers', async t => {
   const [one, other] = [place(openFolder(t)), place(openFolder(t))]
   t.match(await markOf(one.data), /^SANDBOX_WALL_[0-9a-f]{32}$/)
   t.not(await markOf(one.data), await markOf(other.data))
@@ -70,7 +70,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   const starts = (await walled(probe, 'true', [], kind)).enforced
   const options = { skip: noWall(starts, kind) }
 
-  t.test(`what runs behind a wall of ${kind} whose daemon died while it was built is ended`, options, async t => {
+  t.test(`programs behind a wall of ${kind} whose daemon was killed during its start are ended`, options, async t => {
     const spec = place(openFolder(t))
     const { program, args, env, cwd } = await walled(spec, 'sh', ['-c', ': > on; sleep 3573'], kind)
     const parent = spawn('sh', ['-c', ORPHANED, 'sh', program, ...args], {
@@ -81,14 +81,14 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     const [said] = (await once(parent.stdout, 'data')) as [Buffer]
     const pid = Number(String(said))
     await onceIn(spec.workspace, () => existsSync(join(spec.workspace, 'on')))
-    t.equal(await endLeftWalls(join(spec.data, 'other')), 0, 'a wall of another daemon is left alone')
+    t.equal(await endLeftWalls(join(spec.data, 'other')), 0, 'a wall of another daemon is not ended')
     t.ok(isRunning(pid))
     t.not(await endLeftWalls(spec.data), 0)
     t.notOk(isRunning(pid))
     t.equal(await endLeftWalls(spec.data), 0, 'nothing is left')
   })
 
-  t.test(`a wall of ${kind} whose daemon lives is left alone`, options, async t => {
+  t.test(`a wall of ${kind} whose daemon is running is not ended`, options, async t => {
     const spec = place(openFolder(t))
     const { program, args, env, cwd } = await walled(spec, 'sh', ['-c', ': > on; sleep 3573'], kind)
     const child = spawn(program, args, { cwd, env: { ...env }, stdio: 'ignore' })
@@ -101,7 +101,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   })
 
   t.test(
-    `a program behind a wall of ${kind} neither sees nor loses anything by the mark, and nothing in it counts as left`,
+    `the mark is invisible behind a wall of ${kind} and changes nothing, and no program inside counts as leftover`,
     options,
     async t => {
       const spec = place(openFolder(t))

@@ -5,7 +5,7 @@ import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { mountsOf } from '../../../../sdk/node/wall/view.js'
 
 t.test(
-  "the data folder is closed also where a deployment shows the folder around it, and who commits is not a turn's "
+  "the data folder is closed also if a deployment shows its parent, and the git identity is not a turn's "
     + 'to change',
   async t => {
     const top = realpathSync(t.testdir({ work: {}, data: { 'machine.key': 'x' }, other: {} }))

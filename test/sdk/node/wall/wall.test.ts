@@ -39,7 +39,7 @@ const git = (cwd: string, ...args: string[]) =>
     stdio: ['ignore', 'pipe', 'pipe'],
   }).trim()
 
-/** Every file below a folder with a hash of its bytes, leaving out what `skip` matches. */
+/** Every file below a folder with a hash of its bytes, except names that match `skip`. */
 const bytesOf = (folder: string, skip = /^$/) => {
   const found: { [path: string]: string } = {}
   for (const name of readdirSync(folder, { recursive: true }) as string[]) {
@@ -82,14 +82,14 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   }
 
   t.test(`behind the wall of ${kind}`, options, async t => {
-    t.test('the data folder is not there and cannot be made', async t => {
+    t.test('the data folder is hidden and cannot be created', async t => {
       const { shared, data } = await place(t)
       t.match(await out(shared, 'ls -A "$1"', data), /No such file/)
       t.match(await out(shared, 'mkdir "$1"', data), /Read-only|Permission/)
       t.match(await out(shared, 'mkdir "$(dirname "$1")/beside"', data), /Read-only|Permission/)
     })
 
-    t.test('the root holds the system and the workspace, and nothing of the person', async t => {
+    t.test('the root has the system and the workspace, and no files of the person', async t => {
       const { shared, workspace } = await place(t)
       const person = mkdtempSync(join(homedir(), '.wall-'))
       t.teardown(() => rmSync(person, { recursive: true }))
@@ -98,7 +98,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(
         await out(shared, 'cat /etc/shadow; ls /etc/ssl/private'),
         /^(?!.*root:).*$/s,
-        'nor what only some users may read',
+        'files that only some users may read are hidden',
       )
       const found = (await out(shared, 'ls -A /')).split('\n')
       t.strictSame(
@@ -121,7 +121,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       )
     })
 
-    t.test('a home folder is writable, with its own /tmp, and stays from one command to the next', async t => {
+    t.test('a home folder is writable, with its own /tmp, and is kept between commands', async t => {
       const { shared, data } = await place(t)
       const [one, other] = await Promise.all(['c-1', 'c-2'].map(id => homeOfConversation(data, id)))
       t.equal(
@@ -137,16 +137,12 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(
         await out({ ...shared, home: alone }, 'cat $XDG_CACHE_HOME/x'),
         /No such file/,
-        'caches of a turn kept to some folders are its own',
+        'a turn limited to some folders has its own caches',
       )
-      t.equal(
-        await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'),
-        'made',
-        'without a home there is a /tmp that goes',
-      )
+      t.equal(await out(shared, 'ls -A /tmp; touch /tmp/x && echo made'), 'made', 'without a home /tmp is temporary')
     })
 
-    t.test('a workspace below /tmp is there, and no folder around it can be moved', async t => {
+    t.test('a workspace below /tmp is visible, and none of its parents can be moved', async t => {
       const folder = mkdtempSync('/tmp/wall-')
       t.teardown(() => rmSync(folder, { recursive: true }))
       const [workspace, data] = [join(folder, 'work'), join(folder, 'data')]
@@ -160,7 +156,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       }
     })
 
-    t.test('what the deployment adds can be read or written', async t => {
+    t.test('paths that the deployment adds can be read or written', async t => {
       const { shared, root } = await place(t)
       for (const name of ['read', 'write']) mkdirSync(join(root, name))
       writeFileSync(join(root, 'read/a'), 'a\n')
@@ -174,7 +170,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       )
     })
 
-    t.test('of a linked working tree the history is there, and not what a pointer alone names', async t => {
+    t.test('the history of a linked working tree is visible, but not a folder that only a pointer names', async t => {
       const { workspace, data, root } = await place(t)
       const linked = join(root, 'linked')
       git(workspace, 'worktree', 'add', '-q', linked)
@@ -192,7 +188,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await out(spec, 'ls "$1/.git"', other), /No such file/)
     })
 
-    t.test('of a workspace that is kept to some folders nothing else is there', async t => {
+    t.test('of a workspace limited to some folders nothing else is visible', async t => {
       const { workspace, isolated, dir, root, own } = await place(t)
       for (const folder of ['docs/in', 'look', 'src', 'work-too']) mkdirSync(join(dir, folder), { recursive: true })
       for (const file of ['docs/in/a', 'look/b', 'src/secret', 'work-too/c'])
@@ -230,18 +226,18 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const link = join(root, 'elsewhere')
       git(workspace, 'clone', '-q', '--bare', workspace, link)
       const far: WallSpec = { ...spec, copy: { dir, gitdirs: [{ path: '', common: link, own }] } }
-      t.match(await out(far, 'ls -A "$1"', link), /No such file/, 'a history that lies elsewhere is not there either')
+      t.match(await out(far, 'ls -A "$1"', link), /No such file/, 'a history outside is hidden too')
       t.equal(await out({ ...spec, cwd: '/', only: [] }, 'ls -A "$1"', workspace), '')
       rmSync(join(dir, 'docs'), { recursive: true })
       execFileSync('ln', ['-s', 'src', join(dir, 'docs')])
       t.equal(
         await out({ ...spec, cwd: '/' }, 'ls -A "$1"', workspace),
         'look',
-        'a link in the place of a folder is followed nowhere',
+        'a link in place of a folder is not followed',
       )
     })
 
-    t.test('a repository that is covered whole keeps its history, and no other does', async t => {
+    t.test('only a repository that is reached completely keeps its history', async t => {
       const {
         workspace,
         data,
@@ -273,7 +269,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.ok(data)
     })
 
-    t.test('around the repositories of a copy the workspace is shown, read-only', async t => {
+    t.test('outside the repositories of a copy the workspace is visible, read-only', async t => {
       const { root, data, dir, shared } = await place(t)
       const workspace = join(root, 'wide')
       const site = join(workspace, 'sites', 'one')
@@ -309,11 +305,11 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal(
         await out({ ...spec, copy: { dir: empty, gitdirs: [] }, ownSandbox: true }, 'ls -A'),
         '',
-        'a copy of no repository shows nothing of it',
+        'a copy without a repository shows nothing of it',
       )
     })
 
-    t.test('other processes are not there', async t => {
+    t.test('other processes are hidden', async t => {
       const { shared } = await place(t)
       t.equal(
         await out(
@@ -329,19 +325,19 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       )
     })
 
-    t.test('the environment is what was given and nothing else', async t => {
+    t.test('the environment is exactly the given one', async t => {
       const { shared } = await place(t)
       process.env.DAEMON_ONLY = 'secret'
       t.teardown(() => delete process.env.DAEMON_ONLY)
       const env = await out({ ...shared, env: { PATH: process.env.PATH!, MARK: 'here', LD_PRELOAD: '' } }, 'env -0')
-      // The shell adds its own, and so does the test runner to every process that it sees started.
+      // The shell adds its own variables, and so does the test runner to every process.
       const names = env
         .split('\0')
         .map(line => line.split('=')[0] ?? '')
         .filter(name => !/^(|PWD|_|SHLVL|OLDPWD|NODE_OPTIONS|_TAPJS.*)$/.test(name))
       t.same(names.sort(), ['LD_PRELOAD', 'MARK', 'PATH'])
       const { args } = await walled(shared, 'true', [], kind)
-      t.notMatch(args.join(' '), 'MARK', 'no variable is an argument')
+      t.notMatch(args.join(' '), 'MARK', 'no variable is passed as an argument')
     })
 
     t.test('there are no capabilities and no way to mount or unmount', async t => {
@@ -354,7 +350,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       const nested =
         'unshare --user --keep-caps --mount sh -c \'umount -l "$1" || umount -l "$1"; ls -A "$1"\' sh "$1" '
         + '2>/dev/null; true'
-      t.equal(await out(shared, nested, data), '', 'nor in a user namespace of its own')
+      t.equal(await out(shared, nested, data), '', 'also not in its own user namespace')
       t.equal(await out(shared, nested.replace('--user', '--user --map-user=1000'), data), '')
       t.equal(await out(shared, nested.replace('--user', '--user --map-root-user'), data), '')
     })
@@ -377,7 +373,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal((await sh(shared, 'exit 7')).code, 7)
     })
 
-    t.test('a socket that is closed refuses, also where the folder around it is shown', async t => {
+    t.test('a closed socket refuses, also if its folder is visible', async t => {
       const { shared } = await place(t)
       // A socket's path is short, a test folder's is not.
       const folder = mkdtempSync('/tmp/wall-')
@@ -399,30 +395,27 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await say({ ...shared, grants, hide: [path] }), /ECONNREFUSED|EACCES/)
     })
 
-    t.test(
-      'a closed folder that lies in the workspace, or in what is shown, is empty and stays where it is',
-      async t => {
-        for (const at of ['work/a/closed', 'shown/closed']) {
-          const { root, shared, workspace } = await place(t)
-          const folder = join(root, at)
-          mkdirSync(folder, { recursive: true })
-          writeFileSync(join(folder, 'key'), 'a key\n')
-          const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
-          t.match(
-            await out(
-              spec,
-              'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key',
-              folder,
-              workspace,
-            ),
-            /^(?!.*a key)/s,
-          )
-          t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
-        }
-      },
-    )
+    t.test('a closed folder inside the workspace or a visible folder is empty and cannot be moved', async t => {
+      for (const at of ['work/a/closed', 'shown/closed']) {
+        const { root, shared, workspace } = await place(t)
+        const folder = join(root, at)
+        mkdirSync(folder, { recursive: true })
+        writeFileSync(join(folder, 'key'), 'a key\n')
+        const spec: WallSpec = { ...shared, hide: [folder], grants: { read: [join(root, 'shown')], write: [] } }
+        t.match(
+          await out(
+            spec,
+            'ls -A "$1"; mv "$(dirname "$1")" "$2/x"; mv "$1" "$2/y"; ls -A "$1"; cat "$2"/*/key "$2"/*/*/key',
+            folder,
+            workspace,
+          ),
+          /^(?!.*a key)/s,
+        )
+        t.equal(readFileSync(join(folder, 'key'), 'utf8'), 'a key\n')
+      }
+    })
 
-    t.test('.sandbox is read-only but for what is named', async t => {
+    t.test('.sandbox is read-only except for named paths', async t => {
       const { shared, workspace } = await place(t)
       mkdirSync(join(workspace, '.sandbox/x'))
       t.match(await out(shared, 'echo x > .sandbox/settings.json'), /Read-only/)
@@ -431,7 +424,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal(readFileSync(join(workspace, '.sandbox/x/y'), 'utf8'), 'x\n')
     })
 
-    t.test('the shared tree is written where there is no copy', async t => {
+    t.test('without a copy the shared tree is writable', async t => {
       const { shared, workspace } = await place(t)
       t.equal(await out(shared, 'echo two > a.txt; git status --porcelain -uno'), 'M a.txt')
       t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'two\n')
@@ -444,7 +437,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.equal(git(workspace, 'status', '--porcelain', '--untracked-files=no'), '')
     })
 
-    t.test('git works in the copy and commits on its own branch, of which the repository has nothing', async t => {
+    t.test('git works in the copy and commits on its own branch, which the repository does not have', async t => {
       const { isolated, workspace, common, dir } = await place(t)
       const before = bytesOf(common)
       t.equal(
@@ -456,7 +449,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       )
       t.equal(git(dir, 'log', '--format=%s', '-1', 'agent/c-1'), 'second')
       t.equal(git(workspace, 'log', '--format=%s', '-1', 'agent/c-1'), 'first')
-      t.equal(git(dir, 'status', '--porcelain', '--', 'a.txt'), '', 'the copy is clean from outside too')
+      t.equal(git(dir, 'status', '--porcelain', '--', 'a.txt'), '', 'the copy is also clean from outside')
       t.same(bytesOf(common), before)
     })
 
@@ -496,7 +489,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.same(bytesOf(common), before)
     })
 
-    t.test('of the repository nothing can be changed, whatever is done in the copy', async t => {
+    t.test('no command in the copy can change the repository', async t => {
       const { isolated, workspace, common, data, own, dir } = await place(t)
       const before = bytesOf(common)
       const at = (path: string) => `"${join(data, 'git')}/0.repository/${path}"`
@@ -544,7 +537,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.match(await out(isolated, 'echo x > .sandbox/settings.json'), /Read-only/)
     })
 
-    t.test('a source that became a link is refused', async t => {
+    t.test('a source that was replaced by a link is refused', async t => {
       const { isolated, common, data, own } = await place(t)
       execFileSync('mv', [join(common, 'objects'), join(common, 'kept')])
       execFileSync('ln', ['-s', data, join(common, 'objects')])
@@ -557,7 +550,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
     })
 
     t.test('ending the command ends everything in it', async t => {
-      // A length of its own: other tests, and other runs of this one, look at the same processes.
+      // A unique duration, because other tests and runs search the same processes.
       const seconds = `3571.${process.pid}${kind.length}`
       const { shared, workspace } = await place(t)
       const stop = new AbortController()
@@ -586,7 +579,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
       t.ok(workspace)
     })
 
-    t.test('ending the command while its wall is being built leaves nothing behind, whatever the moment', async t => {
+    t.test('ending the command at any moment while its wall is being built leaves nothing behind', async t => {
       const { shared, root } = await place(t)
       const mine = () =>
         readdirSync('/proc')
@@ -617,7 +610,7 @@ for (const kind of ['bwrap', 'unshare'] as const) {
   })
 }
 
-t.test('where there is no wall the program is unchanged and says so', async t => {
+t.test('without a wall the program is unchanged and reports it', async t => {
   const { isolated, dir } = await place(t)
   writeFileSync(join(dir, 'b'), '')
   const answer = await walled(isolated, 'ls', ['-a'], 'none')

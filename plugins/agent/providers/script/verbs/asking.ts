@@ -10,10 +10,10 @@ interface Asked {
   readonly options: readonly QuestionOption[]
 }
 
-/** Says by a failed call that there is nobody to ask. */
+/** Fails the call because nobody watches the turn. */
 export const unasked = (script: ScriptContext, name: string): ScriptFrames => {
   script.note({ answer: '' })
-  const sentence = 'nobody watches this turn, so no question can be put to anybody'
+  const sentence = 'nobody watches this turn, so nobody can answer a question'
   return script.without({ name, category: 'think', target: '', input: {} }, sentence)
 }
 

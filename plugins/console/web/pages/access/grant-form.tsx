@@ -17,13 +17,13 @@ const ROLES = [
 interface GrantFormProps {
   readonly close: () => void
   readonly areas: readonly Area[]
-  /** Whose role changes; left out: a new person's. */
+  /** The person whose role changes; left out: a new person. */
   readonly member?: Member
   /** A new person is named, instead of invited by a link. */
   readonly by?: 'email'
 }
 
-/** Gives a role: to a member, to a person by e-mail, or to whoever accepts an invitation. */
+/** Grants a role: to a member, to a person by e-mail, or by an invitation. */
 export const GrantForm = ({ close, areas, member, by }: GrantFormProps) => {
   const email = useSignal(member?.email ?? '')
   const note = useSignal('')

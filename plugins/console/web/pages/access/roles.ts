@@ -9,5 +9,5 @@ export const ROLE_SENTENCES: { readonly [role in Role]: string } = {
   owner: 'Decides who has access.',
 }
 
-/** Reads again what access depends on. */
+/** Reloads the data about access. */
 export const accessChanged = (): void => refetch(new Set(['members', 'sessions', 'areas']))

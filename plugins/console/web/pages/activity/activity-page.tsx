@@ -44,7 +44,7 @@ const OUTCOMES = [
   ['error', 'Failed'],
 ] as const
 
-/** Whether nobody changed the record, in a sentence. */
+/** Whether the record is unchanged, as a sentence. */
 const Integrity = ({ status: { chain } }: { status: ActivityStatus }) =>
   chain.intact ? (
     <p class="quiet small record-state">
@@ -77,7 +77,7 @@ const ExportButton = ({ day }: { day: string }) => {
 
 const PAGE = 100
 
-/** What happened in the sandbox, newest first. */
+/** The activity of the sandbox, newest first. */
 export const ActivityPage = (_: PageProps) => {
   const words = useSignal('')
   const actor = useSignal('')

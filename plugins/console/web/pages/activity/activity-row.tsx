@@ -15,7 +15,7 @@ const factsOf = (entry: ActivityEvent): readonly (readonly [string, string])[] =
     return APART.has(key) || value === undefined ? [] : [[key, factText(value)]]
   })
 
-/** What an entry says in one line. */
+/** An entry as one line. */
 const lineOf = (entry: ActivityEvent): string =>
   entry.error
   ?? entry.content

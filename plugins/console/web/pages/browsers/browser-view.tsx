@@ -28,7 +28,7 @@ const pictureOf = (data: string, format: string): Promise<ImageBitmap> =>
     new Blob([Uint8Array.from(atob(data), character => character.charCodeAt(0))], { type: `image/${format}` }),
   )
 
-/** Draws pictures in the order in which they came; one that was overtaken is left out. */
+/** Draws pictures in order; skips one that a newer picture overtook. */
 class Painter {
   readonly #canvas: HTMLCanvasElement
   #asked = 0

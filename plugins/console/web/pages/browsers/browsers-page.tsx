@@ -101,7 +101,7 @@ const WORDS: SessionWords<BrowserSession> = {
   form: close => <OpenForm close={close} />,
 }
 
-/** Browsers of the sandbox: which there are, and one of them to look at and use. */
+/** Browsers of the sandbox: the list, and one of them to view and use. */
 export const BrowsersPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('browsers', ['browsers'], () => askDaemon('GET /system/browsers'))
   return <RunningSessions words={WORDS} name={name} list={list} />

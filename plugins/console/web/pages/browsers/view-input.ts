@@ -1,7 +1,7 @@
 import type { ViewClientFrame } from '../../../../system/contract.js'
 import { keyFrame } from '../../data/view-keys.js'
 
-/** Where a pointer is, in the pixels of the pictures. */
+/** The position of a pointer, in pixels of the pictures. */
 const pointOf = ({ clientX, clientY }: { clientX: number; clientY: number }, canvas: HTMLCanvasElement) => {
   const { left, top, width, height } = canvas.getBoundingClientRect()
   return {
@@ -13,14 +13,14 @@ const pointOf = ({ clientX, clientY }: { clientX: number; clientY: number }, can
 /** A finger that moved less than this, in pixels, tapped. */
 const TAP = 10
 
-/** What `attachInput` tells the page. */
+/** The callbacks of `attachInput`. */
 export interface InputEvents {
   readonly send: (frame: ViewClientFrame) => void
   /** The person leaves the picture with the keyboard. */
   readonly left: () => void
 }
 
-/** Passes pointer, wheel, keys and paste of a picture on; the answer ends it. */
+/** Forwards pointer, wheel, keys and paste of a picture; the returned function ends it. */
 export const attachInput = (canvas: HTMLCanvasElement, { send, left }: InputEvents): (() => void) => {
   let finger: { x: number; y: number; moved: boolean } | undefined
   let move: ViewClientFrame | undefined

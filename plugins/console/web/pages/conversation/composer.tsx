@@ -15,12 +15,12 @@ const hasFinePointer = (): boolean => matchMedia('(pointer: fine)').matches
 
 interface ComposerProps {
   readonly id: string
-  /** A turn is under way: words are slipped into it, or queued. */
+  /** A turn is running: messages are steered into it, or queued. */
   readonly live: boolean
   readonly commands: RunStanding['commands']
 }
 
-/** Where a person writes to the agent. What was not sent is kept. */
+/** The field for messages to the agent. Keeps unsent text. */
 export const Composer = ({ id, live, commands }: ComposerProps) => {
   const text = useSignal(draftOf(id))
   const sending = useSignal('')

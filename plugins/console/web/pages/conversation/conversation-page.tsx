@@ -36,7 +36,7 @@ const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
   line: 36,
 }
 
-/** The card of a conversation: from the board, or read where it is archived. */
+/** The card of a conversation: from the board, or read if it is archived. */
 const useAgent = (id: string): { readonly agent?: AgentCard; readonly error?: unknown } => {
   const live = fleet.value.cards.get(id)
   const { data, error } = useQuery(`agent ${id}`, [], async () =>
@@ -161,7 +161,7 @@ const useFeed = (id: string, agent: AgentCard | undefined): RunFeed => {
   return feed
 }
 
-/** One conversation: what was said and done, what it asks, and what to say next. */
+/** One conversation: its record, its open card, and the composer. */
 const Conversation = ({ id }: { id: string }) => {
   const { agent, error: missing } = useAgent(id)
   const feed = useFeed(id, agent)

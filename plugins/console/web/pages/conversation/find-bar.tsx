@@ -10,7 +10,7 @@ interface FindBarProps {
   readonly close: () => void
 }
 
-/** Finds words in the whole record, which it reads for that. */
+/** Searches the whole record, and reads it for that. */
 export const FindBar = ({ feed, show, close }: FindBarProps) => {
   const words = useSignal('')
   const at = useSignal(0)

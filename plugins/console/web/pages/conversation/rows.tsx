@@ -8,7 +8,7 @@ import { memo } from '../../ui/memo.js'
 import { CardView } from './cards.js'
 import { SimpleDiff } from './simple-diff.js'
 
-/** A text longer than this is cut until somebody asks for all of it. */
+/** A longer text is cut until the person expands it. */
 const LONG = 8_000
 
 const LongText = ({ text }: { text: string }) => {
@@ -154,7 +154,7 @@ const User = ({ row, actions }: { row: UserRow; actions?: RowActions | undefined
   </div>
 )
 
-/** What a person can do with a message of theirs. */
+/** The actions for a person's own message. */
 export interface RowActions {
   rewind(index: number): void
   fork(index: number): void

@@ -15,7 +15,7 @@ const failures = (list: readonly { readonly id: string; readonly message: string
   if (list?.length) throw new Error(list.map(({ id, message }) => `${id}: ${message}`).join('; '))
 }
 
-/** Archives conversations, and names those that stay. */
+/** Archives conversations, and lists those that could not be archived. */
 export const archiveAll = async (ids: string[]): Promise<void> =>
   failures((await askDaemon('POST /agents/archive', { ids })).failed)
 
@@ -30,7 +30,7 @@ const landAll = async (ids: string[]): Promise<void> => {
   )
 }
 
-/** What a person can do with the selected conversations. */
+/** The actions for the selected conversations. */
 export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
   const run = (work: () => Promise<unknown>) =>
     void action.run(async () => {

@@ -78,7 +78,7 @@ const Conversations = ({ title, agents, say, changes }: ListProps) =>
     </section>
   )
 
-/** Everything that waits for the person who is signed in: questions, requests to land, and work that is stuck. */
+/** Everything that waits for the signed-in person: questions, requests to land, and stuck work. */
 export const InboxPage = (_: PageProps) => {
   const { landings, stuck } = waitsForPerson(fleet.value.cards.values(), {
     email: person.value?.email ?? '',

@@ -31,7 +31,7 @@ const LogLink = ({ file, current }: { file: LogFile; current: boolean }) => (
   </li>
 )
 
-/** What the sandbox, its terminals and the commands of agents wrote. */
+/** The logs of the sandbox, its terminals and the commands of agents. */
 export const LogsPage = ({ rest: [name] }: PageProps) => {
   const kind = useSignal<(typeof KINDS)[number][0]>('')
   const words = useSignal('')

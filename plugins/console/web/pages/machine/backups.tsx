@@ -43,7 +43,7 @@ const MakeForm = ({ close }: { close: () => void }) => {
   )
 }
 
-/** What a restore writes and leaves out. */
+/** The files that a restore writes and leaves out. */
 const Report = ({ report }: { report: RestoreReport }) => (
   <div class="stack">
     <p>

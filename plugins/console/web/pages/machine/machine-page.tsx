@@ -115,7 +115,7 @@ const useTicks = () => {
   }, [])
 }
 
-/** What the sandbox cannot do here, and why. */
+/** The features that are unavailable here, and why. */
 const Shortfalls = () => {
   const info = useQuery('info', ['info'], () => askDaemon('GET /info'))
   const problems = useQuery('manifest problems', ['settings', 'areas', 'providers', 'capabilities'], () =>
@@ -181,7 +181,7 @@ const Shortfalls = () => {
   )
 }
 
-/** What the machine is doing, what is missing on it, and backups. */
+/** The load of the machine, missing programs, and backups. */
 export const MachinePage = (_: PageProps) => {
   const usage = useQuery('machine', ['machine'], () => askDaemon('GET /system/usage', {}))
   useTicks()

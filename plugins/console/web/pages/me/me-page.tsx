@@ -42,7 +42,7 @@ const Sessions = () => {
   )
 }
 
-/** Who the person is here, how the page looks, and where they are signed in. */
+/** The person's role, the theme of the page, and their sessions. */
 export const MePage = (_: PageProps) => (
   <>
     <header class="page-head">

@@ -110,10 +110,10 @@ const ConnectionRow = ({ connection }: { connection: CapabilitySummary }) => {
   )
 }
 
-/** What agents are connected to, and the agent programs that turns can run on. */
+/** The connections of agents, and the agent programs that turns can run on. */
 export const ConnectionSection = () => {
   const list = useQuery('capabilities', ['capabilities'], () => askDaemon('GET /capabilities'))
-  // Model servers have a section of their own.
+  // Model servers have their own section.
   const others = list.data?.capabilities.filter(({ kind }) => kind !== 'endpoint') ?? []
   return (
     <section aria-labelledby="connections-heading">

@@ -61,7 +61,7 @@ const Providers = () => {
   )
 }
 
-/** What turns can run on, and what agents are connected to. */
+/** The models for turns, and the connections of agents. */
 export const ModelsPage = (_: PageProps) => {
   const maintains = reaches(person.value?.role, 'maintainer')
   return (

@@ -67,7 +67,7 @@ const ServerForm = ({ close, server }: { close: () => void; server?: EndpointRow
   )
 }
 
-/** What a test of a model server found, in sentences. */
+/** The result of testing a model server, as sentences. */
 const TestResult = ({ test }: { test: EndpointTest }) => (
   <p class={`notice ${test.ok ? '' : 'bad'}`} role="status">
     {test.ok ? 'It works' : 'It does not work'}: {countText(test.models)} {test.models === 1 ? 'model' : 'models'}

@@ -22,7 +22,7 @@ const MODES: readonly (readonly [PermissionMode, string])[] = [
 const newConversation = (): string =>
   `c-${[...crypto.getRandomValues(new Uint32Array(2))].map(one => one.toString(36)).join('')}`
 
-/** What can run a turn, as far as this daemon lists it. */
+/** The providers for a turn that this daemon lists. */
 const providerChoices = async (): Promise<{ readonly id: string; readonly label: string }[]> => {
   const [rows, servers] = await Promise.all([
     served.value.has('providers.list') ? askDaemon('GET /providers') : { providers: [] },
@@ -47,7 +47,7 @@ export const NewPage = ({ rest }: PageProps) => {
   const files = useSignal<'then' | 'now'>('now')
   const action = useAction()
   const { data: providers } = useQuery('choices', ['providers', 'endpoints'], providerChoices)
-  // Both stay while an answer is missing: the same words sent again start nothing twice.
+  // Both are kept until an answer comes, so that sending the same text again starts nothing twice.
   const conversation = useRef(newConversation())
   const unanswered = useRef(new UnansweredMessage())
   const start = async () => {

@@ -34,11 +34,11 @@ interface ConflictPaneProps {
   readonly id: string
   readonly repo: string
   readonly path: string
-  /** Called with what became of the choice. */
+  /** Called with the result of the choice. */
   readonly decided: (sentence: string) => void
 }
 
-/** A file that does not land: its three sides and their merge, and what a person can choose. */
+/** A conflicting file: its three sides and their merge, and the choices. */
 export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => {
   const shown = useSignal<(typeof SIDES)[number]>('agent')
   const action = useAction()

@@ -38,7 +38,7 @@ const Conflicts = ({ id, conflicts, close }: ConflictsProps) => (
   </div>
 )
 
-/** Asks what would land, which writes nothing, and lands it when the person says so. */
+/** Shows what would land without writing anything, and lands it after confirmation. */
 export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
   const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
   const measuring = useAction()

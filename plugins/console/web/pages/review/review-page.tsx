@@ -29,7 +29,7 @@ const SIGNS: { readonly [status in AgentChange['status']]: string } = {
   conflicted: 'conflict',
 }
 
-/** A change by its place: what the page selects, views and lands. */
+/** A change by repository and path, for selecting, viewing and landing. */
 const placeOfChange = (repo: string, { path }: Pick<AgentChange, 'path'>): string => `${repo}\n${path}`
 
 /** Changes by package, in the order of the daemon. */
@@ -132,7 +132,7 @@ interface ReviewProps {
   readonly rest: readonly string[]
 }
 
-/** What a conversation changed: read file by file, commented on, landed or thrown away. */
+/** The changes of a conversation: review file by file, comment, land or discard. */
 export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const [shownRepo, shownPath] = rest
   const action = useAction()
@@ -159,7 +159,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   )
   const first = files?.find(({ file, place }) => !file.landed && !viewedOf(id).has(place)) ?? files?.[0]
   useEffect(() => {
-    // Where there is room beside the list, a file is open from the beginning.
+    // If there is space beside the list, a file is open from the beginning.
     if (shownPath === undefined && first && isWide())
       showPlace(fragmentOf('c', id, 'changes', first.repo, first.file.path))
   }, [shownPath, first?.place])

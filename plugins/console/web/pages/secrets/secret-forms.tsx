@@ -60,7 +60,7 @@ export const SecretForm = ({ close, name, stored = false, hosts = [] }: SecretFo
   )
 }
 
-/** Makes a value that nobody has seen. */
+/** Generates a value that nobody sees. */
 export const GenerateForm = ({ close }: { close: () => void }) => {
   const key = useSignal('')
   const kind = useSignal<'random' | 'words' | 'ssh-key'>('random')

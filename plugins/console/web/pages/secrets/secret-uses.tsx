@@ -14,7 +14,7 @@ const LANES = {
   git: 'to a git server',
 } as const
 
-/** Who used which value, newest first. */
+/** The uses of stored values, newest first. */
 export const SecretUses = () => {
   const newest = useQuery('secret uses', ['secrets'], () => askDaemon('GET /secrets/uses', { limit: 50 }))
   const older = useSignal<{ readonly uses: readonly SecretUse[]; readonly next?: string } | undefined>(undefined)

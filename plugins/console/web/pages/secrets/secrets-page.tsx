@@ -76,7 +76,7 @@ const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => 
   )
 }
 
-/** Stored values by name: what they are for, and who used them. */
+/** Stored values by name, with their purpose and uses. */
 export const SecretsPage = (_: PageProps) => {
   const store = useQuery('secret store', ['secrets'], () => askDaemon('GET /secrets/store'))
   const inventory = useQuery('secrets', ['secrets', 'capabilities'], () => askDaemon('GET /secrets/inventory'))

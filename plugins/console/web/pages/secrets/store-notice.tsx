@@ -45,7 +45,7 @@ const StoreForm = ({ state, close }: { state: StoreState; close: () => void }) =
   )
 }
 
-/** Where secrets are kept, and what stands in the way. */
+/** The store of secrets, and its problems. */
 export const StoreNotice = ({ state, owner }: { state: StoreState; owner: boolean }) => {
   const { configured, locked, kind, unlock, path, reason, keys } = state
   const place = kind === 'dotenv' ? `In ${path ?? 'a .env file'}` : unlock ? UNLOCKS[unlock] : ''

@@ -11,10 +11,10 @@ export type SettingInput =
 export interface KnownSetting {
   readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Skills' | 'Network'
   readonly label: string
-  /** What it does, and from when on. */
+  /** Its effect, and when it applies. */
   readonly about: string
   readonly input: SettingInput
-  /** What holds unless it is set. */
+  /** The default. */
   readonly usual: string | number | boolean | readonly string[]
 }
 
@@ -104,7 +104,7 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
 export const settingText = (value: Settings[SettingKey]): string =>
   Array.isArray(value) ? value.join('\n') : String(value)
 
-/** The value that an edited text stands for. */
+/** The value of an edited text. */
 export const settingValue = (input: SettingInput, text: string): boolean | number | string | string[] => {
   switch (input.kind) {
     case 'switch':

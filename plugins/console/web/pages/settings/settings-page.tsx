@@ -90,14 +90,14 @@ const SettingInput = ({ name, setting: { input, label }, text, disabled, edit }:
   }
 }
 
-/** Saves what was edited, unless somebody else changed one of these settings after they were shown. */
+/** Saves edited settings, unless one of them was changed elsewhere after they were shown. */
 const patch = async (
   shown: Settings,
   edited: readonly SettingKey[],
   change: { set: SettingsGiven; unset: SettingKey[] },
 ): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
-    // A patch without keys changes nothing, and names the revision of what it answers with.
+    // A patch without keys changes nothing, and returns the current settings with their revision.
     const { settings, revision } = await askDaemon('POST /settings/patch', {})
     if (edited.some(key => settingText(settings[key]) !== settingText(shown[key]))) {
       refetch(new Set(['settings']))
@@ -120,7 +120,7 @@ interface SettingsFormProps {
 
 const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
   const edits = useSignal<Edits>({})
-  /** What each edited setting was when the person began to edit it. */
+  /** The value of each edited setting when the person began to edit it. */
   const bases = useSignal<Edits>({})
   const saved = useSignal(false)
   const action = useAction()
@@ -142,7 +142,7 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
   }
   const save = () =>
     action.run(async () => {
-      // As of now: what was typed since the last render is saved too.
+      // Reads the current values, so that text typed since the last render is saved too.
       const edited = editedKeys()
       if (edited.length === 0) return
       const entries = edited.map(key => [key, settingValue(KNOWN_SETTINGS[key].input, edits.peek()[key]!)] as const)
@@ -150,7 +150,7 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
         ([key, value]) => settingText(value as never) === settingText(KNOWN_SETTINGS[key].usual as never),
       )
       const unset = usual.map(([key]) => key)
-      // What was edited has the type of its setting: the form has one kind of input for each.
+      // Edited values have the type of their setting, because the form has one kind of input for each.
       const set = Object.fromEntries(entries.filter(([key]) => !unset.includes(key))) as SettingsGiven
       await patch(settings, edited, { set, unset })
       drop(edited)

@@ -11,7 +11,7 @@ export interface TerminalScreen {
   close(): void
 }
 
-/** What a screen tells its page. */
+/** The callbacks of a screen. */
 export interface ScreenEvents {
   readonly typed: (text: string) => void
   readonly resized: (size: { readonly cols: number; readonly rows: number }) => void

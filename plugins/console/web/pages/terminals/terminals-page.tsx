@@ -116,7 +116,7 @@ const WORDS: SessionWords<TerminalSession> = {
   form: close => <OpenForm close={close} />,
 }
 
-/** Shells in the workspace: which there are, and one of them to watch and type into. */
+/** Shells in the workspace: the list, and one of them to use. */
 export const TerminalsPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('terminals', ['terminals'], () => askDaemon('GET /system/terminals'))
   return <RunningSessions words={WORDS} name={name} list={list} />

@@ -44,7 +44,7 @@ const scopeText = (scope: BudgetScope): string => {
   }
 }
 
-/** A budget as it is stored, without what its period has spent. */
+/** A stored budget, without the spending of its period. */
 const storedBudget = ({
   spentUsd: _,
   runningUsd: __,
