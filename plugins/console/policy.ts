@@ -5,6 +5,7 @@ export const pagePolicy = (connect: readonly string[]): string =>
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' blob:",
+    "media-src 'self'",
     ["connect-src 'self'", ...connect].join(' '),
     "frame-src 'self'",
     "worker-src 'self'",

@@ -40,7 +40,7 @@ export const openTab = async (
   page.on('request', request => {
     if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('blob:')) faults.push(request.url())
   })
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(Number(process.env.T_PAGE ?? 20_000))
   return { page, faults }
 }
 
@@ -93,4 +93,21 @@ export const barriersOf = async (page: Page): Promise<string[]> => {
   if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push('scrolls sideways at 320 px')
   await page.setViewportSize(size)
   return found
+}
+
+/** A tab in which another person is signed in, with a role and where asked limited to areas. */
+export const guestTab = async (
+  browser: Browser,
+  daemon: Support,
+  grant: { readonly role: 'viewer' | 'collaborator' | 'maintainer'; readonly areas?: string[] },
+  place: string,
+): Promise<ConsoleTab> => {
+  const { invitation } = await daemon.client.call('POST /members', grant)
+  const tab = await openTab(browser, daemon)
+  await tab.page.goto(invitation!.url)
+  await tab.page.getByLabel('Your name').fill(`A ${grant.role}`)
+  await tab.page.getByRole('button', { name: 'Accept the invitation' }).click()
+  await tab.page.locator('[data-ready=yes]').waitFor()
+  await tab.page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+  return tab
 }

@@ -122,16 +122,22 @@ export interface GitChangeCalls {
   /**
    * Stage paths as on disk, including deletions; staging an unmerged path resolves it.
    *
-   * A path may be a folder. `take` first writes that side to disk, for unmerged paths only.
+   * A path may be a folder. `take` first writes that side to disk, for unmerged paths only. `content` is staged as the
+   * text of one file in place of what is on disk, which stays, so that a part of a change is staged or unstaged alone;
+   * `baseHash` is the SHA-256 of the staged text that it was made from.
    *
+   * - 400: `content` without `baseHash`, with `take`, or with several paths
    * - 404: no such repository, or a path is neither on disk nor tracked
-   * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
-   * - 422: `take` on a path that is not unmerged, or the git folder cannot be used
+   * - 409: what is staged is not that of `baseHash`, `content` for an unmerged path,
+   *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 422: `take` on a path that is not unmerged, `content` for what is no plain file, or the git folder cannot be used
    */
   'POST /git/{repo}/stage'(input: {
     repo: GitRepoName
     paths: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
     take?: 'ours' | 'theirs'
+    content?: string & tags.MaxLength<524288>
+    baseHash?: string & tags.Pattern<'^[0-9a-f]{64}$'>
   }): Ok
 
   /**

@@ -4,12 +4,13 @@ import type { Objects, TreeEntryAt } from '../objects/objects.js'
 import type { OpenRepo } from '../repositories/repositories.js'
 import type { WorkingFileDiff } from './contract.js'
 
-type Staged = TreeEntryAt & { readonly stage: number }
+/** An entry of the index. */
+export type StagedEntry = TreeEntryAt & { readonly stage: number }
 
 const REGULAR = /^100/
 
 /** The entries of a path in the index, one for each stage. */
-const inIndex = async ({ git }: OpenRepo, path: string): Promise<Staged[]> => {
+export const inIndex = async ({ git }: OpenRepo, path: string): Promise<StagedEntry[]> => {
   const { text } = await git.look(['ls-files', '-s', '-z', '--', path])
   return text.split('\0').flatMap(record => {
     const tab = record.indexOf('\t')
@@ -54,7 +55,7 @@ const laterSide = (diff: string): string => {
 }
 
 /** The file on disk as git would store it, if that differs from its bytes. */
-const stored = async (opened: OpenRepo, path: string, before: Staged, disk: FileSide, objects: Objects) => {
+const stored = async (opened: OpenRepo, path: string, before: StagedEntry, disk: FileSide, objects: Objects) => {
   if (disk === 'large' || !REGULAR.test(before.mode) || !(await converts(opened, path))) return disk
   const { text } = await opened.git.look(['diff', '-U1000000', '--no-color', '--', path], { maxBytes: 8 * MOST_SIDE })
   if (HUNK.test(text) || /\n@@ /.test(text)) return Buffer.from(laterSide(text))

@@ -3,6 +3,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { writing, type WriteDeps } from '../writes/write.js'
 import { Committing, commitIndex } from './committing.js'
 import type { GitChangeCalls } from './contract.js'
+import { stageText } from './staged-text.js'
 import { discardPaths, stagePaths, takeSide, unstagePaths } from './index-writes.js'
 
 type WriteCalls = Pick<
@@ -14,14 +15,23 @@ type WriteCalls = Pick<
 export const changeWrites = (
   deps: WriteDeps & { readonly committing: Committing; readonly folder: string },
 ): Handlers<WriteCalls> => {
-  const { host, scans, committing, folder } = deps
+  const { host, objects, scans, committing, folder } = deps
   return {
-    'POST /git/{repo}/stage': ({ repo, paths, take }, context) =>
-      writing(deps, { repo, verb: 'stage' }, context, async write => {
+    'POST /git/{repo}/stage': ({ repo, paths, take, content, baseHash }, context) => {
+      if ((content === undefined) !== (baseHash === undefined))
+        refuse('invalid', 'expected content and baseHash together, found one of them')
+      if (content !== undefined && (take !== undefined || paths.length > 1))
+        refuse('invalid', `expected content for one path, found ${take ? 'take besides' : `${paths.length} paths`}`)
+      return writing(deps, { repo, verb: 'stage' }, context, async write => {
+        if (content !== undefined && baseHash !== undefined) {
+          await stageText(write, objects, { path: paths[0]!, content, baseHash })
+          return { ok: true as const }
+        }
         const left = take ? await takeSide(write, paths, take) : paths
         if (left.length > 0) await stagePaths(write, left)
         return { ok: true as const }
-      }),
+      })
+    },
     'POST /git/{repo}/unstage': ({ repo, paths }, context) =>
       writing(deps, { repo, verb: 'unstage' }, context, async write => {
         await unstagePaths(write, paths)

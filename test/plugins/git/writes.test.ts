@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -192,4 +193,31 @@ t.test('a lock file of a running process is waited for 10 s and then named', asy
   t.match(await client.call('GET /git/{repo}/operation', { repo }), { lock: { file: 'index.lock' } })
   rmSync(join(at, '.git/index.lock'))
   t.same(await client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }), { ok: true })
+})
+
+t.test('a text is staged in place of what is on disk, if it was made from what is staged', async t => {
+  const { repo, at } = fresh({ f: '1\n2\n', bin: 'x' })
+  const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
+  put(at, { f: '1 changed\n2 changed\n', fresh: 'new\n' })
+  chmodSync(join(at, 'f'), 0o755)
+  const stage = (path: string, content: string, base: string, more: object = {}) =>
+    client.call('POST /git/{repo}/stage', { repo, paths: [path], content, baseHash: hashOf(base), ...more })
+  await stage('f', '1 changed\n2\n', '1\n2\n')
+  t.equal(inGit(at, 'show', ':f'), '1 changed\n2\n')
+  t.equal(readFileSync(join(at, 'f'), 'utf8'), '1 changed\n2 changed\n')
+  await stage('fresh', '', '')
+  t.equal(inGit(at, 'show', ':fresh'), '')
+  t.match(await refusalOf(() => stage('f', 'other', '1\n2\n')), {
+    status: 409,
+    detail: { fields: { hash: hashOf('1 changed\n2\n') } },
+  })
+  t.match(await refusalOf(() => stage('none', 'x', '')), { status: 404 })
+  t.match(await refusalOf(() => stage('f', 'x', '', { take: 'ours' })), { status: 400 })
+  t.match(await refusalOf(() => stage('f', 'x', '', { paths: ['f', 'bin'] })), { status: 400 })
+  t.match(await refusalOf(() => client.call('POST /git/{repo}/stage', { repo, paths: ['f'], content: 'x' })), {
+    status: 400,
+  })
+  symlinkSync('f', join(at, 'link'))
+  t.match(await refusalOf(() => stage('link', 'x', '')), { status: 422 })
+  t.equal(inGit(at, 'show', ':f'), '1 changed\n2\n', 'refused texts change nothing')
 })

@@ -1,24 +1,29 @@
 const PREFIX = 'sandbox.draft.'
 const held = new Map<string, string>()
 
-/** The unsent text in the composer of a conversation. */
-export const draftOf = (conversation: string): string => {
+/** The unsent or unsaved text of a place: the composer of a conversation, a file, the message of a commit. */
+export const draftOf = (place: string): string => {
+  // What this tab could not store is newer than what is stored.
+  const here = held.get(place)
+  if (here !== undefined) return here
   try {
-    return localStorage.getItem(PREFIX + conversation) ?? held.get(conversation) ?? ''
+    return localStorage.getItem(PREFIX + place) ?? ''
   } catch {
-    return held.get(conversation) ?? ''
+    return ''
   }
 }
 
-/** Keeps a draft; an empty one is deleted. */
-export const keepDraft = (conversation: string, text: string): void => {
-  if (text) held.set(conversation, text)
-  else held.delete(conversation)
+/** Keeps a draft, an empty one is deleted; says whether it survives a reload. */
+export const keepDraft = (place: string, text: string): boolean => {
+  held.delete(place)
   try {
-    if (text) localStorage.setItem(PREFIX + conversation, text)
-    else localStorage.removeItem(PREFIX + conversation)
+    if (text) localStorage.setItem(PREFIX + place, text)
+    else localStorage.removeItem(PREFIX + place)
+    return true
   } catch {
     // It is kept for this tab alone.
+    if (text) held.set(place, text)
+    return false
   }
 }
 

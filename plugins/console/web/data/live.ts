@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals-core'
 import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
+import { filesChanged, filesMissed } from './file-changes.js'
 import { dropQueries, refetch } from './queries.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session.js'
@@ -26,6 +27,9 @@ const MOST = 15_000
 const RENEW = 6 * 60 * 60_000
 const clientId = crypto.getRandomValues(new Uint32Array(4)).join('-')
 
+/** Subjects of events of their own, which no version counts. */
+const UNCOUNTED: ReadonlySet<string> = new Set(['files', 'refs', 'repos'])
+
 type TabMessage =
   | { readonly kind: 'event'; readonly event: SystemEvent; readonly cursor: string }
   | { readonly kind: 'state'; readonly state: ConnectionState }
@@ -43,6 +47,8 @@ const greet = (event: HelloEvent): void => {
     return dropQueries()
   }
   if (event.resumed) return
+  filesMissed()
+  refetch(UNCOUNTED)
   if (before.epoch !== event.epoch) {
     // Revisions restart; the board itself follows.
     fleet.value = { ...fleet.value, rev: NO_FLEET.rev }
@@ -72,6 +78,14 @@ export const heard = (event: SystemEvent): void => {
     case 'presence':
       present.value = event.users
       return
+    case 'workspaceChanged':
+      filesChanged(event)
+      if (event.conversationId === undefined && (event.paths.length > 0 || event.reset)) refetch(new Set(['files']))
+      return
+    case 'refsChanged':
+      return refetch(new Set(['refs']))
+    case 'reposChanged':
+      return refetch(new Set(['repos', 'refs']))
     case 'runtimeChanged':
       if (hello.value) hello.value = { ...hello.value, versions: { ...hello.value.versions, ...event.versions } }
       return refetch(new Set(event.domains))

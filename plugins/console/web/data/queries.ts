@@ -22,6 +22,9 @@ const entries = new Map<string, Entry>()
 /** Unwatched entries are kept for returning to a page. */
 const KEPT = 50
 
+/** How often everything was read again: what is too large to be kept here follows it. */
+export const refetchedAll = signal(0)
+
 const read = async (entry: Entry): Promise<void> => {
   if (entry.reading) {
     entry.again = true
@@ -77,6 +80,7 @@ export const watchQuery = <T>(
 
 /** Refetches the visible queries of these domains; the others are refetched when they are shown next. */
 export const refetch = (domains: ReadonlySet<string> | 'all'): void => {
+  if (domains === 'all') refetchedAll.value += 1
   for (const entry of entries.values()) {
     if (domains !== 'all' && ![...entry.domains].some(domain => domains.has(domain))) continue
     entry.state.value = { ...entry.state.peek(), stale: true }

@@ -29,6 +29,9 @@ export const spanText = (ms: number): string => {
 
 export const countText = (value: number): string => number.format(value)
 
+/** A number of files in words. */
+export const filesText = (count: number): string => (count === 1 ? '1 file' : `${countText(count)} files`)
+
 export const usdTextOf = (value: number): string => money.format(value)
 
 /** A number of bytes for people. */

@@ -6,7 +6,7 @@ const SEQUENCE_MS = 1_500
 /** Whether a key without a modifier is typed into a field; read-only text takes none. */
 const isTypedInto = (target: Element): boolean =>
   target.matches('input:not([type=checkbox], [type=radio]), textarea, select')
-  || (target instanceof HTMLElement && target.isContentEditable && !target.closest('.cm-content'))
+  || (target instanceof HTMLElement && target.isContentEditable && !target.closest('.cm-content:not([data-typed])'))
 
 /** Starts commands by their keys, after dialogs and elements that take every key. */
 export const watchKeys = (): void => {

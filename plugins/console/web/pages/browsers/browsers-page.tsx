@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
 import type { BrowserSession } from '../../../../system/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session.js'
-import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { agoOf, visibleName } from '../../ui/format.js'
-import { Icon } from '../../ui/icons.js'
-import { Bones, Item, Loaded, PageFrame } from '../../ui/page.js'
+import { Item } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { RunningSessions, type SessionWords } from '../../ui/sessions.js'
 import { reaches, type PageProps } from '../registry.js'
 import { BrowserView } from './browser-view.js'
 
@@ -87,55 +86,23 @@ const Row = ({ session }: { session: BrowserSession }) => {
   )
 }
 
-const One = ({ name, sessions }: { name: string; sessions: readonly BrowserSession[] }) => {
-  const session = sessions.find(one => one.name === name)
-  const back = useRef<HTMLAnchorElement>(null)
-  return (
-    <>
-      <header class="page-head">
-        <a ref={back} class="button plainly back" href={fragmentOf('browsers')} aria-label="Back to the browsers">
-          <Icon name="back" />
-        </a>
-        <h1 class="grow one-line" dir="auto">
-          {session ? titleOf(session) : visibleName(name)}
-        </h1>
-        {session?.running && <CloseButton session={session} />}
-      </header>
-      <main class="page-fill">
-        {session?.running ? (
-          <BrowserView key={name} session={session} leave={() => back.current?.focus()} />
-        ) : (
-          <p class="empty quiet">This browser is closed.</p>
-        )}
-      </main>
-    </>
-  )
+const WORDS: SessionWords<BrowserSession> = {
+  page: 'browsers',
+  heading: 'Browsers',
+  back: 'Back to the browsers',
+  open: 'Open a browser',
+  empty: 'Browsers that people and agents open on the machine of the sandbox appear here.',
+  gone: 'This browser is closed.',
+  titleOf,
+  isOpen: ({ running }) => running,
+  Row,
+  End: CloseButton,
+  View: BrowserView,
+  form: close => <OpenForm close={close} />,
 }
 
 /** Browsers of the sandbox: the list, and one of them to view and use. */
-export const BrowsersPage = ({ rest }: PageProps) => {
-  const [name] = rest
+export const BrowsersPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('browsers', ['browsers'], () => askDaemon('GET /system/browsers'))
-  const maintains = reaches(person.value?.role, 'maintainer')
-  if (name !== undefined && maintains) return list.data ? <One name={name} sessions={list.data.sessions} /> : <Bones />
-  return (
-    <PageFrame
-      title="Browsers"
-      tools={maintains && <FormButton label="Open a browser" primary form={close => <OpenForm close={close} />} />}
-    >
-      <Loaded query={list}>
-        {({ sessions }) =>
-          sessions.length === 0 ? (
-            <p class="quiet">Browsers that people and agents open on the machine of the sandbox appear here.</p>
-          ) : (
-            <ul class="items">
-              {sessions.map(session => (
-                <Row key={session.name} session={session} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </PageFrame>
-  )
+  return <RunningSessions words={WORDS} name={name} list={list} />
 }

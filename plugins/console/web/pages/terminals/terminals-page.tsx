@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
 import type { TerminalSession } from '../../../../system/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session.js'
-import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { agoOf, visibleName } from '../../ui/format.js'
-import { Icon } from '../../ui/icons.js'
-import { Bones, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { Item, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { RunningSessions, type SessionWords } from '../../ui/sessions.js'
 import { reaches, type PageProps } from '../registry.js'
 import { TerminalView } from './terminal-view.js'
 
@@ -100,55 +99,25 @@ const Row = ({ session }: { session: TerminalSession }) => {
   )
 }
 
-const One = ({ name, sessions }: { name: string; sessions: readonly TerminalSession[] }) => {
-  const session = sessions.find(one => one.name === name)
-  const back = useRef<HTMLAnchorElement>(null)
-  return (
-    <>
-      <header class="page-head">
-        <a ref={back} class="button plainly back" href={fragmentOf('terminals')} aria-label="Back to the terminals">
-          <Icon name="back" />
-        </a>
-        <h1 class="grow one-line" dir="auto">
-          {session ? titleOf(session) : visibleName(name)}
-        </h1>
-        {session && <EndButton session={session} />}
-      </header>
-      <main class="page-fill terminal">
-        {session ? (
-          <TerminalView key={name} session={session} leave={() => back.current?.focus()} />
-        ) : (
-          <p class="empty quiet">There is no such terminal.</p>
-        )}
-      </main>
-    </>
-  )
+const WORDS: SessionWords<TerminalSession> = {
+  page: 'terminals',
+  heading: 'Terminals',
+  back: 'Back to the terminals',
+  open: 'Open a terminal',
+  empty: 'Terminals that people and agents open in the workspace appear here.',
+  gone: 'There is no such terminal.',
+  frameClass: 'terminal',
+  titleOf,
+  // What an ended one showed last can be read too.
+  isOpen: () => true,
+  Row,
+  End: EndButton,
+  View: TerminalView,
+  form: close => <OpenForm close={close} />,
 }
 
 /** Shells in the workspace: the list, and one of them to use. */
-export const TerminalsPage = ({ rest }: PageProps) => {
-  const [name] = rest
+export const TerminalsPage = ({ rest: [name] }: PageProps) => {
   const list = useQuery('terminals', ['terminals'], () => askDaemon('GET /system/terminals'))
-  const maintains = reaches(person.value?.role, 'maintainer')
-  if (name !== undefined && maintains) return list.data ? <One name={name} sessions={list.data.sessions} /> : <Bones />
-  return (
-    <PageFrame
-      title="Terminals"
-      tools={maintains && <FormButton label="Open a terminal" primary form={close => <OpenForm close={close} />} />}
-    >
-      <Loaded query={list}>
-        {({ sessions }) =>
-          sessions.length === 0 ? (
-            <p class="quiet">Terminals that people and agents open in the workspace appear here.</p>
-          ) : (
-            <ul class="items">
-              {sessions.map(session => (
-                <Row key={session.name} session={session} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </PageFrame>
-  )
+  return <RunningSessions words={WORDS} name={name} list={list} />
 }

@@ -1,0 +1,112 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { askDaemon } from '../../data/api.js'
+import { onPaths } from '../../data/file-changes.js'
+import { fileKindOf, askWhetherThere, openTextFile, readsAsDocument } from '../../data/typed-files.js'
+import { fragmentOf } from '../../data/route.js'
+import { person } from '../../data/session.js'
+import { useAction } from '../../ui/action.js'
+import { sizeTextOf, visibleName } from '../../ui/format.js'
+import { FaultLine, Loaded } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import { useRead } from '../../ui/read.js'
+import { reaches } from '../registry.js'
+import { downloadFile, EntryActions } from './file-actions.js'
+import { DocumentView, LargeText, MediaView, PictureView } from './other-files.js'
+import { TextFile } from './text-file.js'
+
+/** A number that increases with every change of a file. */
+const useFileVersion = (path: string) => {
+  const version = useSignal(0)
+  useEffect(
+    () =>
+      onPaths(paths => {
+        if (!paths || paths.some(one => one === path || path.startsWith(`${one}/`))) version.value += 1
+      }),
+    [path],
+  )
+  return version
+}
+
+/** There is no such file: what a path from elsewhere may have meant. */
+const Missing = ({ path }: { path: string }) => {
+  const { data } = useQuery(`resolve ${path}`, ['files'], () =>
+    askDaemon('GET /workspace/resolve', { path: path.slice(-512) }),
+  )
+  return (
+    <p class="empty quiet">
+      There is no such file.{' '}
+      {data?.path !== undefined && (
+        <>
+          Did you mean <a href={fragmentOf('files', 'open', data.path)}>{visibleName(data.path)}</a>?
+        </>
+      )}
+    </p>
+  )
+}
+
+const Content = ({ path, line, document }: { path: string; line: number | undefined; document: boolean }) => {
+  const version = useFileVersion(path)
+  const kind = fileKindOf(path)
+  const mayWrite = reaches(person.value?.role, 'maintainer')
+  const again = useSignal(0)
+  const asText = kind === 'text' || kind === 'archive'
+  const opened = useRead(`${version.value} ${again.value}`, () => (asText ? openTextFile(path) : askWhetherThere(path)))
+  const shown = opened.data
+  if (!shown) return <Loaded query={opened}>{() => null}</Loaded>
+  if (shown.kind === 'missing') return <Missing path={path} />
+  if (kind === 'picture') return <PictureView path={path} version={version.value} />
+  if (kind === 'sound' || kind === 'film') return <MediaView path={path} film={kind === 'film'} version={0} />
+  if (shown.kind === 'there' || document) return <DocumentView path={path} version={version.value} />
+  if (shown.kind === 'large') return <LargeText path={path} size={shown.size} version={version.value} />
+  if (shown.kind !== 'text')
+    return <p class="empty quiet">A binary file of {sizeTextOf(shown.size)}: its content is not shown.</p>
+  return (
+    <TextFile
+      path={path}
+      disk={shown}
+      line={line}
+      mayWrite={mayWrite}
+      reread={() => {
+        again.value += 1
+      }}
+    />
+  )
+}
+
+/** One file: shown by its kind, written, downloaded, moved, deleted. */
+export const WorkspaceFilePane = ({ path, line }: { path: string; line: number | undefined }) => {
+  const action = useAction()
+  const document = useSignal(false)
+  const maintains = reaches(person.value?.role, 'maintainer')
+  return (
+    <section class="side-main" aria-label={visibleName(path)}>
+      <div class="pane-tools">
+        <h2 class="mono">{visibleName(path)}</h2>
+        {readsAsDocument(path) && (
+          <button
+            class="button"
+            type="button"
+            aria-pressed={document.value}
+            onClick={() => {
+              document.value = !document.value
+            }}
+          >
+            As a document
+          </button>
+        )}
+        <button
+          class="button"
+          type="button"
+          disabled={action.busy}
+          onClick={() => void action.run(() => downloadFile(path))}
+        >
+          Download
+        </button>
+        {maintains && <EntryActions path={path} archive={fileKindOf(path) === 'archive'} />}
+      </div>
+      <FaultLine fault={action.fault} />
+      <Content key={path} path={path} line={line} document={document.value} />
+    </section>
+  )
+}

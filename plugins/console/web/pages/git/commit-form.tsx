@@ -1,0 +1,94 @@
+import { useSignal } from '@preact/signals'
+import type { UncommittedChanges } from '../../../../git/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { draftOf, keepDraft } from '../../data/drafts.js'
+import { gitChanged } from '../../data/git-answers.js'
+import { useAction } from '../../ui/action.js'
+import { useCommands } from '../../ui/commands.js'
+import { CheckField } from '../../ui/fields.js'
+import { FaultLine } from '../../ui/page.js'
+import { AskButton, FormButton } from '../../ui/dialog.js'
+import { StashForm } from './stash-form.js'
+import { UndoButton } from './undo-button.js'
+
+/** Commits what is staged, or everything where nothing is; the message is kept until it was committed. */
+export const CommitForm = ({ repo, changes }: { repo: string; changes: UncommittedChanges }) => {
+  const place = `commit:${repo}`
+  const message = useSignal(draftOf(place))
+  const amend = useSignal(false)
+  const said = useSignal('')
+  const action = useAction()
+  const { staged, unstaged, conflicted, operation } = changes
+  const all = staged.length === 0 && unstaged.length > 0
+  const ready =
+    message.value.trim() !== '' && conflicted.length === 0 && (staged.length > 0 || unstaged.length > 0 || amend.value)
+  const commit = () =>
+    void action.run(async () => {
+      const { committed, head } = await askDaemon('POST /git/{repo}/commit', {
+        ...{ repo, message: message.value },
+        ...(all && !amend.value && { all: true }),
+        ...(amend.value && { amend: true }),
+      })
+      gitChanged()
+      if (!committed) throw new Error('there is nothing to commit')
+      said.value = `Committed as ${head?.slice(0, 8)}.`
+      message.value = ''
+      keepDraft(place, '')
+      amend.value = false
+    })
+  useCommands([{ id: 'commit', label: 'Commit', group: 'Git', keys: 'mod+enter', run: () => ready && commit() }])
+  return (
+    <form
+      class="stack commit-form"
+      onSubmit={event => {
+        event.preventDefault()
+        commit()
+      }}
+    >
+      <label class="field">
+        Message of the commit
+        <textarea
+          rows={3}
+          dir="auto"
+          value={message.value}
+          onInput={event => {
+            message.value = event.currentTarget.value
+            keepDraft(place, message.value)
+          }}
+          onKeyDown={event => {
+            if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+            event.preventDefault()
+            if (ready) commit()
+          }}
+        />
+      </label>
+      <CheckField label="In place of the last commit" value={amend} />
+      <div class="row">
+        <button class="button primary" type="submit" disabled={action.busy || !ready}>
+          {action.busy ? 'Committing …' : amend.value ? 'Amend' : all ? 'Commit all' : 'Commit'}
+        </button>
+        <UndoButton repo={repo} />
+        {operation === undefined && (staged.length > 0 || unstaged.length > 0) && (
+          <>
+            <FormButton label="Stash" about="these changes" form={close => <StashForm repo={repo} close={close} />} />
+            <AskButton
+              label="Discard all"
+              about="changes"
+              title="Discard all changes?"
+              work={async () => {
+                await askDaemon('POST /git/{repo}/discard', { repo })
+                gitChanged()
+              }}
+            >
+              <p>Files go back to the last commit, and new ones are deleted. A saved point keeps what is there now.</p>
+            </AskButton>
+          </>
+        )}
+      </div>
+      <FaultLine fault={action.fault} />
+      <p class="quiet small" role="status">
+        {said.value}
+      </p>
+    </form>
+  )
+}

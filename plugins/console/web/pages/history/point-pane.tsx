@@ -1,0 +1,244 @@
+import { useSignal } from '@preact/signals'
+import type { Restored, Snapshot, SnapshotChange } from '../../../../history/contract.js'
+import { Refusal } from '../../../../../sdk/refusal.js'
+import { askDaemon } from '../../data/api.js'
+import { repoTitle } from '../../data/git-answers.js'
+import { fragmentOf } from '../../data/route.js'
+import { person } from '../../data/session.js'
+import { ComparedTexts } from '../../ui/compared-texts.js'
+import { useAction } from '../../ui/action.js'
+import { useCommands } from '../../ui/commands.js'
+import { DialogForm } from '../../ui/dialog.js'
+import { CheckField } from '../../ui/fields.js'
+import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { VirtualList } from '../../ui/list.js'
+import { FaultLine, Loaded } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import { reaches } from '../registry.js'
+
+interface PointPaneProps {
+  readonly id: string
+  readonly title: Snapshot | undefined
+  readonly scope: string | undefined
+  readonly path: string | undefined
+  /** Called with what a restore did. */
+  readonly done: (result: Restored) => void
+}
+
+const keyOf = ({ scope, path }: SnapshotChange): string => `${scope}\n${path}`
+
+/** What a call takes at once. */
+const MOST = 500
+const AGAINST_NOW = {
+  added: 'came since',
+  deleted: 'is gone',
+  modified: 'changed',
+  'type-changed': 'another kind',
+} as const
+
+interface RestoreFormProps {
+  readonly id: string
+  /** The chosen files; empty: everything. */
+  readonly picked: readonly SnapshotChange[]
+  readonly close: () => void
+  readonly done: (result: Restored) => void
+}
+
+/** Says what a restore would do, and does it. */
+const RestorePointForm = ({ id, picked, close, done }: RestoreFormProps) => {
+  const force = useSignal(false)
+  const offered = useSignal(false)
+  const scopes = [...new Set(picked.map(({ scope }) => scope))]
+  return (
+    <DialogForm
+      title={picked.length ? `Restore ${filesText(picked.length)}?` : 'Restore the whole workspace?'}
+      verb="Restore"
+      danger
+      close={close}
+      ready={scopes.length < 2 && picked.length <= MOST}
+      work={async () => {
+        try {
+          const result = await askDaemon('POST /history/restore', {
+            id,
+            ...(picked.length > 0 && { scope: scopes[0]!, paths: picked.map(({ path }) => path) }),
+            ...(force.value && { force: true }),
+          })
+          done(result)
+          return 'stays'
+        } catch (error) {
+          offered.value ||= error instanceof Refusal && error.reason === 'conflict'
+          throw error
+        }
+      }}
+    >
+      <p>
+        Files go back to this point, and files made since are removed. Ignored files, branches and the index stay. A
+        point is saved before, with which the restore is undone.
+      </p>
+      {scopes.length > 1 && <p class="notice warn">Choose files of one repository, or none to restore everything.</p>}
+      {picked.length > MOST && <p class="notice warn">Choose at most {MOST} files.</p>}
+      {offered.value && <CheckField label="Also while a turn works in the shared tree" value={force} />}
+    </DialogForm>
+  )
+}
+
+/** One saved point: what changed in it, what a restore would do, and one file of it. */
+export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
+  const now = useSignal(true)
+  const picked = useSignal<ReadonlyMap<string, SnapshotChange>>(new Map())
+  const restoring = useSignal(false)
+  const further = useSignal<{
+    readonly key: string
+    readonly changes: readonly SnapshotChange[]
+    readonly after?: string
+  }>({ key: '', changes: [] })
+  const action = useAction()
+  const against = now.value ? { against: 'now' } : {}
+  const key = `${id} ${now.value}`
+  const query = useQuery(`history diff ${key}`, now.value ? ['files', 'history'] : ['history'], () =>
+    askDaemon('GET /history/diff', { id, ...against }),
+  )
+  const own = further.value.key === key ? further.value : undefined
+  const changes = [...(query.data?.changes ?? []), ...(own?.changes ?? [])]
+  const after = own ? own.after : query.data?.after
+  const more = () =>
+    void action.run(async () => {
+      const page = await askDaemon('GET /history/diff', { id, ...against, after: after! })
+      further.value = {
+        ...{ key, changes: [...(own?.changes ?? []), ...page.changes] },
+        ...(page.after !== undefined && { after: page.after }),
+      }
+    })
+  const maintains = reaches(person.value?.role, 'maintainer')
+  const toggle = (change: SnapshotChange) => {
+    const next = new Map(picked.value)
+    if (!next.delete(keyOf(change))) next.set(keyOf(change), change)
+    picked.value = next
+  }
+  const ask = () => {
+    restoring.value = true
+  }
+  useCommands(
+    maintains ? [{ id: 'restore', label: 'Restore this point …', group: 'History', keys: 'shift+r', run: ask }] : [],
+  )
+  return (
+    <section class="side-main" aria-label={title ? visibleText(title.label ?? title.trigger) : 'Saved point'}>
+      <div class="pane-tools">
+        <h2 dir="auto">{title ? visibleText(title.label ?? momentOf(title.at)) : visibleName(id)}</h2>
+        <div class="row" role="group" aria-label="Compared with">
+          <button
+            class="button"
+            type="button"
+            aria-pressed={now.value}
+            onClick={() => {
+              now.value = true
+            }}
+          >
+            What a restore changes
+          </button>
+          <button
+            class="button"
+            type="button"
+            aria-pressed={!now.value}
+            onClick={() => {
+              now.value = false
+            }}
+          >
+            What changed in it
+          </button>
+        </div>
+        {maintains && (
+          <button class="button danger" type="button" onClick={ask}>
+            {picked.value.size ? `Restore ${filesText(picked.value.size)}` : 'Restore'}
+          </button>
+        )}
+      </div>
+      {title && (
+        <p class="side-note quiet small">
+          {momentOf(title.at)} ({agoOf(title.at)})
+          {title.conversationId && (
+            <>
+              {' '}
+              · turn of <a href={fragmentOf('c', title.conversationId)}>{visibleName(title.conversationId)}</a>
+            </>
+          )}
+          {title.skipped !== undefined && ` · without ${countText(title.skipped)} files over 50 MiB`}
+          {title.partial && ` · not saved: ${title.partial.map(repoTitle).map(visibleName).join(', ')}`}
+        </p>
+      )}
+      <FaultLine fault={action.fault} />
+      <Loaded query={query}>
+        {() =>
+          changes.length === 0 ? (
+            <p class="empty quiet">
+              {now.value ? 'The workspace is as it was at this point.' : 'Nothing changed that you can see.'}
+            </p>
+          ) : (
+            <div class={`point-files${path === undefined ? '' : ' with-file'}`}>
+              <VirtualList
+                label="Files that differ"
+                items={changes}
+                keyOf={keyOf}
+                estimate={() => 36}
+                render={change => (
+                  <div class={`file-row${change.path === path && change.scope === scope ? ' current' : ''}`}>
+                    {maintains && now.value && (
+                      <label class="fleet-pick">
+                        <input
+                          type="checkbox"
+                          checked={picked.value.has(keyOf(change))}
+                          onChange={() => toggle(change)}
+                        />
+                        <span class="visually-hidden">Restore {visibleName(change.path)}</span>
+                      </label>
+                    )}
+                    <a
+                      class="file-link"
+                      href={fragmentOf('history', id, change.scope, change.path)}
+                      data-row={keyOf(change)}
+                    >
+                      <span class="mono file-name" dir="ltr">
+                        {change.scope !== 'root' && `${visibleName(change.scope)}/`}
+                        {visibleName(change.path)}
+                      </span>
+                      <span class="tag">
+                        {now.value ? (AGAINST_NOW[change.status] ?? change.status) : change.status}
+                      </span>
+                    </a>
+                  </div>
+                )}
+              />
+              {after !== undefined && (
+                <div class="more-row">
+                  <button class="button" type="button" disabled={action.busy} onClick={more}>
+                    Show more files
+                  </button>
+                </div>
+              )}
+              {scope !== undefined && path !== undefined && (
+                <PointFile key={`${key} ${scope} ${path}`} id={id} scope={scope} path={path} now={now.value} />
+              )}
+            </div>
+          )
+        }
+      </Loaded>
+      {restoring.value && (
+        <RestorePointForm
+          id={id}
+          picked={[...picked.value.values()]}
+          done={done}
+          close={() => {
+            restoring.value = false
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+const PointFile = ({ id, scope, path, now }: { id: string; scope: string; path: string; now: boolean }) => {
+  const { data, error } = useQuery(`history file ${id} ${scope} ${path} ${now}`, now ? ['files'] : [], () =>
+    askDaemon('GET /history/file-diff', { id, scope, path, ...(now && { against: 'now' }) }),
+  )
+  return <ComparedTexts path={path} sides={data} error={error} />
+}
