@@ -39,6 +39,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /providers/', 'a turn takes the default model; choosing one has no page yet'],
   ['GET /sessions', 'no page yet: past sessions of agent programs'],
   ['DELETE /sessions/', 'no page yet: past sessions of agent programs'],
+  ['GET /diff/', 'stage two: the pages for git and saved points'],
   ['GET /git/', 'stage two: the page for git'],
   ['POST /git/', 'stage two: the page for git'],
   ['PUT /git/', 'stage two: the page for git'],
