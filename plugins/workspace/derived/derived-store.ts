@@ -67,13 +67,16 @@ export class DerivedStore {
   }
 
   async #trim(): Promise<void> {
-    const files = await Promise.all(
-      (await readdir(this.#folder)).map(async name => {
+    const names = await readdir(this.#folder)
+    const found = await Promise.all(
+      names.map(async name => {
         const path = join(this.#folder, name)
-        const { size, mtimeMs } = await stat(path)
-        return { path, size, mtimeMs }
+        // Another write may have moved its temporary file into place.
+        const stats = await stat(path).catch(() => undefined)
+        return stats && { path, size: stats.size, mtimeMs: stats.mtimeMs }
       }),
     )
+    const files = found.filter(file => file !== undefined)
     this.#bytes = files.reduce((sum, { size }) => sum + size, 0)
     for (const { path, size } of files.sort((one, other) => one.mtimeMs - other.mtimeMs)) {
       if (this.#bytes <= 0.9 * MOST_BYTES) return
