@@ -7,9 +7,11 @@ import { git } from '../../../sdk/node/programs/git.js'
 import { anyExit } from '../branches/git-words.js'
 import type { RepoGit, WallBase } from '../repositories/repo-git.js'
 import { credentialPipe, type RemoteCredential } from './credential-pipe.js'
+import { KnownHosts } from './known-hosts.js'
 import type { RemoteAddress, ServerAddress } from './remote-address.js'
 import { remoteFailure, type RemoteFailure } from './remote-words.js'
 import { ScratchTransfer } from './scratch-repo.js'
+import { sshWay } from './ssh-way.js'
 
 /** One git that talks to a remote. */
 export interface TransferOrder {
@@ -46,6 +48,7 @@ export interface TransferTimes {
 
 const TIMES: TransferTimes = { stallMs: 120_000, limitMs: 600_000 }
 const LOOKUP_MS = 30_000
+const MOST_KEY = 16_384
 
 /** Who has no user name in the address: tokens of forges go with any. */
 const ANY_USER = 'x-access-token'
@@ -55,11 +58,13 @@ export class Transfers {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>
   readonly #wall: WallBase
   readonly #times: TransferTimes
+  readonly #known: KnownHosts
 
   constructor(host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>, wall: WallBase, times = TIMES) {
     this.#host = host
     this.#wall = wall
     this.#times = times
+    this.#known = new KnownHosts(host.place.folder)
   }
 
   /** Where transfers keep what they need while they run. */
@@ -107,9 +112,13 @@ export class Transfers {
       progress?.(piece)
     }
     try {
-      const way = server ? await this.#wayTo(server, folder, over) : { url: address.url, settings: [], env: {} }
+      const way: WayToServer | FailedTransfer = server
+        ? await this.#wayTo(server, folder, over)
+        : { url: address.url, settings: [], env: {} }
       if ('failure' in way) return way
-      await using credential = server && (await this.#credential(server, folder))
+      const ready = server && (await this.#ready(server, folder, way.address))
+      if (ready && 'failure' in ready) return { text: '', stderr: '', failure: ready.failure }
+      await using credential = ready
       const answer = await git(dir ?? folder, [...way.settings, ...(credential?.settings ?? []), ...args(way.url)], {
         env: {
           ...way.env,
@@ -123,6 +132,7 @@ export class Transfers {
         wall: { ...this.#wall, exposed: [folder, ...exposed], writable },
         ...anyExit,
       })
+      await credential?.pin?.()
       const { text, stderr } = answer
       if (answer.code === 0) return { text, stderr }
       return { text, stderr, failure: remoteFailure(stderr, server?.host ?? 'it') }
@@ -138,7 +148,7 @@ export class Transfers {
   }
 
   /** The settings that hold git to addresses of the host that were checked. */
-  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal): Promise<WayToServer | FailedTransfer> {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#host.call('kernel.listeners')
@@ -155,22 +165,30 @@ export class Transfers {
     }
   }
 
-  /** What the server may be told: the password of the address, or the stored value that is bound to its host. */
-  async #credential(server: ServerAddress, folder: string) {
-    if (server.kind !== 'https') return undefined
-    const found = server.password ?? (await this.#stored(server.host))
+  /** What the server may be told: the password of the address, or the stored value or key that is bound to its host. */
+  async #ready(server: ServerAddress, folder: string, address: string | undefined) {
+    const { kind, host } = server
+    if (kind === 'ssh') {
+      const key = await this.#stored(host, 'key')
+      const fits = key !== undefined && key.length <= MOST_KEY
+      return sshWay(folder, server, address!, fits ? key : undefined, this.#known)
+    }
+    if (kind !== 'https') return undefined
+    const found = server.password ?? (await this.#stored(host, 'password'))
     if (found === undefined || /[\r\n\0]/.test(found)) return undefined
     const credential: RemoteCredential = { user: server.user ?? ANY_USER, password: found }
     return credentialPipe(folder, server, credential)
   }
 
-  async #stored(host: string): Promise<string | undefined> {
+  async #stored(host: string, form: 'password' | 'key'): Promise<string | undefined> {
     if (!(await this.#host.serves('secrets.forHost'))) return undefined
-    return (await this.#host.call('secrets.forHost', { host, lane: 'git', detail: `git ${host}` })).value
+    return (await this.#host.call('secrets.forHost', { host, form, lane: 'git', detail: `git ${host}` })).value
   }
 }
 
-const unreachable = (reason: string): TransferAnswer & { readonly failure: RemoteFailure } => ({
+type FailedTransfer = TransferAnswer & { readonly failure: RemoteFailure }
+
+const unreachable = (reason: string): FailedTransfer => ({
   text: '',
   stderr: '',
   failure: { code: 'unreachable', reason },
@@ -181,6 +199,8 @@ interface WayToServer {
   readonly url: string
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
+  /** The checked address that ssh is held to. */
+  readonly address?: string
 }
 
 /** Holds git to the addresses that were checked, without a redirect. */
@@ -191,6 +211,10 @@ const wayOf = async (server: ServerAddress, addresses: readonly string[], folder
     const asked = new URL(url.replace(/^git:/i, 'http:'))
     const env = { GIT_OVERRIDE_VIRTUAL_HOST: asked.port === '' ? asked.hostname : asked.host }
     return { url: `git://${bracketed[0]}:${port}${asked.pathname}`, settings: [], env }
+  }
+  if (kind === 'ssh') {
+    const address = addresses.find(each => isIP(each) === 4) ?? addresses[0]!
+    return { url, settings: [], env: {}, address }
   }
   const settings = ['http.followRedirects=false']
   if (isIP(host) === 0) settings.push(`http.curloptResolve=${host}:${port}:${bracketed.join(',')}`)
