@@ -335,10 +335,10 @@ export interface SecretServices {
   /** Gives a value bound to hosts, to be put into a request to one of them; nothing for any other. */
   'secrets.atHost'(input: SecretAtHost): { value?: string }
   /**
-   * Gives the value that a git server is told: bound to its host and to no persona. One with `GIT` in its name comes
-   * first, then one that names the host itself, then the first by name.
+   * Gives the value that a git server is told, or the private key for it: bound to its host and to no persona. One with
+   * `GIT` in its name comes first, then one that names the host itself, then the first by name.
    */
-  'secrets.forHost'(input: SecretUser & { host: string }): { name?: string; value?: string }
+  'secrets.forHost'(input: SecretUser & { host: string; form?: 'password' | 'key' }): { name?: string; value?: string }
   /** Gives every value that must be masked. Only for parts of the daemon that mask. */
   'secrets.values'(): MaskedValues
   /** Gives the names that are stored, whether there is a store that is open, and whether a value is bound to hosts. */

@@ -223,7 +223,7 @@ export const activate = async (host: Host): Promise<void> => {
     'secrets.atHost': atHost,
     'secrets.forHost': async (input, { caller }) => {
       if (store.locked !== undefined || store.head === undefined) return {}
-      const found = gitSecret((await store.content()).secrets, input.host)
+      const found = gitSecret((await store.content()).secrets, input.host, input.form)
       if (!found) return {}
       await noted([found.name], input, caller)
       return { name: found.name, value: found.value }
