@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { BUILD_FILE, type BuildInfo } from '../kernel/http/describe.js'
+import { BUILD_FILE, type BuildInfo } from '../sdk/build.js'
 import type { Contract } from '../sdk/contract.js'
 import { shapesOf } from './shapes.js'
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Contract } from '../../sdk/contract.js'
+import { BUILD_FILE, type BuildInfo, type Shapes } from '../../sdk/build.js'
 import type { KernelInfo } from '../../sdk/kernel.js'
 import { packageVersion } from '../../sdk/node/programs/package.js'
 import type { SandboxIdentity } from '../storage/identity.js'
@@ -14,20 +15,6 @@ export const OWN_ROUTES: { readonly [id: string]: string } = {
   'open.health': 'GET /health',
   'open.document': 'GET /openapi.json',
   'open.reference': 'GET /reference',
-}
-
-/** The file of a built program that holds its `BuildInfo`. */
-export const BUILD_FILE = 'openapi/build.json'
-
-/** A fingerprint of each call. */
-type Shapes = { readonly [call: string]: string }
-
-/** What is computed of a program when it is built, because it takes a tenth of a second. */
-export interface BuildInfo {
-  /** Changes with the program. */
-  readonly build: string
-  /** Of each group, by the path of its program. */
-  readonly shapes: { readonly [entry: string]: Shapes }
 }
 
 /** A group's manifest with its contract. */

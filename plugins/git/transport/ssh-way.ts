@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { programNamed } from '../../../sdk/node/programs/installed-at.js'
-import { answerPipe, type CredentialWay } from './credential-pipe.js'
+import { answerPipe, type CredentialWay } from '../../../sdk/node/transport/credential-pipe.js'
 import type { KnownHosts } from './known-hosts.js'
-import type { ServerAddress } from './remote-address.js'
-import type { RemoteFailure } from './remote-words.js'
+import type { ServerAddress } from '../../../sdk/node/transport/remote-address.js'
+import type { RemoteFailure } from '../../../sdk/node/transport/remote-words.js'
 
 const PROGRAMS = ['ssh', 'ssh-agent', 'ssh-add'] as const
 const CONFIG = 'SANDBOX_GIT_SSH_CONFIG'

@@ -14,7 +14,7 @@ export interface RemoteCredential {
 export interface CredentialWay extends AsyncDisposable {
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
-  /** Keeps what the server showed of itself for the first time. */
+  /** Stores the host key that a server showed when it was first reached. */
   pin?(): Promise<void>
 }
 
@@ -28,11 +28,11 @@ const HELPER =
   `!f() { test "$1" = get || return 0; { IFS= read -r u && IFS= read -r p; } < "$${VARIABLE}"`
   + ` && printf '%s\\n%s\\n' "$u" "$p"; }; f`
 
-/** A pipe that holds an answer for as many readers as it can; nothing is written to a disk. */
+/** A pipe that holds an answer for several readers; nothing is written to disk. */
 export const answerPipe = async (path: string, answer: Buffer): Promise<AsyncDisposable> => {
   const made = await run(await needProgram('mkfifo'), ['-m', '600', path], { cwd: '/', env: await ownEnv() })
   if (made.code !== 0) throw new Error(`mkfifo ended with ${made.code}`)
-  // Open for both ways: nobody waits for a reader, and the pipe is over when it is closed here.
+  // Open for reading and writing: opening does not wait for a reader, and closing it here ends the pipe.
   const pipe = await open(path, constants.O_RDWR | constants.O_NONBLOCK)
   const answers = Math.min(MOST_ANSWERS, Math.floor(PIPE_BYTES / answer.length))
   await pipe.write(Buffer.concat(Array.from({ length: answers }, () => answer)))
@@ -40,8 +40,8 @@ export const answerPipe = async (path: string, answer: Buffer): Promise<AsyncDis
 }
 
 /**
- * Hands a credential to git for one server: through a pipe in a folder that only this git sees, for this host and port
- * alone. A killed daemon leaves an empty pipe.
+ * Passes a credential to git for one server: through a pipe in a folder that only this git sees, only for this host
+ * and port. A killed daemon leaves an empty pipe.
  */
 export const credentialPipe = async (
   folder: string,

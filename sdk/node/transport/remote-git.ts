@@ -7,7 +7,7 @@ import { addressesOf, SENTENCES } from '../network/outbound.js'
 import { git } from '../programs/git.js'
 import { everyGitdir } from '../wall/gitdir.js'
 import type { WallSpec } from '../wall/spec.js'
-import { credentialPipe, type RemoteCredential } from './credential-pipe.js'
+import { credentialPipe, type CredentialWay, type RemoteCredential } from './credential-pipe.js'
 import type { RemoteAddress, ServerAddress } from './remote-address.js'
 import { remoteFailure, type RemoteFailure } from './remote-words.js'
 
@@ -53,6 +53,12 @@ export interface RemoteGitDeps {
   readonly wall: WallBase
   /** The stored value for a server whose address has no password; asked over TLS alone. */
   readonly passwordFor: (server: ServerAddress) => Promise<string | undefined>
+  /** Prepares ssh for a server at a checked address; left out: ssh uses what the deployment shows behind the wall. */
+  readonly ssh?: (
+    server: ServerAddress,
+    folder: string,
+    address: string,
+  ) => Promise<CredentialWay | { readonly failure: RemoteFailure }>
   readonly times?: TransferTimes
 }
 
@@ -91,9 +97,13 @@ export class RemoteGit {
       progress?.(piece)
     }
     try {
-      const way = server ? await this.#wayTo(server, folder, over) : { url: address.url, settings: [], env: {} }
+      const way: WayToServer | FailedTransfer = server
+        ? await this.#wayTo(server, folder, over)
+        : { url: address.url, settings: [], env: {} }
       if ('failure' in way) return way
-      await using credential = server && (await this.#credential(server, folder))
+      const ready = server && (await this.#ready(server, folder, way.address))
+      if (ready && 'failure' in ready) return { text: '', stderr: '', failure: ready.failure }
+      await using credential = ready
       // A repository of the workspace may keep its git folder with the daemon.
       const lent = server ? [] : await everyGitdir(wall.data)
       const answer = await git(dir ?? folder, [...way.settings, ...(credential?.settings ?? []), ...args(way.url)], {
@@ -109,6 +119,7 @@ export class RemoteGit {
         wall: { ...wall, exposed: [...new Set([folder, ...exposed, ...lent])], writable },
         ok: ANY_EXIT,
       })
+      await credential?.pin?.()
       const { text, stderr } = answer
       if (answer.code === 0) return { text, stderr }
       return { text, stderr, failure: remoteFailure(stderr, server?.host ?? 'it') }
@@ -124,7 +135,7 @@ export class RemoteGit {
   }
 
   /** The settings that hold git to addresses of the host that were checked. */
-  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal): Promise<WayToServer | FailedTransfer> {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#deps.host.call('kernel.listeners')
@@ -132,6 +143,10 @@ export class RemoteGit {
       const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)])
       const found = await addressesOf(new URL(`http://${name}:${port}`), { near: true, listeners }, soon)
       const addresses = found.map(({ address }) => address)
+      if (server.kind === 'ssh' && this.#deps.ssh) {
+        const address = addresses.find(each => isIP(each) === 4) ?? addresses[0]!
+        return { url: server.url, settings: [], env: {}, address }
+      }
       return await wayOf(server, addresses, folder)
     } catch (error) {
       signal.throwIfAborted()
@@ -141,8 +156,9 @@ export class RemoteGit {
     }
   }
 
-  /** What the server may be told: the password of the address, or a stored value. */
-  async #credential(server: ServerAddress, folder: string) {
+  /** The credential for a server: the password of its address, a stored one, or what ssh needs. */
+  async #ready(server: ServerAddress, folder: string, address: string | undefined) {
+    if (address !== undefined) return this.#deps.ssh?.(server, folder, address)
     if (server.kind !== 'https') return undefined
     const found = server.password ?? (await this.#deps.passwordFor(server))
     if (found === undefined || /[\r\n\0]/.test(found)) return undefined
@@ -151,7 +167,9 @@ export class RemoteGit {
   }
 }
 
-const unreachable = (reason: string): TransferAnswer & { readonly failure: RemoteFailure } => ({
+type FailedTransfer = TransferAnswer & { readonly failure: RemoteFailure }
+
+const unreachable = (reason: string): FailedTransfer => ({
   text: '',
   stderr: '',
   failure: { code: 'unreachable', reason },
@@ -162,6 +180,8 @@ interface WayToServer {
   readonly url: string
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
+  /** The checked address for ssh, where `RemoteGitDeps.ssh` prepares it. */
+  readonly address?: string
 }
 
 /** Holds git to the addresses that were checked, without a redirect. */

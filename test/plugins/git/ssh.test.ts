@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { remoteFailure } from '../../../plugins/git/transport/remote-words.js'
+import { remoteFailure } from '../../../sdk/node/transport/remote-words.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { walled } from '../../attack/support.js'
 import { folderOf, inGit } from '../../support/daemon.js'
