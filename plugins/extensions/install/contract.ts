@@ -19,7 +19,7 @@ export interface InstallSource {
   /** The stored secret that is sent as access token; https only. */
   secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
   /**
-   * The index that lists it, which is asked for updates: https, http on this machine, a file of the workspace, or a
+   * The index that lists it, which is checked for updates: https, http on this machine, a file of the workspace, or a
    * repository with a `registry.json`, whose address ends with `.git` or is a folder of the workspace.
    */
   registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
