@@ -129,7 +129,8 @@ export interface InstallCalls {
    * The switch, settings and data are kept; the outgoing commit can be reverted to.
    *
    * - 404: no such extension
-   * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and `digest` is missing or not that of its
+   * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and
+   *   `digest` is missing or not that of its
    *   powers
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: the commit is not this extension, its manifest cannot be used, or it is for another host
