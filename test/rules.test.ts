@@ -131,8 +131,10 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file))
     return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
-  // The client program draws what contracts describe, and makes the sample's repository without a git of the machine.
-  if (file.startsWith('sdk/cli/')) return { values: [/^sdk\//, /^node:/, /^isomorphic-git$/], types: [CONTRACTS] }
+  // The client program draws what contracts describe, makes the sample's repository without a git of the machine, and
+  // packs extensions.
+  if (file.startsWith('sdk/cli/'))
+    return { values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream)$/], types: [CONTRACTS] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {

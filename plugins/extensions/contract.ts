@@ -13,7 +13,7 @@ export type * from './listing/contract.js'
 export type * from './manifest/manifest.js'
 export type * from './processes/contract.js'
 
-/** The extensions of the sandbox: what is loaded, what waits for approval, what each may do. */
+/** The extensions of the sandbox: the loaded ones, those that wait for approval, and their powers. */
 export interface ExtensionsCalls extends BackendServices, DevCalls, InstallCalls, ListingCalls, ProcessCalls {}
 
 export const extensionsContract: Contract<ExtensionsCalls> = {

@@ -36,8 +36,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
   host.stopping(() => all.close())
   host.stopping(() => processes.close())
-  for (const event of ['secret.set', 'secret.removed'] as const)
-    host.on(event, ({ key }) => void processes.secretChanged(key).catch(failed))
+  const secretChanged = ({ key }: { key: string }) => void processes.secretChanged(key).catch(failed)
+  host.on('secret.set', secretChanged)
+  host.on('secret.removed', secretChanged)
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,

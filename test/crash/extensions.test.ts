@@ -72,8 +72,8 @@ for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
     const far = extensions.find(({ id }) => id === INSTALLED)
     const code = join(where.data, 'extensions/code', INSTALLED)
     const kept = [far?.commit, far?.previous?.ref].filter(each => each !== undefined)
-    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'the code of its versions and no other')
-    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'it is whole')
+    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'exactly the code of its versions exists')
+    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'its files match')
     const copies = join(where.data, 'extensions/dev', INSTALLED)
     t.same(
       existsSync(copies) ? readdirSync(copies) : [],

@@ -46,7 +46,7 @@ export interface FoundCheckout {
 }
 
 /** The folders of repositories that hold a manifest, by their paths from the workspace. */
-export async function* manifestsIn(workspace: string): AsyncGenerator<FoundCheckout> {
+export async function* extensionsIn(workspace: string): AsyncGenerator<FoundCheckout> {
   const root = await realpath(workspace)
   const seen = new Set<string>()
   let [folders, found] = [0, 0]

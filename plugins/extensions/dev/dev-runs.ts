@@ -17,7 +17,7 @@ import type { ExtensionPower } from '../powers/powers.js'
 import type { DevRun, DevSource } from '../records/kept-extension.js'
 import type { ExtensionUpdates, InstalledExtension } from '../update/updates.js'
 import { copyCheckout, NOT_COPIED } from './checkout-copy.js'
-import { bundlesOf, gitStateOf, isStale, manifestsIn } from './checkout-state.js'
+import { bundlesOf, gitStateOf, isStale, extensionsIn } from './checkout-state.js'
 import type { DevCheckout } from './contract.js'
 
 /** A copy of a checkout that was checked and does not run yet. */
@@ -45,7 +45,7 @@ export class DevRuns {
   async checkouts(): Promise<DevCheckout[]> {
     const all = this.#all
     const found: DevCheckout[] = []
-    for await (const { path, parsed } of manifestsIn(all.host.place.workspace)) {
+    for await (const { path, parsed } of extensionsIn(all.host.place.workspace)) {
       const kept = all.kept.get(parsed.id)
       if (!kept?.installed || kept.removing) continue
       const folder = await this.#read(path)

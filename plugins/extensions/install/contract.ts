@@ -19,7 +19,7 @@ export interface InstallSource {
   /** The stored secret that is sent as access token; https only. */
   secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
   /**
-   * The index that lists it, which is asked for updates: https, http on this machine, a file of the workspace, or a
+   * The index that lists it, which is checked for updates: https, http on this machine, a file of the workspace, or a
    * repository with a `registry.json`, whose address ends with `.git` or is a folder of the workspace.
    */
   registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
@@ -129,7 +129,8 @@ export interface InstallCalls {
    * The switch, settings and data are kept; the outgoing commit can be reverted to.
    *
    * - 404: no such extension
-   * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and `digest` is missing or not that of its
+   * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and
+   *   `digest` is missing or not that of its
    *   powers
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: the commit is not this extension, its manifest cannot be used, or it is for another host

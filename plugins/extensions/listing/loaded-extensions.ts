@@ -64,7 +64,7 @@ export class LoadedExtensions implements ExtensionRecords {
     this.#processes = processes
   }
 
-  /** Where the code of installed extensions lies: `<id>/<commit>/`. */
+  /** The folder with the code of installed extensions: `<id>/<commit>/`. */
   get codeFolder(): string {
     return join(this.host.place.folder, 'code')
   }

@@ -11,43 +11,43 @@ import { credentialPipe, type CredentialWay, type RemoteCredential } from './cre
 import type { RemoteAddress, ServerAddress } from './remote-address.js'
 import { remoteFailure, type RemoteFailure } from './remote-words.js'
 
-/** What the daemon knows of the machine, for walls. */
+/** The facts about the machine for walls. */
 export type WallBase = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
 
-/** One git that talks to a remote. */
+/** One run of git against a remote. */
 export interface TransferOrder {
   readonly address: RemoteAddress
-  /** Its arguments, with the address to ask among them. */
+  /** Its arguments, including the address. */
   readonly args: (url: string) => readonly string[]
-  /** A folder of its own that it may write, shown to it alone. */
+  /** Its own writable folder, visible only to it. */
   readonly folder: string
-  /** Where git works; left out: that folder. */
+  /** The working directory of git; left out: that folder. */
   readonly dir?: string
   readonly env?: { readonly [name: string]: string }
-  /** What else it sees of the daemon's folders. */
+  /** Other folders of the daemon that it sees. */
   readonly exposed?: readonly string[]
-  /** What it may write below the workspace's `.sandbox/`. */
+  /** The paths below the workspace's `.sandbox/` that it may write. */
   readonly writable?: readonly string[]
   readonly progress?: (piece: Buffer) => void
   readonly signal?: AbortSignal
 }
 
-/** What came of it; no failure: it was done. */
+/** The outcome; no failure: it was done. */
 export interface TransferAnswer {
   readonly text: string
   readonly stderr: string
   readonly failure?: RemoteFailure
 }
 
-/** How long a remote is waited for. */
+/** The time limits for a remote. */
 export interface TransferTimes {
-  /** Without a word of progress. */
+  /** Without progress. */
   readonly stallMs: number
   /** In all. */
   readonly limitMs: number
 }
 
-/** What git asks remotes with. */
+/** The dependencies of `RemoteGit`. */
 export interface RemoteGitDeps {
   readonly host: Pick<Host, 'call' | 'signal'>
   readonly wall: WallBase
@@ -66,7 +66,7 @@ const TIMES: TransferTimes = { stallMs: 120_000, limitMs: 600_000 }
 const LOOKUP_MS = 30_000
 const MOST_EXIT_CODE = 255
 
-/** Who has no user name in the address: tokens of forges go with any. */
+/** The user name if the address has none: forges accept any with a token. */
 const ANY_USER = 'x-access-token'
 
 const ANY_EXIT = Array.from({ length: MOST_EXIT_CODE + 1 }, (_, code) => code)
@@ -134,8 +134,8 @@ export class RemoteGit {
     }
   }
 
-  /** The settings that hold git to addresses of the host that were checked. */
-  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal): Promise<WayToServer | FailedTransfer> {
+  /** The settings that limit git to checked addresses of the host. */
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#deps.host.call('kernel.listeners')
@@ -156,9 +156,8 @@ export class RemoteGit {
     }
   }
 
-  /** The credential for a server: the password of its address, a stored one, or what ssh needs. */
-  async #ready(server: ServerAddress, folder: string, address: string | undefined) {
-    if (address !== undefined) return this.#deps.ssh?.(server, folder, address)
+  /** The credential for the server: the password of the address, or a stored value. */
+  async #credential(server: ServerAddress, folder: string) {
     if (server.kind !== 'https') return undefined
     const found = server.password ?? (await this.#deps.passwordFor(server))
     if (found === undefined || /[\r\n\0]/.test(found)) return undefined
@@ -175,7 +174,7 @@ const unreachable = (reason: string): FailedTransfer => ({
   failure: { code: 'unreachable', reason },
 })
 
-/** How git reaches a server. */
+/** The settings and variables with which git reaches a server. */
 interface WayToServer {
   readonly url: string
   readonly settings: readonly string[]
@@ -184,7 +183,7 @@ interface WayToServer {
   readonly address?: string
 }
 
-/** Holds git to the addresses that were checked, without a redirect. */
+/** Limits git to the checked addresses, without redirects. */
 const wayOf = async (server: ServerAddress, addresses: readonly string[], folder: string): Promise<WayToServer> => {
   const { kind, host, port, url } = server
   const bracketed = addresses.map(address => (address.includes(':') ? `[${address}]` : address))

@@ -1,4 +1,4 @@
-/** Why a remote did not do it, as git's own words tell it. */
+/** Why a remote failed, from git's messages. */
 export interface RemoteFailure {
   readonly code: 'auth' | 'no-remote' | 'other' | 'unreachable'
   readonly reason: string

@@ -5,6 +5,7 @@ import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/limits.js'
 import type { ExtensionProcessStatus } from '../../../plugins/extensions/contract.js'
 import { SupervisedProcess } from '../../../plugins/extensions/processes/supervised-process.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { exactly } from '../../support/lists.js'
 import { inner } from '../agent/support.js'
 import { approvePending, daemonWithBackends, isRunning, listedUntil, writeExtension } from './support.js'
 
@@ -22,7 +23,9 @@ console.log('listening for ' + process.env.GREETING)
 createServer((request, response) => {
   if (request.url === '/end') return process.exit(3)
   const secret = () => { try { return readFileSync(at + '/WORD', 'utf8') } catch { return 'none' } }
-  response.end(JSON.stringify({ secret: secret(), attempts, args: process.argv.slice(2), env: Object.keys(process.env), workspace: process.env.SANDBOX_WORKSPACE }))
+  const { argv, env } = process
+  const told = { secret: secret(), attempts, args: argv.slice(2), env: Object.keys(env) }
+  response.end(JSON.stringify({ ...told, workspace: env.SANDBOX_WORKSPACE }))
 }).listen(Number(process.env.PORT), '127.0.0.1')
 `
 const manifest = (more: object = {}) => ({
@@ -94,7 +97,7 @@ t.test('a program runs with its port, settings and secrets, its own code read-on
   const found = await stateOf('web')
   t.match(found, { running: true, state: 'running', pid: Number, port: Number, since: Number, restarts: 0 })
   const answer = await answerOf(found.port!)
-  t.match(answer, { secret: 'open sesame', args: ['two words'], workspace: daemon.workspace })
+  t.match(answer, { secret: 'open sesame', args: exactly('two words'), workspace: daemon.workspace })
   t.same(answer.attempts, [], 'neither its code nor the system can be written')
   t.notOk(answer.env.some(name => /TOKEN|CONTROL|KEY/.test(name)))
   t.match(readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8'), /listening for everybody/)
