@@ -4,6 +4,7 @@ import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
+import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
@@ -49,6 +50,7 @@ export interface Api
     PersonasCalls,
     SkillsCalls,
     ExtensionsCalls,
+    DiffsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -22,4 +22,18 @@ export { accessTo, allows, commonReach, covers, isWithin, leads, pathOfRepo, rea
 export type { Access, Cover, Reach, ReachFolder } from './reach.js'
 export { Refusal, refuse } from './refusal.js'
 export type { FieldError, Reason } from './refusal.js'
-export type { Caller, CallerKind, Count, HttpFacts, Millis, Ok, Positive, Role, Scope, Text } from './types.js'
+export type {
+  Caller,
+  CallerKind,
+  ChangedSides,
+  Count,
+  HttpFacts,
+  Millis,
+  Ok,
+  Positive,
+  Role,
+  Scope,
+  SideFile,
+  SidePair,
+  Text,
+} from './types.js'

@@ -20,6 +20,36 @@ export interface Ok {
   ok: true
 }
 
+/** One side of a comparison, as a file in a folder that the asking group named. */
+export interface SideFile {
+  /** Absent: it is larger than was asked for. */
+  file?: string
+  size?: Size
+  /** The SHA-256 of its bytes. */
+  hash?: string
+  /** The id of its git object. */
+  blob?: string
+}
+
+/** Both sides of a comparison; a missing side means added or deleted. */
+export interface SidePair {
+  path: string
+  /** The name of the earlier side, where it is another one. */
+  from?: string
+  before?: SideFile
+  after?: SideFile
+}
+
+/** A changed file: which sides it has, and the ids of their git objects where they have one. */
+export interface ChangedSides {
+  path: string
+  from?: string
+  /** Absent: not looked at. */
+  binary?: boolean
+  before?: { blob?: string }
+  after?: { blob?: string }
+}
+
 /** The roles of people, least first. */
 export type Role = 'viewer' | 'collaborator' | 'maintainer' | 'owner'
 

@@ -40,6 +40,7 @@ import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
 import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
+import type { SubagentStep } from './providers/adapter.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
@@ -98,12 +99,12 @@ export const activate = async (host: Host): Promise<void> => {
   const admit = budgetsOf(host)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
   const toolServers = new ToolServers()
-  const admitted = async (conversationId: string, usage: SpentMeanwhile) => {
+  const admitted = async (conversationId: string, usage: SpentMeanwhile, subagent?: SubagentStep) => {
     const turn = engine.live(conversationId)
-    return turn ? admit(turn, usage) : { ok: false as const, message: 'the turn is over' }
+    return turn ? admit(turn, usage, subagent) : { ok: false as const, message: 'the turn is over' }
   }
-  const vendor = acpOn(peers, toolServers, ({ conversationId }, costUsd) =>
-    admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }),
+  const vendor = acpOn(peers, toolServers, ({ conversationId, subagent }, costUsd) =>
+    admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }, subagent),
   )
   const providers = new Providers(
     store,
@@ -113,7 +114,7 @@ export const activate = async (host: Host): Promise<void> => {
       agentPrograms(host, vendor),
       modelServers(host, {
         sessions,
-        admit: ({ conversationId, usage }) => admitted(conversationId, usage),
+        admit: ({ conversationId, usage, subagent }) => admitted(conversationId, usage, subagent),
       }),
     ],
   )

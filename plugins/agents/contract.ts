@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Millis, Ok, Text } from '../../sdk/types.js'
+import type { ChangedSides, Millis, Ok, SidePair, Size, Text } from '../../sdk/types.js'
 import type { AgentCard, Cards, ConversationId, ConversationState, Moved, Roster } from '../agent/contract.js'
 import type {
   AgentChanges,
@@ -60,6 +60,7 @@ export interface Agents {
    *
    * - 400: the path leads out of the repository
    * - 404: no such conversation or repository, or neither side has the file
+   * - 409: the branch is gone from the repository
    * - 422: the conversation works in the shared tree
    * - 424: git failed; the message says how
    * - 501: git is missing; the message says how to install it
@@ -157,6 +158,15 @@ export interface Agents {
 
   /** Gives the ids of the finished conversations on the board. */
   'agents.finished'(): { ids: string[] }
+
+  /**
+   * Writes both sides of a file, as `GET /agents/{id}/{repo}/file-diff` compares them, into a folder, each up to `most`
+   * bytes.
+   */
+  'agents.sides'(input: { id: string; repo: string; path: string; folder: string; most: Size }): SidePair
+
+  /** Gives the files that a conversation changed in a repository since its branch left main. */
+  'agents.changed'(input: { id: string; repo: string }): { changes: ChangedSides[] }
 
   /** Refuses a conversation without outstanding work, or whose work is not on its branch yet. */
   'agents.assertOutstanding'(input: { state: ConversationState }): Ok

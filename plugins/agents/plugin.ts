@@ -5,16 +5,17 @@ import type { AccessView } from '../../sdk/node/access/access-view.js'
 import { cardFor, cardsFor } from '../../sdk/node/access/card-view.js'
 import type { CheckoutRepo, ConversationState, LandConflict } from '../agent/contract.js'
 import { Archive } from './roster/archive.js'
+import type { ScratchRepo } from './work/scratch-repo.js'
 import { ScratchRepos } from './work/scratch-repos.js'
-import { changesOf } from './work/changes.js'
+import { changedSidesOf, changesOf } from './work/changes.js'
 import { conflictsOf } from './landing/conflicts.js'
-import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts, type TwoSides } from './contract.js'
+import { agents, type Agents, type AgentCard, type AgentChanges, type Conflicts } from './contract.js'
 import { examples } from './examples.js'
-import { fileSides } from './work/file-sides.js'
+import { fileSides, writtenSides } from './work/file-sides.js'
 import { asRefusal, Fleet } from './roster/fleet.js'
 import { Refs } from './work/git-folders.js'
 import { LandingRecords } from './landing/record.js'
-import { lookAt, takenOver } from './work/repository.js'
+import { lookAt, takenOver, type Repository } from './work/repository.js'
 import { LandedEvents } from './roster/landed-events.js'
 import { Retention } from './roster/retention.js'
 import { RosterBook } from './roster/roster.js'
@@ -98,13 +99,14 @@ export const activate = async (host: Host): Promise<void> => {
     return { repos: shown, ...(conflicts.length > 0 && { conflicts }) }
   }
 
-  const sides = async (
+  /** Reads one repository of a conversation, of those that the caller sees. */
+  const inRepository = async <T>(
     id: string,
     repo: string,
-    path: string,
     seen: AccessView,
     signal: AbortSignal,
-  ): Promise<TwoSides> => {
+    read: (scratch: ScratchRepo, repository: Repository, inside: (path: string) => boolean) => Promise<T>,
+  ): Promise<T> => {
     const { branch, repos: all } = await work(id)
     const repos = all.filter(known => covers(seen.reach, known.repo) !== 'none')
     const checkout: CheckoutRepo =
@@ -113,11 +115,15 @@ export const activate = async (host: Host): Promise<void> => {
         'not-found',
         `${id} holds no repository ${repo}: its repositories are ${repos.map(known => known.repo).join(', ')}`,
       )
-    const repository = lookAt(refs, checkout, branch) ?? refuse('not-found', `the workspace has no repository ${repo}`)
+    const repository =
+      lookAt(refs, checkout, branch)
+      ?? (checkout.main === undefined
+        ? refuse('not-found', `the workspace has no repository ${repo}`)
+        : refuse('conflict', `the branch ${branch} of ${id} is gone from ${repo}, so there is nothing to compare`))
     try {
       return await scratchRepos.with(
         repository,
-        scratch => fileSides(scratch, repository, path, at => seesFile(seen, repo, at)),
+        scratch => read(scratch, repository, at => seesFile(seen, repo, at)),
         signal,
       )
     } catch (error) {
@@ -170,7 +176,10 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /agents/{id}': async ({ id }, _context, seen) =>
       shown(seen, roster.card(await host.call('agent.conversation', { id }))),
     'GET /agents/{id}/diff': async ({ id }, { signal }, seen) => changesFor(seen, await diff(id, signal)),
-    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) => sides(id, repo, path, seen, signal),
+    'GET /agents/{id}/{repo}/file-diff': ({ id, repo, path }, { signal }, seen) =>
+      inRepository(id, repo, seen, signal, (scratch, repository, inside) =>
+        fileSides(scratch, repository, path, inside),
+      ),
     'GET /agents/{id}/conflicts': ({ id, repo, path }, { signal }, seen) => {
       if ((repo === undefined) !== (path === undefined))
         refuse('invalid', 'expected both repo and path, or neither, found only one')
@@ -204,6 +213,20 @@ export const activate = async (host: Host): Promise<void> => {
       return { moved: await roster.cards(states), rev }
     },
     'agents.finished': async () => ({ ids: await archive.finished() }),
+    'agents.sides': ({ id, repo, path, folder, most }, { signal }, seen) =>
+      inRepository(id, repo, seen, signal, (scratch, repository, inside) =>
+        writtenSides(folder, most, scratch, repository, path, inside),
+      ),
+    'agents.changed': ({ id, repo }, { signal }, seen) =>
+      inRepository(id, repo, seen, signal, async (scratch, repository, inside) => ({
+        changes: (await changedSidesOf(scratch, repository))
+          .filter(({ path }) => inside(path))
+          .map(({ from, before, ...change }) =>
+            from === undefined || inside(from)
+              ? { ...change, ...(from !== undefined && { from }), ...(before && { before }) }
+              : change,
+          ),
+      })),
     'agents.assertOutstanding': ({ state }) => assertOutstanding(state),
   }
   await host.serve(agents, withAccessView(host, handlers))

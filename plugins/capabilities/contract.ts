@@ -3,11 +3,13 @@ import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 import type { CatalogCalls } from './cards/contract.js'
 import type { LoginCalls } from './login/contract.js'
+import type { RecommendationCalls } from './recommendations/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
 export type * from './cards/contract.js'
 export type * from './login/contract.js'
+export type * from './recommendations/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
 
@@ -144,7 +146,8 @@ export interface CapabilitiesEvents {
   'capability.removed': { id: string; kind: string }
 }
 
-export interface CapabilitiesCalls extends CapabilityServices, RecordCalls, ServerCalls, CatalogCalls, LoginCalls {}
+export interface CapabilitiesCalls
+  extends CapabilityServices, RecordCalls, RecommendationCalls, ServerCalls, CatalogCalls, LoginCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

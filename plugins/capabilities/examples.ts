@@ -18,9 +18,18 @@ export const examples = (): Examples<CapabilitiesCalls> => ({
           usedBy: [],
         },
       ],
-      recommendations: [],
+      recommendations: [
+        {
+          card: 'gitlab',
+          evidence: 'remote of services/api: gitlab.com',
+          reason:
+            'services/api has its remote at gitlab.com: with a token agents read its issues, changes and pipelines',
+          prefill: {},
+        },
+      ],
     },
   },
+  'DELETE /capabilities/recommendations/{card}': { input: { card: 'gitlab' }, output: { ok: true } },
   'POST /capabilities': {
     input: { id: 'opencode', kind: 'agent', config: { command: 'opencode acp', name: 'OpenCode' } },
     output: { message: { kind: 'log', message: 'starting opencode behind the wall' }, done: {} },

@@ -11,6 +11,7 @@ import { CAPABILITIES_FILE } from './records/capability-file.js'
 import { connectedModels } from './records/model-servers.js'
 import type { KindHandler } from './records/kinds.js'
 import { Vault } from './records/vault.js'
+import { Recommendations } from './recommendations/recommendations.js'
 import { servers } from './servers/calls.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
@@ -39,6 +40,12 @@ export const activate = async (host: Host): Promise<void> => {
       return status
     },
   })
+  const recommendations = new Recommendations(host, async () =>
+    (await capabilities.entries.all()).map(({ kind, config, handler }) => ({
+      card: handler?.card?.(config) ?? kind,
+      config,
+    })),
+  )
   host.boot('Connections', () => capabilities.recover())
 
   host.contribute('system.manifestProblems', async () => [
@@ -51,7 +58,15 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(calls, {
     ...mcp.calls,
     ...logins,
-    'GET /capabilities': async () => ({ capabilities: await capabilities.list(), recommendations: [] }),
+    'GET /capabilities': async () => ({
+      capabilities: await capabilities.list(),
+      recommendations: await recommendations.list(),
+    }),
+    'DELETE /capabilities/recommendations/{card}': async ({ card }) => {
+      await recommendations.dismiss(card)
+      await host.call('kernel.events.publish', { domain: 'capabilities' })
+      return { ok: true }
+    },
     'POST /capabilities': (given, context) => capabilities.add(given, context),
     'DELETE /capabilities/{id}': ({ id }, context) => capabilities.remove(id, context),
     'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),

@@ -96,4 +96,29 @@ export const examples = (): Examples<ExtensionsCalls> => ({
   'POST /extensions/{id}/update': { input: { id: ID }, output: { ok: true, ref: REF } },
   'POST /extensions/{id}/revert': { input: { id: ID }, output: { ok: true, ref: REF } },
   'POST /extensions/{id}/update-policy': { input: { id: ID, updates: 'auto' }, output: { ok: true } },
+  'GET /extensions/{id}/processes/{name}': {
+    input: { id: ID, name: 'web' },
+    output: { name: 'web', running: true, state: 'running', pid: 4211, port: 40123, since: 1767603600000, restarts: 0 },
+  },
+  'POST /extensions/{id}/processes/{name}/start': { input: { id: ID, name: 'web' }, output: { ok: true } },
+  'POST /extensions/{id}/processes/{name}/stop': { input: { id: ID, name: 'web' }, output: { ok: true } },
+  'GET /extensions/dev': {
+    output: {
+      checkouts: [
+        {
+          ...{ id: ID, path: 'notes', branch: 'main', revision: DIGEST, uncommitted: 2, version: '1.2.0' },
+          ...{ built: true, stale: false, running: true, source: 'installed' },
+        },
+      ],
+    },
+  },
+  'POST /extensions/{id}/dev': {
+    input: { id: ID, path: 'notes' },
+    output: { ok: true, dev: { path: 'notes', uncommitted: 2, revision: DIGEST } },
+  },
+  'DELETE /extensions/{id}/dev': { input: { id: ID }, output: { ok: true, ref: REF } },
+  'POST /extensions/{id}/dev/reload': {
+    input: { id: ID },
+    output: { ok: true, dev: { path: 'notes', uncommitted: 3, revision: DIGEST } },
+  },
 })

@@ -1,9 +1,13 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { extensionsContract } from './contract.js'
+import { devCalls } from './dev/calls.js'
+import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
+import { processCalls } from './processes/calls.js'
+import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
 
@@ -12,23 +16,37 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   const all = new LoadedExtensions(host)
   const backends = openBackends(host, all)
   all.runBackendsOn(backends.runtime)
+  const processes = new ExtensionProcesses({
+    host,
+    records: all,
+    printed: (id, line, name) => backends.logs.write(id, 'info', line, { process: name }),
+  })
+  all.runProcessesOn(processes)
   const install = installParts(all)
+  const dev = new DevRuns(all, install.updates)
   const failed = (error: unknown) =>
     host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
   host.boot('Extensions', async () => {
+    await processes.sweep()
     await all.load()
-    await Promise.all([recoverCreations(all), install.recover()])
+    await Promise.all([recoverCreations(all), install.recover(), dev.sweep()])
     await recoverRemovals(all)
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
   host.stopping(() => all.close())
+  host.stopping(() => processes.close())
+  for (const event of ['secret.set', 'secret.removed'] as const)
+    host.on(event, ({ key }) => void processes.secretChanged(key).catch(failed))
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,
+    ...processCalls(all, processes),
+    ...devCalls(dev),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),
+      devRun: (id, from) => dev.shown(id, from),
     }),
   })
 }

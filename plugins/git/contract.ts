@@ -7,6 +7,7 @@ import type { CommitCalls } from './commits/contract.js'
 import type { GitFileCalls } from './files/contract.js'
 import type { OperationCalls } from './operations/contract.js'
 import type { RemoteCalls } from './remotes/contract.js'
+import type { GitSideCalls } from './sides/contract.js'
 import type { StashCalls } from './stash/contract.js'
 
 export type * from './branches/contract.js'
@@ -17,6 +18,7 @@ export type * from './files/contract.js'
 export type * from './operations/contract.js'
 export type * from './records.js'
 export type * from './remotes/contract.js'
+export type * from './sides/contract.js'
 export type * from './stash/contract.js'
 
 /** The calls for other groups. */
@@ -37,6 +39,7 @@ export interface GitCalls
     CommitCalls,
     GitFileCalls,
     GitServices,
+    GitSideCalls,
     OperationCalls,
     RemoteCalls,
     StashCalls {}

@@ -19,6 +19,7 @@ import { remoteWrites } from './remotes/writes.js'
 import { RepoLocks } from './repositories/repo-locks.js'
 import { lockCalls } from './repositories/lock-calls.js'
 import { Repositories } from './repositories/repositories.js'
+import { sideCalls } from './sides/calls.js'
 import { stashReads } from './stash/calls.js'
 import { stashWrites } from './stash/writes.js'
 import { Transfers } from './transport/transfers.js'
@@ -53,6 +54,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...remoteReads(repositories),
     ...remoteWrites(remotes, fetches),
     ...(await cloneCalls(remotes, fetches)),
+    ...sideCalls(repositories, objects),
     ...gitFileCalls(host, repositories, objects),
   })
 }

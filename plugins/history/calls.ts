@@ -13,6 +13,7 @@ import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import type { AccessView } from '../../sdk/node/access/access-view.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
+import { hasZeros, presentSides, sideFile } from '../../sdk/node/files/side-files.js'
 import { GitFailure } from '../../sdk/node/programs/git.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { HistoryCalls, PointFileDiff, Snapshot, SnapshotChange } from './contract.js'
@@ -22,12 +23,23 @@ import { checkRestorable, holdingAll } from './repositories.js'
 import type { Restoring } from './restoring.js'
 import type { SavedPoints } from './saved-points.js'
 
+interface Trees {
+  readonly [scope: string]: string
+}
+/** Which file of two ends is asked for. */
+interface AskedFile {
+  readonly id: string
+  readonly scope: string
+  readonly path: string
+  readonly against?: string
+}
+
 type HistoryHost = Pick<Host, 'call' | 'serves' | 'place' | 'log'>
 
 const MOST_LISTED = 500
 const MOST_CHANGES = 5000
+const MOST_COMPARED = 20_000
 const MOST_SIDE = 512 * 1024
-const LOOKED_AT = 8000
 
 /** Turns git's message about a full disk into a refusal, because the caller can fix it. */
 const orFull = async <T>(work: Promise<T>): Promise<T> => {
@@ -60,7 +72,7 @@ const shown = (point: StoredPoint, { reach }: AccessView, changed: readonly stri
 }
 
 const bytesOfSides = (before: Buffer | 'large' | undefined, after: Buffer | 'large' | undefined): PointFileDiff => {
-  const binary = (side: typeof before) => Buffer.isBuffer(side) && side.subarray(0, LOOKED_AT).includes(0)
+  const binary = (side: typeof before) => Buffer.isBuffer(side) && hasZeros(side)
   if (binary(before) || binary(after)) return { binary: true }
   if (before === 'large' || after === 'large') return { truncated: true }
   return { ...(before && { before: before.toString() }), ...(after && { after: after.toString() }) }
@@ -81,6 +93,27 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
     if (against === undefined) return { from: saved.points.before(point, true)?.trees ?? {}, to: point.trees }
     const to = against === 'now' ? (await saved.alone(() => saved.now())).trees : saved.get(against).trees
     return { from: point.trees, to }
+  }
+
+  const assertHeld = (scope: string, from: Trees, to: Trees, { reach }: AccessView): void => {
+    const held = from[scope] !== undefined || to[scope] !== undefined
+    if (!held || covers(reach, scope) === 'none') refuse('not-found', `no point holds a repository ${scope}`)
+  }
+
+  /** Both sides of a file for the two ends that a point is compared between. */
+  const contents = async (asked: AskedFile, most: number, caller: Context['caller']) => {
+    const { id, scope, against } = asked
+    const view = await accessViewFor(host, caller)
+    const path = checkedScopePath(scope, asked.path)
+    const absent = (): never => refuse('not-found', `${asked.path} of ${scope} is on neither side`)
+    const place = at(scope, path)
+    if (view.reach && (accessTo(view.reach, place) === undefined || !(await view.sees(place)))) absent()
+    const { from, to } = await endsOf(id, against)
+    if (from[scope] === undefined && to[scope] === undefined) absent()
+    const store = await saved.store(scope)
+    const before = await store.content(from[scope], path, most)
+    const after = await store.content(to[scope], path, most)
+    return before || after ? { path, before, after } : absent()
   }
 
   const restore: Handlers<HistoryCalls>['POST /history/restore'] = async (input, context) => {
@@ -151,22 +184,24 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
         ...(more && { hasMore: true, after: page.at(-1)!.key }),
       }
     },
-    'GET /history/file-diff': async ({ id, scope, path, against }, { caller }) => {
-      const view = await accessViewFor(host, caller)
-      const name = checkedScopePath(scope, path)
-      const absent = (): never => refuse('not-found', `${path} of ${scope} is on neither side`)
-      const place = at(scope, name)
-      if (view.reach && (accessTo(view.reach, place) === undefined || !(await view.sees(place)))) absent()
-      const { from, to } = await endsOf(id, against)
-      if (from[scope] === undefined && to[scope] === undefined) absent()
-      const store = await saved.store(scope)
-      const [before, now] = [
-        await store.content(from[scope], name, MOST_SIDE),
-        await store.content(to[scope], name, MOST_SIDE),
-      ]
-      return before === undefined && now === undefined ? absent() : bytesOfSides(before, now)
+    'GET /history/file-diff': async (input, { caller }) => {
+      const { before, after } = await contents(input, MOST_SIDE, caller)
+      return bytesOfSides(before?.bytes, after?.bytes)
     },
     'POST /history/restore': restore,
+    'history.sides': async ({ folder, most, ...asked }, { caller }) => {
+      const { path, before, after } = await contents(asked, most, caller)
+      const fileOf = (side: typeof before) => sideFile(folder, side?.bytes, side?.id)
+      return { path, ...presentSides(await fileOf(before), await fileOf(after)) }
+    },
+    'history.changed': async ({ id, scope, against }, { caller }) => {
+      const view = await accessViewFor(host, caller)
+      const { from, to } = await endsOf(id, against)
+      assertHeld(scope, from, to, view)
+      const changes = await (await saved.store(scope)).compared(from[scope], to[scope])
+      const shownOnes = changes.filter(({ path }) => accessTo(view.reach, at(scope, path)) !== undefined)
+      return { changes: shownOnes.slice(0, MOST_COMPARED) }
+    },
     'history.snapshot': async order => {
       const { point } = await orFull(saved.save(order))
       return point ? { id: point.id } : {}

@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, Positive, Text } from '../../sdk/types.js'
+import type { ChangedSides, Count, Millis, Positive, SidePair, Size, Text } from '../../sdk/types.js'
 
 /** Why a point was saved. */
 export type PointTrigger = 'turn' | 'interval' | 'pre-restore' | 'restore' | 'user'
@@ -137,6 +137,19 @@ export interface HistoryCalls {
   'history.snapshot'(input: { trigger: PointTrigger; label?: string; by?: string; conversationId?: string }): {
     id?: string
   }
+
+  /** Writes both sides of a file, as `GET /history/file-diff` compares them, into a folder, each up to `most` bytes. */
+  'history.sides'(input: {
+    id: string
+    scope: string
+    path: string
+    against?: string
+    folder: string
+    most: Size
+  }): SidePair
+
+  /** Gives the files of one repository that differ, as `GET /history/diff` compares them; at most 20,000. */
+  'history.changed'(input: { id: string; scope: string; against?: string }): { changes: ChangedSides[] }
 }
 
 export const historyContract: Contract<HistoryCalls> = {

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ChangedSides } from '../../sdk/index.js'
 import { readPlain } from '../../sdk/node/files/files.js'
+import { binariesIn, rawRows } from '../../sdk/node/files/side-files.js'
 import { git, type GitAnswer, type GitOptions } from '../../sdk/node/programs/git.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
 import { heldOf, MADE_PATTERNS } from './held-files.js'
@@ -107,12 +109,16 @@ export class ScopeStore {
     return true
   }
 
-  /** The differences between two trees; undefined stands for an empty one. */
+  /** Both sides of what differs between two trees, and whether it is binary. */
+  async compared(from: string | undefined, to: string | undefined): Promise<ChangedSides[]> {
+    const { rows, rest } = rawRows(await this.#difference(['--raw', '--numstat', '--no-abbrev'], from, to))
+    const binaries = binariesIn(rest)
+    return rows.map(({ letter: _letter, ...row }) => ({ ...row, binary: binaries.has(row.path) }))
+  }
+
+  /** What differs between two trees; undefined stands for nothing. */
   async changes(from: string | undefined, to: string | undefined): Promise<TreePath[]> {
-    const ends = [from ?? EMPTY_TREE, to ?? EMPTY_TREE]
-    const { text } = await this.#run(['diff-tree', '-r', '-z', '--name-status', '--no-renames', ...ends], {
-      maxBytes: MOST_LIST,
-    })
+    const text = await this.#difference(['--name-status'], from, to)
     const fields = text.split('\0')
     const changes: TreePath[] = []
     for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -122,15 +128,19 @@ export class ScopeStore {
     return changes
   }
 
-  /** The content of a path in a tree, up to `most` bytes. */
-  async content(tree: string | undefined, path: string, most: number): Promise<Buffer | 'large' | undefined> {
+  /** The content of a path in a tree, up to `most` bytes, and its id. */
+  async content(
+    tree: string | undefined,
+    path: string,
+    most: number,
+  ): Promise<{ id: string; bytes: Buffer | 'large' } | undefined> {
     if (tree === undefined) return undefined
     const { text } = await this.#run(['ls-tree', '-z', '-l', '--full-tree', tree, '--', path])
     const record = text.split('\0').find(each => each.slice(each.indexOf('\t') + 1) === path)
     const [, type, id = '', size] = record?.slice(0, record.indexOf('\t')).split(/ +/) ?? []
     if (type !== 'blob') return undefined
-    if (Number(size) > most) return 'large'
-    return (await this.#run(['cat-file', 'blob', id])).stdout
+    if (Number(size) > most) return { id, bytes: 'large' }
+    return { id, bytes: (await this.#run(['cat-file', 'blob', id], { maxBytes: most + 1 })).stdout }
   }
 
   /** A tree with some paths from `to` and all others from `from`. */
@@ -155,7 +165,13 @@ export class ScopeStore {
     await this.#run(['read-tree', '--reset', '-u', tree], { wall: place, timeoutMs: 5 * LONG_MS })
   }
 
-  /** Tracked files that the repository ignores. */
+  async #difference(how: readonly string[], from: string | undefined, to: string | undefined): Promise<string> {
+    const ends = [from ?? EMPTY_TREE, to ?? EMPTY_TREE]
+    const args = ['diff-tree', '-r', '-z', '--no-renames', ...how, ...ends]
+    return (await this.#run(args, { maxBytes: MOST_LIST })).text
+  }
+
+  /** What the repository has though it ignores it. */
   async #trackedThoughIgnored(how: GitOptions): Promise<string[]> {
     const args = ['ls-files', '-z', '-c', '-i', '--exclude-standard']
     const { code, stdout } = await git(this.#dir, args, { ...how, ok: [0, 128] }).catch(() => NOTHING)

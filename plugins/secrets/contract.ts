@@ -1,9 +1,12 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive } from '../../sdk/types.js'
+import type { CiCalls, CiState } from './ci/contract.js'
+import type { SecretKey } from './key.js'
 
-/** The name of a stored value. */
-export type SecretKey = string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
+export type * from './ci/contract.js'
+export type * from './key.js'
+
 /** A host that a value may go to, or with `*.` before it every host below it. */
 export type SecretHost = string
   & tags.MaxLength<253>
@@ -44,6 +47,8 @@ export interface SecretEntry {
   hosts?: string[]
   /** The personas whose turns may use it; left out: all. */
   personas?: string[]
+  /** Of a key that CI services were given (`POST /secrets/ci`); left out while the store is locked. */
+  ci?: CiState
   lastUse?: LastSecretUse
 }
 /** One value that left the store: never the value. */
@@ -191,7 +196,7 @@ export interface SecretField {
   name: string
 }
 
-export interface SecretsCalls extends SecretServices {
+export interface SecretsCalls extends SecretServices, CiCalls {
   /**
    * Store or replace one value; it is durable before the answer, and used and masked from then on.
    *
@@ -330,10 +335,10 @@ export interface SecretServices {
   /** Gives a value bound to hosts, to be put into a request to one of them; nothing for any other. */
   'secrets.atHost'(input: SecretAtHost): { value?: string }
   /**
-   * Gives the value that a git server is told: bound to its host and to no persona. One with `GIT` in its name comes
-   * first, then one that names the host itself, then the first by name.
+   * Gives the value that a git server is told, or the private key for it: bound to its host and to no persona. One with
+   * `GIT` in its name comes first, then one that names the host itself, then the first by name.
    */
-  'secrets.forHost'(input: SecretUser & { host: string }): { name?: string; value?: string }
+  'secrets.forHost'(input: SecretUser & { host: string; form?: 'password' | 'key' }): { name?: string; value?: string }
   /** Gives every value that must be masked. Only for parts of the daemon that mask. */
   'secrets.values'(): MaskedValues
   /** Gives the names that are stored, whether there is a store that is open, and whether a value is bound to hosts. */
@@ -346,6 +351,14 @@ export interface SecretServices {
   'secrets.drop'(input: { name: string }): Ok
   /** Renames every field of an owner. */
   'secrets.move'(input: { from: string; to: string }): Ok
+  /**
+   * Makes a folder in memory for one process, with a file for each of these keys and fields (`<owner>/<field>`) that
+   * is stored and bound to no hosts. Files are replaced when their value changes and removed with it, until
+   * `secrets.unmount`. Refused with 503 while locked, and where the machine has no folder in memory.
+   */
+  'secrets.mount'(input: { process: string; names: string[] & tags.MaxItems<100> }): { folder: string }
+  /** Removes the folder of a process with its files. */
+  'secrets.unmount'(input: { process: string }): Ok
 }
 
 /** A secret was stored or replaced, or removed. */

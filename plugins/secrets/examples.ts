@@ -56,6 +56,16 @@ export const examples = (): Examples<SecretsCalls> => ({
     input: { path: '.env' },
     output: { added: ['DATABASE_URL'], replaced: [], skipped: [{ key: 'API_TOKEN', reason: 'exists' }] },
   },
+  'POST /secrets/ci': {
+    input: { targets: [{ repo: 'services/api' }] },
+    output: {
+      results: [
+        { repo: 'services/api', key: 'API_TOKEN', status: 'pushed' },
+        { repo: 'services/api', key: 'NPM_TOKEN', status: 'failed', detail: 'nothing is stored under NPM_TOKEN' },
+      ],
+      stale: [],
+    },
+  },
   'GET /secrets/uses': {
     input: { limit: 1 },
     output: {

@@ -1,5 +1,5 @@
 import type { CapabilityRecord } from '../capabilities/contract.js'
-import type { RequiredSecret, SecretEntry, SecretUse } from './contract.js'
+import type { CiState, RequiredSecret, SecretEntry, SecretUse } from './contract.js'
 import type { KnownSecret } from './open-store.js'
 
 /** What an inventory is put together from. */
@@ -10,10 +10,12 @@ export interface InventoryParts {
   readonly uses: ReadonlyMap<string, SecretUse>
   /** Where values lie, in words. */
   readonly place: string
+  /** Of the keys that CI services were given. */
+  readonly ci: ReadonlyMap<string, CiState>
 }
 
 /** Every credential that is held or asked for, sorted by name within each kind. */
-export const inventory = ({ known, connected, required, uses, place }: InventoryParts): SecretEntry[] => {
+export const inventory = ({ known, connected, required, uses, place, ci }: InventoryParts): SecretEntry[] => {
   const requiredBy = (key: string) =>
     required.filter(each => each.key === key).map(({ resourceId, type }) => ({ resourceId, type }))
   const lastUse = (...names: string[]): Pick<SecretEntry, 'lastUse'> => {
@@ -36,6 +38,7 @@ export const inventory = ({ known, connected, required, uses, place }: Inventory
             revealable: true,
             ...(hosts && { hosts: [...hosts] }),
             ...(personas && { personas: [...personas] }),
+            ...(ci.has(name) && { ci: ci.get(name)! }),
             ...lastUse(name),
           },
         ],

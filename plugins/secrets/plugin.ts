@@ -4,6 +4,7 @@ import { record } from '../../sdk/node/record/record.js'
 import { isBoundTo } from '../../sdk/node/network/bound-traffic.js'
 import { Announcing } from './announcing.js'
 import { isBound } from './binding.js'
+import { CiPushes } from './ci/push.js'
 import { checkValue, imported, renamed, set, stillLate, withSecret, without, type Imported } from './changes.js'
 import {
   secrets,
@@ -21,6 +22,7 @@ import { inventory } from './inventory.js'
 import { systemKeyring } from './keyring.js'
 import type { StoreChange } from './open-store.js'
 import { maskedValues } from './masked-values.js'
+import { SecretMounts } from './mounts.js'
 import { referencedNames } from './references.js'
 import { resolved, usable } from './resolving.js'
 import { SecretStore, WrongPassphrase } from './secret-store.js'
@@ -61,16 +63,22 @@ export const activate = async (host: Host): Promise<void> => {
     revision += 1
     const masked = await values()
     await host.call('kernel.redact.values', { values: masked.values })
+    await mounts.refresh([...kept, ...removed])
     for (const key of kept) host.emit('secret.set', { key })
     for (const key of removed) host.emit('secret.removed', { key })
     const [one, ...more] = [...kept, ...removed]
     announcing.changed(more.length === 0 ? one : undefined)
   }
   const store = new SecretStore({ folder, workspace, files: host.files, keys, changed })
-  host.boot('Secrets', () => store.start())
+  const mounts = new SecretMounts(folder, async () => (await store.content()).secrets)
+  host.boot('Secrets', async () => {
+    await mounts.sweep()
+    await store.start()
+  })
 
   const connected = async () =>
     (await host.serves('capabilities.records')) ? (await host.call('capabilities.records', {})).capabilities : []
+  const pushes = new CiPushes({ host, content: () => store.content(), connected })
   const told = (type: string, context: Context, extra: { [field: string]: unknown }) =>
     record(host, { type: `secret.${type}`, outcome: 'ok', extra }, context)
 
@@ -143,7 +151,10 @@ export const activate = async (host: Host): Promise<void> => {
         host.collect('secrets.required'),
       ])
       const place = storePlace(store)
-      return { entries: inventory({ known, connected: capabilities, required: required.flat(), uses: last, place }) }
+      const ci = store.locked === undefined ? await pushes.states((await store.content()).secrets) : new Map()
+      return {
+        entries: inventory({ known, connected: capabilities, required: required.flat(), uses: last, place, ci }),
+      }
     },
     'POST /secrets/reveal': async ({ key, field }, context) => {
       const wait = reveals.wait('')
@@ -197,6 +208,14 @@ export const activate = async (host: Host): Promise<void> => {
       await told('imported', context, { added: did.added, replaced: did.replaced })
       return did
     },
+    'POST /secrets/ci': async ({ targets, keys: wanted }, context) => {
+      const { results, stale } = await pushes.push(targets, wanted)
+      const pushed = results.filter(({ status }) => status === 'pushed')
+      for (const repo of new Set(pushed.map(each => each.repo)))
+        await told('pushed', context, { repo, keys: pushed.flatMap(each => (each.repo === repo ? [each.key] : [])) })
+      if (pushed.length > 0) announcing.changed()
+      return { results, stale }
+    },
     'GET /secrets/uses': query => uses.list(query),
     'secrets.resolve': (input, context) => resolve(input, 'text', context),
     'secrets.resolveCommand': (input, context) => resolve(input, 'shell', context),
@@ -204,7 +223,7 @@ export const activate = async (host: Host): Promise<void> => {
     'secrets.atHost': atHost,
     'secrets.forHost': async (input, { caller }) => {
       if (store.locked !== undefined || store.head === undefined) return {}
-      const found = gitSecret((await store.content()).secrets, input.host)
+      const found = gitSecret((await store.content()).secrets, input.host, input.form)
       if (!found) return {}
       await noted([found.name], input, caller)
       return { name: found.name, value: found.value }
@@ -238,6 +257,11 @@ export const activate = async (host: Host): Promise<void> => {
       const moves = fieldsOf(`${from}/`)
       if ((await store.known()).some(({ name }) => moves(name)))
         await store.change(content => renamed(content, name => (moves(name) ? to + name.slice(from.length) : name)))
+      return { ok: true as const }
+    },
+    'secrets.mount': async ({ process, names }) => ({ folder: await mounts.mount(process, names) }),
+    'secrets.unmount': async ({ process }) => {
+      await mounts.unmount(process)
       return { ok: true as const }
     },
   })

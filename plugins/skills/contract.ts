@@ -172,7 +172,8 @@ export interface SkillsCalls {
    * - 404: no such folder in the workspace
    * - 409: more than 200 skills would be on
    * - 413: too many skills or files, or the disk is full
-   * - 422: no folder there is a skill, a link leads out of a skill, or the settings cannot be read
+   * - 422: the address is no repository of the workspace, no folder there is a skill, a link leaves a skill, or the
+   *   settings cannot be read
    * - 424: the repository could not be fetched, has no such commit, or a file could not be written
    */
   'POST /skills/import'(input: SkillImport): ImportedSkills

@@ -3,7 +3,7 @@ import { basename, join, relative } from 'node:path'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { inside } from '../../sdk/node/files/paths.js'
-import { checkOutCommit } from '../../sdk/node/repositories/fetched-commit.js'
+import { checkOutCommit } from '../../sdk/node/transport/fetched-commit.js'
 import type { SkillCommit, SkillFolder } from './contract.js'
 import { findPacks, type FoundPack } from './found-packs.js'
 

@@ -14,6 +14,7 @@ import { completion, wordsOf } from './verbs/completion.js'
 import { archive, rename, steerVerb } from './verbs/conversation.js'
 import { events } from './verbs/events.js'
 import { agentsVerb, diff, discard, land } from './verbs/fleet.js'
+import { extension } from './verbs/extension.js'
 import { programHelp, verbHelp } from './help.js'
 import { login } from './verbs/login.js'
 import { logsVerb } from './verbs/logs.js'
@@ -68,6 +69,7 @@ export const VERBS: readonly Verb[] = [
   modelsVerb,
   modelVerb,
   secret,
+  extension,
   terminal,
   browser,
   activityVerb,

@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -6,7 +6,7 @@ import { refusalOf } from '../kernel/auth/memory.js'
 import { openEvents } from '../plugins/system/events-support.js'
 import { openStore } from '../../kernel/storage/store.js'
 import { createClient } from '../../sdk/client.js'
-import { daemonWith, folderOf, makeWorkspace, type Support } from '../support/daemon.js'
+import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../support/daemon.js'
 import { joined, type Joined } from '../support/joined.js'
 import { exactly } from '../support/lists.js'
 import { OPERATIONS, type Operation } from '../support/schema.js'
@@ -24,14 +24,22 @@ const FILES = {
   'README.md': `# ${CONTENT}\n`,
   'docs/a.md': 'one\n',
   'docs/deep/b.md': 'two\n',
+  'docs/b.ipynb': JSON.stringify({ cells: [] }),
   [`src/${NAME}.ts`]: `${CONTENT}\n`,
+  [`src/${NAME}.ipynb`]: JSON.stringify({ cells: [{ cell_type: 'markdown', source: CONTENT }] }),
   [`${NAME}/index.ts`]: `${CONTENT}\n`,
   'docs-old/c.md': `${CONTENT}\n`,
 }
 
+/** A notebook with a text, which a comparison of documents shows. */
+const notebook = (text: string): string => JSON.stringify({ cells: [{ cell_type: 'markdown', source: text }] })
+
 interface World {
   readonly daemon: Support
-  /** People who reach only `docs`, several because the rate of each is limited. */
+  /** Commits of the repositories, and a saved point: they hold what lies inside and what lies outside. */
+  readonly commits: string[]
+  readonly points: string[]
+  /** People who reach `docs` and nothing else, each with a limit of their own on how often they may ask. */
   readonly people: Joined[]
   /** The ids of conversations inside the area, and of those outside. */
   readonly inside: string[]
@@ -43,6 +51,16 @@ const openWorld = async (t: Test): Promise<World> => {
   const { client, workspace } = daemon
   makeWorkspace(join(workspace, `${NAME}-repo`), { 'a.md': CONTENT })
   symlinkSync(`../src/${NAME}.ts`, join(workspace, 'docs/way'))
+  const { id: point } = await client.call('POST /history/snapshots', { label: 'first' })
+  for (const [path, text] of [
+    ['docs/b.ipynb', 'inside'],
+    [`src/${NAME}.ipynb`, `${CONTENT} again`],
+  ] as const) {
+    writeFileSync(join(workspace, path), notebook(text))
+    inGit(workspace, 'add', path)
+    writeFileSync(join(workspace, path), notebook(`${text} and more`))
+  }
+  const commits = [workspace, join(workspace, `${NAME}-repo`)].map(at => inGit(at, 'rev-parse', 'HEAD').trim())
   await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   await client.call('POST /areas', { id: NAME, label: NAME, folders: [NAME], note: CONTENT })
   await joined(daemon, PERSON, 'viewer', [NAME])
@@ -103,6 +121,8 @@ const openWorld = async (t: Test): Promise<World> => {
   return {
     daemon,
     people,
+    commits,
+    points: [point!],
     inside: ['in', 'in-wide', 'docs', 'root'],
     outside: [
       ...agents.map(({ id }) => id).filter(id => id.includes(NAME)),
@@ -121,6 +141,7 @@ const PATHS = [
   'README.md',
   '.',
   `src/${NAME}.ts`,
+  `src/${NAME}.ipynb`,
   'src',
   `${NAME}/index.ts`,
   NAME,
@@ -141,9 +162,12 @@ const PATHS = [
   'docs/%2e%2e/README.md',
 ]
 
-/** Values from outside the area for a parameter, by its name. */
-const outsideFor = (name: string, { outside }: World): fc.Arbitrary<string> => {
-  if (/path|file|cwd|folder|dir/i.test(name)) return fc.constantFrom(...PATHS)
+/** Values that lie outside, for a parameter by its name. */
+const outsideFor = (name: string, { outside, commits, points }: World): fc.Arbitrary<string> => {
+  if (/^(?:sha|base|ref|onto)$/.test(name)) return fc.constantFrom(...commits, 'HEAD', 'main')
+  if (/^(?:snapshot|against|id)$/.test(name)) return fc.constantFrom(...points, 'now', ...outside)
+  if (/^scope$/.test(name)) return fc.constantFrom('root', `${NAME}-repo`, NAME)
+  if (/path|file|cwd|folder|dir|^(?:before|after|from)$/i.test(name)) return fc.constantFrom(...PATHS)
   if (/repo/i.test(name)) return fc.constantFrom('root', `${NAME}-repo`, NAME, 'src')
   if (/query|^q$/i.test(name)) return fc.constantFrom(...PLANTED, 'src', 'README', 'write')
   return fc.constantFrom(...outside, ...PATHS)
@@ -154,15 +178,22 @@ const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: s
   const value = (name: string) =>
     fc.oneof(
       { weight: 4, arbitrary: outsideFor(name, world) },
-      { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs') },
+      { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs/b.ipynb', 'docs') },
     )
+  /** One of few values is taken as it is, so that the request is about the others. */
+  const valueOf = ({ name, schema }: Operation['parameters'][number]) =>
+    schema.enum
+      ? fc.constantFrom(...schema.enum.map(String))
+      : schema.type === 'boolean'
+        ? fc.boolean().map(String)
+        : value(name)
   const parameters = operation.parameters.filter(({ in: place }) => place !== 'header')
   return fc
     .record({
-      values: fc.tuple(...parameters.map(({ name }) => value(name))),
+      values: fc.tuple(...parameters.map(valueOf)),
       chosen: fc.tuple(
         ...parameters.map(({ required, in: place }) =>
-          required || place === 'path' ? fc.constant(true) : fc.boolean(),
+          required || place === 'path' ? fc.constant(true) : fc.nat(2).map(of => of === 0),
         ),
       ),
       conversationId: value('conversationId'),
@@ -198,7 +229,36 @@ const READS = OPERATIONS.filter(
   ({ call, method }) => (method === 'GET' && call !== 'GET /events') || call === 'POST /agent/attach',
 )
 
-t.test('no read call shows anything from outside the area', walled(), async t => {
+/** Comparisons of a repository of which a part lies inside. */
+const comparisons = ({ points: [point] }: World): string[] => {
+  const sources = [
+    'working&repo=root&side=staged',
+    'working&repo=root&side=unstaged',
+    `checkpoint&scope=root&snapshot=${point}&against=now`,
+  ]
+  return [
+    `/history/diff?id=${point}&against=now`,
+    ...sources.flatMap(source => [
+      `/diff/documents?source=${source}`,
+      `/diff/rendered?source=${source}&path=docs/b.ipynb`,
+    ]),
+  ]
+}
+
+/** Calls of the files and repositories that must have shown something, so that hiding is not all that was tested. */
+const SHOWING = [
+  'GET /workspace/tree',
+  'GET /workspace/children',
+  'GET /workspace/search',
+  'GET /git/changes',
+  'GET /git/{repo}/log',
+  'GET /git/{repo}/files',
+  'GET /git/{repo}/status',
+  'GET /git/{repo}/commit-diff',
+  'GET /history/snapshots',
+]
+
+t.test('a walk over every read call with what lies outside shows nothing of it', walled(), async t => {
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
@@ -251,6 +311,18 @@ t.test('no read call shows anything from outside the area', walled(), async t =>
     ),
     'values inside were found, and values outside were not',
   )
+
+  // Fields that belong together seldom meet by chance.
+  for (const target of comparisons(world))
+    for (const { session } of people) {
+      const response = await fetch(daemon.url + target, { headers: { authorization: `Bearer ${session}` } })
+      const text = await response.text()
+      t.equal(response.status, 200, target)
+      t.notMatch(text, WORDS, target)
+      t.match(text, /docs\/b\.ipynb/, target)
+    }
+  const ok = (call: string) => (statuses.get(call)?.get(200) ?? 0) > 0
+  for (const call of SHOWING) t.ok(ok(call), `${call} showed what lies inside`)
 
   await daemon.client.call('POST /agent/stop', { conversationId: `live-${NAME}` })
   await runTurn(daemon.client, `more-${NAME}`, `say ${CONTENT}`, { title: NAME })

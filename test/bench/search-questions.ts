@@ -76,3 +76,32 @@ export const QUESTIONS: readonly SearchQuestion[] = [
     ['limit memory of the programs of a turn', 'sdk/node/limits/limiter.ts'],
   ),
 ]
+
+/** Questions in words about another part of the repository, written before the ranking was changed. */
+export const OTHER_QUESTIONS: readonly SearchQuestion[] = asked(
+  'q',
+  ['which origins may send requests to the daemon', 'kernel/http/origin.ts'],
+  ['answer malformed requests with an error body', 'kernel/http/malformed-request.ts'],
+  ['limit how many calls a credential makes in a minute', 'kernel/auth/call-limits.ts'],
+  ['read the credential of a request from its headers', 'kernel/auth/credential.ts'],
+  ['encrypt stored documents with a key of the machine', 'kernel/storage/seal.ts'],
+  ['load the groups in the order of what they need', 'kernel/loader.ts'],
+  ['one time code for the first sign in', 'kernel/auth/codes.ts'],
+  ['refuse a second daemon on the same data folder', 'kernel/storage/hold-folder.ts'],
+  ['wait until a slow client takes more bytes', 'kernel/http/drained.ts'],
+  ['uploaded files of a multipart form', 'kernel/http/forms.ts'],
+  ['check the manifest of a group', 'kernel/manifest.ts'],
+  ['reports about crashes of the process', 'kernel/logs/crash-reports.ts'],
+  ['what of an event does a person limited to areas receive', 'kernel/streams/limited.ts'],
+  ['detect groups that wait for each other to start', 'kernel/waits.ts'],
+  ['completion script for the shell', 'sdk/cli/verbs/completion.ts'],
+  ['ask for a password without showing it', 'sdk/cli/terminal/hidden.ts'],
+  ['parse a duration such as 30d', 'sdk/cli/terminal/when.ts'],
+  ['start the daemon when the machine boots', 'sdk/cli/daemon/service-manager.ts'],
+  ['are colours used in the output', 'sdk/cli/terminal/appearance.ts'],
+  ['fuzzy list of commands opened by a key', 'plugins/console/web/ui/palette.tsx'],
+  ['unsent text of the composer is kept', 'plugins/console/web/data/drafts.ts'],
+  ['remove control sequences of a terminal from text', 'plugins/console/web/run/ansi.ts'],
+  ['compare lines of two texts', 'plugins/console/web/run/line-diff.ts'],
+  ['fingerprint of the types of a call', 'openapi/shapes.ts'],
+)

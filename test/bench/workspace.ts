@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnDaemon } from '../support/daemon.js'
 import { inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
-import { QUESTIONS, type SearchQuestion } from './search-questions.js'
+import { OTHER_QUESTIONS, QUESTIONS, type SearchQuestion } from './search-questions.js'
 
 const ROUNDS = quick ? 1 : 9
 const FIRST = 5
-/** The measured folders. */
-const FOLDERS = quick ? ['sdk'] : ['plugins', 'sdk']
+/** What is measured: all of it, or a part. */
+const FOLDERS = quick ? ['sdk'] : ['plugins', 'sdk', 'kernel', 'openapi']
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bench-workspace-')))
 const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
@@ -44,13 +44,17 @@ while (state.freshness.state === 'building') {
 }
 print('workspace: the first index of this repository', ms(performance.now() - started))
 
-const found = new Map<SearchQuestion['mode'], boolean[]>()
-for (const { mode, query, answer } of QUESTIONS.filter(({ answer }) => FOLDERS.includes(answer.split('/')[0]!))) {
-  const { groups } = await client.call('GET /workspace/search', { query, mode, limit: FIRST })
-  const hit = groups.some(({ path }) => path === answer)
-  found.set(mode, [...(found.get(mode) ?? []), hit])
-  if (!hit) console.log(`    not among the first ${FIRST}: ${mode} ${query} (${answer})`)
-}
+const found = new Map<string, boolean[]>()
+for (const [questions, part] of [
+  [QUESTIONS, ''],
+  [OTHER_QUESTIONS, ' about another part'],
+] as const)
+  for (const { mode, query, answer } of questions.filter(({ answer }) => FOLDERS.includes(answer.split('/')[0]!))) {
+    const { groups } = await client.call('GET /workspace/search', { query, mode, limit: FIRST })
+    const hit = groups.some(({ path }) => path === answer)
+    found.set(mode + part, [...(found.get(mode + part) ?? []), hit])
+    if (!hit) console.log(`    not among the first ${FIRST}: ${mode} ${query} (${answer})`)
+  }
 for (const [mode, hits] of found) {
   const part = hits.filter(Boolean).length / hits.length
   verdict(`workspace: recall@${FIRST} of ${hits.length} questions in mode ${mode}`, part, {

@@ -46,6 +46,8 @@ const drive = async (client: Client, { workspace, commits: [first, second] }: Re
   await client.call('POST /extensions/{id}/enabled', { id: ID, enabled: false })
   await install(client, first)
   await client.call('POST /extensions/{id}/update', { id: INSTALLED, ref: second })
+  await client.call('POST /extensions/{id}/dev', { id: INSTALLED, path: 'far' })
+  await client.call('DELETE /extensions/{id}/dev', { id: INSTALLED })
   await client.call('POST /extensions/{id}/remove', { id: ID })
 }
 
@@ -70,8 +72,14 @@ for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
     const far = extensions.find(({ id }) => id === INSTALLED)
     const code = join(where.data, 'extensions/code', INSTALLED)
     const kept = [far?.commit, far?.previous?.ref].filter(each => each !== undefined)
-    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'exactly the code of its versions exists')
-    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'its files match')
+    t.same(existsSync(code) ? readdirSync(code).sort() : [], kept.sort(), 'the code of its versions and no other')
+    if (far) t.equal(far.manifest.version, far.commit === where.commits[0] ? '1.0.0' : '2.0.0', 'it is whole')
+    const copies = join(where.data, 'extensions/dev', INSTALLED)
+    t.same(
+      existsSync(copies) ? readdirSync(copies) : [],
+      far?.dev ? [far.dev.revision] : [],
+      'the copy that runs, or none',
+    )
     const staging = join(where.data, 'extensions/staging')
     t.same(existsSync(staging) ? readdirSync(staging) : [], [])
     await next.terminate()

@@ -10,6 +10,7 @@ import { framesOf, runTurn } from '../support/turns.js'
 import { packing, restoring } from './bundles.js'
 import {
   ACCESS_POINTS,
+  CAPABILITIES_POINTS,
   EXTENSIONS_POINTS,
   LATE_MS,
   PERSONAS_POINTS,
@@ -31,6 +32,7 @@ export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as 
 /** Every failpoint at which a case ends a daemon. */
 export const reached = new Set<string>([
   ...ACCESS_POINTS,
+  ...CAPABILITIES_POINTS,
   ...EXTENSIONS_POINTS,
   ...GIT_POINTS,
   ...PERSONAS_POINTS,

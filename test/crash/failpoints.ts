@@ -28,6 +28,8 @@ export interface Where {
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
 export const SECRETS_POINTS: readonly string[] = [
+  'secrets.ci.noted',
+  'secrets.ci.pushed',
   'secrets.env.dropped',
   'secrets.env.written',
   'secrets.move.begun',
@@ -36,6 +38,8 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.move.switched',
   'secrets.vault.written',
 ]
+
+export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.dismissed']
 
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
@@ -66,6 +70,8 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.code.placed',
   'extensions.create.moved',
   'extensions.create.noted',
+  'extensions.dev.copied',
+  'extensions.dev.swapped',
   'extensions.install.recorded',
   'extensions.remove.code',
   'extensions.remove.folder',

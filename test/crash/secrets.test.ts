@@ -2,8 +2,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { StoreConfig } from '../../plugins/secrets/contract.js'
-import { daemonWith, folderOf, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
+import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
 import { filesWith } from '../plugins/secrets/support.js'
+import { ciServer } from '../plugins/secrets/ci-server.js'
+import { exactly } from '../support/lists.js'
 import { dies, SECRETS_POINTS, type Where } from './failpoints.js'
 
 const FILE: StoreConfig = { kind: 'vault', unlock: 'file' }
@@ -95,7 +97,38 @@ for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.
   }
 }
 
-for (const point of SECRETS_POINTS.filter(name => !name.startsWith('secrets.move.'))) {
+for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.ci.'))) {
+  t.test(`a push to a CI service, killed at ${point}, is made again without a difference`, beside, async t => {
+    const where = secretsIn(t)
+    const server = await ciServer(t, true)
+    inGit(where.workspace, 'remote', 'add', 'origin', 'git@127.0.0.1:acme/shop.git')
+    const push = (client: Support['client']) =>
+      client.call('POST /secrets/ci', { targets: [{ repo: 'root' }], keys: ['A', 'B'] })
+    await dies(t, where, point, async daemon => {
+      await daemon.once.call('POST /secrets/store', FILE)
+      await write(daemon)
+      const config = { provider: 'forgejo', url: `http://127.0.0.1:${server.port}`, token: 'forge-token' }
+      for await (const step of await daemon.once.call('POST /capabilities', { id: 'forge', kind: 'cli', config }))
+        void step
+      await push(daemon.once)
+    })
+    const { client, stop } = await daemonWith(t, ['secrets', 'git', 'capabilities'], where)
+    const status = point === 'secrets.ci.noted' ? 'unchanged' : 'pushed'
+    for (const expected of [status, 'unchanged']) {
+      const { results } = await push(client)
+      t.match(results, exactly(...['A', 'B'].map(key => ({ repo: 'root', key, status: expected }))))
+    }
+    t.same([...server.variables].map(([key, { value }]) => [key, value]).sort(), [
+      ['A', VALUES['A']],
+      ['B', VALUES['B']],
+    ])
+    await stop()
+  })
+}
+
+const WRITES = SECRETS_POINTS.filter(name => !/^secrets\.(?:move|ci)\./.test(name))
+
+for (const point of WRITES) {
   for (const config of [FILE, DOTENV]) {
     for (const nth of [1, 2, 3]) {
       t.test(`writes into ${config.kind}, killed at ${point} for the ${nth}. time`, beside, async t => {

@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { ConversationAuthority } from '../../plugins/agent/secrets/conversation-authority.js'
-import { inGit } from './daemon.js'
+import { ConversationAuthority } from '../../plugins/agent/secrets/conversation-authority.js'
+import { folderOf, inGit } from './daemon.js'
 
 /** A request as the server received it. */
 export interface GitRequest {
@@ -119,3 +120,36 @@ export const committed = (repository: string, message = 'change'): string => {
   inGit(repository, 'commit', '-q', '--allow-empty', '-m', message)
   return inGit(repository, 'rev-parse', 'HEAD').trim()
 }
+
+/** An authority whose certificates this process, and git that it starts, trust until the end of the test. */
+export const trustedAuthority = async (t: Test): Promise<ConversationAuthority> => {
+  const authority = await ConversationAuthority.make()
+  const trusted = join(folderOf(t), 'authority.pem')
+  writeFileSync(trusted, authority.certificate)
+  process.env.SSL_CERT_FILE = trusted
+  t.teardown(() => delete process.env.SSL_CERT_FILE)
+  return authority
+}
+
+/** Answers every request with a redirect to the same path below another address. */
+export const redirectTo =
+  (address: string) =>
+  (asked: IncomingMessage, answer: ServerResponse): boolean => {
+    const { search } = new URL(asked.url!, 'http://server')
+    answer.writeHead(302, { location: `${address}/info/refs${search}` }).end()
+    return true
+  }
+
+/** The running processes, without this one, that have one of these texts among their arguments or variables. */
+export const processesShowing = (...texts: string[]): string[] =>
+  readdirSync('/proc').filter(pid => {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false
+    return ['cmdline', 'environ'].some(file => {
+      try {
+        const found = readFileSync(`/proc/${pid}/${file}`, 'utf8')
+        return texts.some(text => found.includes(text))
+      } catch {
+        return false
+      }
+    })
+  })

@@ -43,6 +43,8 @@ export interface TurnRequest {
   readonly attempt: number
   /** 0: not a subagent. */
   readonly depth: number
+  /** Left out: the turn's own agent. */
+  readonly subagent?: SubagentStep
   /** The notes, then the message. */
   readonly prompt: string
   readonly words: string
@@ -78,6 +80,14 @@ export interface TurnRequest {
   /** A person or a token started the turn, so cards can be answered. */
   readonly attended: boolean
   readonly helpers: SubagentLimits
+}
+
+/** A subagent of a turn, which has a price of its own, and counts for budgets of runs with its turn. */
+export interface SubagentStep {
+  /** The call that started it. */
+  readonly id: string
+  readonly provider: ProviderId
+  readonly model: string
 }
 
 /** How many subagents may run at once, how many a turn may start in all, and how deep they may be nested. */

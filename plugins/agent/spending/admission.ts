@@ -1,6 +1,8 @@
 import { refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
 import type { Admission, AdmissionAsked } from '../../usage/contract.js'
+import type { SubagentStep } from '../providers/adapter.js'
+import type { Spent } from './spending.js'
 import type { Turn } from '../turn/turn.js'
 
 /** Whether the next step of a turn may cost something, and if not why. */
@@ -14,13 +16,6 @@ export interface SpentMeanwhile {
   readonly costUsd?: number
 }
 
-/** A subagent of a turn, whose usage counts for budgets of runs with its turn. */
-export interface SubagentStep {
-  readonly id: string
-  readonly provider: string
-  readonly model: string
-}
-
 /** Asks the budgets of the sandbox, for the turn's own agent or one of its subagents. */
 export type AdmitStep = (turn: Turn, used?: SpentMeanwhile, subagent?: SubagentStep) => Promise<StepAdmitted>
 
@@ -31,6 +26,7 @@ const OK: StepAdmitted = { ok: true }
 export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   const warned = new WeakMap<Turn, Set<string>>()
   const allowed = new WeakMap<Turn, Set<string>>()
+  const counted = new WeakMap<Turn, Set<string>>()
   const knownOf = (of: WeakMap<Turn, Set<string>>, turn: Turn): Set<string> => {
     const known = of.get(turn) ?? new Set()
     of.set(turn, known)
@@ -38,14 +34,15 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
   return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
-    const asked = askedBy(turn, used)
-    // The usage of the turn is reported by its own agent.
-    const { runningUsd: _usd, runningTokens: _tokens, ...beside } = asked
+    // What a subagent used in all is known when it has ended, and has to count before the next step.
+    const known = knownOf(counted, turn)
+    for (const part of turn.record.spending.ofSubagents.filter(({ subagent: id }) => !known.has(id))) {
+      known.add(part.subagent)
+      await host.call('usage.admit', askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])))
+    }
     const admission = await host.call(
       'usage.admit',
-      subagent
-        ? { ...beside, provider: subagent.provider, model: subagent.model, run: `${turn.run}:${subagent.id}` }
-        : asked,
+      subagent ? askedBySubagent(turn, subagent, used ? usedBy([], used) : {}) : askedBy(turn, used),
     )
     const { verdict, budget = '', message = SPENT } = admission
     if (verdict === 'ok') return OK
@@ -75,24 +72,43 @@ export const assertAffordable = async (
   refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
 }
 
-const NONE: SpentMeanwhile = { input: 0, output: 0 }
+type Used = Pick<AdmissionAsked, 'runningUsd' | 'runningTokens'>
 
-const askedBy = ({ message, conversationId, run, record, entry: { fields } }: Turn, used = NONE): AdmissionAsked => {
-  const { parts } = record.spending
-  const sum = (of: (part: (typeof parts)[number]) => number) => parts.reduce((all, part) => all + of(part), 0)
+/** What is used up to now: tokens only where no provider states their cost. */
+const usedBy = (parts: readonly Spent[], used?: SpentMeanwhile): Used => {
+  const all = [
+    ...parts.map(({ inputTokens, outputTokens, costUsd }) => ({ input: inputTokens, output: outputTokens, costUsd })),
+    ...(used ? [{ ...used, costUsd: used.costUsd }] : []),
+  ]
+  const unpriced = all.filter(({ costUsd }) => costUsd === undefined)
   return {
-    provider: fields.provider,
-    model: fields.model,
-    conversationId,
-    run,
-    unattended: !message.attended,
-    runningUsd: (used.costUsd ?? 0) + sum(({ costUsd = 0 }) => costUsd),
+    runningUsd: all.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
     runningTokens: {
-      input: used.input + sum(({ inputTokens }) => inputTokens),
-      output: used.output + sum(({ outputTokens }) => outputTokens),
+      input: unpriced.reduce((sum, { input }) => sum + input, 0),
+      output: unpriced.reduce((sum, { output }) => sum + output, 0),
     },
   }
 }
+
+const askedBy = (turn: Turn, used: SpentMeanwhile | undefined): AdmissionAsked => {
+  const { message, conversationId, run, record, entry } = turn
+  const { provider, model } = entry.fields
+  const spent = usedBy(record.spending.parts, used)
+  return { provider, model, conversationId, run, unattended: !message.attended, ...spent }
+}
+
+const askedBySubagent = (
+  { message, conversationId, run }: Turn,
+  { id, provider, model }: SubagentStep,
+  used: Used,
+): AdmissionAsked => ({
+  provider,
+  model,
+  conversationId,
+  run: `${run}:${id}`,
+  unattended: !message.attended,
+  ...used,
+})
 
 /** Parks the turn on a card; without an answer the step is refused. */
 const held = async (turn: Turn, { budget }: Admission, message: string): Promise<StepAdmitted> => {

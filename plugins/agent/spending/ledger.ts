@@ -20,12 +20,15 @@ export const billed = async (
   const { run, conversationId, message, record, entry } = turn
   try {
     if (!(await host.serves('usage.record'))) return
-    for (const [part, spent] of record.spending.parts.entries())
+    const { parts, ofSubagents } = record.spending
+    const lines = [
+      ...parts.map((spent, part) => ({ ...spent, run, part })),
+      ...ofSubagents.map(({ subagent, ...spent }) => ({ ...spent, run: `${run}:${subagent}`, part: 0 })),
+    ]
+    for (const spent of lines)
       await host.call('usage.record', {
         ...spent,
         at: Date.now(),
-        run,
-        part,
         conversationId,
         turns: Math.max(1, spent.turns),
         durationMs: spent.durationMs || Math.max(0, Date.now() - entry.fields.startedAt),

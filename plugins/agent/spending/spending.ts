@@ -6,6 +6,8 @@ export interface Spent {
   readonly harness: Harness
   readonly model: string
   readonly account?: string
+  /** The subagent that spent it; left out: the turn's own agent. */
+  readonly subagent?: string
   /** Requests as the provider counts them. */
   turns: number
   inputTokens: number
@@ -17,12 +19,19 @@ export interface Spent {
   costUsd?: number
 }
 
-/** What the frames of a run say was spent, one part for each provider and model it ran on. */
+/** What the frames of a run say was spent: a part for each provider and model it ran on, and for each subagent. */
 export class Spending {
   readonly #parts: Spent[] = []
+  readonly #subagents = new Map<string, Spent & { readonly subagent: string }>()
 
+  /** The parts of the turn's own agent, in order. */
   get parts(): readonly Spent[] {
     return this.#parts
+  }
+
+  /** The parts of subagents that have ended. */
+  get ofSubagents(): readonly (Spent & { readonly subagent: string })[] {
+    return [...this.#subagents.values()]
   }
 
   add(frame: Frame): void {
@@ -34,22 +43,20 @@ export class Spending {
     const last = this.#parts.at(-1)
     if (last?.provider === provider && last.harness === harness && last.model === model && last.account === account)
       return
-    this.#parts.push({
-      provider,
-      harness,
-      model,
-      ...(account !== undefined && { account }),
-      turns: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      cacheReadTokens: 0,
-      cacheCreationTokens: 0,
-      durationMs: 0,
-    })
+    this.#parts.push({ provider, harness, model, ...(account !== undefined && { account }), ...nothing() })
+  }
+
+  #part({ subagent, provider = '', harness = 'native', model = '', account }: UsageFrame): Spent | undefined {
+    if (subagent === undefined) return this.#parts.at(-1)
+    const known = this.#subagents.get(subagent)
+    if (known) return known
+    const part = { subagent, provider, harness, model, ...(account !== undefined && { account }), ...nothing() }
+    this.#subagents.set(subagent, part)
+    return part
   }
 
   #use(usage: UsageFrame): void {
-    const part = this.#parts.at(-1)
+    const part = this.#part(usage)
     if (!part) return
     part.turns += usage.numTurns ?? 1
     part.inputTokens += usage.inputTokens ?? 0
@@ -60,3 +67,12 @@ export class Spending {
     if (usage.costUsd !== undefined) part.costUsd = (part.costUsd ?? 0) + usage.costUsd
   }
 }
+
+const nothing = () => ({
+  turns: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheCreationTokens: 0,
+  durationMs: 0,
+})

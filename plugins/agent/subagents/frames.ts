@@ -34,14 +34,11 @@ export const underSubagent = (frame: Frame, helper: string): Frame | undefined =
 /** The frames of a run without those of its subagents. */
 export const ownFrames = (frames: readonly Frame[]): Frame[] => {
   const foreign = new Set<string>()
-  return frames.filter((frame, at) => {
+  return frames.filter(frame => {
     if (frame.kind === 'tool_call' && frame.parentToolUseId !== undefined) foreign.add(frame.id)
     if ('parentToolUseId' in frame && frame.parentToolUseId !== undefined) return false
     if ('requestId' in frame) return !isSubagentCard(frame.requestId)
     if (frame.kind === 'tool_call_update') return !foreign.has(frame.id)
-    if (frame.kind !== 'usage') return true
-    // The usage of a subagent directly follows the update with its tokens.
-    const before = frames[at - 1]
-    return !(before?.kind === 'subagent_update' && before.tokens !== undefined)
+    return !(frame.kind === 'usage' && frame.subagent !== undefined)
   })
 }

@@ -175,7 +175,7 @@ export class Subagents {
     { prompt }: SubagentSpec,
     adapter: ProviderAdapter,
     model: string,
-    { depth, mode }: ToolCaller,
+    { depth, mode, helper: id }: ToolCaller,
   ): TurnRequest {
     const { turn, prepared } = this.#deps
     const { harness } = turn.entry.fields
@@ -184,6 +184,7 @@ export class Subagents {
       run: turn.run,
       attempt: 1,
       depth,
+      subagent: { id: id!, provider: adapter.id, model },
       prompt,
       words: prompt,
       attachments: [],
@@ -211,8 +212,7 @@ export class Subagents {
     const late = timeoutAfter(worker.signal, PATIENCE_MS)
     let frames: AsyncIterator<Frame> | undefined
     try {
-      const step = { id, provider: adapter.id, model: request.model }
-      const admitted = (await this.#deps.admit?.(turn, undefined, step)) ?? { ok: true }
+      const admitted = (await this.#deps.admit?.(turn, undefined, request.subagent)) ?? { ok: true }
       if (!admitted.ok) refuse('too-many', admitted.message)
       frames = adapter.run(request, io)[Symbol.asyncIterator]()
       await Promise.race([this.#listen(adapter, frames, id, said), late.passed])
@@ -230,7 +230,8 @@ export class Subagents {
       const { usage, tokens } = said
       if (usage) {
         turn.log.push({ kind: 'subagent_update', id, tokens })
-        turn.log.push(usage)
+        const { harness, model } = request
+        turn.log.push({ harness, ...usage, subagent: id, provider: adapter.id, model: said.model ?? model })
       }
       endSubagent(turn, id, end)
     }
@@ -299,6 +300,8 @@ const within = async (work: Promise<unknown>, signal: AbortSignal, ms: number | 
 /** Collects the outcome of a subagent from its provider's frames. */
 class OutcomeCollector {
   failure: string | undefined
+  /** The model that ran, as its provider says. */
+  model: string | undefined
   usage: UsageFrame | undefined
   #block = ''
   #last = ''
@@ -310,6 +313,9 @@ class OutcomeCollector {
         return
       case 'text_end':
         return this.#close()
+      case 'init':
+        this.model = frame.model
+        return
       case 'error':
         this.failure ??= frame.message
         return

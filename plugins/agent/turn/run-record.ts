@@ -31,6 +31,7 @@ export interface OpeningWords {
   readonly known?: boolean
 }
 
+const CHANGING = new Set<ToolCard['category']>(['edit', 'delete', 'move'])
 const OVER = new Set(['completed', 'failed'])
 const WHY = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' } as const satisfies {
   [reason in ResumedFrame['reason']]: string
@@ -109,6 +110,16 @@ export class RunRecord {
   /** Calls that have neither completed nor failed. */
   get openTools(): readonly ToolCard[] {
     return [...this.#open.values()]
+  }
+
+  /** The files whose change a call shows. */
+  get changedFiles(): ReadonlySet<string> {
+    return new Set(
+      [...this.#tools.values()].flatMap(({ category, locations = [], content = [] }) => [
+        ...(CHANGING.has(category) ? locations.map(({ path }) => path) : []),
+        ...content.flatMap(each => (each.type === 'diff' ? [each.path] : [])),
+      ]),
+    )
   }
 
   /** What the turn is doing now. */

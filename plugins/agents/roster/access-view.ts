@@ -14,6 +14,9 @@ const checkOne = async (host: ViewHost, seen: AccessView, id: string, works: boo
   await assertVisible(seen, conversation, works)
 }
 
+/** The calls that only read a conversation. */
+const READS = /^GET |^agents[.](?:sides|changed)$/
+
 type Named = { readonly id?: string; readonly ids?: readonly string[] } | undefined
 type Run = (input: never, context: Context, seen: AccessView) => unknown
 
@@ -30,8 +33,7 @@ export const withAccessView = (host: ViewHost, handlers: ViewingHandlers<Agents>
     const seen = await accessViewFor(host, context.caller)
     const { id, ids = [] } = input ?? {}
     if (seen.reach)
-      for (const each of id === undefined ? ids : [id, ...ids])
-        await checkOne(host, seen, each, !call.startsWith('GET '))
+      for (const each of id === undefined ? ids : [id, ...ids]) await checkOne(host, seen, each, !READS.test(call))
     return run(input as never, context, seen)
   }
   // Each handler keeps its type, without the parameter for the access view.

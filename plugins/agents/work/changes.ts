@@ -1,3 +1,5 @@
+import type { ChangedSides } from '../../../sdk/index.js'
+import { presentSides } from '../../../sdk/node/files/side-files.js'
 import { LARGEST_FILE } from '../../../sdk/node/files/large-files.js'
 import { type ScratchRepo } from './scratch-repo.js'
 import type { AgentChange, DiffTotals, RepoChanges } from '../contract.js'
@@ -7,7 +9,7 @@ import { modulesOf } from '../landing/modules.js'
 import { branchOf, type Repository } from './repository.js'
 import { forkPoint, outstandingSpan } from './span.js'
 import type { LandConflict } from '../../agent/contract.js'
-import { changesBetween, type TreeChange } from './tree-diff.js'
+import { changesBetween, type TreeChange, type TreeFile } from './tree-diff.js'
 
 /** The changes of a conversation in a repository, for callers; `conflict`: those that would not land now. */
 export interface ShownChanges {
@@ -90,6 +92,18 @@ export const conflictOf = (repo: string, plan: Plan, mainBranch: string | undefi
   clean: plan.clean,
   ...(mainBranch !== undefined && { mainBranch }),
 })
+
+/** Both sides of what a conversation changed in one repository. */
+export const changedSidesOf = async (scratch: ScratchRepo, repository: Repository): Promise<ChangedSides[]> => {
+  const { from, to } = await spanOf(scratch, repository)
+  const blobOf = (file: TreeFile | undefined) => (file ? { blob: file.id } : undefined)
+  return (await changesBetween(scratch, repository.checkout.repo, from, to)).map(({ before, after, ...change }) => ({
+    path: change.path,
+    ...(change.from !== undefined && { from: change.from }),
+    binary: change.binary,
+    ...presentSides(blobOf(before), blobOf(after)),
+  }))
+}
 
 /** The sum of some changes. */
 export const totalsOf = (changes: readonly TreeChange[]): DiffTotals => ({

@@ -1,6 +1,7 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse, type SidePair } from '../../../sdk/index.js'
 import { LARGEST_SHOWN } from '../../../sdk/node/files/large-files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
+import { presentSides, sideFile } from '../../../sdk/node/files/side-files.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { spanOf } from './changes.js'
 import type { TwoSides } from '../contract.js'
@@ -45,27 +46,48 @@ const entryAt = async (scratch: ScratchRepo, tree: string, path: string): Promis
   return type === 'blob' ? { mode, id } : undefined
 }
 
+/** Where both sides of a file are over the span of the diff. */
+interface FoundSides {
+  readonly path: string
+  /** The earlier name of a renamed file. */
+  readonly from?: string
+  readonly before: TreeFile | undefined
+  readonly after: TreeFile | undefined
+}
+
 /**
- * Both sides of a file over the span of the diff; for a renamed file the earlier side is at its earlier path, if the
- * caller may see that.
+ * Finds both sides of a file over the span of the diff; for a renamed file the earlier side is at its earlier path, if
+ * the caller may see that.
  */
-export const fileSides = async (
+const foundSides = async (
   scratch: ScratchRepo,
   repository: Repository,
   path: string,
   inside: (path: string) => boolean,
-): Promise<TwoSides> => {
+): Promise<FoundSides> => {
   const { repo } = repository.checkout
   const name = segmentsOf(path).join('/')
-  const absent = () => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
+  const absent = (): never => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
   if (excludedPaths(repo, name) || !inside(name)) absent()
   const { from, to } = await spanOf(scratch, repository)
-  let [before, after] = await Promise.all([entryAt(scratch, from, name), entryAt(scratch, to, name)])
-  if (!before && !after) absent()
-  if (!before)
-    before = (await changesBetween(scratch, repo, from, to)).find(
-      change => change.path === name && inside(change.from ?? name),
-    )?.before
+  const [before, after] = await Promise.all([entryAt(scratch, from, name), entryAt(scratch, to, name)])
+  if (before) return { path: name, before, after }
+  if (!after) return absent()
+  const renamed = (await changesBetween(scratch, repo, from, to)).find(
+    change => change.path === name && inside(change.from ?? name),
+  )
+  return {
+    path: name,
+    ...(renamed?.from !== undefined && { from: renamed.from }),
+    before: renamed?.before,
+    after,
+  }
+}
+
+/** Both sides of a file as texts. */
+export const fileSides = async (...asked: Parameters<typeof foundSides>): Promise<TwoSides> => {
+  const [scratch] = asked
+  const { before, after } = await foundSides(...asked)
   const [one, other] = await Promise.all([sideOf(scratch, before), sideOf(scratch, after)])
   if (one.binary || other.binary) return { binary: true }
   return {
@@ -73,4 +95,21 @@ export const fileSides = async (
     ...(other.text !== undefined && { after: other.text }),
     ...((one.truncated || other.truncated) && { truncated: true }),
   }
+}
+
+/** Writes both sides of a file into a folder, each up to `most` bytes. */
+export const writtenSides = async (
+  folder: string,
+  most: number,
+  ...asked: Parameters<typeof foundSides>
+): Promise<SidePair> => {
+  const [scratch] = asked
+  const { path, from, before, after } = await foundSides(...asked)
+  const fileOf = async (entry: TreeFile | undefined) => {
+    if (!entry) return undefined
+    const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
+    if (Number(size) > most) return sideFile(folder, 'large')
+    return sideFile(folder, (await scratch.git(['cat-file', 'blob', entry.id])).stdout, entry.id)
+  }
+  return { path, ...(from !== undefined && { from }), ...presentSides(await fileOf(before), await fileOf(after)) }
 }

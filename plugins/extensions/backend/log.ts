@@ -9,7 +9,7 @@ const MOST_FIELDS = 4000
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
-/** The log files of extensions, `extension-<id>.log`, each with a limit on its size. */
+/** The log files of extensions, `plugins/extension-<id>.log`, each with a limit on its size. */
 export class ExtensionLogs {
   readonly #folder: string
   readonly #files = new Map<string, RotatingFile>()
@@ -21,7 +21,7 @@ export class ExtensionLogs {
   write(id: string, level: Level, message: string, fields?: object): void {
     const file =
       this.#files.get(id)
-      ?? new RotatingFile(join(this.#folder, `extension-${id}.log`), { most: 2 * MIB, backlog: MIB / 4 })
+      ?? new RotatingFile(join(this.#folder, 'plugins', `extension-${id}.log`), { most: 2 * MIB, backlog: MIB / 4 })
     this.#files.set(id, file)
     file.write(`${safeLine(lineOf(level, message, fields))}\n`)
   }

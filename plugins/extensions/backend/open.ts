@@ -27,6 +27,7 @@ import type { ProcessPlace } from './start-process.js'
 /** The runtime of backends, and the calls that use it. */
 export interface OpenedBackends {
   readonly runtime: Backends
+  readonly logs: ExtensionLogs
   readonly calls: Handlers<BackendServices>
 }
 
@@ -99,6 +100,7 @@ export const openBackends = (
   })
   return {
     runtime,
+    logs,
     calls: {
       'extensions.tools': () => offeredTools(tools),
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),

@@ -17,6 +17,17 @@ export const innerProcesses = (pid: number): number[] => {
   }
 }
 
+/** Asks the processes below one to end. */
+export const terminateInner = (pid: number): void => {
+  for (const inner of innerProcesses(pid)) {
+    try {
+      process.kill(inner, 'SIGTERM')
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
 const textOf = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')

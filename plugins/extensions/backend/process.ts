@@ -12,7 +12,8 @@ import { readMessage, readOperation, readOutput } from './contract.js'
 import { Denied } from '../../../sdk/node/extension/denied.js'
 import type { BackendLimits } from './limits.js'
 import { Pace } from './pace.js'
-import { innerProcesses, ProcessWatch } from './process-watch.js'
+import { eachLine } from './output-lines.js'
+import { ProcessWatch, terminateInner } from './process-watch.js'
 import type { StartedProcess } from './start-process.js'
 
 /** Carries out an operation of a backend, with checked input. */
@@ -28,7 +29,7 @@ export interface ProcessDeps {
   readonly failed: (error: unknown) => void
 }
 
-const MOST_LINE = 4000
+const MOST_ERROR = 4000
 
 /** The running process of one backend, with its pipe; ends it when it violates the protocol or goes over a limit. */
 export class BackendProcess {
@@ -60,7 +61,7 @@ export class BackendProcess {
     pipe.on('data', (bytes: Buffer) => this.#received(bytes, pace))
     pipe.on('error', () => {})
     pipe.on('close', () => pace.end())
-    for (const stream of output) lines(stream, deps.printed)
+    for (const stream of output) eachLine(stream, deps.printed)
     const { promise, resolve } = Promise.withResolvers<string>()
     this.ended = promise
     child.once('exit', (code, signal) => {
@@ -93,7 +94,7 @@ export class BackendProcess {
     const asked = this.link.request('stop', {}).catch(() => {})
     await settledWithin(stopMs, Promise.race([asked, this.ended]))
     if (!(await settledWithin(LAST_WRITES, this.ended))) {
-      for (const pid of innerProcesses(this.#process.pid)) terminate(pid)
+      terminateInner(this.#process.pid)
       await settledWithin(killMs, this.ended)
     }
     this.fail(why)
@@ -155,7 +156,7 @@ export class BackendProcess {
     if (error instanceof BadMessage) return { message: `the answer ${error.message}`, code: 'too-large' }
     const refusal = Refusal.from(error)
     if (refusal.reason === 'failed' && (error as Error | undefined)?.name !== 'AbortError') this.#deps.failed(error)
-    return { message: refusal.message.slice(0, MOST_LINE), code: refusal.reason, status: refusal.status }
+    return { message: refusal.message.slice(0, MOST_ERROR), code: refusal.reason, status: refusal.status }
   }
 }
 
@@ -172,27 +173,4 @@ const settledWithin = async (ms: number, work: Promise<unknown>): Promise<boolea
   const result = await Promise.race([done, late])
   clearTimeout(timer)
   return result
-}
-
-const terminate = (pid: number): void => {
-  try {
-    process.kill(pid, 'SIGTERM')
-  } catch {
-    // It has ended.
-  }
-}
-
-/** The lines of a stream, each cut at a limit; an endless line is not buffered beyond it. */
-const lines = (stream: NodeJS.ReadableStream, take: (line: string) => void): void => {
-  let rest = ''
-  stream.setEncoding('utf8')
-  stream.on('data', (text: string) => {
-    const all = (rest + text).split('\n')
-    rest = all.pop()!.slice(0, MOST_LINE)
-    for (const line of all) if (line) take(line.slice(0, MOST_LINE))
-  })
-  stream.on('end', () => {
-    if (rest) take(rest)
-  })
-  stream.on('error', () => {})
 }

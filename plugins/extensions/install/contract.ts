@@ -18,7 +18,10 @@ export interface InstallSource {
   path?: string & tags.MinLength<1> & tags.MaxLength<400>
   /** The stored secret that is sent as access token; https only. */
   secret?: string & tags.MaxLength<128> & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]*$'>
-  /** The index that lists it, which is checked for updates. */
+  /**
+   * The index that lists it, which is asked for updates: https, http on this machine, a file of the workspace, or a
+   * repository with a `registry.json`, whose address ends with `.git` or is a folder of the workspace.
+   */
   registry?: string & tags.MinLength<1> & tags.MaxLength<2000>
 }
 /** How much code it is. */
@@ -79,9 +82,9 @@ export interface InstallCalls {
    * Fetch a commit and list the powers that installing it would approve; nothing of it runs.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: no such path in the workspace
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
-   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 422: the path is no repository of the workspace, or there is no manifest, one that cannot be used, or a link that
+   *   leaves the folder
    * - 424: the source refused, or a registry cannot be read; the message says why
    */
   'POST /extensions/install/preview'(input: InstallSource): InstallPreview
@@ -92,10 +95,10 @@ export interface InstallCalls {
    * Closing the stream does not stop it. A failure before the record is written leaves no files.
    *
    * - 400: an address of a scheme that is not allowed, or a bad path
-   * - 404: no such path in the workspace
    * - 409: another digest than that of its powers, the id is taken, or its registry blocks it
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
-   * - 422: no manifest, one that cannot be used, or a link that leaves the folder
+   * - 422: the path is no repository of the workspace, or there is no manifest, one that cannot be used, or a link that
+   *   leaves the folder
    * - 424: the source refused, or a registry cannot be read; the message says why
    */
   'POST /extensions/install'(input: InstallSource & { digest: PowersDigest }): Stream<InstallLog | InstallResult>
@@ -126,7 +129,7 @@ export interface InstallCalls {
    * The switch, settings and data are kept; the outgoing commit can be reverted to.
    *
    * - 404: no such extension
-   * - 409: another update runs, no update is recorded, or it adds a power and `digest` is missing or not that of its
+   * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and `digest` is missing or not that of its
    *   powers
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: the commit is not this extension, its manifest cannot be used, or it is for another host
@@ -142,7 +145,7 @@ export interface InstallCalls {
    * Exchange the current and the previous commit, and restart; repeating the call reverts this.
    *
    * - 404: no such extension
-   * - 409: no previous version, or an update runs
+   * - 409: no previous version, it runs from a folder of the workspace, or an update runs
    */
   'POST /extensions/{id}/revert'(input: { id: ExtensionId }): { ok: true; ref: string; rebuildNeeded?: boolean }
 

@@ -4,7 +4,7 @@ import { approve, setEnabled } from '../approval/approval.js'
 import { removalPlan, removeExtension } from '../removal/removal.js'
 import { createExtension } from '../scaffold/scaffold.js'
 import type { ListingCalls } from './contract.js'
-import { declaredEntries, listExtensions } from './listing.js'
+import { declaredEntries, listExtensions, type ListingDeps } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
 import { readinessOf } from './readiness.js'
 
@@ -13,14 +13,18 @@ export interface ListingNeeds {
   /** Whether an update of it is being applied. */
   readonly updating: (id: string) => boolean
   readonly checkedAt: () => string | undefined
+  readonly devRun: ListingDeps['devRun']
 }
 
 const MOST_REPORTS = 200
 const MOST_ENTRIES = 100
 
 /** Serves the list, approvals, switches and settings. */
-export const listingCalls = (all: LoadedExtensions, { updating, checkedAt }: ListingNeeds): Handlers<ListingCalls> => ({
-  'GET /extensions': () => listExtensions({ all, checkedAt }),
+export const listingCalls = (
+  all: LoadedExtensions,
+  { updating, checkedAt, devRun }: ListingNeeds,
+): Handlers<ListingCalls> => ({
+  'GET /extensions': () => listExtensions({ all, checkedAt, devRun }),
   'POST /extensions/workspace': (given, context) => createExtension(all, given, context),
   'GET /extensions/{id}/removal': ({ id }) => removalPlan(all, id, updating),
   'POST /extensions/{id}/remove': ({ id }, context) => removeExtension(all, id, updating, context),

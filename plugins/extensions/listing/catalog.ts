@@ -32,6 +32,8 @@ export interface CatalogDeps {
   readonly workspace: string
   /** The folder of the code of installed extensions. */
   readonly code: string
+  /** The folder of the copies that installed extensions run from: `<id>/<revision>/`. */
+  readonly dev: string
   readonly kept: KeptExtensions
 }
 
@@ -82,16 +84,16 @@ export class ExtensionCatalog {
 
   /** Reads one installed extension again, after its record changed. */
   async reload(id: string): Promise<void> {
-    const { kept, code } = this.#deps
+    const { kept, code, dev: copies } = this.#deps
     const record = kept.get(id)
     this.#installed.delete(id)
     if (record?.installed && !record.removing) {
-      const { path = '', url, current } = record.installed
-      const dir = join(code, id, current.ref, path)
+      const { path = '', url, current, dev } = record.installed
+      const dir = dev ? join(copies, id, dev.revision) : join(code, id, current.ref, path)
       const found = await readFolder(dir, {
         ...{ named: nameOfSource(url, path), source: 'installed', shown: `${id} at ${current.ref.slice(0, 12)}` },
         commit: current.ref,
-        revision: current.ref,
+        revision: dev?.revision ?? current.ref,
       })
       this.#installed.set(id, found.loaded && found.loaded.id !== id ? { ...found, ...otherId(id) } : found)
     }

@@ -2,6 +2,7 @@ import type { tags } from 'typia'
 import type { Ok } from '../../../sdk/types.js'
 import type { ExtensionManifest, ExtensionSlug } from '../manifest/manifest.js'
 import type {
+  DevRun,
   EntryUses,
   ExtensionAdvisory,
   OfferedUpdate,
@@ -47,6 +48,8 @@ export interface ExtensionRecord {
   previous?: PreviousVersion
   /** Installed ones only. */
   updatePolicy?: UpdatePolicy
+  /** It runs from a folder of the workspace. */
+  dev?: DevRun
 }
 /** An extension of the workspace that waits for approval. */
 export interface PendingExtension {

@@ -2,6 +2,7 @@ import { comparedPowers, powersDigest } from '../powers/compared.js'
 import type { ExtensionList, ExtensionRecord, PendingExtension } from './contract.js'
 import type { LoadedExtension } from './catalog.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
+import type { DevRun, DevSource } from '../records/kept-extension.js'
 import { problemsOf } from './problems.js'
 
 /** The entries that an extension declares, whose use is counted. */
@@ -12,10 +13,11 @@ export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>)
 export interface ListingDeps {
   readonly all: LoadedExtensions
   readonly checkedAt: () => string | undefined
+  readonly devRun: (id: string, dev: DevSource) => Promise<DevRun>
 }
 
 /** Everything that is loaded or could be. */
-export const listExtensions = async ({ all, checkedAt }: ListingDeps): Promise<ExtensionList> => {
+export const listExtensions = async ({ all, checkedAt, devRun }: ListingDeps): Promise<ExtensionList> => {
   await all.refresh()
   const extensions: ExtensionRecord[] = builtins(all)
   const pending: PendingExtension[] = []
@@ -24,7 +26,7 @@ export const listExtensions = async ({ all, checkedAt }: ListingDeps): Promise<E
   for (const source of ['installed', 'workspace'] as const) {
     for (const each of loaded.filter(found => found.source === source).sort(byId)) {
       if (source === 'workspace' && each.compatible && all.isPending(each)) pending.push(pendingOf(all, each))
-      else extensions.push(await recordOf(all, each, earlier))
+      else extensions.push(await recordOf({ all, devRun }, each, earlier))
       if (all.runnable(each.id)) earlier.push(each)
     }
   }
@@ -48,14 +50,14 @@ const builtins = (all: LoadedExtensions): ExtensionRecord[] =>
     .sort(byId)
 
 const recordOf = async (
-  all: LoadedExtensions,
+  { all, devRun }: Pick<ListingDeps, 'all' | 'devRun'>,
   loaded: LoadedExtension,
   earlier: readonly LoadedExtension[],
 ): Promise<ExtensionRecord> => {
   const { id, manifest, commit, source } = loaded
   const { installed } = all.kept.get(id) ?? {}
   const backend = all.backendOf(loaded)
-  const { previous, policy, update, advisory, health } = installed ?? {}
+  const { previous, policy, update, advisory, health, dev } = installed ?? {}
   return {
     id,
     manifest,
@@ -73,6 +75,7 @@ const recordOf = async (
       previous: { ref: previous.ref, ...(previous.version !== undefined && { version: previous.version }) },
     }),
     ...(policy && { updatePolicy: { ...policy } }),
+    ...(dev && { dev: await devRun(id, dev) }),
   }
 }
 

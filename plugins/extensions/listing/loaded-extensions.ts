@@ -9,7 +9,9 @@ import type { ExtensionPower } from '../powers/powers.js'
 import { ExtensionUsage } from '../records/extension-usage.js'
 import { KeptExtensions } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
-import type { BackendStatus, ExtensionRecords, ExtensionRuntime } from '../runtime.js'
+import type { ExtensionProcessStatus } from '../processes/contract.js'
+import type { ExtensionProcesses } from '../processes/extension-processes.js'
+import type { BackendStatus, ExtensionRecords, ExtensionRuntime, RunnableExtension } from '../runtime.js'
 import { ExtensionSettings } from '../settings/extension-settings.js'
 import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
 import { ExtensionWatcher } from './folder-watcher.js'
@@ -26,6 +28,7 @@ export class LoadedExtensions implements ExtensionRecords {
   /** One change of an extension at a time. */
   readonly turns = new KeyedMutex()
   #runtime: ExtensionRuntime | undefined
+  #processes: ExtensionProcesses | undefined
   readonly #watcher: ExtensionWatcher
   /** The revision that each backend was started from. */
   readonly #started = new Map<string, string>()
@@ -44,6 +47,7 @@ export class LoadedExtensions implements ExtensionRecords {
     this.catalog = new ExtensionCatalog({
       workspace,
       code: this.codeFolder,
+      dev: this.devFolder,
       kept: this.kept,
     })
     this.#watcher = new ExtensionWatcher(workspace, names => void this.#rescanned(names))
@@ -55,9 +59,19 @@ export class LoadedExtensions implements ExtensionRecords {
     this.#runtime = runtime
   }
 
-  /** The folder with the code of installed extensions: `<id>/<commit>/`. */
+  /** Their background programs; comes before anything is started. */
+  runProcessesOn(processes: ExtensionProcesses): void {
+    this.#processes = processes
+  }
+
+  /** Where the code of installed extensions lies: `<id>/<commit>/`. */
   get codeFolder(): string {
     return join(this.host.place.folder, 'code')
+  }
+
+  /** Where the copies lie that extensions run from while somebody works on them: `<id>/<revision>/`. */
+  get devFolder(): string {
+    return join(this.host.place.folder, 'dev')
   }
 
   dataFolder(id: string): string {
@@ -115,7 +129,8 @@ export class LoadedExtensions implements ExtensionRecords {
   /** The powers that were approved: by a person, or with what was installed. */
   approvalOf(id: string): ExtensionApproval | undefined {
     const record = this.kept.get(id)
-    return record?.installed?.current.approval ?? record?.approval
+    const { dev, current } = record?.installed ?? {}
+    return dev?.approval ?? current?.approval ?? record?.approval
   }
 
   /** Whether it requests a power that was not approved. */
@@ -135,6 +150,20 @@ export class LoadedExtensions implements ExtensionRecords {
   async converge(id: string, { anew = false } = {}): Promise<void> {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
+    await this.#processes?.converge(id, wanted && (await this.asRunnable(wanted)))
+  }
+
+  /** What runs of an extension, with its data folder. */
+  async asRunnable({ id, version, source, dir, revision, manifest }: LoadedExtension): Promise<RunnableExtension> {
+    const dataDir = this.dataFolder(id)
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    return { id, version, source, dir, dataDir, revision, manifest }
+  }
+
+  /** How the programs stand that start by themselves. */
+  autoStarted({ id, manifest }: LoadedExtension): ExtensionProcessStatus[] {
+    const declared = (manifest.contributes?.processes ?? []).filter(({ autoStart }) => autoStart)
+    return declared.flatMap(({ name }) => this.#processes?.status(id, name) ?? [])
   }
 
   async #convergeBackend(id: string, wanted: LoadedExtension | undefined, anew: boolean): Promise<void> {
@@ -146,11 +175,8 @@ export class LoadedExtensions implements ExtensionRecords {
       return runtime.stop(id, this.isEnabled(id) ? 'it may not run as it is now' : 'it is switched off')
     }
     if (!anew && this.#started.get(id) === wanted.revision) return
-    const { version, source, dir, revision, manifest } = wanted
-    const dataDir = this.dataFolder(id)
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    this.#started.set(id, revision)
-    await runtime.start({ ...{ id, version, source, dir, dataDir, revision, manifest } })
+    this.#started.set(id, wanted.revision)
+    await runtime.start(await this.asRunnable(wanted))
   }
 
   /** The status of a backend; undefined: it has none. */

@@ -27,13 +27,15 @@ export interface FileMark {
 /** How a folder is read: files with the same stamp in `before` are not read again; without `hashed` none is. */
 export interface FolderReading {
   readonly before?: ExtensionFolder
+  /** Names that are left out, wherever they are. */
+  readonly without?: ReadonlySet<string>
   readonly hashed: boolean
 }
 
 /** Reads an extension's folder. */
 export const readExtensionFolder = async (
   root: string,
-  { before, hashed }: FolderReading,
+  { before, without, hashed }: FolderReading,
 ): Promise<ExtensionFolder> => {
   const files = new Map<string, FileMark>()
   const left = [''] as string[]
@@ -41,11 +43,12 @@ export const readExtensionFolder = async (
   for (let folder = left.pop(); folder !== undefined; folder = left.pop()) {
     for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
       const path = posix.join(folder, entry.name)
-      if (path === '.git') continue
+      if (path === '.git' || without?.has(entry.name)) continue
       if (entry.isDirectory()) left.push(path)
       else if (entry.isSymbolicLink()) {
         const target = await readlink(join(root, path)).catch(() => '')
-        if (leaves(path, target)) return { files, bytes, wrong: `${path} is a link that leaves the extension's folder` }
+        if (leavesFolder(path, target))
+          return { files, bytes, wrong: `${path} is a link that leaves the extension's folder` }
         files.set(path, { stamp: target, size: 0, hash: `link ${target}` })
       } else if (entry.isFile()) {
         const { ino, size, mtimeNs } = await lstat(join(root, path), { bigint: true })
@@ -73,7 +76,7 @@ const marked = async (
 }
 
 /** Whether a link in a folder leads out of it, by its text. */
-const leaves = (path: string, target: string): boolean =>
+export const leavesFolder = (path: string, target: string): boolean =>
   target === '' || target.startsWith('/') || posix.join(posix.dirname(path), target).startsWith('..')
 
 /** The hash of all files of a folder. */

@@ -1,3 +1,4 @@
+import type { tags } from 'typia'
 import type { ExtensionPower } from '../powers/powers.js'
 
 /** An approval: the powers with their sentences, the person and the time. */
@@ -53,6 +54,27 @@ export interface InstalledVersion {
   readonly approval: ExtensionApproval
 }
 
+/** A folder of the workspace that an installed extension runs from. */
+export interface DevRun {
+  /** The folder, from the workspace. */
+  path: string
+  /** Files of it that are not committed, as of the copy that runs. */
+  uncommitted: number & tags.Type<'uint32'>
+  /** The hash of the copy that runs. */
+  revision: string
+  /** Why the folder as it is now does not run: it was rebuilt, adds powers, or cannot be used. */
+  held?: string
+}
+/** The folder of the workspace that an installed extension runs from, by a copy. */
+export interface DevSource {
+  readonly path: string
+  /** The hash of the copy. */
+  readonly revision: string
+  readonly uncommitted: number
+  /** Of the powers that it adds to those of the commit. */
+  readonly approval?: ExtensionApproval
+}
+
 /** Where an installed extension comes from, and which versions are kept. */
 export interface InstalledCode {
   readonly url: string
@@ -65,6 +87,7 @@ export interface InstalledCode {
   readonly update?: OfferedUpdate
   readonly advisory?: ExtensionAdvisory
   readonly health?: UpdateHealth
+  readonly dev?: DevSource
 }
 
 /** The stored record of an extension. */

@@ -60,6 +60,7 @@ const builtinPlan = (all: LoadedExtensions, id: string): RemovalPlan => {
 /** The folders that a removal deletes, in the daemon's data folder or the workspace. */
 const foldersToRemove = (all: LoadedExtensions, id: string): { at: string; shown: string; detail: string }[] => [
   { at: join(all.codeFolder, id), shown: `code/${id}`, detail: 'the commits that are kept of it' },
+  { at: join(all.devFolder, id), shown: `dev/${id}`, detail: 'the copy that it runs from' },
   { at: all.dataFolder(id), shown: `data/${id}`, detail: 'its data' },
 ]
 

@@ -1,5 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { record } from '../../../sdk/node/record/record.js'
+import type { LoadedExtension } from '../listing/catalog.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import type { UpdateHealth } from '../records/kept-extension.js'
 
@@ -50,22 +51,32 @@ export class HealthWatch {
     const { installed } = kept ?? {}
     if (!kept || !installed || installed.current.ref !== ref || installed.health?.state !== 'watching') return true
     const { health, ...rest } = installed
-    if (!kept.enabled || kept.removing) {
+    if (!kept.enabled || kept.removing || installed.dev) {
       await all.kept.put({ ...kept, installed: rest })
       return true
     }
-    const backend = all.backendOf(all.get(id))
+    const down = whatIsDown(all, all.get(id))
     const at = new Date().toISOString()
-    if (!backend || backend.state === 'running') {
+    if (down === undefined) {
       if (last) await all.keep({ ...kept, installed: { ...rest, health: { ...health, state: 'healthy', at } } })
       return last
     }
-    const detail = `its backend is ${backend.state}${backend.detail === undefined ? '' : `: ${backend.detail}`}`
-    const unhealthy: UpdateHealth = { ...health, state: 'unhealthy', detail: detail.slice(0, 500), at }
+    const unhealthy: UpdateHealth = { ...health, state: 'unhealthy', detail: down.slice(0, 500), at }
     if (installed.policy.updates === 'auto' && installed.previous) {
       const { from } = await this.#revert(id, { ...unhealthy, fromRef: ref!, autoReverted: true })
       await record(all.host, { type: 'extension.auto-reverted', outcome: 'ok', extra: { id, from } })
     } else await all.keep({ ...kept, installed: { ...rest, health: unhealthy } })
     return true
   }
+}
+
+/** What of an extension should run and does not, as a sentence. */
+const whatIsDown = (all: LoadedExtensions, extension: LoadedExtension): string | undefined => {
+  const backend = all.backendOf(extension)
+  const parts = [
+    ...(backend ? [{ what: 'its backend', ...backend }] : []),
+    ...all.autoStarted(extension).map(({ name, state, detail }) => ({ what: `its process ${name}`, state, detail })),
+  ]
+  const down = parts.find(({ state }) => state !== 'running')
+  return down && `${down.what} is ${down.state}${down.detail === undefined ? '' : `: ${down.detail}`}`
 }

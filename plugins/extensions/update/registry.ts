@@ -1,14 +1,18 @@
-import { realpath } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
 import { inside } from '../../../sdk/node/files/paths.js'
 import { parseObject } from '../../../sdk/node/files/json.js'
 import { plainBytes } from '../../../sdk/node/files/real-folders.js'
 import { bytesOf, isLoopbackHostname, outgoing, Unanswered } from '../../../sdk/node/models/outgoing.js'
+import { fileOfRepository } from '../../../sdk/node/transport/fetched-commit.js'
 import { isInRange } from '../manifest/engines.js'
 import type { InstalledCode } from '../records/kept-extension.js'
 import { checkRegistry } from './contract.js'
 import type { ExtensionRegistry, RegistryEntry } from './registry-file.js'
 
+const FILE = 'registry.json'
 const MOST_BYTES = 5 * 1024 * 1024
 const MOST_CACHED = 4
 const WITHIN_MS = 20_000
@@ -18,18 +22,22 @@ interface CachedRegistry {
   readonly registry: ExtensionRegistry
 }
 
-/** Reads the indexes that list extensions: files of the workspace, or addresses, of which a few are cached. */
+/**
+ * Reads the indexes that list extensions: files of the workspace, addresses, of which a few are cached, and the file
+ * `registry.json` in the root of a repository.
+ */
 export class Registries {
-  readonly #host: Pick<Host, 'place' | 'signal'>
+  readonly #host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>
   readonly #cached = new Map<string, CachedRegistry>()
 
-  constructor(host: Pick<Host, 'place' | 'signal'>) {
+  constructor(host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>) {
     this.#host = host
   }
 
   /** The index at an address. 424: it cannot be read. */
   async read(address: string): Promise<ExtensionRegistry> {
     try {
+      if (await this.#isRepository(address)) return await this.#repository(address)
       return await (/^[a-z][a-z0-9+.-]*:/i.test(address) ? this.#fetch(address) : this.#file(address))
     } catch (error) {
       if (error instanceof Unanswered) refuse('dependency', error.message, { cause: error })
@@ -37,6 +45,23 @@ export class Registries {
         refuse('dependency', `the registry ${address} is not there`, { cause: error })
       throw error
     }
+  }
+
+  /** An address of git ends with `.git` or is for ssh; a folder of the workspace is a repository. */
+  async #isRepository(address: string): Promise<boolean> {
+    if (/\.git\/?$/.test(address) || /^(?:ssh:|[\w.-]+@[\w.-]+:)/i.test(address)) return true
+    if (/^[a-z][a-z0-9+.-]*:/i.test(address)) return false
+    const path = await inside(this.#host.place.workspace, address).catch(() => undefined)
+    return path !== undefined && ((await stat(path).catch(() => undefined))?.isDirectory() ?? false)
+  }
+
+  /** The index as the branch has it that the repository shows first. */
+  async #repository(url: string): Promise<ExtensionRegistry> {
+    const folder = join(this.#host.place.folder, 'staging')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const scratch = join(folder, `registry-${randomUUID()}`)
+    const bytes = await fileOfRepository(this.#host, scratch, { url, path: FILE, maxBytes: MOST_BYTES })
+    return parsed(bytes ?? refuse('dependency', `the repository ${url} has no ${FILE}`), url)
   }
 
   async #file(path: string): Promise<ExtensionRegistry> {

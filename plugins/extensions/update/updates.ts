@@ -41,6 +41,13 @@ export class ExtensionUpdates {
     return refuse('conflict', `${id} is not installed from a repository`)
   }
 
+  /** 409: it runs from a folder, so its commits stay as they are. */
+  assertPinned(id: string): void {
+    const { dev } = this.installed(id).installed
+    if (dev)
+      refuse('conflict', `${id} runs from ${dev.path}: go back to its commit first, with DELETE /extensions/${id}/dev`)
+  }
+
   async preview(id: string, wanted: string | undefined): Promise<UpdatePreview> {
     const { all, staging } = this.#deps
     const { installed } = this.installed(id)
@@ -75,6 +82,7 @@ export class ExtensionUpdates {
     this.#running.add(id)
     try {
       const { installed } = this.installed(id)
+      this.assertPinned(id)
       const staged = await this.#fetch(id, installed, wanted)
       const { ref, version, powers, compatible, engines } = staged
       try {
@@ -91,6 +99,7 @@ export class ExtensionUpdates {
       }
       await all.turns.with(id, async () => {
         const now = this.installed(id)
+        this.assertPinned(id)
         const { update: _update, health: _health, previous, current, ...rest } = now.installed
         const next = { ...rest, current: { ref, version, approval: approvedBy(powers, context) }, previous: current }
         const health = { state: 'watching' as const, fromRef: current.ref, at: new Date().toISOString() }
@@ -118,6 +127,7 @@ export class ExtensionUpdates {
   /** Exchanges the commits while holding the lock; `health` is its state afterwards. */
   async exchange(id: string, health?: InstalledCode['health']): Promise<{ from: string; ref: string }> {
     const now = this.installed(id)
+    this.assertPinned(id)
     const { previous, current, health: _health, ...rest } = now.installed
     if (!previous) return refuse('conflict', `no previous version of ${id} is kept`)
     const next = { ...rest, current: previous, previous: current, ...(health && { health }) }

@@ -54,13 +54,72 @@ const laterSide = (diff: string): string => {
   return kept.length === 0 ? '' : kept.join('\n') + (open ? '\n' : '')
 }
 
-/** The file on disk as git would store it, if that differs from its bytes. */
-const stored = async (opened: OpenRepo, path: string, before: StagedEntry, disk: FileSide, objects: Objects) => {
-  if (disk === 'large' || !REGULAR.test(before.mode) || !(await converts(opened, path))) return disk
+/** The file on disk as git would store it, where that differs from its bytes. */
+const stored = async (opened: OpenRepo, path: string, before: TreeEntryAt, disk: FileSide, objects: Objects) => {
+  if (disk === 'large' || disk.length > MOST_SIDE || !REGULAR.test(before.mode) || !(await converts(opened, path)))
+    return disk
   const { text } = await opened.git.look(['diff', '-U1000000', '--no-color', '--', path], { maxBytes: 8 * MOST_SIDE })
   if (HUNK.test(text) || /\n@@ /.test(text)) return Buffer.from(laterSide(text))
   // A binary file has no lines to show; without a difference the index has the stored form.
   return /^Binary files /m.test(text) ? disk : sideOfEntry(objects, opened, before)
+}
+
+/** What lies on the two sides under which a path is listed as changed. */
+export interface WorkingEntries {
+  /** The earlier name of a path that is staged as renamed. */
+  readonly from?: string
+  readonly before: TreeEntryAt | undefined
+  /** `disk`: what lies in the working tree. */
+  readonly after: TreeEntryAt | 'disk' | undefined
+  /** The stages of an unmerged path: its base, ours and theirs. */
+  readonly stages: readonly (TreeEntryAt | undefined)[]
+}
+
+/** Finds both sides of an uncommitted path: of an unmerged one ours and theirs. */
+export const workingEntries = async (
+  objects: Objects,
+  opened: OpenRepo,
+  path: string,
+  side: 'staged' | 'unstaged' | 'conflicted',
+): Promise<WorkingEntries> => {
+  const { git } = opened
+  const entries = await inIndex(opened, path)
+  const stage = (number: number) => entries.find(entry => entry.stage === number)
+  const absent = (): never => refuse('not-found', `${path} of ${git.place.repo} is on neither side`)
+  const inHead = async (name: string) => {
+    const head = await objects.head(git)
+    return head === undefined ? undefined : objects.entry(git, head, name)
+  }
+  const stages = [1, 2, 3].map(stage)
+  if (side === 'conflicted') {
+    if (!stages.some(Boolean)) absent()
+    return { before: stages[1], after: stages[2], stages }
+  }
+  if (side === 'unstaged') {
+    const disk = (await sideOnDisk(git.place.dir, path, 0)) === undefined ? undefined : 'disk'
+    if (!stage(0) && !disk) absent()
+    return { before: stage(0), after: disk, stages }
+  }
+  const after = stage(0)
+  const same = await inHead(path)
+  const from = same || !after ? undefined : await renamedFrom(opened, path)
+  const before = same ?? (from === undefined ? undefined : await inHead(from))
+  if (!before && !after) absent()
+  return { before, after, stages, ...(from !== undefined && before && { from }) }
+}
+
+/** The content of a side: of the disk as git would store it. */
+export const workingContent = async (
+  objects: Objects,
+  opened: OpenRepo,
+  path: string,
+  { before }: Pick<WorkingEntries, 'before'>,
+  side: TreeEntryAt | 'disk' | undefined,
+  most = MOST_SIDE,
+): Promise<FileSide | undefined> => {
+  if (side !== 'disk') return sideOfEntry(objects, opened, side, most)
+  const disk = await sideOnDisk(opened.git.place.dir, path, most)
+  return before && disk !== undefined ? stored(opened, path, before, disk, objects) : disk
 }
 
 /** The two sides under which a path is listed as changed. */
@@ -71,38 +130,17 @@ export const workingSides = async (
   side: 'staged' | 'unstaged' | 'conflicted',
 ): Promise<WorkingFileDiff> => {
   const { git } = opened
-  const entries = await inIndex(opened, path)
-  const stage = (number: number) => entries.find(entry => entry.stage === number)
-  const content = (entry: TreeEntryAt | undefined) => sideOfEntry(objects, opened, entry)
-  const absent = () => refuse('not-found', `${path} of ${git.place.repo} is on neither side`)
-  const inHead = async (name: string) => {
-    const head = await objects.head(git)
-    return head === undefined ? undefined : objects.entry(git, head, name)
-  }
-  if (side === 'staged') {
-    const after = stage(0)
-    let before = await inHead(path)
-    if (!before && after) {
-      const from = await renamedFrom(opened, path)
-      before = from === undefined ? undefined : await inHead(from)
-    }
-    if (!before && !after) absent()
-    return fileDiffOf(await content(before), await content(after))
-  }
-  const disk = await sideOnDisk(git.place.dir, path)
-  if (side === 'unstaged') {
-    const before = stage(0)
-    if (!before && disk === undefined) absent()
-    const after = before && disk !== undefined ? await stored(opened, path, before, disk, objects) : disk
-    return fileDiffOf(await content(before), after)
-  }
-  if (!entries.some(entry => entry.stage > 0)) absent()
-  const [base, ours, theirs] = await Promise.all([1, 2, 3].map(number => content(stage(number))))
+  const found = await workingEntries(objects, opened, path, side)
+  const content = (entry: TreeEntryAt | 'disk' | undefined) => workingContent(objects, opened, path, found, entry)
+  if (side !== 'conflicted') return fileDiffOf(await content(found.before), await content(found.after))
+  const [base, ours, theirs] = await Promise.all(found.stages.map(content))
   const shown = (text: FileSide | undefined) =>
     text === undefined || text === 'large' || isBinary(text) ? undefined : text.toString()
   const stages = Object.entries({ base: shown(base), ours: shown(ours), theirs: shown(theirs) })
+  const head = await objects.head(git)
+  const committed = head === undefined ? undefined : await objects.entry(git, head, path)
   return {
-    ...fileDiffOf(await content(await inHead(path)), disk),
+    ...fileDiffOf(await content(committed), await sideOnDisk(git.place.dir, path)),
     ...Object.fromEntries(stages.filter(([, text]) => text !== undefined)),
   }
 }

@@ -9,8 +9,8 @@ import { commitLog } from './log.js'
 
 const MOST_FILES = 5000
 
-/** Both ends of a comparison: `base`, otherwise the first parent, otherwise the empty tree. */
-const endsOf = async (objects: Objects, { git }: OpenRepo, sha: string, base: string | undefined) => {
+/** Both ends of a comparison: `base`, or the first parent, or nothing before the first commit. */
+export const commitEnds = async (objects: Objects, { git }: OpenRepo, sha: string, base: string | undefined) => {
   const to = await objects.commit(git, sha)
   if (base !== undefined) return { from: await objects.commit(git, base), to }
   const parent = await objects.read(git, `${to}^1`, 0)
@@ -23,7 +23,7 @@ export const commitCalls = (repositories: Repositories, objects: Objects): Handl
     commitLog(objects, await repositories.open(repo, caller), query),
   'GET /git/{repo}/commit-diff': async ({ repo, sha, base }, { caller }) => {
     const opened = await repositories.open(repo, caller)
-    const { from, to } = await endsOf(objects, opened, sha, base)
+    const { from, to } = await commitEnds(objects, opened, sha, base)
     const files = await treeChanges(opened, from, to)
     // A commit that changes nothing inside their areas does not exist for limited people.
     if (opened.only && base === undefined && files.length === 0)
@@ -37,7 +37,7 @@ export const commitCalls = (repositories: Repositories, objects: Objects): Handl
     const opened = await repositories.open(repo, caller)
     const path = await pathFor(opened, asked.path)
     const earlier = asked.from === undefined ? path : await pathFor(opened, asked.from)
-    const { from, to } = await endsOf(objects, opened, sha, base)
+    const { from, to } = await commitEnds(objects, opened, sha, base)
     const [before, after] = await Promise.all([
       objects.entry(opened.git, from, earlier),
       objects.entry(opened.git, to, path),

@@ -31,29 +31,39 @@ export const sideOfEntry = async (
   objects: Objects,
   { git }: OpenRepo,
   entry: TreeEntryAt | undefined,
+  most = MOST_SIDE,
 ): Promise<FileSide | undefined> => {
   if (!entry || entry.type === 'tree') return undefined
   if (isModule(entry)) return Buffer.from(`Subproject commit ${entry.id}\n`)
-  const found = await objects.read(git, entry.id, MOST_SIDE)
+  const found = await objects.read(git, entry.id, most)
   if (typeof found === 'string') throw new Error(`the object ${entry.id} of ${git.place.repo} is ${found}`)
   return found.bytes ?? 'large'
 }
 
-/** A file's bytes or a link's target at a path of the working tree; does not follow links. */
-export const sideOnDisk = async (dir: string, path: string, most = MOST_SIDE): Promise<FileSide | undefined> => {
+/**
+ * What lies at a path of the working tree, no link on the way: a file's bytes or a link's target.
+ *
+ * @param whole With `part`, the first bytes of a larger file.
+ */
+export const sideOnDisk = async (
+  dir: string,
+  path: string,
+  most = MOST_SIDE,
+  whole: 'whole' | 'part' = 'whole',
+): Promise<FileSide | undefined> => {
   const folder = dirname(join(dir, path))
   if ((await realpath(folder).catch(() => undefined)) !== folder) return undefined
   const found = await lstat(join(dir, path)).catch(() => undefined)
   if (found?.isSymbolicLink()) return Buffer.from(await readlink(join(dir, path)))
   if (!found?.isFile()) return undefined
-  if (found.size > most) return 'large'
+  if (found.size > most && whole === 'whole') return 'large'
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
   const handle = await open(join(dir, path), flags).catch(() => undefined)
   try {
     if (!handle || !(await handle.stat()).isFile()) return undefined
-    const bytes = Buffer.alloc(most + 1)
-    const { bytesRead } = await handle.read(bytes, 0, most + 1, 0)
-    return bytesRead > most ? 'large' : Buffer.from(bytes.subarray(0, bytesRead))
+    const room = Math.min(most, found.size) + 1
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(room), 0, room, 0)
+    return bytesRead > most && whole === 'whole' ? 'large' : buffer.subarray(0, bytesRead)
   } finally {
     await handle?.close()
   }

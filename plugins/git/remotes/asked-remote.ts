@@ -1,8 +1,8 @@
 import { refuse } from '../../../sdk/index.js'
 import { currentBranch } from '../branches/current-branch.js'
 import type { OpenRepo } from '../repositories/repositories.js'
-import { remoteAddress, type RemoteAddress } from '../transport/remote-address.js'
-import type { RemoteFailure } from '../transport/remote-words.js'
+import { remoteAddress, type RemoteAddress } from '../../../sdk/node/transport/remote-address.js'
+import type { RemoteFailure } from '../../../sdk/node/transport/remote-words.js'
 import { remoteOfBranch } from './remote-state.js'
 import { remotesOf } from './settings.js'
 

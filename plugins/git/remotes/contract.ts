@@ -61,7 +61,8 @@ export interface RemoteCalls {
    * Add a remote or change its address; without `url` remove it with the refs of its branches.
    *
    * An address is https, http, ssh, git, host:path, or a path of the workspace. The value that is bound to the host of
-   * an https address in the secrets goes with every fetch and push.
+   * an https address in the secrets goes with every fetch and push; for ssh it is a private key without a passphrase.
+   * The host key that an ssh server shows first is kept, and another one is refused later.
    *
    * - 400: not the form of an address, a helper program, or a password in it
    * - 404: no such repository, or no remote of that name to remove

@@ -1,6 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
 import { checkedRef } from '../repositories/names.js'
-import { remoteAddress } from '../transport/remote-address.js'
+import { remoteAddress } from '../../../sdk/node/transport/remote-address.js'
 import { orConflict, type Writing } from '../writes/write.js'
 import { remotesOf } from './settings.js'
 

@@ -1,11 +1,9 @@
 import { contains } from '../../../sdk/node/files/paths.js'
 import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
+import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
 import type { RepoPlace } from './repo-place.js'
-
-/** The facts about the machine for walls. */
-export type WallBase = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
 
 type How = Omit<GitOptions, 'wall'>
 

@@ -1,5 +1,4 @@
-import { copyFile, mkdir, rm } from 'node:fs/promises'
-import { isIP } from 'node:net'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal, type Host } from '../../../sdk/index.js'
 import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
@@ -7,38 +6,40 @@ import { git } from '../../../sdk/node/programs/git.js'
 import { anyExit } from '../branches/git-words.js'
 import type { RepoGit, WallBase } from '../repositories/repo-git.js'
 import { credentialPipe, type RemoteCredential } from './credential-pipe.js'
+import { KnownHosts } from './known-hosts.js'
 import type { RemoteAddress, ServerAddress } from './remote-address.js'
 import { remoteFailure, type RemoteFailure } from './remote-words.js'
 import { ScratchTransfer } from './scratch-repo.js'
+import { sshWay } from './ssh-way.js'
 
-/** One run of git against a remote. */
+/** One git that talks to a remote. */
 export interface TransferOrder {
   readonly address: RemoteAddress
-  /** Its arguments, including the address. */
+  /** Its arguments, with the address to ask among them. */
   readonly args: (url: string) => readonly string[]
-  /** Its own writable folder, visible only to it. */
+  /** A folder of its own that it may write, shown to it alone. */
   readonly folder: string
-  /** The working directory of git; left out: that folder. */
+  /** Where git works; left out: that folder. */
   readonly dir?: string
   readonly env?: { readonly [name: string]: string }
-  /** Other folders of the daemon that it sees. */
+  /** What else it sees of the daemon's folders. */
   readonly exposed?: readonly string[]
-  /** The paths below the workspace's `.sandbox/` that it may write. */
+  /** What it may write below the workspace's `.sandbox/`. */
   readonly writable?: readonly string[]
   readonly progress?: (piece: Buffer) => void
   readonly signal?: AbortSignal
 }
 
-/** The outcome; no failure: it was done. */
+/** What came of it; no failure: it was done. */
 export interface TransferAnswer {
   readonly text: string
   readonly stderr: string
   readonly failure?: RemoteFailure
 }
 
-/** The time limits for a remote. */
+/** How long a remote is waited for. */
 export interface TransferTimes {
-  /** Without progress. */
+  /** Without a word of progress. */
   readonly stallMs: number
   /** In all. */
   readonly limitMs: number
@@ -46,8 +47,9 @@ export interface TransferTimes {
 
 const TIMES: TransferTimes = { stallMs: 120_000, limitMs: 600_000 }
 const LOOKUP_MS = 30_000
+const MOST_KEY = 16_384
 
-/** The user name if the address has none: forges accept any with a token. */
+/** Who has no user name in the address: tokens of forges go with any. */
 const ANY_USER = 'x-access-token'
 
 /** Runs git against remotes: behind the wall, from a git dir of the daemon's own, with a deadline and a credential. */
@@ -55,11 +57,13 @@ export class Transfers {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>
   readonly #wall: WallBase
   readonly #times: TransferTimes
+  readonly #known: KnownHosts
 
-  constructor(host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>, wall: WallBase, times = TIMES) {
+  constructor(host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>, wall: WallBase, times?: TransferTimes) {
     this.#host = host
     this.#wall = wall
     this.#times = times
+    this.#known = new KnownHosts(host.place.folder)
   }
 
   /** The folder for files of running transfers. */
@@ -107,9 +111,13 @@ export class Transfers {
       progress?.(piece)
     }
     try {
-      const way = server ? await this.#wayTo(server, folder, over) : { url: address.url, settings: [], env: {} }
+      const way: WayToServer | FailedTransfer = server
+        ? await this.#wayTo(server, folder, over)
+        : { url: address.url, settings: [], env: {} }
       if ('failure' in way) return way
-      await using credential = server && (await this.#credential(server, folder))
+      const ready = server && (await this.#ready(server, folder, way.address))
+      if (ready && 'failure' in ready) return { text: '', stderr: '', failure: ready.failure }
+      await using credential = ready
       const answer = await git(dir ?? folder, [...way.settings, ...(credential?.settings ?? []), ...args(way.url)], {
         env: {
           ...way.env,
@@ -123,6 +131,7 @@ export class Transfers {
         wall: { ...this.#wall, exposed: [folder, ...exposed], writable },
         ...anyExit,
       })
+      await credential?.pin?.()
       const { text, stderr } = answer
       if (answer.code === 0) return { text, stderr }
       return { text, stderr, failure: remoteFailure(stderr, server?.host ?? 'it') }
@@ -137,8 +146,8 @@ export class Transfers {
     }
   }
 
-  /** The settings that limit git to checked addresses of the host. */
-  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
+  /** The settings that hold git to addresses of the host that were checked. */
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal): Promise<WayToServer | FailedTransfer> {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#host.call('kernel.listeners')
@@ -155,35 +164,45 @@ export class Transfers {
     }
   }
 
-  /** The credential for the server: the password of the address, or the stored value that is bound to its host. */
-  async #credential(server: ServerAddress, folder: string) {
-    if (server.kind !== 'https') return undefined
-    const found = server.password ?? (await this.#stored(server.host))
+  /** What the server may be told: the password of the address, or the stored value or key that is bound to its host. */
+  async #ready(server: ServerAddress, folder: string, address: string | undefined) {
+    const { kind, host } = server
+    if (kind === 'ssh') {
+      const key = await this.#stored(host, 'key')
+      const fits = key !== undefined && key.length <= MOST_KEY
+      return sshWay(folder, server, address!, fits ? key : undefined, this.#known)
+    }
+    if (kind !== 'https') return undefined
+    const found = server.password ?? (await this.#stored(host, 'password'))
     if (found === undefined || /[\r\n\0]/.test(found)) return undefined
     const credential: RemoteCredential = { user: server.user ?? ANY_USER, password: found }
     return credentialPipe(folder, server, credential)
   }
 
-  async #stored(host: string): Promise<string | undefined> {
+  async #stored(host: string, form: 'password' | 'key'): Promise<string | undefined> {
     if (!(await this.#host.serves('secrets.forHost'))) return undefined
-    return (await this.#host.call('secrets.forHost', { host, lane: 'git', detail: `git ${host}` })).value
+    return (await this.#host.call('secrets.forHost', { host, form, lane: 'git', detail: `git ${host}` })).value
   }
 }
 
-const unreachable = (reason: string): TransferAnswer & { readonly failure: RemoteFailure } => ({
+type FailedTransfer = TransferAnswer & { readonly failure: RemoteFailure }
+
+const unreachable = (reason: string): FailedTransfer => ({
   text: '',
   stderr: '',
   failure: { code: 'unreachable', reason },
 })
 
-/** The settings and variables with which git reaches a server. */
+/** How git reaches a server. */
 interface WayToServer {
   readonly url: string
   readonly settings: readonly string[]
   readonly env: { readonly [name: string]: string }
+  /** The checked address that ssh is held to. */
+  readonly address?: string
 }
 
-/** Limits git to the checked addresses, without redirects. */
+/** Holds git to the addresses that were checked, without a redirect. */
 const wayOf = async (server: ServerAddress, addresses: readonly string[], folder: string): Promise<WayToServer> => {
   const { kind, host, port, url } = server
   const bracketed = addresses.map(address => (address.includes(':') ? `[${address}]` : address))
@@ -191,6 +210,10 @@ const wayOf = async (server: ServerAddress, addresses: readonly string[], folder
     const asked = new URL(url.replace(/^git:/i, 'http:'))
     const env = { GIT_OVERRIDE_VIRTUAL_HOST: asked.port === '' ? asked.hostname : asked.host }
     return { url: `git://${bracketed[0]}:${port}${asked.pathname}`, settings: [], env }
+  }
+  if (kind === 'ssh') {
+    const address = addresses.find(each => isIP(each) === 4) ?? addresses[0]!
+    return { url, settings: [], env: {}, address }
   }
   const settings = ['http.followRedirects=false']
   if (isIP(host) === 0) settings.push(`http.curloptResolve=${host}:${port}:${bracketed.join(',')}`)

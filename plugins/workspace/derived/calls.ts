@@ -9,9 +9,9 @@ import type { DerivedCalls, DerivedText, NotDerived } from './contract.js'
 import { DerivedStore, type KeptDerivation } from './derived-store.js'
 import { Deriver } from './deriver.js'
 import { documentFormat, type DocumentFormat } from './document-format.js'
+import { endsOf, renderCalls } from './rendering.js'
 
 const MOST_FILE = 200 * 1024 * 1024
-const HEAD = 64
 const CHARACTERS_A_TOKEN = 4
 const MOST_REMEMBERED = 1_000
 
@@ -30,9 +30,9 @@ const withDocument = async <T>(
 ): Promise<T> => {
   await using found = await openExisting(tree, path)
   await using handle = await openFile(found, path)
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD), 0, HEAD, 0)
-  const format = documentFormat(found.path, buffer.subarray(0, bytesRead))
-  return await work({ path: found.path, format, size: found.stats.size, handle })
+  const { size } = found.stats
+  const { head, tail } = await endsOf(handle, size)
+  return await work({ path: found.path, format: documentFormat(found.path, head, tail), size, handle })
 }
 
 const answered = (
@@ -76,6 +76,7 @@ export const derivedCalls = (host: Host): Handlers<DerivedCalls> => {
     Deriver.keyOf(await hashOfFile(handle), format)
 
   return {
+    ...renderCalls(host, store, deriver),
     'GET /workspace/derived': async ({ path }, context) =>
       withDocument(await sharedTree(host, context), path, async document => {
         const { format, size } = document

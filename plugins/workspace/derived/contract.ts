@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Millis } from '../../../sdk/types.js'
+import type { Count, Millis, SidePair, Size } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
 
 /** The state of the text form of a document. */
@@ -33,6 +33,38 @@ export interface NotDerived {
   reason?: string
 }
 
+/** What a file is, for people who look at its changes. */
+export type DiffKind = 'document' | 'spreadsheet' | 'presentation' | 'notebook' | 'pdf' | 'image' | 'other'
+
+/** A file as text, or why there is none. */
+export interface RenderedText {
+  kind: DiffKind
+  /** What derived it; absent: a picture, or no document. */
+  deriver?: string
+  markdown?: string
+  title?: string
+  notes: string[]
+  /** Pages, sheets, slides or cells. */
+  parts?: Count
+  truncated: boolean
+  /** Why it could not be read. */
+  failed?: string
+}
+/** What a file's name says of it, and whether its text is there already. */
+export interface NamedDocument {
+  kind: DiffKind
+  /** The program that is missing to read it. */
+  needs?: string
+  cached: boolean
+}
+/** A format that documents can be read in. */
+export interface Renderer {
+  format: string
+  available: boolean
+  /** The program that is missing. */
+  needs?: string
+}
+
 /** The text form of documents. */
 export interface DerivedCalls {
   /**
@@ -46,7 +78,7 @@ export interface DerivedCalls {
 
   /**
    * Derive the text form of a document as markdown: docx, xlsx, pptx, odt, ods, odp, rtf, pdf, epub, html, ipynb, csv,
-   * tsv, srt and vtt, by content and then by name.
+   * tsv, srt and vtt, by content and then by name; doc, xls and ppt where LibreOffice is installed.
    *
    * It takes at most 120 s; a second call for the same content joins the first, and unchanged content is answered from
    * the store. A document that cannot be read is an answer with state `broken` and the reason.
@@ -56,6 +88,23 @@ export interface DerivedCalls {
    * - 413: over 200 MiB
    * - 422: a folder, pipe or device
    * - 429: five documents are waiting
+   * - 501: LibreOffice is missing; the message says how to install it
    */
   'POST /workspace/derive'(input: { path: WsPath & tags.MaxLength<4096> }): DerivedText | NotDerived
+
+  /**
+   * Gives the text form of a file with this name, derived at most once for each content; 60 s, and four wait.
+   *
+   * `hash` is the SHA-256 of its bytes; `blob` the git object that they are the content of.
+   */
+  'workspace.rendered'(input: { name: string; file: string; hash: string; blob?: string }): RenderedText
+
+  /** Says what files are by their names, and whether the texts of their git objects are kept. */
+  'workspace.documents'(input: { files: { name: string; blobs: string[] }[] }): { files: NamedDocument[] }
+
+  /** The formats that can be read here. */
+  'workspace.renderers'(): { renderers: Renderer[] }
+
+  /** Writes two files of the workspace, or of the tree of a conversation, into a folder, each up to `most` bytes. */
+  'workspace.sides'(input: { before: string; after: string; agent?: string; folder: string; most: Size }): SidePair
 }

@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { DocumentFormat } from './document-format.js'
 import { notebookText } from './notebook.js'
 import { markdownTable, separatedRows } from './tables.js'
@@ -15,6 +19,12 @@ export type Derivation =
     }
   | { readonly failed: string }
 
+/** What a document is read as, and the program that converts older formats. */
+export interface DeriveOrder {
+  readonly format: DocumentFormat
+  readonly program?: string
+}
+
 const MOST_MARKDOWN = 1024 * 1024
 const HASH_DIGITS = 12
 
@@ -24,11 +34,14 @@ const hashOf = (base64: string): string =>
 /** Parts that a generator adds or that change with each save. */
 const cleaned = (markdown: string): string =>
   markdown
-    .replace(/^---\n[\s\S]*?\n---\n+/, '')
+    .replace(/^---\n(?:[\w-]+:.*\n|[ \t-].*\n)*---\n+/, '')
     .replace(/^(#{1,6} .*?) \{#[^}\n]*\}$/gm, '$1')
     .replace(/<a id="[^"]*"><\/a>\n*/g, '')
     .replace(/\(data:[\w/+.-]+;base64,([\w+/=]*)\)/g, (_, data: string) => `(image ${hashOf(data)})`)
     .trim()
+
+/** What the parts of a document are counted by. */
+const PARTS: ReadonlySet<string> = new Set(['slide', 'page', 'sheet'])
 
 const officeText = async (bytes: Buffer, format: DocumentFormat) => {
   const { parseOffice } = await import('officeparser')
@@ -43,9 +56,11 @@ const officeText = async (bytes: Buffer, format: DocumentFormat) => {
   const { value } = await ast.to('md')
   const { title } = ast.metadata
   const images = ast.attachments.filter(({ type }) => type === 'image').length
+  const parts = ast.content.filter(({ type }) => PARTS.has(type)).length
   return {
     markdown: cleaned(value as string),
     ...(title && { title }),
+    ...(parts > 0 && { parts }),
     notes: images > 0 ? [`${images} ${images === 1 ? 'image' : 'images'}`] : [],
   }
 }
@@ -91,9 +106,37 @@ const derived = async (bytes: Buffer, format: DocumentFormat): Promise<Derivatio
   }
 }
 
+const NEWER: { readonly [format: string]: DocumentFormat } = { doc: 'docx', xls: 'xlsx', ppt: 'pptx' }
+
+/** A document of an older format as LibreOffice writes it in the newer one; the folder is gone with the wall. */
+const converted = async (bytes: Buffer, format: DocumentFormat, program: string): Promise<Buffer> => {
+  const folder = await mkdtemp(join(tmpdir(), 'convert-'))
+  const document = join(folder, `document.${format}`)
+  await writeFile(document, bytes)
+  const profile = `-env:UserInstallation=file://${folder}/profile`
+  const to = NEWER[format]!
+  const args = [profile, '--headless', '--norestore', '--convert-to', to, '--outdir', folder, document]
+  const { promise, resolve } = Promise.withResolvers<string>()
+  execFile(program, args, { env: { ...process.env, HOME: folder } }, (error, stdout, stderr) =>
+    resolve(error ? `${error.message} ${stderr}` : stdout),
+  )
+  const said = await promise
+  return readFile(join(folder, `document.${to}`)).catch(() => {
+    throw new Error(`LibreOffice could not read it: ${said.trim().split('\n').at(-1)!.slice(0, 200)}`)
+  })
+}
+
 const pieces: Buffer[] = []
 for await (const piece of process.stdin) pieces.push(piece as Buffer)
 const input = Buffer.concat(pieces)
 const end = input.indexOf(10)
-const format = input.subarray(0, end).toString() as DocumentFormat
-process.stdout.write(JSON.stringify(await derived(input.subarray(end + 1), format)), () => process.exit(0))
+const { format, program } = JSON.parse(input.subarray(0, end).toString()) as DeriveOrder
+const bytes = input.subarray(end + 1)
+const answer =
+  program === undefined
+    ? await derived(bytes, format)
+    : await converted(bytes, format, program).then(
+        newer => derived(newer, NEWER[format]!),
+        (error: Error): Derivation => ({ failed: error.message }),
+      )
+process.stdout.write(JSON.stringify(answer), () => process.exit(0))

@@ -13,6 +13,14 @@ export interface KeptDerivation {
 const MOST_BYTES = 256 * 1024 * 1024
 const ENDING = '.json'
 
+const jsonOf = <T>(text: string): T | undefined => {
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    return undefined
+  }
+}
+
 /** Texts of documents by the hash of their bytes: at most 256 MiB, the least recently used go first. */
 export class DerivedStore {
   readonly #folder: string
@@ -36,21 +44,39 @@ export class DerivedStore {
   }
 
   async put(key: string, kept: KeptDerivation): Promise<void> {
+    await this.#write(key, JSON.stringify(kept))
+  }
+
+  /** Notes which content another name stands for, so that whether it is kept is known without reading it. */
+  async alias(name: string, key: string): Promise<void> {
+    await this.#write(name, JSON.stringify({ key }))
+  }
+
+  /** Whether the content that a name stands for is kept. */
+  async knows(name: string): Promise<boolean> {
+    const text = await readFile(join(this.#folder, name + ENDING), 'utf8').catch(() => undefined)
+    const found = text === undefined ? undefined : jsonOf<{ key: string }>(text)
+    return found !== undefined && (await stat(join(this.#folder, found.key + ENDING)).catch(() => false)) !== false
+  }
+
+  async #write(key: string, text: string): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    const text = JSON.stringify(kept)
     await writeAtomic(join(this.#folder, key + ENDING), text)
     this.#bytes = (this.#bytes ?? 0) + Buffer.byteLength(text)
     if (this.#bytes === Buffer.byteLength(text) || this.#bytes > MOST_BYTES) await this.#trim()
   }
 
   async #trim(): Promise<void> {
-    const files = await Promise.all(
-      (await readdir(this.#folder)).map(async name => {
+    const names = await readdir(this.#folder)
+    const found = await Promise.all(
+      names.map(async name => {
         const path = join(this.#folder, name)
-        const { size, mtimeMs } = await stat(path)
-        return { path, size, mtimeMs }
+        // Another write may have moved its temporary file into place.
+        const stats = await stat(path).catch(() => undefined)
+        return stats && { path, size: stats.size, mtimeMs: stats.mtimeMs }
       }),
     )
+    const files = found.filter(file => file !== undefined)
     this.#bytes = files.reduce((sum, { size }) => sum + size, 0)
     for (const { path, size } of files.sort((one, other) => one.mtimeMs - other.mtimeMs)) {
       if (this.#bytes <= 0.9 * MOST_BYTES) return

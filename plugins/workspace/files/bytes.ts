@@ -1,13 +1,11 @@
 import { extname } from 'node:path'
 import { refuse, type HttpFacts } from '../../../sdk/index.js'
-import { namesOf } from '../../../sdk/node/programs/library.js'
 import { partOf } from '../../../sdk/node/files/byte-part.js'
+import { namesOf } from '../../../sdk/node/programs/library.js'
+import { isActiveType } from '../../../sdk/node/files/media-type.js'
 import { openFile, type OpenedPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 
-/** Types that a browser would run in the sandbox's own origin. */
-const ACTIVE =
-  /^(?:text\/html|application\/xhtml\+xml|image\/svg\+xml|(?:text|application)\/(?:xml|javascript|[\w.-]+\+xml))/
 const PIECE = 256 * 1024
 
 /** How bytes are served. */
@@ -32,9 +30,7 @@ export const attachmentNamed = (name: string): string => {
   return `attachment; filename="${plain}"; filename*=UTF-8''${coded}`
 }
 
-const isActive = (type: string): boolean => ACTIVE.test(type)
-
-/** The bytes of an open file, or the requested range, read at the pace of the client. */
+/** The bytes of an open file, or the part that was asked for, read at the pace of the client. */
 export const servedBytes = async (
   opened: Pick<OpenedPath, 'stats' | 'path'>,
   { http = {}, most = Infinity, saved, again }: ServeOptions,
@@ -70,8 +66,8 @@ export const servedBytes = async (
       'accept-ranges': 'bytes',
       'cache-control': 'no-store',
       'content-length': String(last - first + 1),
-      ...(isActive(type) && { 'content-security-policy': 'sandbox' }),
-      ...((saved === 'all' || (saved === 'active' && isActive(type))) && {
+      ...(isActiveType(type) && { 'content-security-policy': 'sandbox' }),
+      ...((saved === 'all' || (saved === 'active' && isActiveType(type))) && {
         'content-disposition': attachmentNamed(name),
       }),
       ...(part && { 'content-range': `bytes ${first}-${last}/${size}` }),

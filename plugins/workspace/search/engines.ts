@@ -1,7 +1,7 @@
 import { Refusal } from '../../../sdk/index.js'
 import type { SearchFreshness, SearchMode } from './contract.js'
 import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
-import { fuse, type EngineResult } from './fusion.js'
+import { fuse, rankWords, type EngineResult } from './fusion.js'
 import { nameParts } from './index/chunks.js'
 import type { IndexQuestions } from './index/index-questions.js'
 import { tellingWords, type FoundChunk } from './index/lookup.js'
@@ -112,29 +112,12 @@ export class Engines {
 
   async #words(query: string): Promise<SearchedFiles> {
     const words = tellingWords(query)
-    const joined = words.join('')
-    const [chunks, named, ...each] = await Promise.all([
-      this.#chunks(words),
-      this.#symbols(joined, false),
-      ...words.filter(word => word.length > 3).map(word => this.#symbols(word, false)),
-    ])
-    const symbols = [...named, ...each.flat().filter(({ score }) => score >= 900)].sort(byScore)
-    return this.#fused(
-      [
-        { kind: 'bm25', files: chunks, partial: false },
-        { kind: 'sym', files: symbols, partial: false },
-      ],
-      query,
-      true,
-    )
+    const [found, named] = await Promise.all([this.#chunks(words), this.#symbols(words.join(''), false)])
+    return { files: rankWords(this.#disk.tree.root, found, named), partial: false }
   }
 
-  #fused(
-    results: readonly (EngineResult & { partial: boolean; note?: string })[],
-    query: string,
-    asWords = false,
-  ): SearchedFiles {
-    const files = fuse(this.#disk.tree.root, results, { words: tellingWords(query), asWords })
+  #fused(results: readonly (EngineResult & { partial: boolean; note?: string })[], query: string): SearchedFiles {
+    const files = fuse(this.#disk.tree.root, results, tellingWords(query))
     return { files, partial: results.some(({ partial }) => partial) }
   }
 

@@ -4,9 +4,40 @@ import type { SearchTag } from './contract.js'
 import { byScore, MOST_FILE_LINES, type SearchedFile, type FoundLine } from './found.js'
 import { classOf, type FileClass } from './search-scope.js'
 
+/** A file changed lately counts only a little more where words rank it. */
+const RECENT_WORDS = 0.05
+/** A symbol whose name is the words, or begins with them, counts as much as the best file. */
+const LEAST_NAMED = 600
+
+/** Ranks files by words, and by symbols that are named by all of them. */
+export const rankWords = (
+  root: string,
+  found: readonly SearchedFile[],
+  named: readonly SearchedFile[],
+): SearchedFile[] => {
+  const files = new Map(found.map(file => [file.path, file]))
+  const best = Math.max(1, ...found.map(({ score }) => score))
+  for (const file of named) {
+    if (file.score < LEAST_NAMED) continue
+    const known = files.get(file.path)
+    files.set(file.path, {
+      ...file,
+      score: (known?.score ?? 0) + (best * file.score) / 1000,
+      lines: [...file.lines, ...(known?.lines ?? [])].slice(0, MOST_FILE_LINES),
+      count: Math.max(file.count, known?.count ?? 0),
+    })
+  }
+  return [...files.values()]
+    .map(file => {
+      const score = file.score * WORD_CLASS[classOf(file.path)] * recentFactor(root, file.path, RECENT_WORDS)
+      return { ...file, score: Math.round(score * 1e3) / 1e3 }
+    })
+    .sort(byScore)
+}
+
 /** What one engine contributes: its files, best first. */
 export interface EngineResult {
-  readonly kind: 'find' | 'files' | 'def' | 'refs' | 'sym' | 'bm25'
+  readonly kind: 'find' | 'files' | 'def' | 'refs'
   readonly files: readonly SearchedFile[]
 }
 
@@ -17,7 +48,7 @@ const RECENT = 0.2
 const HALF_LIFE_DAYS = 14
 const DAY_MS = 86_400_000
 const MOST_RANKED = 2_000
-const WORD_CLASS: { readonly [each in FileClass]: number } = { source: 1, config: 0.9, test: 0.75, docs: 0.7 }
+const WORD_CLASS: { readonly [each in FileClass]: number } = { source: 1, config: 0.8, test: 0.6, docs: 0.6 }
 
 interface Fused {
   readonly path: string
@@ -36,19 +67,15 @@ const pathFactor = (path: string, words: readonly string[]): number => {
   return words.some(word => word.length > 2 && tokens.some(token => token.startsWith(word))) ? PATH_WORD : 1
 }
 
-/** Files changed lately count up to a fifth more. */
-const recentFactor = (root: string, path: string): number => {
+/** Files changed lately count more, by default up to a fifth. */
+const recentFactor = (root: string, path: string, most = RECENT): number => {
   const stats = lstatSync(join(root, path), { throwIfNoEntry: false })
   if (!stats) return 1
-  return 1 + RECENT * 0.5 ** (Math.max(0, Date.now() - stats.mtimeMs) / DAY_MS / HALF_LIFE_DAYS)
+  return 1 + most * 0.5 ** (Math.max(0, Date.now() - stats.mtimeMs) / DAY_MS / HALF_LIFE_DAYS)
 }
 
-/** Merges the results of several engines by their ranks (reciprocal rank fusion). */
-export const fuse = (
-  root: string,
-  results: readonly EngineResult[],
-  { words, asWords }: { readonly words: readonly string[]; readonly asWords: boolean },
-): SearchedFile[] => {
+/** Joins what several engines found by the ranks that they give (reciprocal rank fusion). */
+export const fuse = (root: string, results: readonly EngineResult[], words: readonly string[]): SearchedFile[] => {
   const lines = new Map<string, Fused>()
   for (const { kind, files } of results) {
     let rank = 0
@@ -71,7 +98,7 @@ export const fuse = (
   const counted = new Map(results.flatMap(({ files: all }) => all).map(file => [file.path, file]))
   return [...files]
     .map(([path, all]): SearchedFile => {
-      const factor = pathFactor(path, words) * recentFactor(root, path) * (asWords ? WORD_CLASS[classOf(path)] : 1)
+      const factor = pathFactor(path, words) * recentFactor(root, path)
       const ranked = all.sort((one, other) => other.score - one.score || one.line.line - other.line.line)
       const kept = ranked.slice(0, MOST_FILE_LINES)
       const score = ranked[0]!.score * factor * (1 + 0.05 * Math.log(ranked.length))

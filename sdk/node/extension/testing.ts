@@ -150,6 +150,10 @@ export const hostFor = (
       if (text === undefined) throw new Error(`nothing in the workspace is named "${path}"`)
       return { bytes: Buffer.from(text) }
     },
+    'files.stat': ({ path }: { path: string }) => {
+      const text = files.get(allowed('read', path))
+      return text === undefined ? {} : { found: { type: 'file', size: Buffer.byteLength(text), mtimeMs: 0 } }
+    },
     'files.write': ({ path, data }: { path: string; data: string | Uint8Array }) =>
       void files.set(allowed('write', path), Buffer.from(data as string).toString()),
     'files.remove': ({ path }: { path: string }) => void files.delete(allowed('write', path)),

@@ -26,9 +26,17 @@ const FLOORS: Counts = {
   settings: 4,
 }
 
+/** The same for turns of agents that people bring, which are killed a quarter as often. */
+export const AGENT_FLOORS: Counts = {
+  sent: 20,
+  'native turns': 4,
+  'program turns': 4,
+  'server calls': 4,
+}
+
 /** A message for each kind that a run had too few of. */
-export const tooFew = (counts: Counts, kills: number): string[] =>
-  Object.entries(FLOORS).flatMap(([name, floor]) => {
+export const tooFew = (counts: Counts, kills: number, floors: Counts = FLOORS): string[] =>
+  Object.entries(floors).flatMap(([name, floor]) => {
     const least = Math.floor((floor * kills) / 200)
     const had = counts[name] ?? 0
     return had < least ? [`expected at least ${least} × ${name} in ${kills} kills, found ${had}`] : []

@@ -76,6 +76,17 @@ t.test('files that a connected program writes in its copy land like any other wo
   t.equal(saidIn(frames), 'wrote it, history it, home it, secret k-1')
   t.equal(readFileSync(join(copy('c'), 'made.txt'), 'utf8'), 'by itself')
   t.match(JSON.stringify(await client.call('GET /agents/{id}/diff', { id: 'c' })), /"made.txt"/)
+  const shown = frames.filter(({ kind }) => kind === 'tool_call')
+  t.match(
+    shown,
+    exactly({
+      name: 'Write',
+      status: 'completed',
+      target: 'made.txt',
+      content: exactly({ type: 'diff', path: 'made.txt', newText: 'by itself', oldText: undefined }),
+    }),
+    'an unannounced file is shown',
+  )
   t.equal(readFileSync(join(data, 'homes/programs/writer/home/kept.txt'), 'utf8'), 'kept', 'its home is kept')
   t.match(
     frames.find(({ kind }) => kind === 'init'),

@@ -139,8 +139,8 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
   const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
   t.match(
     messages.flatMap(({ tools = [] }) => tools).map(({ target }) => target),
-    exactly('echo hi > made.txt'),
-    'the record has the command that ran, not its announcement',
+    exactly('echo hi > made.txt', 'made.txt'),
+    'the record has the command that ran, not its announcement, and the file that it made',
   )
   await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
   t.equal(readFileSync(join(workspace, 'made.txt'), 'utf8'), 'hi\n')

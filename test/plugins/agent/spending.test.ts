@@ -3,6 +3,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import type { Admission, AdmissionAsked, UsageTurn } from '../../../plugins/usage/contract.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { modelServer } from '../../support/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
 const OK: Admission = { verdict: 'ok' }
@@ -139,4 +140,68 @@ t.test('budgets are asked about a subagent as a part of its run, and a refused o
   )
   t.notOk(frames.some(frame => frame.kind === 'tool_call' && frame.name === 'Shell'))
   t.match(JSON.stringify(frames), /after/)
+})
+
+t.test('a subagent on another model costs its own price, and budgets count its run as it goes', async t => {
+  // The turn delegates, the subagent takes two steps on the dear model, then the turn ends.
+  const server = await modelServer(t, 'openai', ({ body }, nth) => {
+    const usage = { input: 1000, output: 500 }
+    if (nth === 0) {
+      const input = { description: 'look', prompt: 'look around', model: 'dear' }
+      return { calls: [{ name: 'Delegate', input }], usage }
+    }
+    if (body['model'] === 'dear' && nth === 1) return { calls: [{ name: 'Todo', input: { items: [] } }], usage }
+    return { text: ['done'], usage }
+  })
+  const models = ['cheap', 'dear'].map(id => ({ id, label: id, efforts: [], badges: [] }))
+  const asked: AdmissionAsked[] = []
+  const { client, kernel } = await daemonWith(t, ['agent', 'usage'], {
+    fakes: {
+      'endpoints.choices': () => ({
+        endpoints: [{ id: 'local', label: 'Local', models, default: 'cheap', ready: true }],
+      }),
+      'endpoints.target': () => server.target(),
+      'definitions.price': ({ model }) => ({
+        price: model === 'dear' ? { input: 100, output: 200 } : { input: 1, output: 2 },
+      }),
+    },
+  })
+  const answer = kernel.calls.answer.bind(kernel.calls)
+  kernel.calls.answer = (call, input, ...more) => {
+    if (call === 'usage.admit') asked.push(input as AdmissionAsked)
+    return answer(call, input, ...more)
+  }
+  await client.call('POST /agent', {
+    conversationId: 'c',
+    agent: 'endpoint/local',
+    model: 'cheap',
+    prompt: 'go',
+    permissionMode: 'bypassPermissions',
+  })
+  const frames = (await framesOf(client, 'c').all()).map(({ event }) => event)
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' }, JSON.stringify(frames.slice(-4)))
+  t.match(
+    server.requests.map(({ body }) => body['model']),
+    exactly('cheap', 'dear', 'dear', 'cheap'),
+  )
+  const { rows, total } = await client.call('GET /usage/rollup', { by: 'model' })
+  t.match(
+    rows.map(({ model, inputTokens, outputTokens, costUsd }) => [model, inputTokens, outputTokens, costUsd]),
+    exactly(exactly('dear', 2000, 1000, 0.4), exactly('cheap', 2000, 1000, 0.004)),
+  )
+  t.equal(total.costUsd, 0.404)
+  t.match(
+    asked.map(({ run = '', model, runningTokens }) => [/:/.test(run), model, runningTokens?.input ?? 0]),
+    exactly(
+      exactly(false, 'cheap', 0),
+      exactly(false, 'cheap', 0),
+      exactly(false, 'cheap', 0),
+      exactly(true, 'dear', 0),
+      exactly(true, 'dear', 0),
+      exactly(true, 'dear', 1000),
+      exactly(true, 'dear', 2000),
+      exactly(false, 'cheap', 1000),
+    ),
+    'each with its own usage, and a subagent that ended with all of it',
+  )
 })

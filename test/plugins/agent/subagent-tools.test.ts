@@ -344,7 +344,7 @@ t.test('the state of subagents is read from the frames of the turn', t => {
     { kind: 'tool_call_update', id: 'c1:c1', status: 'completed' },
     { kind: 'permission', requestId: 'r-1.h2', toolName: 'Write' },
     { kind: 'resolved', requestId: 'r-1.h2' },
-    { kind: 'usage', inputTokens: 5 },
+    { kind: 'usage', subagent: 'c1', inputTokens: 5 },
   ]
   const all = [
     own[0]!,

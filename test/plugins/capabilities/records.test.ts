@@ -42,6 +42,7 @@ const CALLS: [method: string, path: string, body?: object][] = [
   ['POST', '/capabilities/a/rename', { to: 'b' }],
   ['POST', '/capabilities/a/secret', { value: 'x' }],
   ['GET', '/capabilities/a/status'],
+  ['DELETE', '/capabilities/recommendations/mcp'],
 ]
 
 t.test('without a credential, or with a control token, nothing is connected, changed or read', async t => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { committed, gitServer } from '../../support/git-server.js'
+import { committed, gitServer, processesShowing, redirectTo, trustedAuthority } from '../../support/git-server.js'
 import { exactly } from '../../support/lists.js'
 import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
 
@@ -206,15 +206,76 @@ t.test('an advisory switches an extension off, and a blocked listing cannot be i
   t.match(await refusalOf(() => blocked), { status: 409, message: /bad/ })
 })
 
-t.test('a stored secret is sent as access token, and is shown nowhere', async t => {
-  t.equal(await status(preview({ secret: 'GIT' })), 424, 'it is not stored')
+t.test('an index can be a file or the root of a repository, and has its say there too', async t => {
+  const at = join(repositories, 'index')
+  mkdirSync(at)
+  inGit(at, 'init', '-q', '-b', 'main')
+  const listed = (trust: string) => {
+    const entry = { id, trust, trustReason: 'looked at', source: { url, ref: first } }
+    return JSON.stringify({ name: 'team', extensions: [entry] })
+  }
+  writeFileSync(join(at, 'registry.json'), listed('verified'))
+  committed(at)
+  const address = `${server}/index/.git`
+  t.match(await preview({ registry: address }), { trust: 'verified', trustReason: 'looked at' })
+  writeFileSync(join(at, 'registry.json'), listed('blocked'))
+  committed(at)
+  t.match(await preview({ registry: address }), { trust: 'blocked' }, 'a new commit counts at once')
+  inGit(at, 'rm', '-q', 'registry.json')
+  committed(at)
+  t.match(await refusalOf(() => preview({ registry: address })), { status: 424, message: /has no registry\.json/ })
+  t.equal(await status(preview({ registry: `${server}/nowhere.git` })), 424)
+  const own = join(daemon.workspace, 'index')
+  mkdirSync(own)
+  writeFileSync(join(own, 'registry.json'), listed('listed'))
+  t.match(await preview({ registry: 'index/registry.json' }), { trust: 'listed' })
+  inGit(own, 'init', '-q')
+  committed(own)
+  t.match(await preview({ registry: 'index' }), { trust: 'listed' })
+  t.same(staged(), [])
+})
+
+t.test('a stored secret is sent as access token over TLS alone, and is shown nowhere', async t => {
+  const secure = await trustedAuthority(t)
+  const seen: string[] = []
+  const forge = await gitServer(t, repositories, {
+    secure,
+    needs: `x-access-token:${SECRET}`,
+    instead: () => {
+      seen.push(...processesShowing(SECRET, Buffer.from(`x-access-token:${SECRET}`).toString('base64')))
+      return false
+    },
+  })
+  const from = { url: `${forge.url}/notes/.git`, secret: 'GIT' }
+  t.equal(await status(preview(from)), 424, 'it is not stored')
   await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
   await client.call('POST /secrets', { key: 'GIT', value: SECRET })
-  requests.length = 0
-  t.match(await preview({ secret: 'GIT' }), { id })
-  const basic = Buffer.from(`x-access-token:${SECRET}`).toString('base64')
-  t.ok(requests.length > 0 && requests.every(({ authorization }) => authorization === `Basic ${basic}`))
-  t.notMatch(daemon.logged.join('\n'), basic)
+  t.equal(await status(preview({ secret: 'GIT' })), 400, 'not over http')
+  t.match(await preview(from), { id })
+  t.ok(forge.requests.some(({ authorization }) => authorization !== undefined))
+  t.same(seen, [], 'no process has it among its arguments and variables')
+  t.notMatch(daemon.logged.join('\n'), SECRET)
+  await client.call('POST /secrets', { key: 'GIT', value: SECRET, hosts: ['example.org'] })
+  t.match(await refusalOf(() => preview(from)), { status: 424 }, 'it is bound to another host')
+  await client.call('POST /secrets', { key: 'GIT', value: SECRET, hosts: ['localhost'] })
+  t.match(await preview(from), { id }, 'it is bound to this one')
+})
+
+t.test('code comes from the address that was named and checked, and from no other', async t => {
+  const away = await gitServer(t, repositories, { instead: redirectTo(`${server}/notes/.git`) })
+  const asked = requests.length
+  t.match(await refusalOf(() => preview({ url: `${away.url}/notes/.git` })), {
+    status: 424,
+    message: /sends on to another address/,
+  })
+  t.equal(requests.length, asked, 'nobody follows a redirect')
+  for (const url of ['https://169.254.169.254/x.git', 'ssh://git@169.254.169.254/x.git'])
+    t.match(await refusalOf(() => preview({ url })), { status: 424, message: /told its own secrets/ }, url)
+  t.match(await refusalOf(() => preview({ url: `${daemon.url}/x.git` })), {
+    status: 424,
+    message: /this sandbox itself/,
+  })
+  t.same(staged(), [])
 })
 
 t.test('a repository of the workspace is a source too, and its folder may be named', async t => {

@@ -1,15 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ConversationAuthority } from '../../../plugins/agent/secrets/conversation-authority.js'
 import { RepoGit } from '../../../plugins/git/repositories/repo-git.js'
 import { repoPlaceAt, type RepoPlace } from '../../../plugins/git/repositories/repo-place.js'
-import { remoteAddress } from '../../../plugins/git/transport/remote-address.js'
+import { remoteAddress } from '../../../sdk/node/transport/remote-address.js'
 import { Transfers } from '../../../plugins/git/transport/transfers.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { bareCopy, gitServer } from '../../support/git-server.js'
+import { bareCopy, gitServer, trustedAuthority } from '../../support/git-server.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 
 const WORD = 'ghp_correcthorse%battery/staple'
@@ -87,11 +86,7 @@ t.test('a remote that keeps talking ends at the limit', async t => {
 })
 
 t.test('a stored value goes to the host it is bound to, over TLS alone, and shows nowhere', async t => {
-  const authority = await ConversationAuthority.make()
-  const trusted = join(folderOf(t), 'authority.pem')
-  writeFileSync(trusted, authority.certificate)
-  process.env.SSL_CERT_FILE = trusted
-  t.teardown(() => delete process.env.SSL_CERT_FILE)
+  const authority = await trustedAuthority(t)
   const { client, workspace, daemon } = await gitWorld(t, { f: '1\n' }, ['secrets', 'activity'])
   const at = join(workspace, 'r')
   repoAt(at, { f: '1\n' })

@@ -24,6 +24,7 @@ const CALLS: readonly [method: string, path: string, body: object | undefined, l
   ['POST', '/secrets/store', { kind: 'vault', unlock: 'file' }, 'owner'],
   ['POST', '/secrets/generate', { key: 'A' }, 'maintainer'],
   ['POST', '/secrets/import', { text: 'A=1' }, 'maintainer'],
+  ['POST', '/secrets/ci', { targets: [{ repo: 'root' }] }, 'owner'],
   ['GET', '/secrets/uses', undefined, 'maintainer'],
 ]
 
@@ -323,7 +324,7 @@ t.test('values are made, rotated only when asked, and of a key pair the public h
   })
   const pair = await make({ kind: 'ssh-key', comment: 'ada@example' })
   t.match(pair.publicKey, /^ssh-ed25519 AAAA\S+ ada@example$/)
-  const file = join(t.testdir(), 'key')
+  const file = join(daemon.data, 'key')
   writeFileSync(file, pair.text!, { mode: 0o600 })
   if (existsSync('/usr/bin/ssh-keygen'))
     t.equal(execFileSync('/usr/bin/ssh-keygen', ['-y', '-f', file], { encoding: 'utf8' }).trim(), pair.publicKey)

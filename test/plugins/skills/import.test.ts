@@ -12,11 +12,18 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, folderOf, makeWorkspace } from '../../support/daemon.js'
-import { bareCopy, committed, gitServer } from '../../support/git-server.js'
+import {
+  bareCopy,
+  committed,
+  gitServer,
+  processesShowing,
+  redirectTo,
+  trustedAuthority,
+} from '../../support/git-server.js'
 import { exactly } from '../../support/lists.js'
 
 const SKILL = '---\nname: any\ndescription: Use it.\n---\n\nDo it.\n'
-const daemon = await daemonWith(t, ['skills', 'settings', 'activity', 'areas', 'personas'])
+const daemon = await daemonWith(t, ['skills', 'settings', 'activity', 'areas', 'personas', 'secrets'])
 const { client, workspace } = daemon
 const own = join(workspace, '.sandbox/config/skills')
 const write = (folder: string, files: { readonly [path: string]: string }): void => {
@@ -88,6 +95,36 @@ t.test('of a repository exactly the commit is imported, however its branch moved
   t.equal(await refusedWith({ from: { ...git, ref: '0'.repeat(40) } }), 424)
   t.equal(await refusedWith({ from: { ...git, path: 'none' } }), 422)
   t.same(readdirSync(join(daemon.data, 'skills/fetched')), [])
+})
+
+t.test('a commit comes over checked addresses alone, and its token shows in no process', async t => {
+  const repositories = folderOf(t)
+  const source = join(folderOf(t), 'source')
+  makeWorkspace(source)
+  write(source, { 'sealed/SKILL.md': SKILL })
+  const ref = committed(source)
+  bareCopy(source, join(repositories, 'source.git'))
+  const secret = 'skill-token-0815'
+  const needs = `x-access-token:${secret}`
+  const seen: string[] = []
+  const forge = await gitServer(t, repositories, {
+    ...{ secure: await trustedAuthority(t), needs },
+    instead: () => {
+      seen.push(...processesShowing(secret, Buffer.from(needs).toString('base64')))
+      return false
+    },
+  })
+  const away = await gitServer(t, repositories, { instead: redirectTo(`${forge.url}/source.git`) })
+  const imported = (given: object) =>
+    client.call('POST /skills/import', { from: { kind: 'git', url: `${forge.url}/source.git`, ref, ...given } })
+  t.match(await refusalOf(() => imported({ url: `${away.url}/source.git` })), { status: 424, message: /sends on/ })
+  t.same(forge.requests, [])
+  const metadata = { url: 'https://169.254.169.254/source.git' }
+  t.match(await refusalOf(() => imported(metadata)), { status: 424, message: /told its own secrets/ })
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /secrets', { key: 'SKILLS', value: secret })
+  t.match(await imported({ secret: 'SKILLS' }), { imported: exactly({ name: 'sealed' }) })
+  t.same(seen, [])
 })
 
 t.test('a link that leaves a skill refuses the whole import', async t => {

@@ -2,35 +2,13 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { convert } from 'officeparser'
 import t from 'tap'
-import { ZipFile } from 'yazl'
 import { createClient } from '../../../sdk/client.js'
 import { daemonWith } from '../../support/daemon.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
+import { workbook } from '../../support/office.js'
 import { workspaceWorld } from './support.js'
 import { pdfOf } from '../../support/pdf.js'
-
-const zipOf = async (files: { readonly [name: string]: string }): Promise<Buffer> => {
-  const zip = new ZipFile()
-  for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text), name)
-  zip.end()
-  const pieces: Buffer[] = []
-  for await (const piece of zip.outputStream) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces)
-}
-
-const TYPES = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
-
-/** A workbook as spreadsheet programs write one, as far as it is read. */
-const workbook = (rows: string): Promise<Buffer> =>
-  zipOf({
-    '[Content_Types].xml': TYPES,
-    'xl/workbook.xml': '<workbook><sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets></workbook>',
-    'xl/_rels/workbook.xml.rels':
-      '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
-    'xl/sharedStrings.xml': '<sst><si><t>Fish &amp; chips</t></si></sst>',
-    'xl/worksheets/sheet1.xml': `<worksheet><sheetData>${rows}</sheetData></worksheet>`,
-  })
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 

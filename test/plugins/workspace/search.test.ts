@@ -144,6 +144,22 @@ void t.test('search', async t => {
     t.same(await search({ query: 'xyzzy plugh' }).then(({ total, hint }) => [total, typeof hint]), [0, 'string'])
   })
 
+  await t.test('a file that speaks of all words comes before those that define one of them', async t => {
+    const folder = join(workspace, 'words')
+    mkdirSync(folder)
+    for (const name of ['system', 'folders', 'watches', 'poll', 'gives'])
+      writeFileSync(join(folder, `${name}-only.ts`), `export const ${name} = (value: number): number => value + 1\n`)
+    writeFileSync(
+      join(folder, 'interval.ts'),
+      '/** Polls the folders again and again where the system gives no more watches. */\nexport const again = 1\n',
+    )
+    const [first] = await paths({ query: 'poll folders when the system gives no more watches', dir: 'words' })
+    t.equal(first, 'words/interval.ts')
+    const named = await paths({ query: 'open the shop', dir: '.' })
+    t.equal(named[0], 'src/shop.ts', 'a symbol with the name of all words')
+    rmSync(folder, { recursive: true })
+  })
+
   await t.test('the index follows the disk', async t => {
     writeFileSync(join(workspace, 'src/shop.ts'), `\n\n${SHOP}`)
     const { groups, freshness } = await search({ query: 'openShop', mode: 'def' })

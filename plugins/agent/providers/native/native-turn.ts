@@ -1,5 +1,5 @@
 import type { EndpointTarget } from '../../../endpoints/contract.js'
-import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
+import type { OfferedTool, SubagentStep, TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
@@ -30,6 +30,8 @@ export interface ModelStep {
   readonly run: string
   readonly provider: ProviderId
   readonly model: string
+  /** Left out: the turn's own agent. */
+  readonly subagent?: SubagentStep
   /** The usage of the turn so far. */
   readonly usage: TokenCount
 }
@@ -256,13 +258,14 @@ export class NativeTurn {
   }
 
   async #admit(): Promise<void> {
-    const { conversationId, run } = this.#request
+    const { conversationId, run, subagent } = this.#request
     const { usage } = this.#session
     const verdict = await this.#deps.admit?.({
       conversationId,
       run,
       provider: this.#provider,
       model: this.#model,
+      ...(subagent && { subagent }),
       usage,
     })
     if (verdict?.ok === false) failTurn(verdict.message)

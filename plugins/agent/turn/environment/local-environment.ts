@@ -55,6 +55,7 @@ import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
 import type { Turn } from '../turn.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
+import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { aroundOf, treeCommand } from './shell.js'
@@ -319,6 +320,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           if (out !== undefined && !turn.record.done)
             turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
+        await showOwnChanges(this.#deps, turn, repos, tips)
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done)
           turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })

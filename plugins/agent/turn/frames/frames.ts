@@ -195,6 +195,11 @@ export interface CommandsFrame {
 }
 export interface UsageFrame {
   kind: 'usage'
+  /** Of a subagent: the call that started it, and what it ran on, whose price its tokens have. */
+  subagent?: string
+  provider?: ProviderId
+  harness?: Harness
+  model?: string
   account?: string
   costUsd?: number
   inputTokens?: Count

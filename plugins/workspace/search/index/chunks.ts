@@ -3,6 +3,8 @@ import type { SourceSymbol } from './parsed-source.js'
 
 const LINES = 40
 const HEADING = /^(?:#{1,6}\s+|=+\s+)(.+)$/
+/** A line of a comment, in most languages; prose has none. */
+const COMMENT = /^\s*(?:\/\/+|\/\*+|\*|#+|--|;+|"""|''')\s*(.*)$/
 const MOST_LINE = 2000
 
 /** A name with its parts: `sweepTree` is `sweep Tree`. */
@@ -24,11 +26,13 @@ export const chunksOf = (text: string, symbols: readonly SourceSymbol[]): TextCh
     if (body.trim() === '') continue
     const names = symbols.filter(({ line }) => line > from && line <= from + LINES).map(({ name }) => name)
     const headings = part.flatMap(line => HEADING.exec(line)?.[1] ?? [])
+    const notes = part.flatMap(line => COMMENT.exec(line)?.[1] ?? [])
     const compounds = [...new Set(body.match(COMPOUND) ?? [])].map(nameParts)
     chunks.push({
       line: from + 1,
       lines: part.length,
       head: [...names, ...names.map(nameParts), ...headings].join(' '),
+      notes: notes.join(' '),
       body: `${body}\n${compounds.join(' ')}`,
     })
   }

@@ -10,6 +10,8 @@ export interface TextChunk {
   readonly line: number
   readonly lines: number
   readonly head: string
+  /** What its comments say. */
+  readonly notes: string
   readonly body: string
 }
 
@@ -24,8 +26,8 @@ export interface IndexedFile {
   readonly chunks: readonly TextChunk[]
 }
 
-const VERSION = 3
-/** The maximum size of an index; files beyond it are reported as not read. */
+const VERSION = 4
+/** An index does not grow beyond this; what does not fit is reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
 const SCHEMA = `
@@ -49,7 +51,7 @@ const SCHEMA = `
   CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, lines INTEGER NOT NULL);
   CREATE INDEX chunks_file ON chunks (file);
   CREATE VIRTUAL TABLE words USING fts5(
-    path, head, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
+    path, head, notes, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
   );
   CREATE VIRTUAL TABLE trigrams USING fts5(name, content='', tokenize='trigram');
   PRAGMA user_version = ${VERSION};
@@ -194,9 +196,16 @@ export class IndexStore {
     for (const target of source?.imports ?? [])
       this.#run('INSERT INTO imports (file, target) VALUES (?, ?)', id, target)
     const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    for (const { line, lines, head, body } of chunks) {
+    for (const { line, lines, head, notes, body } of chunks) {
       const chunk = this.#run('INSERT INTO chunks (file, line, lines) VALUES (?, ?, ?)', id, line, lines)
-      this.#run('INSERT INTO words (rowid, path, head, body) VALUES (?, ?, ?, ?)', chunk, words, head, body)
+      this.#run(
+        'INSERT INTO words (rowid, path, head, notes, body) VALUES (?, ?, ?, ?, ?)',
+        chunk,
+        words,
+        head,
+        notes,
+        body,
+      )
     }
   }
 

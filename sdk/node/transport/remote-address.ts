@@ -1,9 +1,9 @@
 import { realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { refuse } from '../../../sdk/index.js'
-import { isClosedName } from '../../../sdk/node/files/closed-names.js'
-import { contains } from '../../../sdk/node/files/paths.js'
+import { refuse } from '../../refusal.js'
+import { isClosedName } from '../files/closed-names.js'
+import { contains } from '../files/paths.js'
 
 /** A server with repositories. */
 export interface ServerAddress {

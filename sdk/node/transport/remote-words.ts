@@ -1,8 +1,6 @@
-import type { GitCode } from '../records.js'
-
-/** Why a remote failed, from git's messages. */
+/** Why a remote did not do it, as git's own words tell it. */
 export interface RemoteFailure {
-  readonly code: GitCode
+  readonly code: 'auth' | 'no-remote' | 'other' | 'unreachable'
   readonly reason: string
 }
 
@@ -11,13 +9,17 @@ const oneOf = (...patterns: readonly string[]): RegExp => new RegExp(patterns.jo
 
 const AUTH = oneOf(
   'authentication failed|could not read (?:username|password)|terminal prompts disabled',
-  'returned error: 40[13]\\b|permission denied|access denied|host key verification failed',
+  'returned error: 40[13]\\b|permission denied|access denied|the stored key cannot be used',
 )
 const UNREACHABLE = oneOf(
   "could(?:n't| not) (?:resolve|connect)|failed to connect|unable to (?:look up|connect)",
   'connection (?:refused|reset|timed out|closed)|timed out|no route to host|network is unreachable',
   'early eof|hung up|empty reply|ssl|tls|certificate|returned error: 5\\d\\d',
 )
+const CHANGED_KEY = /remote host identification has changed|host key verification failed/i
+/** What git says after ssh said why. */
+const SSH_CLOSING =
+  /^fatal: could not read from remote repository|^please make sure you have the correct access|^and the repository/i
 const REDIRECT = /returned error: 30[12378]\b|redirect/i
 
 const plainLines = (stderr: string): string[] =>
@@ -43,7 +45,14 @@ export const remoteLines = (stderr: string): string[] =>
 export const remoteFailure = (stderr: string, host: string): RemoteFailure => {
   if (REDIRECT.test(stderr))
     return { code: 'unreachable', reason: `${host} sends on to another address: set the remote to that address` }
-  const lines = plainLines(stderr)
+  if (CHANGED_KEY.test(stderr))
+    return {
+      code: 'auth',
+      reason:
+        `the host key of ${host} is not the one it had before, so nothing was sent: if its keeper changed it, remove `
+        + 'its line from git/known-hosts in the data folder of the sandbox',
+    }
+  const lines = plainLines(stderr).filter(each => !SSH_CLOSING.test(each))
   const line = lines.findLast(each => /^(?:fatal|error):/.test(each)) ?? lines.at(-1) ?? 'git said nothing'
   const reason = line.replace(/^(?:fatal|error): /, '').slice(0, 500)
   if (AUTH.test(stderr)) return { code: 'auth', reason }

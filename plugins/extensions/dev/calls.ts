@@ -1,0 +1,17 @@
+import type { Handlers } from '../../../sdk/index.js'
+import type { DevCalls } from './contract.js'
+import type { DevRuns } from './dev-runs.js'
+
+/** Serves extensions that run from folders of the workspace. */
+export const devCalls = (dev: DevRuns): Handlers<DevCalls> => ({
+  'GET /extensions/dev': async () => ({ checkouts: await dev.checkouts() }),
+  'POST /extensions/{id}/dev': async ({ id, path, digest }, context) => ({
+    ok: true,
+    dev: await dev.begin(id, path, digest, context),
+  }),
+  'DELETE /extensions/{id}/dev': async ({ id }, context) => ({ ok: true, ref: await dev.end(id, context) }),
+  'POST /extensions/{id}/dev/reload': async ({ id, digest }, context) => ({
+    ok: true,
+    dev: await dev.reload(id, digest, context),
+  }),
+})

@@ -1,0 +1,69 @@
+import type { tags } from 'typia'
+import type { Count } from '../../../sdk/types.js'
+import type { ExtensionId, PowersDigest } from '../listing/contract.js'
+import type { DevRun } from '../records/kept-extension.js'
+
+/** A folder of the workspace that an installed extension could run from. */
+export interface DevCheckout {
+  id: string
+  /** The folder, from the workspace. */
+  path: string
+  branch: string
+  /** The hash of its files. */
+  revision: string
+  /** Files of it that are not committed. */
+  uncommitted: Count
+  version: string
+  /** The bundles that its manifest names are there. */
+  built: boolean
+  /** A source is newer than the bundles. */
+  stale: boolean
+  /** The extension runs from there. */
+  running: boolean
+  source: 'installed'
+}
+
+/** Installed extensions that run from a folder of the workspace while somebody works on them. */
+export interface DevCalls {
+  /** List the folders of the workspace's repositories that hold the manifest of an installed extension. */
+  'GET /extensions/dev'(): { checkouts: DevCheckout[] }
+
+  /**
+   * Run an installed extension from a folder of the workspace in place of its commit, which stays the pinned one.
+   *
+   * The folder is copied without `.git` and `node_modules`, and the copy runs: what is built later runs from the next
+   * reload on. Updates wait until the extension is back at its commit.
+   *
+   * - 400: a bad path
+   * - 404: no such extension, or no such folder
+   * - 409: it is not installed from a repository, or the folder adds powers and `digest` is missing or not that of its
+   *   powers; the message lists them
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: it is another extension, its manifest cannot be used, its bundles are not built, or a link leaves it
+   */
+  'POST /extensions/{id}/dev'(input: {
+    id: ExtensionId
+    path: string & tags.MinLength<1> & tags.MaxLength<400>
+    digest?: PowersDigest
+  }): { ok: true; dev: DevRun }
+
+  /**
+   * Go back to the pinned commit and delete the copy; the folder is not touched. Running it already is a success.
+   *
+   * - 404: no such extension
+   * - 409: it is not installed from a repository
+   */
+  'DELETE /extensions/{id}/dev'(input: { id: ExtensionId }): { ok: true; ref: string }
+
+  /**
+   * Run the folder as it is built now: a new copy and a new start, once the copy was checked.
+   *
+   * Where nothing changed, nothing is started again.
+   *
+   * - 404: no such extension, or the folder is gone
+   * - 409: it does not run from a folder, or the folder adds powers and `digest` is missing or not that of its powers
+   * - 413: more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: it is another extension, its manifest cannot be used, its bundles are not built, or a link leaves it
+   */
+  'POST /extensions/{id}/dev/reload'(input: { id: ExtensionId; digest?: PowersDigest }): { ok: true; dev: DevRun }
+}

@@ -1,0 +1,39 @@
+import { refuse, type Handlers } from '../../../sdk/index.js'
+import type { LoadedExtension } from '../listing/catalog.js'
+import { noExtension, type LoadedExtensions } from '../listing/loaded-extensions.js'
+import type { ExtensionProcess } from '../manifest/manifest.js'
+import type { ProcessCalls } from './contract.js'
+import type { ExtensionProcesses } from './extension-processes.js'
+
+const declaredNamed = async (
+  all: LoadedExtensions,
+  id: string,
+  name: string,
+): Promise<{ readonly found: LoadedExtension; readonly declared: ExtensionProcess }> => {
+  await all.refresh()
+  const found = all.kept.get(id)?.removing ? noExtension(id) : all.get(id)
+  const declared = found.manifest.contributes?.processes?.find(each => each.name === name)
+  return { found, declared: declared ?? refuse('not-found', `${id} declares no process ${name}`) }
+}
+
+/** Serves the background programs. */
+export const processCalls = (all: LoadedExtensions, processes: ExtensionProcesses): Handlers<ProcessCalls> => ({
+  'GET /extensions/{id}/processes/{name}': async ({ id, name }) => {
+    await declaredNamed(all, id, name)
+    return processes.status(id, name)
+  },
+  'POST /extensions/{id}/processes/{name}/start': async ({ id, name }) => {
+    const { found, declared } = await declaredNamed(all, id, name)
+    if (!found.compatible) refuse('conflict', `${id} is for another host`)
+    if (!all.isEnabled(id)) refuse('conflict', `${id} is switched off: switch it on first`)
+    if (all.isPending(found)) refuse('conflict', `${id} waits for approval: approve its powers first`)
+    const runnable = all.runnable(id) ?? refuse('unavailable', 'the sandbox is starting', { retryAfter: 1 })
+    await processes.start(await all.asRunnable(runnable), declared)
+    return { ok: true }
+  },
+  'POST /extensions/{id}/processes/{name}/stop': async ({ id, name }) => {
+    await declaredNamed(all, id, name)
+    await processes.stop(id, name)
+    return { ok: true }
+  },
+})

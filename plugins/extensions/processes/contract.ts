@@ -1,0 +1,60 @@
+import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { ExtensionId } from '../listing/contract.js'
+import type { ExtensionSlug } from '../manifest/manifest.js'
+
+/** How a background program of an extension stands. What it prints is in the log `plugins/extension-<id>.log`. */
+export interface ExtensionProcessStatus {
+  name: string
+  running: boolean
+  /**
+   * `exited`: it ended and is not started again; `restarting`: it is started again after a while; `quarantined`: it
+   * ended too often, and somebody has to start it.
+   */
+  state: 'running' | 'starting' | 'stopped' | 'exited' | 'restarting' | 'quarantined'
+  /** The first process of its wall, on this machine. */
+  pid?: Count
+  /** The port that it was given in `PORT`, on this machine. */
+  port?: Count
+  /** When it was started. */
+  since?: Millis
+  /** Of its last end. */
+  exitCode?: Count
+  /** How often it was started again by itself since somebody started it. */
+  restarts: Count
+  /** Why it does not run, as a sentence. */
+  detail?: string
+}
+
+/** The background programs of extensions. */
+export interface ProcessCalls {
+  /**
+   * Show how one declared program stands, read from its real process.
+   *
+   * - 404: no such extension, or it declares no such process
+   */
+  'GET /extensions/{id}/processes/{name}'(input: { id: ExtensionId; name: ExtensionSlug }): ExtensionProcessStatus
+
+  /**
+   * Start a declared program with its port and secrets; answers when it runs.
+   *
+   * It runs behind the wall of the sandbox's programs, its code read-only, and ends with the daemon. Its restart rule
+   * starts it again after 1 s, doubling to 60 s; after 5 ends in 10 minutes it stays quarantined. One that runs already
+   * is left alone.
+   *
+   * - 404: no such extension, or it declares no such process
+   * - 409: the extension is switched off or waits for approval, or a file or secret is not there
+   * - 501: the program is not installed, or this machine has no wall
+   * - 503: no free port
+   */
+  'POST /extensions/{id}/processes/{name}/start'(input: { id: ExtensionId; name: ExtensionSlug }): Ok
+
+  /**
+   * End a program and its children: SIGTERM, after 5 s SIGKILL.
+   *
+   * It stays stopped until it is started or the daemon starts anew, also with `autoStart`. Works while the extension is
+   * switched off.
+   *
+   * - 404: no such extension, or it declares no such process
+   */
+  'POST /extensions/{id}/processes/{name}/stop'(input: { id: ExtensionId; name: ExtensionSlug }): Ok
+}

@@ -1,0 +1,157 @@
+import type { Host } from '../../../sdk/index.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { record } from '../../../sdk/node/record/record.js'
+import { BACKEND_LIMITS } from '../backend/limits.js'
+import type { ExtensionProcess } from '../manifest/manifest.js'
+import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
+import type { ExtensionProcessStatus } from './contract.js'
+import { processCommand } from './process-command.js'
+import { ProcessSecrets } from './process-secrets.js'
+import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
+
+/** What background programs are run with. */
+export interface ProcessesDeps {
+  readonly host: Host
+  readonly records: Pick<ExtensionRecords, 'settings' | 'changed'>
+  readonly printed: (id: string, line: string, name: string) => void
+  readonly limits?: SupervisedDeps['limits']
+}
+
+interface Running {
+  readonly process: SupervisedProcess
+  readonly revision: string
+}
+
+/** The background programs of all extensions. */
+export class ExtensionProcesses {
+  readonly #deps: ProcessesDeps
+  readonly #secrets: ProcessSecrets
+  /** By id, then by name. */
+  readonly #running = new Map<string, Map<string, Running>>()
+  /** Stopped by somebody: these do not start by themselves. */
+  readonly #held = new Set<string>()
+  readonly #turns = new KeyedMutex()
+
+  constructor(deps: ProcessesDeps) {
+    this.#deps = deps
+    this.#secrets = new ProcessSecrets(deps.host)
+  }
+
+  /** Removes what a killed daemon left. */
+  sweep(): Promise<void> {
+    return this.#secrets.sweep()
+  }
+
+  /** Starts and stops what has to, where `extension` is what may run now; resolves when the ended ones are gone. */
+  converge(id: string, extension: RunnableExtension | undefined): Promise<void> {
+    return this.#turns.with(id, async () => {
+      const declared = declaredBy(extension)
+      const known = this.#of(id)
+      for (const [name, { process, revision }] of [...known]) {
+        const now = declared.find(each => each.name === name)
+        if (now && revision === extension!.revision) continue
+        const wasUp = process.isUp
+        await this.#end(id, name)
+        if (now && wasUp) await this.#begin(extension!, now).catch(() => {})
+      }
+      for (const each of declared)
+        if (each.autoStart && !known.has(each.name) && !this.#held.has(`${id} ${each.name}`))
+          await this.#begin(extension!, each).catch(() => {})
+    })
+  }
+
+  start(extension: RunnableExtension, declared: ExtensionProcess): Promise<void> {
+    const { id } = extension
+    return this.#turns.with(id, async () => {
+      this.#held.delete(`${id} ${declared.name}`)
+      const known = this.#of(id).get(declared.name)
+      if (known && known.revision === extension.revision) return known.process.start()
+      await this.#end(id, declared.name)
+      await this.#begin(extension, declared)
+    })
+  }
+
+  /** Stops a program; it does not start by itself until somebody starts it. */
+  stop(id: string, name: string): Promise<void> {
+    this.#held.add(`${id} ${name}`)
+    return this.#turns.with(id, async () => {
+      await this.#of(id).get(name)?.process.stop()
+      await this.#secrets.drop(`${id}/${name}`)
+    })
+  }
+
+  /** How a declared program stands. */
+  status(id: string, name: string): ExtensionProcessStatus {
+    return this.#running.get(id)?.get(name)?.process.status ?? { name, running: false, state: 'stopped', restarts: 0 }
+  }
+
+  /** A stored value was set or removed. */
+  async secretChanged(key: string): Promise<void> {
+    await this.#secrets.changed(key)
+  }
+
+  /** Ends all of them. */
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#running].map(([id, known]) =>
+        this.#turns.with(id, async () => {
+          await Promise.all([...known.keys()].map(name => this.#end(id, name)))
+        }),
+      ),
+    )
+    await this.#secrets.sweep()
+  }
+
+  #of(id: string): Map<string, Running> {
+    const known = this.#running.get(id) ?? new Map<string, Running>()
+    this.#running.set(id, known)
+    return known
+  }
+
+  async #begin(extension: RunnableExtension, declared: ExtensionProcess): Promise<void> {
+    const { host, records, printed, limits = BACKEND_LIMITS } = this.#deps
+    const { id, revision } = extension
+    const { name, secrets: keys = [] } = declared
+    const process = new SupervisedProcess(declared, {
+      limits,
+      command: async before => {
+        const secrets = keys.length > 0 ? await this.#secrets.place(`${id}/${name}`, keys) : undefined
+        const env = settingVariables(extension, await records.settings(id))
+        return processCommand({
+          ...{ place: host.place, extension, declared, env, before },
+          ...(secrets !== undefined && { secrets }),
+        })
+      },
+      printed: line => printed(id, line, name),
+      changed: () => records.changed(id),
+      quarantined: why => {
+        const extra = { process: name }
+        const error = why.slice(0, 500)
+        void record(host, { type: 'extension.quarantined', actor: `extension:${id}`, outcome: 'error', error, extra })
+      },
+    })
+    this.#of(id).set(name, { process, revision })
+    await process.start()
+  }
+
+  async #end(id: string, name: string): Promise<void> {
+    const known = this.#of(id)
+    await known.get(name)?.process.stop()
+    known.delete(name)
+    await this.#secrets.drop(`${id}/${name}`)
+  }
+}
+
+const declaredBy = (extension: RunnableExtension | undefined): readonly ExtensionProcess[] =>
+  extension?.manifest.contributes?.processes ?? []
+
+/** The settings that the manifest gives the name of a variable; a secret one is no value here. */
+const settingVariables = (
+  { manifest }: RunnableExtension,
+  values: { readonly [key: string]: string | number | boolean },
+): { [name: string]: string } =>
+  Object.fromEntries(
+    (manifest.contributes?.settings ?? []).flatMap(({ key, env, secret }) =>
+      env === undefined || secret || values[key] === undefined ? [] : [[env, String(values[key])]],
+    ),
+  )

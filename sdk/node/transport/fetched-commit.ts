@@ -1,0 +1,214 @@
+import { mkdir, rm } from 'node:fs/promises'
+import type { Host } from '../../host.js'
+import { refuse } from '../../refusal.js'
+import { isLoopbackHostname } from '../models/outgoing.js'
+import { git, GitFailure, type GitOptions } from '../programs/git.js'
+import { remoteAddress, type RemoteAddress, type ServerAddress } from './remote-address.js'
+import { RemoteGit } from './remote-git.js'
+import type { RemoteFailure } from './remote-words.js'
+
+const CHECKOUT_MS = 180_000
+const CHECKED = ['-c', 'fetch.fsckObjects=true', '-c', 'transfer.fsckObjects=true']
+const FETCH = [...CHECKED, 'fetch', '--progress', '--no-tags', '--no-recurse-submodules']
+/** What a fetch by name needs that a server refused by its id. */
+const EVERYTHING = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
+
+/** A commit of a repository elsewhere. */
+export interface CommitSource {
+  /** https, ssh, http on this machine, or the path of a repository in the workspace. */
+  readonly url: string
+  /** The full id of the commit. */
+  readonly ref: string
+  /** The name of a stored secret that is sent as access token. */
+  readonly secret?: string
+}
+
+/** How much a commit may hold, and what it is fetched for, as the log of uses of secrets says it. */
+export interface CommitLimits {
+  readonly files: number
+  readonly bytes: number
+  readonly purpose: string
+}
+
+type FetchingHost = Pick<Host, 'call' | 'serves' | 'place' | 'signal'>
+
+/**
+ * Fills an empty folder with the files of a commit, without git's own folder; nothing of them is run. Refuses what is
+ * not that commit, and what is too large before it is written.
+ *
+ * Git's own folder is beside it while this runs, under the folder's name with `.git`.
+ */
+export const checkOutCommit = async (
+  host: FetchingHost,
+  folder: string,
+  { url, ref, secret }: CommitSource,
+  limits: CommitLimits,
+): Promise<void> => {
+  const address = sourceAddress(host.place.workspace, url)
+  const token = secret === undefined ? undefined : await tokenFor(host, address, secret, limits.purpose)
+  const fetched = new FetchedRepository(host, `${folder}.git`, token)
+  try {
+    await fetched.fetch(address, url, ref)
+    await fetched.assertCommit(url, ref)
+    await fetched.assertSize(ref, limits)
+    await fetched.checkOut(ref, folder)
+  } finally {
+    await rm(`${folder}.git`, { recursive: true, force: true })
+  }
+}
+
+/** The file of a branch or of HEAD where none is named, as it is now; undefined: the repository has no such file. */
+export const fileOfRepository = async (
+  host: FetchingHost,
+  scratch: string,
+  { url, path, maxBytes }: { readonly url: string; readonly path: string; readonly maxBytes: number },
+): Promise<Buffer | undefined> => {
+  const fetched = new FetchedRepository(host, scratch, undefined)
+  try {
+    await fetched.fetchHead(sourceAddress(host.place.workspace, url), url)
+    return await fetched.file('FETCH_HEAD', path, maxBytes)
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+/** A git dir of the daemon's own, filled from a remote; every git of it runs behind the wall. */
+class FetchedRepository {
+  readonly #host: FetchingHost
+  readonly #dir: string
+  readonly #remote: RemoteGit
+
+  constructor(host: FetchingHost, dir: string, token: string | undefined) {
+    const { workspace, data, hidden, grants } = host.place
+    this.#host = host
+    this.#dir = dir
+    this.#remote = new RemoteGit({
+      host,
+      wall: { workspace, data, hide: hidden, grants },
+      passwordFor: async () => token,
+    })
+  }
+
+  /** Fetches one commit, or all branches from a server that gives no commit by its id alone. */
+  async fetch(address: RemoteAddress, url: string, ref: string): Promise<void> {
+    await this.#begin()
+    const failure = await this.#fetched(address, ['--depth=1'], [ref])
+    if (failure === undefined) return
+    const again = failure.code === 'other' ? await this.#fetched(address, [], EVERYTHING) : failure
+    if (again) refuse('dependency', `${url} refused: ${again.reason.slice(0, 300)}`)
+  }
+
+  /** Fetches the commit of HEAD. */
+  async fetchHead(address: RemoteAddress, url: string): Promise<void> {
+    await this.#begin()
+    const failure = await this.#fetched(address, ['--depth=1'], ['HEAD'])
+    if (failure) refuse('dependency', `${url} refused: ${failure.reason.slice(0, 300)}`)
+  }
+
+  async assertCommit(url: string, ref: string): Promise<void> {
+    const { text, code } = await this.#git(['rev-parse', '-q', '--verify', `${ref}^{commit}`], { ok: [0, 1, 128] })
+    if (code !== 0 || text.trim() !== ref) refuse('dependency', `${url} has no commit ${ref}`)
+  }
+
+  /** The size is known before anything is written. */
+  async assertSize(ref: string, most: CommitLimits): Promise<void> {
+    let [files, bytes, rest] = [0, 0, '']
+    await this.#git(['ls-tree', '-r', '-l', '-z', ref], {
+      to: piece => {
+        const rows = (rest + piece.toString('latin1')).split('\0')
+        rest = rows.pop()!
+        for (const row of rows) {
+          files++
+          bytes += Number(/^\S+ \S+ \S+\s+(\d+)/.exec(row)?.[1] ?? 0)
+        }
+      },
+    })
+    if (files > most.files || bytes > most.bytes)
+      refuse('too-large', `it has ${files} files with ${bytes} bytes: expected at most ${most.files} and ${most.bytes}`)
+  }
+
+  async checkOut(ref: string, folder: string): Promise<void> {
+    const how = { env: { GIT_WORK_TREE: folder }, exposed: [folder], timeoutMs: CHECKOUT_MS }
+    try {
+      await this.#git(['checkout', '-q', '--force', '--detach', ref], how)
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error
+      refuse('dependency', `the commit cannot be checked out: ${error.stderr.trim().slice(0, 300)}`, { cause: error })
+    }
+  }
+
+  async file(ref: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
+    const { text, code } = await this.#git(['cat-file', '-s', `${ref}:${path}`], { ok: [0, 128] })
+    if (code !== 0) return undefined
+    if (Number(text) > maxBytes) refuse('dependency', `${path} has more than ${maxBytes} bytes`)
+    return (await this.#git(['cat-file', 'blob', `${ref}:${path}`], { maxBytes: maxBytes + 1 })).stdout
+  }
+
+  async #begin(): Promise<void> {
+    await mkdir(this.#dir, { mode: 0o700 })
+    await this.#git(['init', '-q', '--bare', '--template=', this.#dir])
+  }
+
+  async #fetched(
+    address: RemoteAddress,
+    how: readonly string[],
+    wanted: readonly string[],
+  ): Promise<RemoteFailure | undefined> {
+    const { failure } = await this.#remote.run({
+      address,
+      args: asked => [...FETCH, ...how, '--end-of-options', asked, ...wanted],
+      folder: this.#dir,
+      env: { GIT_DIR: this.#dir },
+    })
+    return failure
+  }
+
+  /** Without a network. */
+  #git(
+    args: readonly string[],
+    { exposed = [], ...options }: GitOptions & { readonly exposed?: readonly string[] } = {},
+  ) {
+    const { workspace, data, hidden, grants } = this.#host.place
+    return git(this.#dir, args, {
+      signal: this.#host.signal,
+      ...options,
+      env: { GIT_DIR: this.#dir, ...options.env },
+      wall: { workspace, data, hide: hidden, grants, exposed: [this.#dir, ...exposed], sealed: true, offline: true },
+    })
+  }
+}
+
+/** Where code is fetched from: https, ssh, http on this machine, or a repository of the workspace. */
+const sourceAddress = (workspace: string, url: string): RemoteAddress => {
+  const wrong = (found: string): never =>
+    refuse('invalid', `url: expected https, ssh or a repository of the workspace, found ${found}`, {
+      errors: [{ path: 'url', expected: 'an https or ssh address, or a path in the workspace' }],
+    })
+  if (/\s/.test(url)) return wrong('blanks')
+  if (url.startsWith('/')) return wrong('an absolute path')
+  if (/^file:/i.test(url)) return wrong('a file address')
+  const address = remoteAddress(url, { workspace, from: workspace, field: 'url' })
+  if (address.kind === 'local') return address
+  if (address.password !== undefined) return wrong('an address with a password')
+  if (address.kind === 'git') return wrong('a git address, which nobody vouches for')
+  if (address.kind === 'http' && !isLoopbackHostname(address.host)) return wrong('http to another machine')
+  if (address.kind !== 'ssh' && address.user !== undefined) return wrong('an address with a user name')
+  return address
+}
+
+/** The value of a secret for a server; one that is bound to hosts goes only to these. */
+const tokenFor = async (
+  host: FetchingHost,
+  address: RemoteAddress,
+  secret: string,
+  detail: string,
+): Promise<string> => {
+  if (address.kind !== 'https') return refuse('invalid', 'secret: expected only with an https address')
+  const missing = `there is no stored secret ${secret} that can be read: set it with POST /secrets`
+  const server: ServerAddress = address
+  if (!(await host.serves('secrets.atHost'))) return refuse('dependency', missing)
+  const bound = await host.call('secrets.atHost', { name: secret, host: server.host, lane: 'git', detail })
+  if (bound.value !== undefined) return bound.value
+  const { text, refused } = await host.call('secrets.resolve', { text: `{{secret:${secret}}}`, lane: 'git', detail })
+  return text ?? refuse('dependency', refused ?? missing)
+}

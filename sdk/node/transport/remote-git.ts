@@ -1,0 +1,201 @@
+import { copyFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import type { Host } from '../../host.js'
+import { Refusal, refuse } from '../../refusal.js'
+import { addressesOf, SENTENCES } from '../network/outbound.js'
+import { git } from '../programs/git.js'
+import { everyGitdir } from '../wall/gitdir.js'
+import type { WallSpec } from '../wall/spec.js'
+import { credentialPipe, type RemoteCredential } from './credential-pipe.js'
+import type { RemoteAddress, ServerAddress } from './remote-address.js'
+import { remoteFailure, type RemoteFailure } from './remote-words.js'
+
+/** What the daemon knows of the machine, for walls. */
+export type WallBase = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
+
+/** One git that talks to a remote. */
+export interface TransferOrder {
+  readonly address: RemoteAddress
+  /** Its arguments, with the address to ask among them. */
+  readonly args: (url: string) => readonly string[]
+  /** A folder of its own that it may write, shown to it alone. */
+  readonly folder: string
+  /** Where git works; left out: that folder. */
+  readonly dir?: string
+  readonly env?: { readonly [name: string]: string }
+  /** What else it sees of the daemon's folders. */
+  readonly exposed?: readonly string[]
+  /** What it may write below the workspace's `.sandbox/`. */
+  readonly writable?: readonly string[]
+  readonly progress?: (piece: Buffer) => void
+  readonly signal?: AbortSignal
+}
+
+/** What came of it; no failure: it was done. */
+export interface TransferAnswer {
+  readonly text: string
+  readonly stderr: string
+  readonly failure?: RemoteFailure
+}
+
+/** How long a remote is waited for. */
+export interface TransferTimes {
+  /** Without a word of progress. */
+  readonly stallMs: number
+  /** In all. */
+  readonly limitMs: number
+}
+
+/** What git asks remotes with. */
+export interface RemoteGitDeps {
+  readonly host: Pick<Host, 'call' | 'signal'>
+  readonly wall: WallBase
+  /** The stored value for a server whose address has no password; asked over TLS alone. */
+  readonly passwordFor: (server: ServerAddress) => Promise<string | undefined>
+  readonly times?: TransferTimes
+}
+
+const TIMES: TransferTimes = { stallMs: 120_000, limitMs: 600_000 }
+const LOOKUP_MS = 30_000
+const MOST_EXIT_CODE = 255
+
+/** Who has no user name in the address: tokens of forges go with any. */
+const ANY_USER = 'x-access-token'
+
+const ANY_EXIT = Array.from({ length: MOST_EXIT_CODE + 1 }, (_, code) => code)
+
+/** Runs git against remotes: behind the wall, with a deadline, a credential and addresses that were checked. */
+export class RemoteGit {
+  readonly #deps: RemoteGitDeps
+  readonly #times: TransferTimes
+
+  constructor(deps: RemoteGitDeps) {
+    this.#deps = deps
+    this.#times = deps.times ?? TIMES
+  }
+
+  /** Runs git against a remote. */
+  async run(order: TransferOrder): Promise<TransferAnswer> {
+    const { address, args, folder, dir, env = {}, exposed = [], writable = [], progress, signal } = order
+    const { host, wall } = this.#deps
+    const server = address.kind === 'local' ? undefined : address
+    const stall = new AbortController()
+    const limit = AbortSignal.timeout(this.#times.limitMs)
+    const over = AbortSignal.any([host.signal, stall.signal, limit, ...(signal ? [signal] : [])])
+    const late = () => stall.abort(new Error('stalled'))
+    let timer = setTimeout(late, this.#times.stallMs)
+    const said = (piece: Buffer) => {
+      clearTimeout(timer)
+      timer = setTimeout(late, this.#times.stallMs)
+      progress?.(piece)
+    }
+    try {
+      const way = server ? await this.#wayTo(server, folder, over) : { url: address.url, settings: [], env: {} }
+      if ('failure' in way) return way
+      await using credential = server && (await this.#credential(server, folder))
+      // A repository of the workspace may keep its git folder with the daemon.
+      const lent = server ? [] : await everyGitdir(wall.data)
+      const answer = await git(dir ?? folder, [...way.settings, ...(credential?.settings ?? []), ...args(way.url)], {
+        env: {
+          ...way.env,
+          ...credential?.env,
+          ...env,
+          GIT_ALLOW_PROTOCOL: server?.kind ?? 'file',
+        },
+        signal: over,
+        said,
+        timeoutMs: this.#times.limitMs,
+        wall: { ...wall, exposed: [...new Set([folder, ...exposed, ...lent])], writable },
+        ok: ANY_EXIT,
+      })
+      const { text, stderr } = answer
+      if (answer.code === 0) return { text, stderr }
+      return { text, stderr, failure: remoteFailure(stderr, server?.host ?? 'it') }
+    } catch (error) {
+      if (stall.signal.aborted)
+        return unreachable(`${server?.host ?? 'it'} did not answer for ${this.#times.stallMs / 1000} s`)
+      if (signal?.aborted && !host.signal.aborted) return unreachable('it took longer than there was time')
+      if (limit.aborted) return unreachable(`it did not end within ${this.#times.limitMs / 1000} s`)
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The settings that hold git to addresses of the host that were checked. */
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
+    const { host, port, kind } = server
+    const name = host.includes(':') ? `[${host}]` : host
+    const { listeners } = await this.#deps.host.call('kernel.listeners')
+    try {
+      const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)])
+      const found = await addressesOf(new URL(`http://${name}:${port}`), { near: true, listeners }, soon)
+      const addresses = found.map(({ address }) => address)
+      return await wayOf(server, addresses, folder)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof Refusal) return unreachable(error.message)
+      const { code = '', message } = error as NodeJS.ErrnoException
+      return unreachable(`${name} could not be asked for ${kind}: ${SENTENCES[code] ?? message}`)
+    }
+  }
+
+  /** What the server may be told: the password of the address, or a stored value. */
+  async #credential(server: ServerAddress, folder: string) {
+    if (server.kind !== 'https') return undefined
+    const found = server.password ?? (await this.#deps.passwordFor(server))
+    if (found === undefined || /[\r\n\0]/.test(found)) return undefined
+    const credential: RemoteCredential = { user: server.user ?? ANY_USER, password: found }
+    return credentialPipe(folder, server, credential)
+  }
+}
+
+const unreachable = (reason: string): TransferAnswer & { readonly failure: RemoteFailure } => ({
+  text: '',
+  stderr: '',
+  failure: { code: 'unreachable', reason },
+})
+
+/** How git reaches a server. */
+interface WayToServer {
+  readonly url: string
+  readonly settings: readonly string[]
+  readonly env: { readonly [name: string]: string }
+}
+
+/** Holds git to the addresses that were checked, without a redirect. */
+const wayOf = async (server: ServerAddress, addresses: readonly string[], folder: string): Promise<WayToServer> => {
+  const { kind, host, port, url } = server
+  const bracketed = addresses.map(address => (address.includes(':') ? `[${address}]` : address))
+  if (kind === 'git') {
+    const asked = new URL(url.replace(/^git:/i, 'http:'))
+    const env = { GIT_OVERRIDE_VIRTUAL_HOST: asked.port === '' ? asked.hostname : asked.host }
+    return { url: `git://${bracketed[0]}:${port}${asked.pathname}`, settings: [], env }
+  }
+  if (kind === 'ssh') return { url, settings: sshSettings(server, addresses[0]!), env: {} }
+  const settings = ['http.followRedirects=false']
+  if (isIP(host) === 0) settings.push(`http.curloptResolve=${host}:${port}:${bracketed.join(',')}`)
+  const { SSL_CERT_FILE } = process.env
+  const trusted = kind === 'https' && SSL_CERT_FILE ? join(folder, 'authorities.pem') : undefined
+  if (trusted !== undefined) await copyFile(SSL_CERT_FILE!, trusted)
+  return {
+    url,
+    settings: settings.flatMap(setting => ['-c', setting]),
+    env: trusted === undefined ? {} : { GIT_SSL_CAINFO: trusted },
+  }
+}
+
+/** A name that means nothing to a shell: git runs the program for ssh by one. */
+const PLAIN_HOST = /^[A-Za-z0-9._:-]+$/
+
+/**
+ * Ssh goes to the checked address and knows the server by its name. Keys and known servers are those that the
+ * deployment shows behind the wall.
+ */
+const sshSettings = ({ host, port }: ServerAddress, address: string): string[] => {
+  if (!PLAIN_HOST.test(host)) refuse('forbidden', 'the name of the server has unusual characters')
+  const known = port === 22 ? host : `[${host}]:${port}`
+  const options = ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'ConnectTimeout=20', `HostName=${address}`]
+  return ['-c', `core.sshCommand=ssh ${[...options, `'HostKeyAlias=${known}'`].map(each => `-o ${each}`).join(' ')}`]
+}

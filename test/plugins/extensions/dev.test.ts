@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { inGit } from '../../support/daemon.js'
+import { committed } from '../../support/git-server.js'
+import { exactly } from '../../support/lists.js'
+import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
+
+const daemon = await daemonWithBackends(t, ['activity', 'secrets'])
+const { client, workspace, data } = daemon
+const id = 'ada.notes'
+const checkout = join(workspace, 'notes')
+const copies = join(data, 'extensions/dev', id)
+const says = (word: string) =>
+  `export const activate = host => {\n  host.routes.handle('GET /word', {}, () => ({ body: '${word}' }))\n}\n`
+const write = (word: string, manifest: object = {}): void => {
+  const base = { publisher: 'ada', name: 'notes', version: '1.0.0', server: 'dist/server.js' }
+  mkdirSync(join(checkout, 'dist'), { recursive: true })
+  writeFileSync(join(checkout, 'intentic-extension.json'), JSON.stringify({ ...base, ...manifest }))
+  writeFileSync(join(checkout, 'dist/server.js'), says(word))
+}
+mkdirSync(checkout)
+inGit(checkout, 'init', '-q', '-b', 'main')
+write('committed')
+const ref = committed(checkout)
+const status = async (call: Promise<unknown>) => (await refusalOf(() => call)).status
+const running = () =>
+  listedUntil(daemon, ({ extensions }) => extensions.find(each => each.id === id && each.backend?.state === 'running'))
+const word = async () => (await daemon.fetch(`/x/${id}/word`)).json()
+const dev = (path: string, digest?: string) =>
+  client.call('POST /extensions/{id}/dev', { id, path, ...(digest !== undefined && { digest }) })
+const reload = (digest?: string) =>
+  client.call('POST /extensions/{id}/dev/reload', { id, ...(digest !== undefined && { digest }) })
+
+t.test('only maintainers run extensions from folders, and only those that are installed', async t => {
+  const { client: lander } = await daemon.token('land')
+  t.equal((await fetch(`${daemon.url}/extensions/dev`)).status, 401)
+  t.equal(await status(lander.call('GET /extensions/dev')), 403)
+  t.equal(await status(lander.call('POST /extensions/{id}/dev', { id, path: 'notes' })), 403)
+  t.equal(await status(lander.call('POST /extensions/{id}/dev/reload', { id })), 403)
+  t.equal(await status(lander.call('DELETE /extensions/{id}/dev', { id })), 403)
+  t.equal(await status(dev('')), 400)
+  t.equal(await status(dev('notes')), 404)
+  t.equal(await status(client.call('POST /extensions/{id}/dev', { id: 'sandbox.activity', path: 'notes' })), 409)
+  t.equal(await status(client.call('DELETE /extensions/{id}/dev', { id })), 404)
+  t.same(await client.call('GET /extensions/dev'), { checkouts: [] })
+})
+
+t.test('a folder that cannot run is refused, and what runs goes on', async t => {
+  const { digest } = await client.call('POST /extensions/install/preview', { url: 'notes', ref })
+  for await (const _ of await client.call('POST /extensions/install', { url: 'notes', ref, digest }));
+  const pid = pidOf(await running())
+  t.equal(await status(reload()), 409, 'it runs its commit')
+  for (const path of ['none', '../notes', '/etc', '.git', '.sandbox/config', 'notes/dist/server.js'])
+    t.ok([400, 404].includes((await refusalOf(() => dev(path))).status), path)
+  mkdirSync(join(workspace, 'other'))
+  writeFileSync(join(workspace, 'other/intentic-extension.json'), JSON.stringify({ name: 'other' }))
+  t.match(await refusalOf(() => dev('other')), { status: 422, message: /local\.other, not ada\.notes/ })
+  symlinkSync('/etc/passwd', join(checkout, 'leaves'))
+  t.match(await refusalOf(() => dev('notes')), { status: 422, message: /leaves/ })
+  rmSync(join(checkout, 'leaves'))
+  rmSync(join(checkout, 'dist/server.js'))
+  t.match(await refusalOf(() => dev('notes')), { status: 422, message: /dist\/server\.js is not there/ })
+  symlinkSync('/etc', join(workspace, 'link'))
+  t.equal(await status(dev('link')), 404, 'no link is followed')
+  t.ok(isRunning(pid))
+  t.same(readdirSync(copies), [])
+})
+
+t.test('the old build answers until a reload, which takes less than a second', async t => {
+  write('first')
+  mkdirSync(join(checkout, 'node_modules'))
+  writeFileSync(join(checkout, 'node_modules/large'), 'x')
+  writeFileSync(join(checkout, '.gitignore'), 'node_modules\n')
+  const { dev: run } = await dev('notes')
+  t.match(run, { path: 'notes', uncommitted: 2, revision: /^[0-9a-f]{64}$/ })
+  t.notOk(run.held)
+  t.match(await running(), { commit: ref, source: 'installed', dev: run })
+  t.equal(await word(), 'first')
+  t.same(readdirSync(copies), [run.revision])
+  t.notOk(existsSync(join(copies, run.revision, 'node_modules')))
+  write('second')
+  t.match((await recordNamed(daemon, id)).dev, { held: 'rebuilt', revision: run.revision })
+  t.equal(await word(), 'first')
+  const times: number[] = []
+  for (const next of ['second', 'third', 'fourth']) {
+    write(next)
+    const began = performance.now()
+    const { dev: now } = await reload()
+    t.notOk(now.held)
+    t.equal(await word(), next)
+    times.push(performance.now() - began)
+  }
+  t.comment(`from reload to the answer of the new build: ${times.map(Math.round).join(', ')} ms`)
+  t.ok(Math.min(...times) < 1_000, `${times}`)
+  const pid = pidOf(await running())
+  await reload()
+  t.equal(pidOf(await running()), pid, 'nothing changed, so nothing starts again')
+  t.equal(readdirSync(copies).length, 1)
+})
+
+t.test('a folder that adds a power waits for its digest', async t => {
+  write('more', { permissions: { daemon: ['GET /activity'] } })
+  t.match((await recordNamed(daemon, id)).dev, { held: /adds: calls GET \/activity/ })
+  const refused = await refusalOf(() => reload())
+  t.match(refused, { status: 409, message: /GET \/activity/ })
+  t.equal(await status(reload('0'.repeat(64))), 409)
+  t.equal(await word(), 'fourth')
+  const digest = /digest ([0-9a-f]{64})/.exec(refused.message)![1]!
+  t.notOk((await reload(digest)).dev.held)
+  t.equal(await word(), 'more')
+  t.match(await refusalOf(() => client.call('POST /extensions/{id}/update', { id, ref: '1'.repeat(40) })), {
+    status: 409,
+  })
+})
+
+t.test('the folders that could run are listed with what git knows of them', async t => {
+  writeFileSync(join(checkout, 'source.ts'), 'export {}\n')
+  const { checkouts } = await client.call('GET /extensions/dev')
+  t.match(
+    checkouts,
+    exactly({
+      id,
+      path: 'notes',
+      branch: 'main',
+      version: '1.0.0',
+      built: true,
+      stale: true,
+      running: true,
+      uncommitted: 4,
+    }),
+  )
+})
+
+t.test('back at the commit the pinned version answers, and the folder is as it was', async t => {
+  t.same(await client.call('DELETE /extensions/{id}/dev', { id }), { ok: true, ref })
+  await running()
+  t.equal(await word(), 'committed')
+  t.notOk((await recordNamed(daemon, id)).dev)
+  t.notOk(existsSync(copies))
+  t.ok(existsSync(join(checkout, 'source.ts')))
+  t.same(await client.call('DELETE /extensions/{id}/dev', { id }), { ok: true, ref })
+  await dev('notes').catch(() => {})
+  await client.call('POST /extensions/{id}/remove', { id })
+  t.notOk(existsSync(copies))
+})

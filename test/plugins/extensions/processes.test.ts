@@ -1,0 +1,199 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/limits.js'
+import type { ExtensionProcessStatus } from '../../../plugins/extensions/contract.js'
+import { SupervisedProcess } from '../../../plugins/extensions/processes/supervised-process.js'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { inner } from '../agent/support.js'
+import { approvePending, daemonWithBackends, isRunning, listedUntil, writeExtension } from './support.js'
+
+const daemon = await daemonWithBackends(t, ['secrets', 'activity', 'logs'])
+const { client } = daemon
+const id = 'ada.web'
+const PROGRAM = `
+const { createServer } = require('node:http')
+const { readFileSync, writeFileSync } = require('node:fs')
+const at = process.env.SANDBOX_SECRETS_DIR
+const attempts = []
+for (const path of [process.argv[1], '/etc/passwd.new'])
+  try { writeFileSync(path, 'x'); attempts.push(path) } catch {}
+console.log('listening for ' + process.env.GREETING)
+createServer((request, response) => {
+  if (request.url === '/end') return process.exit(3)
+  const secret = () => { try { return readFileSync(at + '/WORD', 'utf8') } catch { return 'none' } }
+  response.end(JSON.stringify({ secret: secret(), attempts, args: process.argv.slice(2), env: Object.keys(process.env), workspace: process.env.SANDBOX_WORKSPACE }))
+}).listen(Number(process.env.PORT), '127.0.0.1')
+`
+const manifest = (more: object = {}) => ({
+  ...{ publisher: 'ada', name: 'web', version: '1.0.0' },
+  contributes: {
+    settings: [{ key: 'greeting', type: 'string', title: 'Greeting', default: 'everybody', env: 'GREETING' }],
+    processes: [
+      { name: 'web', command: 'node web.cjs "two words"', port: 'auto', secrets: ['WORD'], ...more },
+      { name: 'gone', command: './gone' },
+      { name: 'none', command: 'no-such-program-here' },
+      { name: 'once', command: 'node -e "console.log(1)"' },
+    ],
+  },
+})
+const folder = writeExtension(daemon, 'web', manifest(), { 'web.cjs': PROGRAM })
+const call = (verb: 'start' | 'stop', name: string) =>
+  client.call(`POST /extensions/{id}/processes/{name}/${verb}`, { id, name })
+const stateOf = (name: string) => client.call('GET /extensions/{id}/processes/{name}', { id, name })
+const seen = (name: string) => inner(daemon, 'GET /extensions/{id}/processes/{name}', { id, name })
+const until = async (name: string, fits: (status: ExtensionProcessStatus) => boolean) => {
+  for (const end = Date.now() + 15_000; ;) {
+    const status = await seen(name)
+    if (fits(status)) return status
+    if (Date.now() > end) throw new Error(`${name} did not become as expected: ${JSON.stringify(status)}`)
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}
+const answerOf = async (
+  port: number,
+): Promise<{ secret: string; attempts: string[]; args: string[]; env: string[] }> => {
+  for (const end = Date.now() + 15_000; ;)
+    try {
+      return (await (await fetch(`http://127.0.0.1:${port}/`)).json()) as never
+    } catch (error) {
+      if (Date.now() > end) throw error
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+}
+const status = async (asked: Promise<unknown>) => (await refusalOf(() => asked)).status
+
+t.test('programs are started by maintainers, once their extension is approved', async t => {
+  const { client: lander } = await daemon.token('land')
+  const { client: reader } = await daemon.token('read')
+  const web = { id, name: 'web' }
+  t.equal((await fetch(`${daemon.url}/extensions/${id}/processes/web`)).status, 401)
+  t.equal(await status(lander.call('POST /extensions/{id}/processes/{name}/start', web)), 403)
+  t.equal(await status(lander.call('POST /extensions/{id}/processes/{name}/stop', web)), 403)
+  t.equal(await status(client.call('GET /extensions/{id}/processes/{name}', { id, name: 'No Slug' })), 400)
+  t.equal(await status(stateOf('other')), 404)
+  t.equal(
+    await status(client.call('POST /extensions/{id}/processes/{name}/start', { id: 'no.such', name: 'web' })),
+    404,
+  )
+  t.equal(await status(call('stop', 'other')), 404)
+  t.match(await refusalOf(() => call('start', 'web')), { status: 409, message: /waits for approval/ })
+  t.same(await reader.call('GET /extensions/{id}/processes/{name}', web), {
+    ...{ name: 'web', running: false, state: 'stopped', restarts: 0 },
+  })
+  await approvePending(daemon, id)
+  t.match(await refusalOf(() => call('start', 'web')), { status: 409, message: /secret WORD/ })
+  t.match(await refusalOf(() => call('start', 'gone')), { status: 409, message: /gone is not there/ })
+  t.match(await refusalOf(() => call('start', 'none')), { status: 501, message: /no-such-program-here/ })
+})
+
+t.test('a program runs with its port, settings and secrets, its own code read-only', async t => {
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /secrets', { key: 'WORD', value: 'open sesame' })
+  await call('start', 'web')
+  const found = await stateOf('web')
+  t.match(found, { running: true, state: 'running', pid: Number, port: Number, since: Number, restarts: 0 })
+  const answer = await answerOf(found.port!)
+  t.match(answer, { secret: 'open sesame', args: ['two words'], workspace: daemon.workspace })
+  t.same(answer.attempts, [], 'neither its code nor the system can be written')
+  t.notOk(answer.env.some(name => /TOKEN|CONTROL|KEY/.test(name)))
+  t.match(readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8'), /listening for everybody/)
+  await call('start', 'web')
+  t.equal((await stateOf('web')).pid, found.pid, 'one that runs is left alone')
+  await client.call('POST /secrets', { key: 'WORD', value: 'another' })
+  for (const end = Date.now() + 10_000; (await answerOf(found.port!)).secret !== 'another' && Date.now() < end;);
+  t.match(await answerOf(found.port!), { secret: 'another' }, 'without a new process')
+  t.equal((await stateOf('web')).pid, found.pid)
+})
+
+t.test('one that fails is started again on its port, one that is done is not', async t => {
+  const before = await stateOf('web')
+  await fetch(`http://127.0.0.1:${before.port}/end`).catch(() => {})
+  t.match(await until('web', ({ state }) => state === 'restarting'), { exitCode: 3, detail: /starts again in [12] s/ })
+  const after = await until('web', ({ running }) => running)
+  t.match(after, { restarts: 1, port: before.port })
+  t.not(after.pid, before.pid)
+  await answerOf(after.port!)
+  await call('start', 'once')
+  t.match(await until('once', ({ state }) => state === 'exited'), { running: false, exitCode: 0 })
+})
+
+t.test('stopping and switching off leave no process and no file of a secret', async t => {
+  const { pid, port } = await stateOf('web')
+  await call('stop', 'web')
+  t.notOk(isRunning(pid!))
+  t.match(await stateOf('web'), { running: false, state: 'stopped' })
+  t.ok(await fetch(`http://127.0.0.1:${port}/`).catch(() => true))
+  await call('stop', 'web')
+  await call('start', 'web')
+  const again = await stateOf('web')
+  const places = readdirSync('/dev/shm').filter(name => name.startsWith('sandbox-secrets-'))
+  t.ok(places.length > 0)
+  await client.call('POST /extensions/{id}/enabled', { id, enabled: false })
+  t.notOk(isRunning(again.pid!))
+  t.match(await refusalOf(() => call('start', 'web')), { status: 409, message: /switched off/ })
+  await call('stop', 'web')
+  t.notOk(
+    places.some(name => readdirSync(join('/dev/shm', name)).some(at => existsSync(join('/dev/shm', name, at, 'WORD')))),
+  )
+  await client.call('POST /extensions/{id}/enabled', { id, enabled: true })
+  t.match(await stateOf('web'), { running: false }, 'without autoStart nobody starts it')
+})
+
+t.test('one that starts by itself waits after a stop, then follows its code', async t => {
+  writeExtension(daemon, 'web', manifest({ autoStart: true }))
+  await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === id))
+  await approvePending(daemon, id)
+  t.match(await stateOf('web'), { running: false }, 'a person stopped it, so it waits for a person')
+  await call('start', 'web')
+  const first = await until('web', ({ running }) => running)
+  writeExtension(daemon, 'web', manifest({ autoStart: true }), { 'more.txt': 'x' })
+  t.match(await until('web', ({ running, pid }) => running && pid !== first.pid), { restarts: 0 })
+  t.ok(existsSync(folder))
+})
+
+t.test('one that starts by itself does so once it is approved, and not when it is pending', async t => {
+  const own = 'ada.auto'
+  const processes = [{ name: 'tick', command: 'sleep 1000', autoStart: true }]
+  writeExtension(daemon, 'auto', { publisher: 'ada', name: 'auto', contributes: { processes } })
+  await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === own))
+  const tick = () => inner(daemon, 'GET /extensions/{id}/processes/{name}', { id: own, name: 'tick' })
+  t.match(await tick(), { running: false })
+  await approvePending(daemon, own)
+  const { pid, running } = await tick()
+  t.ok(running)
+  t.ok(isRunning(pid!))
+  await client.call('POST /extensions/{id}/remove', { id: own })
+  t.notOk(isRunning(pid!), 'a removal ends it')
+})
+
+t.test('one that ends at once, again and again, is left alone after five times', async t => {
+  const starts: number[] = []
+  const told: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const process = new SupervisedProcess(
+    { name: 'bad', command: 'false', restart: 'always' },
+    {
+      limits: { ...BACKEND_LIMITS, backoff: { first: 40, most: 100 } },
+      command: async () => {
+        starts.push(performance.now())
+        return { program: '/bin/false', args: [], env: {} }
+      },
+      printed: () => {},
+      changed: () => {},
+      quarantined: why => {
+        told.push(why)
+        resolve()
+      },
+    },
+  )
+  await process.start()
+  await promise
+  t.equal(starts.length, 5)
+  t.ok(starts[2]! - starts[1]! > 60, 'each wait is longer')
+  t.match(process.status, { state: 'quarantined', restarts: 4, exitCode: 1 })
+  t.same(told, ['it ended with 1'])
+  await process.start()
+  t.match(process.status, { restarts: 0 }, 'a person ends the quarantine')
+  await process.stop()
+})
