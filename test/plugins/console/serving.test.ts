@@ -37,8 +37,8 @@ t.test('the page and its files', async t => {
       policy,
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
         + `media-src 'self'; connect-src 'self' ${url.replace('http', 'ws')}; `
-        + "frame-src 'self'; worker-src 'self'; "
-        + "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        + "frame-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
         + 'trusted-types console',
     )
     t.notMatch(text, /https?:|style="|onclick|<script>/)
