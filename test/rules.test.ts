@@ -133,6 +133,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
   // The client program draws what contracts describe, and makes the sample's repository without a git of the machine.
   if (file.startsWith('sdk/cli/')) return { values: [/^sdk\//, /^node:/, /^isomorphic-git$/], types: [CONTRACTS] }
+  if (file === 'sdk/extension.ts') return { values: [/^sdk\//], types: [/^plugins\/extensions\/contract\.ts$/] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {
@@ -143,7 +144,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|refusal)\.ts$/,
+        /^sdk\/(?:client|refusal|route-pattern|page)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
       ],
       types: [/^sdk\/(?!node\/)/, CONTRACTS, WEB],
@@ -170,6 +171,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
       /^sdk\/(?:contract|refusal)\.ts$/,
       /^openapi3-ts$/,
       /^node:/,
+      ...(file === 'openapi/sdk-reference.ts' ? [/^typescript$/] : []),
       ...(generates ? [/^kernel\/(?:loader|manifest)\.ts$/, /^typia$/] : []),
     ],
     types: [/^kernel\/manifest\.ts$/],
@@ -191,7 +193,7 @@ const importBreaches = (
 /** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
-  return ['contract', 'refusal', 'client', 'api'].flatMap(name => {
+  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern'].flatMap(name => {
     const seen = new Set([`sdk/${name}.ts`])
     const bad: string[] = []
     for (const file of seen) {

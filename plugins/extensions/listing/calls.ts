@@ -6,6 +6,7 @@ import { createExtension } from '../scaffold/scaffold.js'
 import type { ListingCalls } from './contract.js'
 import { declaredEntries, listExtensions } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
+import { pageCode } from './page-code.js'
 import { readinessOf } from './readiness.js'
 
 /** What the list and removals ask of updates. */
@@ -61,5 +62,6 @@ export const listingCalls = (all: LoadedExtensions, { updating, checkedAt }: Lis
     })
     return { ok: true }
   },
+  'GET /extensions/{id}/bundle': ({ id }) => pageCode(all, id),
   'GET /extensions/{id}/readiness': async ({ id }) => ({ checks: await readinessOf(all, id) }),
 })

@@ -2,7 +2,7 @@ import { comparedPowers, powersDigest } from '../powers/compared.js'
 import type { ExtensionList, ExtensionRecord, PendingExtension } from './contract.js'
 import type { LoadedExtension } from './catalog.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
-import { problemsOf } from './problems.js'
+import { pageCallsOf, problemsOf } from './problems.js'
 
 /** The entries that an extension declares, whose use is counted. */
 export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>): ReadonlySet<string> =>
@@ -66,6 +66,7 @@ const recordOf = async (
     usage: all.usage.of(id, declaredEntries(loaded)),
     problems: await problemsOf(loaded, { routes: all.routes, earlier }),
     ...(backend && { backend: { ...backend } }),
+    ...(manifest.entry !== undefined && all.runnable(id) && { pageCalls: pageCallsOf(manifest, all.routes) }),
     ...(update && { update: { ...update } }),
     ...(advisory && { advisory: { ...advisory } }),
     ...(health && { health: { ...health } }),

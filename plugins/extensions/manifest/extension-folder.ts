@@ -41,7 +41,8 @@ export const readExtensionFolder = async (
   for (let folder = left.pop(); folder !== undefined; folder = left.pop()) {
     for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
       const path = posix.join(folder, entry.name)
-      if (path === '.git') continue
+      // Of an author's folder, what its tests and types come from is no part of the extension.
+      if (path === '.git' || (hashed && entry.name === 'node_modules')) continue
       if (entry.isDirectory()) left.push(path)
       else if (entry.isSymbolicLink()) {
         const target = await readlink(join(root, path)).catch(() => '')
