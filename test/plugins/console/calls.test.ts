@@ -11,6 +11,7 @@ interface PublishedDocument {
 const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /', 'the browser asks for it'],
   ['GET /console/{file}', 'the browser asks for it'],
+  ['GET /extensions/{id}/bundle', 'the frame of a page gets it, by an address that names the extension'],
   ['GET /health', 'for programs that watch the daemon'],
   ['GET /bundles/download', 'the browser asks for it, by an address with a ticket'],
   ['GET /capabilities/oauth/callback', 'a provider sends the browser there'],
@@ -42,19 +43,12 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /git/', 'stage two: the page for git'],
   ['POST /git/', 'stage two: the page for git'],
   ['PUT /git/', 'stage two: the page for git'],
-  ['GET /extensions', 'stage two: the page for extensions'],
-  ['POST /extensions/', 'stage two: the page for extensions'],
   ['GET /history/', 'stage two: the page for saved points'],
   ['POST /history/', 'stage two: the page for saved points'],
   ['GET /workspace/', 'stage two: the page for files'],
   ['POST /workspace/', 'stage two: the page for files'],
   ['PUT /workspace/', 'stage two: the page for files'],
   ['DELETE /workspace/', 'stage two: the page for files'],
-  ['GET /personas', 'stage two: the page for personas'],
-  ['POST /personas', 'stage two: the page for personas'],
-  ['DELETE /personas/', 'stage two: the page for personas'],
-  ['GET /skills', 'stage two: the page for skills'],
-  ['POST /skills', 'stage two: the page for skills'],
 ]
 
 /** Whether a reason is about a route: the route itself, or everything below it. */
