@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { bundle } from './bundle.mjs'
 import { bundleTap } from './tap.mjs'
+import { buildTypes } from './types.mjs'
 import { buildWeb } from './web.mjs'
 
 const STAMP = 'dist/.built'
@@ -20,7 +21,12 @@ const hashOf = (files, beginning = '') => {
 }
 /** With another compiler, library or setting everything is compiled anew. */
 const tools = hashOf(
-  ['tsconfig.json', 'package-lock.json', '.ci/build.mjs', '.ci/bundle.mjs', '.ci/tap.mjs', '.ci/web.mjs'],
+  [
+    'tsconfig.json',
+    'sdk/tsconfig.json',
+    'package-lock.json',
+    ...globSync('.ci/{build,bundle,tap,types,web}.mjs').sort(),
+  ],
   process.version,
 )
 const wanted = `${tools} ${hashOf(sources)}`
@@ -78,6 +84,8 @@ if (before !== wanted) {
   ]
   run(...compiler)
   run(...webCompiler)
+  const unwritten = buildTypes(anew)
+  if (unwritten !== 0) process.exit(unwritten)
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
   // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for

@@ -70,6 +70,16 @@ export const bundle = async folder => {
     // Libraries in the older format of modules ask by this name.
     banner: { js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   })
+  // What authors and other programs import; browsers load some of it, which have nothing that is built into Node.
+  await build({
+    entryPoints: ['extension', 'client', 'page', 'testing'].map(name => join(folder, 'sdk', `${name}.js`)),
+    outdir: join(folder, 'bundle/sdk'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2023',
+    logLevel: 'warning',
+  })
   // One file, because nothing else of the program is visible where it runs.
   await build({
     entryPoints: [join(folder, 'sdk/node/extension/runner.js')],

@@ -43,5 +43,24 @@ export const buildWeb = async folder => {
       .replace('{{icon}}', `/console/${builtFrom('style/icon.svg')}`)
       .replace('{{style}}', `/console/${builtFrom('style/main.css')}`),
   )
+  const frame = await build({
+    entryPoints: [join(WEB, 'frame/boot.ts')],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: ['chrome123', 'firefox121', 'safari17.5'],
+    tsconfig: join(WEB, 'tsconfig.json'),
+    logLevel: 'warning',
+  })
+  const script = frame.outputFiles[0].text.trim()
+  writeFileSync(
+    join(folder, 'frame.html'),
+    // The policy of the frame names the hash of everything between the tags.
+    readFileSync(join(WEB, 'frame/frame.html'), 'utf8').replace(
+      /<script>[^]*<\/script>/,
+      () => `<script>${script}</script>`,
+    ),
+  )
   writeFileSync(join(folder, 'outputs.json'), JSON.stringify(metafile.outputs))
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,6 +11,7 @@ import type { PublishedGroup } from './group.js'
 import { assembled, partsOf } from './groups.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
+import { sdkReference } from './sdk-reference.js'
 
 // The program's folder, to which entries of manifests are relative, and the project to write files to.
 const root = dirname(import.meta.dirname)
@@ -49,11 +51,13 @@ const manifestSchema = (): object => {
 const lines = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
 
 const PARTS = 'openapi/groups'
+const REFERENCE = 'sdk/REFERENCE.md'
 const parts = partsOf(openapi(await load()))
 const files: readonly [name: string, text: string][] = [
   ...Object.entries(parts).map(([group, part]): [string, string] => [`${PARTS}/${group}.json`, lines(part)]),
   ['openapi/openapi.json', lines(assembled(parts))],
   ['manifests/schema.json', lines(manifestSchema())],
+  ...(existsSync(join(project, 'sdk')) ? [[REFERENCE, sdkReference(project)] as [string, string]] : []),
 ]
 const left = (await readdir(join(project, PARTS)).catch(() => []))
   .map(name => `${PARTS}/${name}`)

@@ -15,6 +15,7 @@ export interface Retry {
   readonly silence?: number
 }
 
+/** Which daemon a client talks to, and as whom. */
 export interface ClientOptions {
   /** The daemon's address, such as `http://127.0.0.1:8787`. */
   readonly url: string

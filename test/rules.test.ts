@@ -135,6 +135,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   // packs extensions.
   if (file.startsWith('sdk/cli/'))
     return { values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream)$/], types: [CONTRACTS] }
+  if (file === 'sdk/extension.ts') return { values: [/^sdk\//], types: [/^plugins\/extensions\/contract\.ts$/] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {
@@ -145,7 +146,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|refusal)\.ts$/,
+        /^sdk\/(?:client|refusal|route-pattern|page)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
       ],
       types: [/^sdk\/(?!node\/)/, CONTRACTS, WEB],
@@ -169,9 +170,10 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   return {
     values: [
       /^openapi\//,
-      /^sdk\/(?:contract|refusal)\.ts$/,
+      /^sdk\/(?:build|contract|refusal)\.ts$/,
       /^openapi3-ts$/,
       /^node:/,
+      ...(file === 'openapi/sdk-reference.ts' ? [/^typescript$/] : []),
       ...(generates ? [/^kernel\/(?:loader|manifest)\.ts$/, /^typia$/] : []),
     ],
     types: [/^kernel\/manifest\.ts$/],
@@ -193,7 +195,7 @@ const importBreaches = (
 /** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
-  return ['contract', 'refusal', 'client', 'api'].flatMap(name => {
+  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern'].flatMap(name => {
     const seen = new Set([`sdk/${name}.ts`])
     const bad: string[] = []
     for (const file of seen) {

@@ -3,12 +3,14 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import type { ConsoleAsset } from './contract.js'
+import { framePolicy } from './policy.js'
 
 const TYPES: { readonly [ending: string]: ConsoleAsset['content-type'] } = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml; charset=utf-8',
 }
+const FRAME = 'frame.html'
 /** The encodings that are made at build, best first, and the ending of their files. */
 const ENCODINGS = [
   ['br', '.br'],
@@ -26,6 +28,7 @@ export interface SentAsset {
 export class ConsoleAssets {
   readonly #folder: string
   #names: Promise<ReadonlySet<string>> | undefined
+  #frame: Promise<string> | undefined
   #page: Promise<{ readonly html: string; readonly etag: string }> | undefined
 
   constructor(folder: string) {
@@ -38,8 +41,27 @@ export class ConsoleAssets {
     return { html, etag: `"${hashOf(`${etag} ${policy}`)}"` }
   }
 
+  /** The document in which pages of extensions run, with the policy that holds in it. */
+  async frame(): Promise<SentAsset> {
+    const html = await (this.#frame ??= readFile(join(this.#folder, FRAME), 'utf8'))
+    const [, script = ''] = /<script>([^]*)<\/script>/.exec(html) ?? []
+    const policy = framePolicy(createHash('sha256').update(script).digest('base64'))
+    return {
+      'content-type': 'text/html; charset=utf-8',
+      data: Buffer.from(html),
+      headers: {
+        'content-security-policy': policy,
+        'cache-control': 'no-cache',
+        etag: `"${hashOf(html + policy)}"`,
+        // A name that is looked up ahead of a request would leave the machine.
+        'x-dns-prefetch-control': 'off',
+      },
+    }
+  }
+
   /** A file in the best encoding that the client accepts. */
   async file(name: string, accepted: string): Promise<SentAsset> {
+    if (name === FRAME) return this.frame()
     const names = await (this.#names ??= readdir(this.#folder).then(list => new Set(list)))
     const type = TYPES[name.split('.').at(-1)!]
     if (!type || !names.has(name)) return refuse('not-found', `the console has no file ${JSON.stringify(name)}`)

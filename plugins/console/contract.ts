@@ -5,9 +5,13 @@ import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 export interface ConsolePage {
   'content-type': 'text/html; charset=utf-8'
 }
-/** A script, a style sheet or a picture of the console. */
+/** A script, a style sheet or a picture of the console, or the document in which pages of extensions run. */
 export interface ConsoleAsset {
-  'content-type': 'text/javascript; charset=utf-8' | 'text/css; charset=utf-8' | 'image/svg+xml; charset=utf-8'
+  'content-type':
+    | 'text/javascript; charset=utf-8'
+    | 'text/css; charset=utf-8'
+    | 'image/svg+xml; charset=utf-8'
+    | 'text/html; charset=utf-8'
 }
 
 export interface ConsoleCalls {
@@ -25,7 +29,8 @@ export interface ConsoleCalls {
    * Give a script or style of the console, as it was built.
    *
    * Names contain a hash of the content, so that an answer never goes out of date. It is compressed with Brotli or gzip
-   * where `accept-encoding` allows that.
+   * where `accept-encoding` allows that. `frame.html` is the document in which the pages of extensions run, without an
+   * origin and without a network.
    *
    * - 404: no such file
    * - 429: more than 600 requests a minute from one address

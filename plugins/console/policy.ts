@@ -24,3 +24,18 @@ export const connectOrigins = (base: string, tokenEndpoints: readonly string[]):
     ...tokenEndpoints.flatMap(address => URL.parse(address)?.origin ?? []),
   ]),
 ]
+
+/** What a browser lets the frame of an extension's page do: run one script and the code it is given, and no request. */
+export const framePolicy = (hash: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'sha256-${hash}' blob:`,
+    "style-src 'unsafe-inline'",
+    'img-src blob: data:',
+    'media-src blob: data:',
+    'font-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+    'sandbox allow-scripts',
+  ].join('; ')

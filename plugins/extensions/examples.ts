@@ -63,6 +63,10 @@ export const examples = (): Examples<ExtensionsCalls> => ({
   'POST /extensions/{id}/approve': { input: { id: ID, digest: DIGEST }, output: { ok: true } },
   'POST /extensions/{id}/enabled': { input: { id: ID, enabled: false }, output: { ok: true } },
   'POST /extensions/usage': { input: { reports: { [ID]: { 'GET /agents': 2 } } }, output: { ok: true } },
+  'GET /extensions/{id}/bundle': {
+    input: { id: ID },
+    output: 'export const activate = host => document.body.append(host.id)\n',
+  },
   'GET /extensions/{id}/readiness': {
     input: { id: ID },
     output: {

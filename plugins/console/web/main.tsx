@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { beginSession, signIn, watchSession } from './data/session.js'
 import { watchEvents } from './data/live.js'
 import { watchPlace } from './data/route.js'
+import { watchExtensions } from './data/shown-extensions.js'
 import { watchTheme } from './data/theme.js'
 import { Shell } from './ui/shell.js'
 import { watchKeys } from './ui/watch-keys.js'
@@ -25,5 +26,6 @@ watchSession()
 watchPlace()
 watchEvents()
 watchKeys()
+watchExtensions()
 render(<App />, document.getElementById('app')!)
 void beginSession()

@@ -6,6 +6,7 @@ import { createExtension } from '../scaffold/scaffold.js'
 import type { ListingCalls } from './contract.js'
 import { declaredEntries, listExtensions, type ListingDeps } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
+import { pageCode } from './page-code.js'
 import { readinessOf } from './readiness.js'
 
 /** The calls of updates that the list and removals use. */
@@ -65,5 +66,6 @@ export const listingCalls = (
     })
     return { ok: true }
   },
+  'GET /extensions/{id}/bundle': ({ id }) => pageCode(all, id),
   'GET /extensions/{id}/readiness': async ({ id }) => ({ checks: await readinessOf(all, id) }),
 })

@@ -151,7 +151,12 @@ const readFolder = async (
   before?: ExtensionFolder,
 ): Promise<FoundFolder> => {
   const stamp = await stampOf(dir)
-  const folder = await readExtensionFolder(dir, { ...(before && { before }), hashed: revision === undefined })
+  const folder = await readExtensionFolder(dir, {
+    ...(before && { before }),
+    // Packages that an author's tests and types need are not part of the extension.
+    ...(revision === undefined && { without: NODE_MODULES }),
+    hashed: revision === undefined,
+  })
   if (folder.wrong !== undefined) return { folder, stamp, error: folder.wrong }
   const parsed = await readExtension(dir, named)
   if ('error' in parsed) return { folder, stamp, error: parsed.error }
@@ -171,6 +176,8 @@ export const powersIn = (
   const hooks = HOOKS.some(name => folder.files.has(root + name) || hasBelow(folder, root + name))
   return compatible ? declaredPowers(manifest, { hooks }) : []
 }
+
+const NODE_MODULES: ReadonlySet<string> = new Set(['node_modules'])
 
 /** The name that a manifest without one gets: the last part of its path, or of its address. */
 export const nameOfSource = (url: string, path = ''): string =>

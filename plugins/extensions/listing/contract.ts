@@ -42,6 +42,8 @@ export interface ExtensionRecord {
   backend?: BackendStatus
   /** Declarations that the sandbox cannot honour, as sentences. */
   problems: string[]
+  /** Present where it has a page that may be shown: the calls that each route entry lets its pages make. */
+  pageCalls?: PageCalls
   update?: OfferedUpdate
   advisory?: ExtensionAdvisory
   health?: UpdateHealth
@@ -50,6 +52,14 @@ export interface ExtensionRecord {
   updatePolicy?: UpdatePolicy
   /** It runs from a folder of the workspace. */
   dev?: DevRun
+}
+/** Calls as `METHOD /path`, by the entry of `permissions.sandbox` that allows them. */
+export interface PageCalls {
+  [entry: string]: string[]
+}
+/** The code of an extension's page. */
+export interface PageCode {
+  'content-type': 'text/javascript; charset=utf-8'
 }
 /** An extension of the workspace that waits for approval. */
 export interface PendingExtension {
@@ -144,7 +154,8 @@ export interface ListingCalls {
   'GET /extensions'(): ExtensionList
 
   /**
-   * Write a small working extension into the workspace: a manifest, a page, a backend with one route, and a readme.
+   * Write a small working extension into the workspace: a page and a backend with one route in TypeScript, its test, a
+   * manifest and a readme. There is no build step.
    *
    * The powers of the untouched files count as approved by the caller, so it runs at once.
    *
@@ -231,6 +242,14 @@ export interface ListingCalls {
    * - 400: too many extensions or entries
    */
   'POST /extensions/usage'(input: { reports: UsageReports }): Ok
+
+  /**
+   * Give the code of an extension's page, as browsers load it: of TypeScript without its types.
+   *
+   * - 404: no such extension, it has no page, is switched off, or waits for approval
+   * - 422: types that cannot be erased, such as an `enum`
+   */
+  'GET /extensions/{id}/bundle'(input: { id: ExtensionId }): PageCode
 
   /**
    * Show whether others could run an extension, judged by its files and its use.

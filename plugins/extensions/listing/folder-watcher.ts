@@ -6,6 +6,7 @@ import { WORKSPACE_EXTENSIONS } from './workspace-folder.js'
 
 const QUIET_MS = 300
 const MOST_WATCHES = 2_000
+const UNWATCHED = new Set(['.git', 'node_modules'])
 const EXHAUSTED = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 
 /** Watches the folders of the workspace's extensions, and reports by name which of them changed, after a moment. */
@@ -45,7 +46,7 @@ export class ExtensionWatcher {
     for (let path = waiting.pop(); path !== undefined && !this.#stopped; path = waiting.pop()) {
       if (!(await this.#watch(path))) continue
       for (const entry of await readdir(join(this.#root, path), { withFileTypes: true }).catch(() => []))
-        if (entry.isDirectory() && entry.name !== '.git') waiting.push(posix.join(path, entry.name))
+        if (entry.isDirectory() && !UNWATCHED.has(entry.name)) waiting.push(posix.join(path, entry.name))
     }
   }
 
@@ -84,6 +85,7 @@ export class ExtensionWatcher {
     // Changes beside the path to the extensions, such as in the workspace's root, are ignored.
     if (onTheWay && name !== WORKSPACE_EXTENSIONS[depth]) return
     const path = name === null ? folder : posix.join(folder, name)
+    if (!onTheWay && name !== null && UNWATCHED.has(name)) return
     void this.#follow(path, onTheWay)
     if (onTheWay) this.#names.add('')
     else this.#names.add(path.split('/')[WORKSPACE_EXTENSIONS.length] ?? '')

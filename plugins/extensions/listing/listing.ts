@@ -3,7 +3,7 @@ import type { ExtensionList, ExtensionRecord, PendingExtension } from './contrac
 import type { LoadedExtension } from './catalog.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
 import type { DevRun, DevSource } from '../records/kept-extension.js'
-import { problemsOf } from './problems.js'
+import { pageCallsOf, problemsOf } from './problems.js'
 
 /** The entries that an extension declares, whose use is counted. */
 export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>): ReadonlySet<string> =>
@@ -68,6 +68,7 @@ const recordOf = async (
     usage: all.usage.of(id, declaredEntries(loaded)),
     problems: await problemsOf(loaded, { routes: all.routes, earlier }),
     ...(backend && { backend: { ...backend } }),
+    ...(manifest.entry !== undefined && all.runnable(id) && { pageCalls: pageCallsOf(manifest, all.routes) }),
     ...(update && { update: { ...update } }),
     ...(advisory && { advisory: { ...advisory } }),
     ...(health && { health: { ...health } }),

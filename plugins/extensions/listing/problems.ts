@@ -3,11 +3,12 @@ import { programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { splitWords } from '../../../sdk/node/programs/split-words.js'
 import { isCondition } from '../manifest/condition.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
-import type { ExtensionContributions, ExtensionTemplate } from '../manifest/manifest.js'
-import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
+import type { ExtensionContributions, ExtensionManifest, ExtensionTemplate } from '../manifest/manifest.js'
+import { entryCovers, routeEntryOf, type RouteEntry } from '../manifest/route-entries.js'
 import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-surface.js'
 import { powerOfEntry } from '../powers/powers.js'
 import type { LoadedExtension } from './catalog.js'
+import type { PageCalls } from './contract.js'
 
 /** The capabilities of a daemon that decide about problems. */
 export interface HonouringHost {
@@ -41,12 +42,27 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
   ]
 }
 
+/** The calls that pages of an extension may make, by the entry that allows them. */
+export const pageCallsOf = (
+  { permissions: { sandbox = [] } = {} }: Pick<ExtensionManifest, 'permissions'>,
+  routes: readonly GroupRoute[],
+): PageCalls =>
+  Object.fromEntries(
+    sandbox.flatMap(entry => {
+      const parsed = routeEntryOf(entry)
+      return parsed ? [[entry, reachedBy(parsed, routes).map(({ call }) => call)]] : []
+    }),
+  )
+
+const reachedBy = (entry: RouteEntry, routes: readonly GroupRoute[]): GroupRoute[] =>
+  routes.filter(route => entryCovers(entry, route.call) && (entry.wild ? isWildReachable : isReachable)(route))
+
 const routeProblems = (entry: string, routes: readonly GroupRoute[]): string[] => {
   const parsed = routeEntryOf(entry)!
   const covered = routes.filter(({ call }) => entryCovers(parsed, call))
   if (covered.length === 0) return [`${entry} matches no route of this daemon`]
-  const reached = covered.filter(parsed.wild ? isWildReachable : isReachable)
-  if (reached.length === 0) return [`${entry} matches only routes that no extension reaches this way`]
+  if (reachedBy(parsed, covered).length === 0)
+    return [`${entry} matches only routes that no extension reaches this way`]
   const cut = covered.filter(isClosedRoute).map(({ call }) => call)
   return cut.length > 0 ? [`${entry} does not reach ${cut.slice(0, 3).join(', ')}: no extension does`] : []
 }

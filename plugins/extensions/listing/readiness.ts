@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { plainText, plainBytes } from '../../../sdk/node/files/real-folders.js'
+import { plainBytes } from '../../../sdk/node/files/real-folders.js'
 import { git } from '../../../sdk/node/programs/git.js'
 import { hasBelow } from '../manifest/extension-folder.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
@@ -9,10 +9,10 @@ import type { LoadedExtension } from './catalog.js'
 import type { ReadinessCheck } from './contract.js'
 import { declaredEntries } from './listing.js'
 import type { LoadedExtensions } from './loaded-extensions.js'
+import { codeText, withoutTypes } from './page-code.js'
 import { problemsOf } from './problems.js'
 import { wrongSchema } from './tool-schema.js'
 
-const MOST_BUNDLE = 32 * 1024 * 1024
 const MOST_SEARCHED = 1024 * 1024
 const MOST_SEARCHED_ALL = 64 * 1024 * 1024
 const LEAST_SECRET = 8
@@ -76,13 +76,20 @@ const filesCheck = ({ manifest, folder }: LoadedExtension): Found => {
   return missing.length > 0 ? ['fail', `missing: ${missing.join(', ')}`] : ['pass', `${folder.files.size} files`]
 }
 
-const textOf = ({ dir }: LoadedExtension, path: string): Promise<string | undefined> =>
-  plainText(join(dir, path), MOST_BUNDLE)
+/** The code of a file without its types; undefined: it cannot be read, or holds what is not erasable. */
+const runText = async (found: LoadedExtension, path: string): Promise<string | undefined> => {
+  const text = await codeText(found, path)
+  try {
+    return text === undefined ? undefined : withoutTypes(path, text)
+  } catch {
+    return undefined
+  }
+}
 
 const bundleCheck = async (found: LoadedExtension): Promise<Found> => {
   const { entry } = found.manifest
   if (entry === undefined) return ['pass', 'it has no page']
-  const text = await textOf(found, entry)
+  const text = await runText(found, entry)
   if (text === undefined) return ['fail', `${entry} cannot be read`]
   const imports = bundleImports(text)
   return imports.length > 0
@@ -93,7 +100,7 @@ const bundleCheck = async (found: LoadedExtension): Promise<Found> => {
 const serverCheck = async (all: LoadedExtensions, found: LoadedExtension): Promise<Found> => {
   const { server } = found.manifest
   if (server === undefined) return ['pass', 'it has no backend']
-  const text = await textOf(found, server)
+  const text = await runText(found, server)
   if (text === undefined) return ['fail', `${server} cannot be read`]
   const imports = foreignImports(text)
   if (imports.length > 0)

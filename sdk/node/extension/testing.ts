@@ -26,7 +26,7 @@ export interface TestedManifest {
   readonly name?: string
   readonly version?: string
   readonly permissions?: DeclaredEntries
-  readonly contributes?: { readonly tools?: readonly { readonly name: string }[] }
+  readonly contributes?: { readonly tools?: readonly { readonly name: string }[]; readonly [other: string]: unknown }
 }
 
 /** What stands in for the daemon. */
@@ -61,6 +61,9 @@ export interface TestedHost {
   stop(): Promise<void>
 }
 
+/** A test of tap or of Node's own runner: the host ends with it. */
+export type TestLifetime = { teardown(work: () => unknown): void } | { after(work: () => unknown): void }
+
 type Handle = (input: never) => unknown
 
 const failureOf = (error: unknown): LinkFailure => {
@@ -72,11 +75,7 @@ const failureOf = (error: unknown): LinkFailure => {
  * A host that tests an extension without a daemon: it checks the manifest's entries as the daemon does, keeps what is
  * stored in memory, and answers the rest with fakes.
  */
-export const hostFor = (
-  t: { teardown(work: () => unknown): void },
-  manifest: TestedManifest,
-  fakes: HostFakes = {},
-): TestedHost => {
+export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFakes = {}): TestedHost => {
   const { publisher = 'local', name = 'extension', version = '0.0.0', permissions = {} } = manifest
   const id = `${publisher}.${name}`
   const entries = new ManifestEntries(id, permissions)
@@ -222,7 +221,8 @@ export const hostFor = (
     },
     stop: async () => void (await ask('stop', {})),
   }
-  t.teardown(() => tested.stop())
+  if ('teardown' in t) t.teardown(() => tested.stop())
+  else t.after(() => tested.stop())
   return tested
 }
 

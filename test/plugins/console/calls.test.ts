@@ -11,6 +11,7 @@ interface PublishedDocument {
 const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /', 'the browser asks for it'],
   ['GET /console/{file}', 'the browser asks for it'],
+  ['GET /extensions/{id}/bundle', 'the frame of a page gets it, by an address that names the extension'],
   ['GET /health', 'for programs that watch the daemon'],
   ['GET /bundles/download', 'the browser asks for it, by an address with a ticket'],
   ['GET /capabilities/oauth/callback', 'a provider sends the browser there'],
@@ -45,9 +46,6 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /git/{repo}/status', 'a short answer for scripts: the page shows the changes themselves'],
   ['GET /git/{repo}/files', 'the page Files shows the tree'],
   ['POST /git/{repo}/publish-file', 'writes, commits and pushes in one call, for programs'],
-  ['GET /extensions', 'stage two: the page for extensions'],
-  ['POST /extensions/', 'stage two: the page for extensions'],
-  ['DELETE /extensions/', 'stage two: the page for extensions'],
   ['GET /workspace/download', 'the browser asks for it, by an address with a ticket'],
   ['GET /workspace/media', 'the browser asks for it, by an address with a ticket'],
   ['GET /workspace/classify', 'sorts loose files for programs; no page sorts them yet'],
@@ -56,11 +54,11 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /workspace/repos', 'the list of group git has these, with what is uncommitted'],
   ['GET /workspace/repos/{repo}/graph', 'which package uses which, for agents; no page yet'],
   ['POST /workspace/upload-archive', 'a folder as one tar: browsers make none, the page sends its files'],
-  ['GET /personas', 'stage two: the page for personas'],
-  ['POST /personas', 'stage two: the page for personas'],
-  ['DELETE /personas/', 'stage two: the page for personas'],
-  ['GET /skills', 'stage two: the page for skills'],
-  ['POST /skills', 'stage two: the page for skills'],
+  ['GET /extensions/dev', 'no controls yet: authors use sandbox extension dev'],
+  ['POST /extensions/{id}/dev', 'no controls yet: authors use sandbox extension dev'],
+  ['DELETE /extensions/{id}/dev', 'no controls yet: authors use sandbox extension dev'],
+  ['GET /extensions/{id}/processes/', 'no controls yet: sandbox extensions starts and stops them'],
+  ['POST /extensions/{id}/processes/', 'no controls yet: sandbox extensions starts and stops them'],
 ]
 
 /** Whether a reason is about a route: the route itself, or everything below it. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,6 +49,21 @@ t.test('the page and its files', async t => {
     const named = [...text.matchAll(/(?:href|src)="(\/[^"]*)"/g)].map(([, path]) => path!)
     t.equal(named.length, 3)
     for (const path of named) t.equal((await get(url + path)).status, 200, path)
+  })
+
+  t.test('the frame of extensions runs one script and loads nothing, whoever opens it', async t => {
+    const frame = await get(`${url}/console/frame.html`)
+    t.equal(frame.status, 200)
+    t.equal(frame.headers['content-type'], 'text/html; charset=utf-8')
+    const [, script] = /<script>([^]*)<\/script>/.exec(frame.body.toString())!
+    t.equal(
+      frame.headers['content-security-policy'],
+      `default-src 'none'; script-src 'sha256-${createHash('sha256').update(script!).digest('base64')}' blob:; `
+        + "style-src 'unsafe-inline'; img-src blob: data:; media-src blob: data:; font-src data:; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts",
+    )
+    t.equal((await get(`${url}/console/frame.html`, { 'if-none-match': String(frame.headers.etag) })).status, 304)
+    t.equal((await get(`${url}/console/index.html`)).status, 404)
   })
 
   t.test('a page that did not change is not sent again', async t => {

@@ -71,7 +71,14 @@ t.test('the groups of the sandbox are built in, and cannot be switched off or re
 t.test('a new extension runs at once, and the same again is refused', async t => {
   const made = await client.call('POST /extensions/workspace', { publisher: 'ada', name: 'first' })
   t.same(made, { id: 'ada.first', dir: '.sandbox/config/workspace-extensions/first' })
-  for (const file of ['intentic-extension.json', 'page.js', 'server.js', 'README.md'])
+  for (const file of [
+    'intentic-extension.json',
+    'page.ts',
+    'server.ts',
+    'server.test.ts',
+    'tsconfig.json',
+    'README.md',
+  ])
     t.ok(existsSync(join(workspace, made.dir, file)), file)
   t.match(await running('ada.first'), { source: 'workspace', enabled: true, problems: exactly() })
   t.equal(await post('/extensions/workspace', { publisher: 'ada', name: 'first' }), 409)
@@ -100,7 +107,7 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
   const again = await running('ada.asks')
   const second = pidOf(again)
   t.not(second, pid)
-  writeFileSync(join(folder, 'server.js'), 'export const activate = () => {}\n// edited\n')
+  writeFileSync(join(folder, 'server.ts'), 'export const activate = (): void => {}\n// edited\n')
   // The list knows the new code before the old process has ended.
   const third = await listedUntil(daemon, ({ extensions }) => {
     const edited = extensions.find(

@@ -66,6 +66,23 @@ export const askDaemon = async <C extends Routed>(
   }
 }
 
+/** Asks an address of this daemon that is no published call, as the person who signed in. */
+export const fetchDaemon = async (path: string, init: RequestInit = {}): Promise<Response> => {
+  const ask = () =>
+    fetch(location.origin + path, {
+      ...init,
+      redirect: 'error',
+      headers: { ...(init.headers as object), ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    }).catch(error => {
+      throw new Unreached('the sandbox does not answer', error)
+    })
+  const first = await ask()
+  if (first.status !== 401 || token === undefined) return first
+  await first.body?.cancel()
+  await renewed()
+  return ask()
+}
+
 /** The message of an error for a person. */
 export const faultSentence = (error: unknown): string => {
   if (error instanceof Unreached) return 'The sandbox does not answer.'

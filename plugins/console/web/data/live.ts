@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals-core'
 import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
+import type { WorkspaceChangedEvent } from '../../../workspace/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
 import { filesChanged, filesMissed } from './file-changes.js'
 import { dropQueries, refetch } from './queries.js'
@@ -19,6 +20,8 @@ export const hello = signal<HelloEvent | undefined>(undefined)
 export const updated = signal(false)
 /** The time of the last event. */
 export const heardAt = signal(0)
+/** The last change of files in the shared tree. */
+export const workspaceChange = signal<WorkspaceChangedEvent | undefined>(undefined)
 /** Operation ids of the calls that the daemon serves. */
 export const served = computed(() => new Set(hello.value?.routes ?? []))
 
@@ -74,6 +77,9 @@ export const heard = (event: SystemEvent): void => {
       return
     case 'attention':
       attention.value = event
+      return
+    case 'workspaceChanged':
+      if (event.conversationId === undefined) workspaceChange.value = event
       return
     case 'presence':
       present.value = event.users

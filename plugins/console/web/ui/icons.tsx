@@ -10,6 +10,8 @@ const PATHS = {
   models: 'M9 2l6 3.5v7L9 16l-6-3.5v-7L9 2zM3 5.5L9 9l6-3.5M9 9v7',
   secret: 'M4 8h10v7H4zM6 8V5.5a3 3 0 0 1 6 0V8',
   usage: 'M3 15V9M7 15V4M11 15v-4M15 15V7',
+  extension: 'M7 3h4v3h4v9H3V6h4V3zM7 15v-3h4v3',
+  skill: 'M4 3h8l2 2v10H4V3zM7 7h4M7 10h4',
   terminal: 'M3 4h12v10H3zM5.5 7.5l2 1.5-2 1.5M9 11h3',
   browser: 'M3 4h12v10H3zM3 7.5h12M5 5.8h.01',
   file: 'M5 2h5l4 4v10H5zM10 2v4h4',

@@ -6,9 +6,11 @@ import { fragmentOf, place } from '../data/route.js'
 import { person, reduced } from '../data/session.js'
 import { PAGES, type ConsolePageEntry, type PageProps } from '../pages/registry.js'
 import { useCommands } from './commands.js'
+import { extensionCommands } from './extension-commands.js'
 import { Icon } from './icons.js'
 import { lazyView } from './lazy.js'
 import { shellCommands } from './shell-commands.js'
+import { ViewLinks } from './view-links.js'
 import { listedPages, pageIsVisible } from './visible.js'
 
 const loaded = new Map<string, FunctionComponent<PageProps>>()
@@ -61,6 +63,7 @@ const Nav = ({ current, openPalette }: { current: string; openPalette: () => voi
           )}
         </a>
       ))}
+      <ViewLinks at={place.value} />
     </nav>
   )
 }
@@ -142,7 +145,7 @@ export const Shell = () => {
   const close = () => {
     dialog.value = undefined
   }
-  useCommands(shellCommands(open))
+  useCommands([...shellCommands(open), ...extensionCommands()])
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page.label} – Sandbox`
   }, [waiting, page.label])

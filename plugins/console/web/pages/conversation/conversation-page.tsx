@@ -18,6 +18,7 @@ import { Icon } from '../../ui/icons.js'
 import { VirtualList, type ListControl } from '../../ui/list.js'
 import { lazyView } from '../../ui/lazy.js'
 import { useQuery } from '../../ui/query.js'
+import { SideViews } from '../../ui/side-views.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches, type PageProps } from '../registry.js'
 import { OpenCardView } from './cards.js'
@@ -307,6 +308,10 @@ const Conversation = ({ id }: { id: string }) => {
           )}
           {mayWork && (
             <Composer id={id} live={agent !== undefined && turnIsLive(agent)} commands={state.standing.commands} />
+          )}
+          <SideViews beside="conversation" surface={{ conversation: id }} keys={{ status: agent?.status }} />
+          {agent?.run && (
+            <SideViews beside="run" surface={{ conversation: id, run: agent.run }} keys={{ status: agent.status }} />
           )}
           <StatusBar feed={feed} agent={agent} />
         </div>

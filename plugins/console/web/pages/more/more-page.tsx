@@ -1,6 +1,7 @@
 import { fragmentOf } from '../../data/route.js'
 import { Icon } from '../../ui/icons.js'
 import { PageFrame } from '../../ui/page.js'
+import { ViewLinks } from '../../ui/view-links.js'
 import { listedPages } from '../../ui/visible.js'
 import type { PageProps } from '../registry.js'
 
@@ -19,5 +20,6 @@ export const MorePage = (_: PageProps) => (
           </li>
         ))}
     </ul>
+    <ViewLinks at={[]} everywhere />
   </PageFrame>
 )

@@ -18,6 +18,7 @@ import { reaches } from '../registry.js'
 import { ConflictPane } from './conflict-pane.js'
 import { FilePane } from './file-pane.js'
 import { LandDialog } from './land-dialog.js'
+import { SideViews } from '../../ui/side-views.js'
 import { FaultLine } from '../../ui/page.js'
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {
@@ -295,6 +296,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
           {said.value}
         </p>
       )}
+      <SideViews beside="changes" surface={{ conversation: id, ...(change && { path: change.path }) }} />
       <main class={`review${change ? ' has-file' : ''}`}>
         {error !== undefined && !changes ? (
           <p class="notice bad">{(error as Error).message}</p>

@@ -1,0 +1,32 @@
+export type {
+  ExtensionCard,
+  ExtensionCommand,
+  ExtensionContributions,
+  ExtensionManifest,
+  ExtensionPermissions,
+  ExtensionProcess,
+  ExtensionSetting,
+  ExtensionSideView,
+  ExtensionTool,
+  ExtensionView,
+  ExtensionViewer,
+} from '../plugins/extensions/contract.js'
+export type { Api } from './api.js'
+export type { Input, Reply } from './contract.js'
+export type {
+  ExtensionHost,
+  ExtensionModule,
+  ExtensionToolContext,
+  ExtensionToolResult,
+  ExtEvent,
+  ExtRequest,
+  ExtResponse,
+  HostRequestInit,
+  HostResponse,
+  HostSocket,
+  Off,
+  ProgramResult,
+  RouteEntryOf,
+} from './node/extension/host.js'
+export type { Role } from './types.js'
+export type { UiEvents, UiFile, UiHost, UiModule, UiRequest, UiSettings, UiSurface, UiTheme } from './ui-host.js'

@@ -1,0 +1,2 @@
+export { hostFor } from './node/extension/testing.js'
+export type { HostFakes, TestedHost, TestedManifest, TestLifetime } from './node/extension/testing.js'

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { cpSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { scaffoldFiles } from '../../plugins/extensions/scaffold/scaffold-files.js'
+import { sdkReference } from '../../openapi/sdk-reference.js'
+import { project } from '../support/page.js'
+
+const run = promisify(execFile)
+const COMPILER = join(project, 'node_modules/typescript/bin/tsc')
+
+/** What a command printed, and how it ended. */
+const ended = async (
+  command: string,
+  args: string[],
+  cwd: string,
+  home = cwd,
+): Promise<{ code: number; out: string }> => {
+  const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', npm_config_update_notifier: 'false' }
+  try {
+    const { stdout, stderr } = await run(command, args, { cwd, env, maxBuffer: 32 * 1024 * 1024 })
+    return { code: 0, out: stdout + stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, out: stdout + stderr }
+  }
+}
+
+/** An empty folder with the packed package in it, and the types of Node. */
+const authorsFolder = async (t: Test): Promise<string> => {
+  const folder = realpathSync(t.testdir({ packed: {}, author: { node_modules: { '@types': {} } } }))
+  const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', join(folder, 'packed')]
+  const { out } = await ended('npm', packing, project, folder)
+  const [{ filename, files }] = JSON.parse(out) as [{ filename: string; files: { path: string }[] }]
+  t.ok(files.some(({ path }) => path === 'sdk/REFERENCE.md'))
+  await run('tar', ['-xzf', join(folder, 'packed', filename), '-C', join(folder, 'packed')])
+  const modules = join(folder, 'author/node_modules')
+  // What an installation of the package brings besides is for the daemon: here it is missing on purpose.
+  cpSync(join(folder, 'packed/package'), join(modules, 'sandbox-daemon'), { recursive: true })
+  for (const name of ['@types/node', 'undici-types'])
+    symlinkSync(join(project, 'node_modules', name), join(modules, name))
+  rmSync(join(folder, 'packed'), { recursive: true })
+  return join(folder, 'author')
+}
+
+t.test('a new extension compiles against the packed package, and its test passes', async t => {
+  const author = await authorsFolder(t)
+  for (const [file, text] of Object.entries(scaffoldFiles('ada', 'hello'))) writeFileSync(join(author, file), text)
+  const check = () => ended(process.execPath, [COMPILER], author)
+  const test = () => ended(process.execPath, ['--test'], author)
+  t.match(await check(), { code: 0, out: '' })
+  t.match(await test(), { code: 0, out: /pass 1\b/ })
+
+  const server = readFileSync(join(author, 'server.ts'), 'utf8')
+  writeFileSync(join(author, 'server.ts'), server.replace('Hello from', 'Goodbye from'))
+  t.match(await test(), { code: 1, out: /fail 1\b/ }, 'the test can fail')
+
+  const uses = `import type { ExtensionHost, ExtensionManifest, UiHost } from 'sandbox-daemon/sdk'
+import { createClient } from 'sandbox-daemon/sdk/client'
+export const manifest: ExtensionManifest = { name: 'hello', permissions: { daemon: ['GET /agents'] } }
+export const activate = async (host: ExtensionHost): Promise<void> => {
+  const { agents } = await host.call('GET /agents')
+  await host.storage.set('first', agents[0]?.title)
+  for await (const event of host.stream('GET /events', { clientId: 'hello', roster: 'delta' }))
+    host.log.info(event.kind)
+}
+export const page = async (host: UiHost): Promise<string> => (await host.call('GET /agents/{id}', { id: 'first' })).id
+export const count = async (): Promise<number> =>
+  (await createClient({ url: 'http://127.0.0.1:8787' }).call('GET /agents')).agents.length
+`
+  writeFileSync(join(author, 'uses.ts'), uses)
+  t.match(await check(), { code: 0, out: '' })
+  writeFileSync(
+    join(author, 'uses.ts'),
+    `${uses}
+export const wrong = (host: ExtensionHost) => host.call('GET /agnets')
+export const misread = async (host: ExtensionHost): Promise<number> => (await host.call('GET /agents')).agents[0]!.title
+export const misasked = (host: UiHost) => host.call('GET /agents/{id}', { name: 'first' })
+`,
+  )
+  const { out } = await check()
+  t.same(
+    [...out.matchAll(/uses\.ts\((\d+),/g)].map(([, line]) => Number(line)),
+    [14, 15, 16],
+    'the types of calls are those of the daemon',
+  )
+})
+
+t.test('the modules of the package load without the libraries of the daemon', async t => {
+  const author = await authorsFolder(t)
+  for (const [module, name] of [
+    ['sdk', ''],
+    ['sdk/client', 'createClient'],
+    ['sdk/page', 'activatePage'],
+    ['sdk/testing', 'hostFor'],
+  ] as const) {
+    const script = `const loaded = await import('sandbox-daemon/${module}')
+if (${JSON.stringify(name)} && typeof loaded[${JSON.stringify(name)}] !== 'function') throw new Error('missing')`
+    t.match(
+      await ended(process.execPath, ['--input-type=module', '--eval', script], author),
+      { code: 0, out: '' },
+      module,
+    )
+  }
+  for (const module of ['client', 'page'])
+    t.notMatch(
+      readFileSync(join(author, 'node_modules/sandbox-daemon/dist/bundle/sdk', `${module}.js`), 'utf8'),
+      /node:|getBuiltinModule|require\(/,
+      `browsers load ${module}`,
+    )
+})
+
+t.test('the reference of the packages is that of the sources, and every exported name has a sentence', t => {
+  t.equal(readFileSync(join(project, 'sdk/REFERENCE.md'), 'utf8'), sdkReference(project))
+  t.end()
+})
