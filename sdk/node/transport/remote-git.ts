@@ -135,7 +135,11 @@ export class RemoteGit {
   }
 
   /** The settings that limit git to checked addresses of the host. */
-  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal) {
+  async #wayTo(
+    server: ServerAddress,
+    folder: string,
+    signal: AbortSignal,
+  ): Promise<WayToServer | FailedTransfer> {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#deps.host.call('kernel.listeners')
@@ -156,8 +160,9 @@ export class RemoteGit {
     }
   }
 
-  /** The credential for the server: the password of the address, or a stored value. */
-  async #credential(server: ServerAddress, folder: string) {
+  /** The credential for the server: the password of its address, a stored one, or what ssh needs. */
+  async #ready(server: ServerAddress, folder: string, address: string | undefined) {
+    if (address !== undefined) return this.#deps.ssh?.(server, folder, address)
     if (server.kind !== 'https') return undefined
     const found = server.password ?? (await this.#deps.passwordFor(server))
     if (found === undefined || /[\r\n\0]/.test(found)) return undefined
