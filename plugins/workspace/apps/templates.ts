@@ -5,13 +5,13 @@ import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { ConfigFile } from '../../../sdk/node/files/config-file.js'
 import { inside } from '../../../sdk/node/files/paths.js'
-import { checkOutCommit, commitAt } from '../../../sdk/node/repositories/fetched-commit.js'
+import { checkOutNamed } from '../../../sdk/node/transport/fetched-commit.js'
 import { BUILT_IN } from './built-in.js'
 import type { AppTemplate, TemplateList } from './contract.js'
 
 const CONFIG = '.sandbox/config/templates.json'
 /** What is wrong with a source is wrong in the file that names it, not in what a caller asked for. */
-const WRONG_SOURCE = new Set(['invalid', 'not-found', 'too-large'])
+const WRONG_SOURCE = new Set(['invalid', 'not-found', 'too-large', 'unprocessable'])
 const LIMITS = { files: 20_000, bytes: 512 * 1024 ** 2, purpose: 'reading templates' }
 const SOURCE_MANIFEST = 'templates.json'
 
@@ -108,8 +108,7 @@ export class Templates {
     await mkdir(cache, { recursive: true, mode: 0o700 })
     const staged = await mkdtemp(join(cache, 'fetch-'))
     try {
-      const commit = await commitAt(this.#host, staged, { url: source, ...(ref !== undefined && { ref }) })
-      await checkOutCommit(this.#host, staged, { url: source, ref: commit }, LIMITS)
+      await checkOutNamed(this.#host, staged, { url: source, ...(ref !== undefined && { ref }) }, LIMITS)
       await rename(staged, folder)
     } catch (error) {
       await rm(staged, { recursive: true, force: true })

@@ -219,9 +219,9 @@ void t.test('apps are made of templates, all of a call or none', async t => {
     t.equal((await client.call('GET /workspace/templates')).templates.length, 1, 'it is read once')
     for (const [value, status, message] of [
       [{ source: 'sources/apps' }, 422, /not JSON/],
-      [{ source: 'sources/apps', ref: 'gone' }, 424, /no branch or tag gone/],
-      [{ source: 'sources/none' }, 422, /nothing/],
-      [{ source: '/etc' }, 422, /outside the workspace/],
+      [{ source: 'sources/apps', ref: 'gone' }, 424, /refused/],
+      [{ source: 'sources/none' }, 422, /templates\.json: source: expected a repository/],
+      [{ source: '/etc' }, 422, /absolute path/],
       [{ source: 'ext::sh -c true' }, 422, /expected https/],
       [{ source: 5 }, 422, /templates\.json/],
       [{ other: 'x' }, 422, /templates\.json/],
