@@ -11,6 +11,7 @@ import type { InfoCalls } from './info/contract.js'
 import type { MachineCalls } from './machine/contract.js'
 import type { StreamCalls } from './stream/contract.js'
 import type { TerminalCalls } from './terminals/contract.js'
+import type { TerminalEvents, TerminalWorkCalls } from './terminals/work-contract.js'
 
 export type * from './access/contract.js'
 export type * from './access/members-contract.js'
@@ -22,6 +23,7 @@ export type * from './info/contract.js'
 export type * from './machine/contract.js'
 export type * from './stream/contract.js'
 export type * from './terminals/contract.js'
+export type * from './terminals/work-contract.js'
 
 export interface System
   extends
@@ -34,9 +36,10 @@ export interface System
     MemberCalls,
     StreamCalls,
     TerminalCalls,
+    TerminalWorkCalls,
     TicketCalls {}
 
-export interface SystemEvents {
+export interface SystemEvents extends TerminalEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }
   /** A person was given a role or areas. */
   'member.changed': { email: string }

@@ -151,4 +151,53 @@ export const examples = (): Examples<WorkspaceCalls> => ({
   'POST /workspace/move': { input: { from: 'src/main.ts', to: 'src/app.ts' }, output: { ok: true } },
   'POST /workspace/copy': { input: { from: 'src', to: 'copy' }, output: { ok: true, files: 1, bytes: 6 } },
   'POST /workspace/dir': { input: { path: 'src/lib' }, output: { ok: true } },
+  'GET /workspace/setup': {
+    output: {
+      projects: [
+        {
+          dir: 'shop',
+          ecosystem: 'node',
+          manager: 'npm',
+          command: 'npm ci',
+          evidence: 'package-lock.json',
+          state: 'needs-setup',
+          missing: 12,
+        },
+      ],
+    },
+  },
+  'POST /workspace/setup/install': {
+    input: { dirs: ['shop'] },
+    output: { queued: ['shop'], sessions: [{ dir: 'shop', session: 'panel-shop--install' }] },
+  },
+  'POST /workspace/repos/{repo}/tests': {
+    input: { repo: 'shop', session: 'unit', dirs: [''] },
+    output: { ok: true, session: 'panel-shop--unit', commands: [{ dir: '', command: 'npm run test' }] },
+  },
+  'GET /workspace/templates': {
+    output: {
+      templates: [
+        {
+          key: 'node-server',
+          label: 'Node server',
+          description: 'An HTTP server in JavaScript without dependencies, with a test.',
+          kind: 'app',
+        },
+      ],
+      source: 'built-in',
+    },
+  },
+  'POST /workspace/repos/{repo}/apps': {
+    input: { repo: 'shop', apps: [{ template: 'node-server', name: 'api' }] },
+    output: { ok: true, session: 'panel-shop--add_apps' },
+  },
+  'GET /workspace/repos/{repo}/apps': {
+    input: { repo: 'shop' },
+    output: { apps: [{ app: 'api', running: true, healthy: true, port: 41873, session: 'panel-shop--api' }] },
+  },
+  'POST /workspace/repos/{repo}/apps/{app}/start': {
+    input: { repo: 'shop', app: 'api' },
+    output: { ok: true, session: 'panel-shop--api', port: 41873 },
+  },
+  'POST /workspace/repos/{repo}/apps/{app}/stop': { input: { repo: 'shop', app: 'api' }, output: { ok: true } },
 })

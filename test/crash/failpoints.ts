@@ -44,8 +44,13 @@ export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
 export const WORKSPACE_POINTS: readonly string[] = [
+  'workspace.apps.moved',
+  'workspace.apps.noted',
+  'workspace.apps.staged',
   'workspace.archive.staged',
   'workspace.copy.staged',
+  'workspace.install.ended',
+  'workspace.install.queued',
   'workspace.restore.moved',
   'workspace.restore.noted',
   'workspace.trash.noted',

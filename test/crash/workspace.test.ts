@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Client } from '../../sdk/client.js'
-import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { until } from '../plugins/workspace/projects-support.js'
+import { endTerminals, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { dies, whereIn, WORKSPACE_POINTS } from './failpoints.js'
 
 const FILES = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b' }
@@ -64,7 +65,52 @@ for (const point of ARCHIVE_POINTS) {
   })
 }
 
-for (const point of WORKSPACE_POINTS.filter(each => ![...UPLOAD_POINTS, ...ARCHIVE_POINTS].includes(each))) {
+const APP_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.apps.'))
+
+for (const point of APP_POINTS) {
+  void t.test(`killed at ${point}, all apps of the call are there or none, and nothing is left over`, async t => {
+    const where = whereIn(t, { 'README.md': 'x' })
+    const apps = ['one', 'two'].map(name => ({ template: 'node-server', name }))
+    await dies(t, where, point, ({ once }) => once.call('POST /workspace/repos/{repo}/apps', { repo: 'root', apps }))
+    const { client, terminate } = await spawnDaemon(t, where)
+    await client.call('GET /workspace/repos/{repo}/apps', { repo: 'root' })
+    const found = existsSync(join(where.workspace, 'apps')) ? readdirSync(join(where.workspace, 'apps')).sort() : []
+    t.same(found, point === 'workspace.apps.staged' ? [] : ['one', 'two'])
+    const next = { template: 'node-server', name: 'three' }
+    await client.call('POST /workspace/repos/{repo}/apps', { repo: 'root', apps: [next] })
+    for (const app of [...found, 'three'])
+      t.ok(existsSync(join(where.workspace, 'apps', app, 'server.test.js')), `${app} is whole`)
+    t.same(readdirSync(join(where.workspace, '.sandbox/local/apps')), [])
+    await terminate()
+  })
+}
+
+const INSTALL_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.install.'))
+
+for (const point of INSTALL_POINTS) {
+  const skip = existsSync('/usr/bin/npm') || existsSync('/usr/local/bin/npm') ? false : 'npm is not installed'
+  void t.test(`killed at ${point}, every install that was acknowledged is done once`, { skip }, async t => {
+    const manifest = { dependencies: { lib: 'file:../lib' }, scripts: { postinstall: 'echo x >> ../done.txt' } }
+    const where = whereIn(t, {
+      'lib/package.json': '{ "name": "lib", "version": "1.0.0" }',
+      'a/package.json': JSON.stringify({ name: 'a', ...manifest }),
+      'b/package.json': JSON.stringify({ name: 'b', ...manifest }),
+    })
+    t.teardown(() => endTerminals(where.data))
+    await dies(t, where, point, ({ once }) => once.call('POST /workspace/setup/install', { dirs: ['a', 'b'] }))
+    const { client, terminate } = await spawnDaemon(t, where)
+    await until('both are ready', async () => {
+      const { projects } = await client.call('GET /workspace/setup')
+      return projects.filter(({ dir, state }) => 'ab'.includes(dir) && state === 'ready').length === 2
+    })
+    t.equal(readFileSync(join(where.workspace, 'done.txt'), 'utf8'), 'x\nx\n')
+    await terminate()
+  })
+}
+
+const OTHERS = [...UPLOAD_POINTS, ...ARCHIVE_POINTS, ...APP_POINTS, ...INSTALL_POINTS]
+
+for (const point of WORKSPACE_POINTS.filter(each => !OTHERS.includes(each))) {
   void t.test(`killed at ${point}, every file exists once and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))

@@ -1,3 +1,4 @@
+import type { ReachFolder } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 
 /** One session. */
@@ -6,6 +7,10 @@ export interface Session {
   readonly label?: string
   /** The folder it was opened in, as a workspace path; absent: the root. */
   readonly opened?: string
+  /** What the group that started it runs in it; absent: a person's shell. */
+  readonly work?: TerminalWork
+  /** Its first process, while it runs. */
+  readonly pid?: number
   readonly running: boolean
   readonly activityAt: number
   readonly exitCode?: number
@@ -24,6 +29,22 @@ export interface TerminalSize {
   readonly rows: number
 }
 
+/** What a group runs in a session. */
+export interface TerminalWork {
+  readonly purpose: string
+  /** The port that its program was asked to listen on. */
+  readonly port?: number
+}
+
+/** The programs that a group runs in a session, in place of a person's shell. */
+export interface TerminalProgram {
+  /** A script for `sh`. */
+  readonly script: string
+  readonly env: Env
+  /** All that it sees of the workspace; absent: the whole. */
+  readonly only?: readonly ReachFolder[]
+}
+
 /** The options of a new session. */
 export interface Opening extends TerminalSize {
   readonly name: string
@@ -31,6 +52,9 @@ export interface Opening extends TerminalSize {
   readonly opened?: string
   /** Text that is typed into it when it opens. */
   readonly typed?: string
+  readonly work?: TerminalWork
+  /** Absent: a person's shell. */
+  readonly program?: TerminalProgram
   /** The real path of the folder to begin in. */
   readonly folder: string
 }
@@ -79,8 +103,8 @@ export interface Backend {
   list(): Promise<Session[]>
   open(opening: Opening): Promise<void>
   follow(name: string, listener: TerminalListener): Promise<Feed | undefined>
-  /** Ends a session; resolves when all its processes are gone. */
-  kill(name: string): Promise<void>
+  /** Ends a session with SIGHUP, or SIGTERM, and SIGKILL after 5 s; resolves when all its processes are gone. */
+  kill(name: string, signal?: 'SIGHUP' | 'SIGTERM'): Promise<void>
   /** Its last lines; undefined when there is no such session. */
   history(name: string, lines: number): Promise<History | undefined>
   /** Resumes the logs of sessions that are older than this daemon. */

@@ -4,35 +4,51 @@ import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js
 import { reachFor } from '../../../sdk/node/access/asked-reach.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { missingProgram } from '../../../sdk/node/programs/run.js'
-import type { System, TerminalCalls } from '../contract.js'
+import type { System, TerminalCalls, TerminalWorkCalls } from '../contract.js'
 import type { Backend } from './backend.js'
 import { Capture, type OpenCapture } from './capture.js'
 import { findTmux } from './programs.js'
 import { Ptys } from './ptys.js'
 import { shellCommand } from './shell.js'
+import { WorkTerminals } from './work-terminals.js'
 import { Terminals } from './terminals.js'
 import { Tmux } from './tmux.js'
 
-type TerminalHost = Pick<Host, 'call' | 'serves' | 'log' | 'on' | 'place' | 'stopping'>
+type TerminalHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log' | 'on' | 'place' | 'stopping'>
 
 /** Serves the terminals; their backend is chosen and started at the first use. */
-export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof TerminalCalls> => {
+export const terminals = (
+  host: TerminalHost,
+): Pick<Handlers<System>, keyof TerminalCalls | keyof TerminalWorkCalls> => {
   const changed = (name?: string) =>
     void host
       .call('kernel.events.publish', { domain: 'terminals', ...(name !== undefined && { key: name }) })
       .catch(() => {})
   let found: Promise<Backend> | undefined
   const backend = () =>
-    (found ??= findBackend(host, changed).catch(error => {
+    (found ??= findBackend(host, () => ended()).catch(error => {
       found = undefined
       throw error
     }))
+  const work = new WorkTerminals({
+    workspace: host.place.workspace,
+    backend,
+    changed,
+    ended: (name, purpose, exitCode) =>
+      host.emit('terminal.ended', { name, purpose, ...(exitCode !== undefined && { exitCode }) }),
+  })
+  const ended = () => {
+    changed()
+    void work.check().catch(error => host.log.warn('reporting the end of a terminal failed', { error: String(error) }))
+  }
   host.stopping(async () => (await found)?.close())
   // Terminals that outlived the last daemon are logged before the first call.
   host.on(
     'daemon.ready',
     () =>
-      void resume(host, backend).catch(error => host.log.warn('logging terminals failed', { error: String(error) })),
+      void resume(host, backend, work).catch(error =>
+        host.log.warn('logging terminals failed', { error: String(error) }),
+      ),
   )
 
   const all = new Terminals({
@@ -48,8 +64,10 @@ export const terminals = (host: TerminalHost): Pick<Handlers<System>, keyof Term
       sessions: await all.list(caller).catch(error => (isMissing(error) ? [] : Promise.reject(error))),
     }),
     'POST /system/terminals': (input, context) => all.open(input, context),
+    ...work.handlers(),
     'DELETE /system/terminals/{name}': async ({ name }, context) => {
       await all.kill(name, context)
+      await work.check()
       return { ok: true }
     },
     'GET /system/terminals/{name}/scrollback': ({ name, lines }, { caller }) => all.scrollback(name, lines, caller),
@@ -61,9 +79,11 @@ const isMissing = (error: unknown): boolean => error instanceof Refusal && error
 
 const folderOf = ({ place }: TerminalHost): string => join(place.folder, 'terminals')
 
-const resume = async (host: TerminalHost, backend: () => Promise<Backend>): Promise<void> => {
+const resume = async (host: TerminalHost, backend: () => Promise<Backend>, work: WorkTerminals): Promise<void> => {
   const before = await readdir(folderOf(host)).catch(() => [])
-  if (before.length) await (await backend()).resume()
+  if (!before.length) return
+  await (await backend()).resume()
+  await work.resume()
 }
 
 const findBackend = async (host: TerminalHost, changed: () => void): Promise<Backend> => {

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { familyOf } from '../../../sdk/node/programs/family.js'
 import { killWalled } from '../../../sdk/node/programs/run.js'
 
 const BUILDERS = new Set(['bwrap', 'unshare', 'setpriv', 'env'])
@@ -69,17 +70,6 @@ export const foreground = (leader: number): { command?: string; folder?: string 
   return { ...(!isShell && { command: found.name.toWellFormed() }), ...(folder !== undefined && { folder }) }
 }
 
-/** A process and its descendants. */
-const familyOf = (pid: number): number[] => {
-  let children: number[] = []
-  try {
-    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  } catch {
-    // It has ended, or the system does not support this.
-  }
-  return [pid, ...children.flatMap(familyOf)]
-}
-
 const isThere = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -113,12 +103,12 @@ const gone = async (pid: number): Promise<boolean> => {
   return !isThere(pid)
 }
 
-/** Ends the processes of a terminal: SIGHUP first, and SIGKILL after 5 s. */
-export const endTerminal = async (leader: number): Promise<void> => {
+/** Ends the processes of a terminal: with this signal first, and SIGKILL after 5 s. */
+export const endTerminal = async (leader: number, signal: NodeJS.Signals = 'SIGHUP'): Promise<void> => {
   // Ending the wall itself would kill everything in it at once.
   signalAll(
     familyOf(leader).filter(pid => !isWall(pid)),
-    'SIGHUP',
+    signal,
   )
   if (await gone(leader)) return
   const left = familyOf(leader)

@@ -97,8 +97,8 @@ export class Ptys implements Backend {
     return this.#held.get(name)?.follow(listener)
   }
 
-  async kill(name: string): Promise<void> {
-    await this.#held.get(name)?.end()
+  async kill(name: string, signal?: 'SIGHUP' | 'SIGTERM'): Promise<void> {
+    await this.#held.get(name)?.end(signal)
     this.#held.delete(name)
   }
 
@@ -157,7 +157,7 @@ class Held {
   }
 
   get session(): Session {
-    const { name, label, opened } = this.#opening
+    const { name, label, opened, work } = this.#opening
     return {
       name,
       running: !this.#ended,
@@ -166,7 +166,8 @@ class Held {
       rows: this.#terminal.rows,
       ...(label !== undefined && { label }),
       ...(opened !== undefined && { opened }),
-      ...(this.#ended ?? foreground(this.#pty.pid)),
+      ...(work && { work }),
+      ...(this.#ended ?? { pid: this.#pty.pid, ...foreground(this.#pty.pid) }),
     }
   }
 
@@ -221,11 +222,11 @@ class Held {
     return { lines: whole, more: normal.length >= HISTORY + this.#terminal.rows }
   }
 
-  async end(): Promise<void> {
+  async end(signal?: 'SIGHUP' | 'SIGTERM'): Promise<void> {
     if (this.#ended) return
     this.#holds.clear()
     this.#pty.resume()
-    await endTerminal(this.#pty.pid)
+    await endTerminal(this.#pty.pid, signal)
     await this.#over.promise
   }
 

@@ -1,12 +1,13 @@
+import { createHash } from 'node:crypto'
 import { access, constants, realpath } from 'node:fs/promises'
 import { basename, isAbsolute } from 'node:path'
-import type { Place } from '../../../sdk/index.js'
+import { refuse, type Place } from '../../../sdk/index.js'
 import { listEnv, needProgram, ownProgram } from '../../../sdk/node/programs/run.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
 import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfPeople, homeOfProgram } from '../../../sdk/node/wall/home.js'
 import { walled } from '../../../sdk/node/wall/wall.js'
-import type { Opening, ShellCommand } from './backend.js'
+import type { Opening, ShellCommand, TerminalProgram } from './backend.js'
 import { WALL } from './processes.js'
 
 const SHELLS = new Set(['bash', 'zsh', 'fish', 'ksh', 'dash', 'ash', 'sh'])
@@ -41,26 +42,36 @@ code=$?
 sleep 0.3
 exit $code`
 
-/** The command that runs a person's shell behind the wall, with what a turn in the shared tree sees. */
+/** The home of programs that see only these folders: no other programs share its caches. */
+const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
+  homeOfProgram(data, `areas-${createHash('sha256').update(JSON.stringify(only)).digest('hex').slice(0, 32)}`)
+
+/**
+ * The command that runs a person's shell, or a group's program, behind the wall, with what a turn in the shared tree
+ * sees.
+ */
 export const shellCommand = async (
   { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
-  { folder }: Pick<Opening, 'folder'>,
+  { folder, program: runs }: Pick<Opening, 'folder' | 'program'>,
 ): Promise<ShellCommand> => {
   const shell = await ownShell()
-  const { program, args, env } = await walled(
+  const only = runs?.only
+  const { program, args, env, enforced } = await walled(
     {
       workspace: await realpath(workspace),
       data,
       cwd: folder,
       terminal: true,
-      home: await homeOfPeople(data),
+      home: await (only ? homeWithin(data, only) : homeOfPeople(data)),
       hide: hidden,
       grants,
-      exposed: await everyGitdir(data),
-      env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder }),
+      ...(only ? { only } : { exposed: await everyGitdir(data) }),
+      env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder, ...runs?.env }),
     },
-    shell,
-    [],
+    runs ? await needProgram('sh') : shell,
+    runs ? ['-c', runs.script] : [],
   )
+  if (only && !enforced)
+    refuse('forbidden', 'this machine has no wall that keeps a program to your areas: install bubblewrap')
   return { program: await needProgram('sh'), args: ['-c', LAST, WALL, program, ...args], env }
 }

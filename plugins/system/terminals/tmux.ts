@@ -74,17 +74,14 @@ const FIELDS = [
 
 /** A session, with its first process and that of its server. */
 interface Row extends Session {
-  readonly pid: number
+  readonly leader: number
   readonly server: number
   /** Its terminal is closed, but tmux does not report the end of its program yet. */
   readonly closed: boolean
 }
 
 /** What is stored with a session. */
-interface About {
-  readonly label?: string
-  readonly opened?: string
-}
+interface About extends Pick<Session, 'label' | 'opened' | 'work'> {}
 
 /**
  * Terminals as sessions of tmux, each with its own server: they outlive the daemon.
@@ -112,19 +109,23 @@ export class Tmux implements Backend {
     const rows = await Promise.all((await this.#names()).map(name => this.#row(name)))
     return rows.flatMap(row => {
       if (!row) return []
-      const { pid, server, closed, ...session } = row
-      return [{ ...session, ...(session.running && foreground(pid)) }]
+      const { leader, server, closed, ...session } = row
+      return [{ ...session, ...(session.running && { pid: leader, ...foreground(leader) }) }]
     })
   }
 
   async open(opening: Opening): Promise<void> {
     const { folder } = this.#options
-    const { name, cols, rows, label, opened, typed } = opening
+    const { name, cols, rows, label, opened, typed, work } = opening
     await mkdir(folder, { recursive: true, mode: 0o700 })
     this.#watch()
     const { program, args, env } = await this.#options.shell(opening)
     const piped = await this.#captures.begin(name, opening, 'the terminal begins')
-    const about: About = { ...(label !== undefined && { label }), ...(opened !== undefined && { opened }) }
+    const about: About = {
+      ...(label !== undefined && { label }),
+      ...(opened !== undefined && { opened }),
+      ...(work && { work }),
+    }
     const environment = Object.entries(env).flatMap(([key, value]) => ['-e', quotedForTmux(`${key}=${value}`)])
     const words = [
       await needProgram('env'),
@@ -197,9 +198,9 @@ export class Tmux implements Backend {
     )
   }
 
-  async kill(name: string): Promise<void> {
+  async kill(name: string, signal?: 'SIGHUP' | 'SIGTERM'): Promise<void> {
     const found = await this.#row(name)
-    if (found?.running) await endTerminal(found.pid)
+    if (found?.running) await endTerminal(found.leader, signal)
     if (found) await this.#run(name, ['kill-server'])
     await this.#captures.end(name)
     await rm(join(this.#options.folder, name), { force: true })
@@ -429,7 +430,7 @@ const rowOf = (values: readonly string[]): Row | undefined => {
     ...about,
     name,
     running,
-    pid: Number(row.pane_pid),
+    leader: Number(row.pane_pid),
     server: Number(row.pid),
     closed: running && row.pane_dead === '1',
     activityAt: Number(row.window_activity) * 1000,

@@ -13,28 +13,39 @@ export interface ReadManifest {
 }
 
 /** A parsed value of a manifest. */
-type Value = string | number | boolean | null | undefined | Date | readonly Value[] | { readonly [key: string]: Value }
+export type ManifestValue =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | Date
+  | readonly ManifestValue[]
+  | { readonly [key: string]: ManifestValue }
 
 const MOST = 4 * 1024 * 1024
 const NONE = { prod: [], dev: [], peer: [] }
 
-const at = (value: Value, ...keys: string[]): Value =>
-  keys.reduce<Value>(
+const at = (value: ManifestValue, ...keys: string[]): ManifestValue =>
+  keys.reduce<ManifestValue>(
     (found, key) =>
       typeof found === 'object' && found !== null && !Array.isArray(found)
-        ? (found as { [key: string]: Value })[key]
+        ? (found as { [key: string]: ManifestValue })[key]
         : undefined,
     value,
   )
-const textAt = (value: Value, ...keys: string[]): string | undefined => {
+/** The text at a place of a manifest. */
+export const textAt = (value: ManifestValue, ...keys: string[]): string | undefined => {
   const found = at(value, ...keys)
   return typeof found === 'string' && found !== '' ? found : undefined
 }
-const keysAt = (value: Value, ...keys: string[]): string[] => {
+/** The keys of what is at a place of a manifest. */
+export const keysAt = (value: ManifestValue, ...keys: string[]): string[] => {
   const found = at(value, ...keys)
   return typeof found === 'object' && found !== null && !Array.isArray(found) ? Object.keys(found) : []
 }
-const listAt = (value: Value, ...keys: string[]): string[] | undefined => {
+/** The texts of the list at a place of a manifest. */
+export const listAt = (value: ManifestValue, ...keys: string[]): string[] | undefined => {
   const found = at(value, ...keys)
   return Array.isArray(found) ? found.filter(each => typeof each === 'string') : undefined
 }
@@ -42,12 +53,13 @@ const listAt = (value: Value, ...keys: string[]): string[] | undefined => {
 const named = (name: string | undefined) => (name === undefined ? {} : { name })
 const withMembers = (members: readonly string[] | undefined) => (members ? { members } : {})
 
-const json = (text: string): Value => JSON.parse(text.replace(/^\ufeff/, '')) as Value
-const toml = async (text: string): Promise<Value> => (await import('smol-toml')).parse(text) as Value
-const yaml = async (text: string): Promise<Value> => (await import('yaml')).parse(text, { maxAliasCount: 0 }) as Value
+const json = (text: string): ManifestValue => JSON.parse(text.replace(/^\ufeff/, '')) as ManifestValue
+const toml = async (text: string): Promise<ManifestValue> => (await import('smol-toml')).parse(text) as ManifestValue
+const yaml = async (text: string): Promise<ManifestValue> =>
+  (await import('yaml')).parse(text, { maxAliasCount: 0 }) as ManifestValue
 
 /** A requirement such as `requests[x]>=2` by its name alone (PEP 508). */
-const pythonName = (requirement: string): string =>
+export const pythonName = (requirement: string): string =>
   (/^[A-Za-z0-9._-]+/.exec(requirement)?.[0] ?? '').toLowerCase().replace(/[._-]+/g, '-')
 
 const goWords = (text: string, word: string): string[] => {
@@ -57,6 +69,16 @@ const goWords = (text: string, word: string): string[] => {
   )
   const lines = [...bare.matchAll(new RegExp(`^${word}\\s+([^\\s(].*)$`, 'gm'))].map(([, rest]) => rest!)
   return [...blocks, ...lines].flatMap(line => line.trim().split(/\s+/)[0] || [])
+}
+
+/** What a JSON, TOML or YAML file holds; undefined when it is malformed. */
+export const manifestValue = async (file: string, text: string | undefined): Promise<ManifestValue> => {
+  try {
+    if (text === undefined) return undefined
+    return file.endsWith('.toml') ? await toml(text) : /\.ya?ml$/.test(file) ? await yaml(text) : json(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The readers of manifests, by file name; the first existing one names the folder. */
@@ -111,11 +133,18 @@ const READERS: { readonly [file: string]: (text: string) => Promise<ReadManifest
   },
 }
 
-const textOf = async (tree: PathTree, path: string): Promise<string | undefined> => {
+/** The text of a manifest or lock file of at most 4 MiB; undefined when there is none that can be read. */
+export const manifestText = async (tree: PathTree, path: string): Promise<string | undefined> => {
   await using found = await openPath(tree, path).catch(() => undefined)
   if (!found?.stats.isFile() || found.stats.size > MOST) return undefined
   await using handle = await openFile(found, path).catch(() => undefined)
   return await handle?.readFile('utf8')
+}
+
+/** What one manifest says; undefined when there is none, or it is malformed. */
+export const manifestAt = async (tree: PathTree, folder: string, file: string): Promise<ReadManifest | undefined> => {
+  const text = await manifestText(tree, pathIn(folder, file))
+  return text === undefined ? undefined : READERS[file]!(text).catch(() => undefined)
 }
 
 /** The parsed manifests of a folder; `strict` refuses an invalid one. */
@@ -123,7 +152,7 @@ export const manifestsIn = async (tree: PathTree, folder: string, strict: boolea
   const found: ReadManifest[] = []
   for (const [file, read] of Object.entries(READERS)) {
     const path = pathIn(folder, file)
-    const text = await textOf(tree, path)
+    const text = await manifestText(tree, path)
     if (text === undefined) continue
     try {
       found.push(await read(text))

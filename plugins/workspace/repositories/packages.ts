@@ -34,7 +34,8 @@ export const namedFolders = async (tree: PathTree, repo: string, repos: readonly
   return modules
 }
 
-const isMember = (dir: string, members: readonly string[]): boolean => {
+/** Whether patterns of a workspace of packages name a folder. */
+export const isMember = (dir: string, members: readonly string[]): boolean => {
   const plain = members.filter(each => !each.startsWith('!'))
   const out = members.filter(each => each.startsWith('!')).map(each => each.slice(1))
   const fits = (pattern: string) => posix.matchesGlob(dir, pattern.replace(/^\.\//, '').replace(/\/$/, ''))

@@ -57,6 +57,27 @@ export const checkOutCommit = async (
   }
 }
 
+/**
+ * Fills an empty folder with the files of a branch, tag or commit as it is now, of HEAD where none is named; as
+ * `checkOutCommit`.
+ */
+export const checkOutNamed = async (
+  host: FetchingHost,
+  folder: string,
+  { url, ref = 'HEAD' }: { readonly url: string; readonly ref?: string },
+  limits: CommitLimits,
+): Promise<void> => {
+  if (!/^\w[\w./-]*$/.test(ref)) refuse('invalid', 'ref: expected the name of a branch or tag, or a commit')
+  const fetched = new FetchedRepository(host, `${folder}.git`, undefined)
+  try {
+    await fetched.fetchNamed(sourceAddress(host.place.workspace, url), url, ref)
+    await fetched.assertSize('FETCH_HEAD', limits)
+    await fetched.checkOut('FETCH_HEAD', folder)
+  } finally {
+    await rm(`${folder}.git`, { recursive: true, force: true })
+  }
+}
+
 /** The file of a branch or of HEAD where none is named, as it is now; undefined: the repository has no such file. */
 export const fileOfRepository = async (
   host: FetchingHost,
@@ -65,7 +86,7 @@ export const fileOfRepository = async (
 ): Promise<Buffer | undefined> => {
   const fetched = new FetchedRepository(host, scratch, undefined)
   try {
-    await fetched.fetchHead(sourceAddress(host.place.workspace, url), url)
+    await fetched.fetchNamed(sourceAddress(host.place.workspace, url), url, 'HEAD')
     return await fetched.file('FETCH_HEAD', path, maxBytes)
   } finally {
     await rm(scratch, { recursive: true, force: true })
@@ -98,10 +119,10 @@ class FetchedRepository {
     if (again) refuse('dependency', `${url} refused: ${again.reason.slice(0, 300)}`)
   }
 
-  /** Fetches the commit of HEAD. */
-  async fetchHead(address: RemoteAddress, url: string): Promise<void> {
+  /** Fetches the commit that a name stands for now. */
+  async fetchNamed(address: RemoteAddress, url: string, name: string): Promise<void> {
     await this.#begin()
-    const failure = await this.#fetched(address, ['--depth=1'], ['HEAD'])
+    const failure = await this.#fetched(address, ['--depth=1'], [name])
     if (failure) refuse('dependency', `${url} refused: ${failure.reason.slice(0, 300)}`)
   }
 

@@ -14,16 +14,19 @@ export interface WorkspaceWorld {
 }
 
 /** A daemon that serves the workspace, and areas where people are limited to them. */
-export const workspaceWorld = async (t: Test, options: SupportOptions = {}): Promise<WorkspaceWorld> => {
+export const workspaceWorld = async (
+  t: Test,
+  { groups = [], ...options }: SupportOptions & { readonly groups?: readonly string[] } = {},
+): Promise<WorkspaceWorld> => {
   const people = new People()
   people.add('owner@sandbox.local', 'owner')
   people.add('mai@example.org', 'maintainer')
   people.add('col@example.org', 'collaborator')
   people.add('vic@example.org', 'viewer')
   people.add('ann@example.org', 'collaborator', ['docs'])
-  const daemon = await daemonWith(t, ['workspace', 'areas'], {
+  const daemon = await daemonWith(t, ['workspace', 'areas', ...groups], {
     ...options,
-    fakes: { ...people.fakes, ...options.fakes },
+    fakes: { ...(!groups.includes('system') && people.fakes), ...options.fakes },
   })
   people.admit(daemon)
   return {
