@@ -135,11 +135,7 @@ export class RemoteGit {
   }
 
   /** The settings that limit git to checked addresses of the host. */
-  async #wayTo(
-    server: ServerAddress,
-    folder: string,
-    signal: AbortSignal,
-  ): Promise<WayToServer | FailedTransfer> {
+  async #wayTo(server: ServerAddress, folder: string, signal: AbortSignal): Promise<WayToServer | FailedTransfer> {
     const { host, port, kind } = server
     const name = host.includes(':') ? `[${host}]` : host
     const { listeners } = await this.#deps.host.call('kernel.listeners')
