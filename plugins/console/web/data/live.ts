@@ -78,15 +78,14 @@ export const heard = (event: SystemEvent): void => {
     case 'attention':
       attention.value = event
       return
-    case 'workspaceChanged':
-      if (event.conversationId === undefined) workspaceChange.value = event
-      return
     case 'presence':
       present.value = event.users
       return
     case 'workspaceChanged':
       filesChanged(event)
-      if (event.conversationId === undefined && (event.paths.length > 0 || event.reset)) refetch(new Set(['files']))
+      if (event.conversationId !== undefined) return
+      workspaceChange.value = event
+      if (event.paths.length > 0 || event.reset) refetch(new Set(['files']))
       return
     case 'refsChanged':
       return refetch(new Set(['refs']))
