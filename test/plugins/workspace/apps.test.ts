@@ -70,7 +70,7 @@ void t.test('apps are listed, started on a port that is found, and ended with al
     t.equal(session, 'panel-clients--shop--web')
     const found = await until('it answers', async () => {
       const app = await appOf('web')
-      return app.healthy && app
+      return app.healthy && app.port === port && app
     }).catch(async error => {
       throw new Error(await shownIn(client, session), { cause: error })
     })

@@ -31,7 +31,6 @@ importers:
         specifier: ^1
         version: 1.0.0
 `
-;("lockfileVersion: '9.0'\nimporters:\n  .:\n    dependencies:\n      a:\n        specifier: ^1\n        version: 1.0.0\n")
 
 t.test('lock files decide before fields and manifests, and are frozen where they agree', async t => {
   for (const [files, ...commands] of [
