@@ -116,9 +116,13 @@ t.test('the package installs globally with one command, and runs a turn from the
   const names = files.map(({ path }) => path)
   t.equal(filename, `sandbox-daemon-${manifest.version}.tgz`)
   const page = /^dist\/bundle\/console\/.+\.(js|css|svg|html|json)(\.(br|gz))?$/
-  const rest = /^(dist\/bundle\/.+\.js|manifests\/[\w-]+\.json|package\.json|README\.md|LICENSE)$/
+  const types = /^dist\/types\/.+\.d\.ts$/
+  const rest = [
+    /^dist\/bundle\/(.+\.js|openapi\/build\.json)$/,
+    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/REFERENCE\.md|LICENSE)$/,
+  ]
   t.same(
-    names.filter(name => !page.test(name) && !rest.test(name)),
+    names.filter(name => ![page, types, ...rest].some(known => known.test(name))),
     [],
   )
   const bundled = readdirSync(join(root, 'bundle'), { recursive: true, encoding: 'utf8' }).filter(name =>
