@@ -58,8 +58,8 @@ t.test('only the listed variables of the daemon reach a turn, a terminal or a gi
     '.gitattributes': '*.spy filter=spy\n',
     '.gitignore': '/seen-by-git\n',
   })
-  // A filter is a program of the repository: git runs it whenever it reads such a file.
-  inGit(workspace, 'config', 'filter.spy.clean', `(${ALL}) >> seen-by-git; cat`)
+  // A filter is a program of the repository: git runs it whenever it reads such a file, several at once.
+  inGit(workspace, 'config', 'filter.spy.clean', `(${ALL}) > seen-by-git.$$; cat`)
   t.teardown(() => endTerminals(data))
   const daemon = await spawnDaemon(t, {
     workspace,
@@ -96,7 +96,7 @@ t.test('only the listed variables of the daemon reach a turn, a terminal or a gi
     check(`the code of ${conversation}`, code!.text)
   }
   await client.call('GET /agents/{id}/diff', { id: 'alone' })
-  const [look] = answersOf(await runTurn(client, 'alone', runs('cat seen-by-git')))
+  const [look] = answersOf(await runTurn(client, 'alone', runs('cat seen-by-git.*')))
   check('a git child', look!.text)
 
   await client.call('POST /system/terminals', { name: 'web-a' })
