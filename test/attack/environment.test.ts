@@ -56,7 +56,7 @@ t.test('only the listed variables of the daemon reach a turn, a terminal or a gi
   makeWorkspace(workspace, {
     'README.md': '# work\n',
     '.gitattributes': '*.spy filter=spy\n',
-    '.gitignore': '/seen-by-git\n',
+    '.gitignore': '/seen-by-git.*\n',
   })
   // A filter is a program of the repository: git runs it whenever it reads such a file, several at once.
   inGit(workspace, 'config', 'filter.spy.clean', `(${ALL}) > seen-by-git.$$; cat`)
