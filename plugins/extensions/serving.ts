@@ -27,7 +27,6 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   const failed = (error: unknown) =>
     host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
   host.boot('Extensions', async () => {
-    await processes.sweep()
     await all.load()
     await Promise.all([recoverCreations(all), install.recover(), dev.sweep()])
     await recoverRemovals(all)
@@ -36,9 +35,6 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
   host.stopping(() => all.close())
   host.stopping(() => processes.close())
-  const secretChanged = ({ key }: { key: string }) => void processes.secretChanged(key).catch(failed)
-  host.on('secret.set', secretChanged)
-  host.on('secret.removed', secretChanged)
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Context, type Contract, type Host, refuse } from '../../sdk/index.js'
 import { Failures } from '../../sdk/node/access/failures.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -78,6 +80,8 @@ export const activate = async (host: Host): Promise<void> => {
 
   const connected = async () =>
     (await host.serves('capabilities.records')) ? (await host.call('capabilities.records', {})).capabilities : []
+  // A folder of a process that was not removed in time would stay with its files.
+  host.stopping(() => mounts.sweep())
   const pushes = new CiPushes({ host, content: () => store.content(), connected })
   const told = (type: string, context: Context, extra: { [field: string]: unknown }) =>
     record(host, { type: `secret.${type}`, outcome: 'ok', extra }, context)
@@ -259,7 +263,12 @@ export const activate = async (host: Host): Promise<void> => {
         await store.change(content => renamed(content, name => (moves(name) ? to + name.slice(from.length) : name)))
       return { ok: true as const }
     },
-    'secrets.mount': async ({ process, names }) => ({ folder: await mounts.mount(process, names) }),
+    'secrets.mount': async ({ process, names }, { caller }) => {
+      const folder = await mounts.mount(process, names)
+      const given = names.filter(name => existsSync(join(folder, name)))
+      await noted(given, { lane: 'shell', detail: process }, caller)
+      return { folder }
+    },
     'secrets.unmount': async ({ process }) => {
       await mounts.unmount(process)
       return { ok: true as const }

@@ -106,7 +106,7 @@ t.test('no token of any scope reaches the trust surface', async t => {
   t.ok(
     ROUTED.filter(routed => !surface.includes(routed.call))
       .filter(routed => scopesOf(routed) !== 'open')
-      // Past conversations are not sign-ins, the log of a repository is not one of the daemon, and a page's code no backup.
+      // Past conversations are not sign-ins, a repository's log is not the daemon's, and a page's code is no backup.
       .filter(({ call }) => !/^(?:GET|DELETE) \/sessions|^GET \/git\/\{repo\}\/log|\{id\}\/bundle$/.test(call))
       .every(({ call }) => !/secret|token|session|terminal|\blog|bundle|member/.test(call)),
   )
@@ -151,7 +151,14 @@ t.test('without a valid credential every call is 401 and none is reached', async
     if (scopesOf(routed) === 'open') continue
     for (const headers of wrong) {
       // Each call from its own address: an address with too many failures gets another refusal.
-      const { status } = await ask(daemon, routed.method, routed.path, headers, {}, `127.0.${1 + Math.floor(at / 250)}.${1 + (at % 250)}`)
+      const { status } = await ask(
+        daemon,
+        routed.method,
+        routed.path,
+        headers,
+        {},
+        `127.0.${1 + Math.floor(at / 250)}.${1 + (at % 250)}`,
+      )
       t.equal(status, 401, `${routed.call} ${Object.keys(headers).join()}`)
     }
     t.same(daemon.reached(), [], routed.call)

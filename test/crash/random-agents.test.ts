@@ -111,9 +111,11 @@ t.test(`killed at random moments, turns of agents repeat no tool call and count 
     'agent.mjs': PROGRAM,
   })
   const dice = new Dice(seed)
+  let asked = 0
   const server = await modelServer(t, 'openai', ({ text, body }) => {
     if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
     const { nth, step } = askedOf(body.messages ?? [])
+    asked += 1
     const tools = (body.tools ?? []) as { function: { name: string } }[]
     const note = tools.find(({ function: { name } }) => name.endsWith('note'))?.function.name ?? 'none'
     const id = `call-${nth}-${step}`
@@ -221,9 +223,12 @@ t.test(`killed at random moments, turns of agents repeat no tool call and count 
   const runs = new Set(lines.map(({ run }) => run))
   if (runs.size < lines.length) faults.push(`${lines.length} lines of the ledger are of ${runs.size} runs`)
   const wholeOf = (id: string) => lines.filter(line => line.conversationId === id && line.outcome === 'ok')
+  // A request whose answer came whole is asked again where the kill came before it was stored: it was paid for twice.
   for (const line of wholeOf(NATIVE))
-    if (line.inputTokens !== STEPS * PRICE.input || line.outputTokens !== STEPS * PRICE.output)
+    if (line.inputTokens < STEPS * PRICE.input || line.outputTokens !== (line.inputTokens / PRICE.input) * PRICE.output)
       faults.push(`${line.run} counted ${line.inputTokens} and ${line.outputTokens} tokens`)
+  const counted = lines.reduce((sum, line) => sum + (line.conversationId === NATIVE ? line.inputTokens : 0), 0)
+  if (counted > asked * PRICE.input) faults.push(`${counted} tokens are counted for ${asked} requests`)
   for (const line of wholeOf(VENDOR))
     if (line.inputTokens !== 70 || line.outputTokens !== 7)
       faults.push(`${line.run} counted ${line.inputTokens} and ${line.outputTokens} tokens`)

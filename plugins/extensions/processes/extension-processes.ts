@@ -1,4 +1,6 @@
-import type { Host } from '../../../sdk/index.js'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { refuse, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { BACKEND_LIMITS } from '../backend/limits.js'
@@ -6,7 +8,6 @@ import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
 import type { ExtensionProcessStatus } from './contract.js'
 import { processCommand } from './process-command.js'
-import { ProcessSecrets } from './process-secrets.js'
 import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
 
 /** What background programs are run with. */
@@ -25,7 +26,6 @@ interface Running {
 /** The background programs of all extensions. */
 export class ExtensionProcesses {
   readonly #deps: ProcessesDeps
-  readonly #secrets: ProcessSecrets
   /** By id, then by name. */
   readonly #running = new Map<string, Map<string, Running>>()
   /** Stopped by somebody: these do not start by themselves. */
@@ -34,12 +34,6 @@ export class ExtensionProcesses {
 
   constructor(deps: ProcessesDeps) {
     this.#deps = deps
-    this.#secrets = new ProcessSecrets(deps.host)
-  }
-
-  /** Removes what a killed daemon left. */
-  sweep(): Promise<void> {
-    return this.#secrets.sweep()
   }
 
   /** Starts and stops what has to, where `extension` is what may run now; resolves when the ended ones are gone. */
@@ -76,7 +70,7 @@ export class ExtensionProcesses {
     this.#held.add(`${id} ${name}`)
     return this.#turns.with(id, async () => {
       await this.#of(id).get(name)?.process.stop()
-      await this.#secrets.drop(`${id}/${name}`)
+      await this.#unmount(id, name)
     })
   }
 
@@ -85,21 +79,16 @@ export class ExtensionProcesses {
     return this.#running.get(id)?.get(name)?.process.status ?? { name, running: false, state: 'stopped', restarts: 0 }
   }
 
-  /** A stored value was set or removed. */
-  async secretChanged(key: string): Promise<void> {
-    await this.#secrets.changed(key)
-  }
-
   /** Ends all of them. */
   async close(): Promise<void> {
     await Promise.all(
       [...this.#running].map(([id, known]) =>
         this.#turns.with(id, async () => {
-          await Promise.all([...known.keys()].map(name => this.#end(id, name)))
+          // Group secrets may be stopping too; it removes what it gave to processes.
+          await Promise.all([...known.keys()].map(name => this.#end(id, name).catch(() => {})))
         }),
       ),
     )
-    await this.#secrets.sweep()
   }
 
   #of(id: string): Map<string, Running> {
@@ -115,7 +104,7 @@ export class ExtensionProcesses {
     const process = new SupervisedProcess(declared, {
       limits,
       command: async before => {
-        const secrets = keys.length > 0 ? await this.#secrets.place(`${id}/${name}`, keys) : undefined
+        const secrets = keys.length > 0 ? await this.#mount(id, name, keys) : undefined
         const env = settingVariables(extension, await records.settings(id))
         return processCommand({
           ...{ place: host.place, extension, declared, env, before },
@@ -134,13 +123,32 @@ export class ExtensionProcesses {
     await process.start()
   }
 
+  /** The folder with the values that a program needs, as files that follow each change. */
+  async #mount(id: string, name: string, keys: readonly string[]): Promise<string> {
+    const { host } = this.#deps
+    if (!(await host.serves('secrets.mount'))) refuse('conflict', 'it needs secrets, and no store of secrets is served')
+    const { folder } = await host.call('secrets.mount', { process: mounted(id, name), names: [...keys] })
+    const missing = keys.find(key => !existsSync(join(folder, key)))
+    if (missing === undefined) return folder
+    await this.#unmount(id, name)
+    return refuse('conflict', `it needs the secret ${missing}, which is not stored or is bound to hosts: set it first`)
+  }
+
+  async #unmount(id: string, name: string): Promise<void> {
+    const { host } = this.#deps
+    if (await host.serves('secrets.unmount')) await host.call('secrets.unmount', { process: mounted(id, name) })
+  }
+
   async #end(id: string, name: string): Promise<void> {
     const known = this.#of(id)
     await known.get(name)?.process.stop()
     known.delete(name)
-    await this.#secrets.drop(`${id}/${name}`)
+    await this.#unmount(id, name)
   }
 }
+
+/** The name of a program for group secrets. */
+const mounted = (id: string, name: string): string => `extension ${id}/${name}`
 
 const declaredBy = (extension: RunnableExtension | undefined): readonly ExtensionProcess[] =>
   extension?.manifest.contributes?.processes ?? []

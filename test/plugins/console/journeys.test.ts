@@ -56,6 +56,7 @@ t.test('journeys through the console', withChromium(), async t => {
     const { page, faults } = await ownerTab(browser, daemon, '#/c/many/changes')
     await page.getByRole('region', { name: 'f101.txt' }).waitFor()
     t.equal(await page.locator('.file-row').count(), 300)
+    // A key acts on the file that the key before it opened, however quickly they follow.
     for (const name of ['v', 'n', 'v', 'n', 'v']) await page.keyboard.press(name)
     await page.locator('.file-row.viewed').nth(2).waitFor()
     for (const name of ['f101.txt', 'f250.txt']) await page.getByLabel(`Land ${name}`).check()
@@ -107,7 +108,11 @@ t.test('journeys through the console', withChromium(), async t => {
     await page.getByRole('heading', { name: /run for/ }).waitFor()
     t.equal(await page.getByLabel('Message to the agent').count(), 0)
     t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    // The daemon ends the streams of people whose role changes.
+    t.same(
+      faults.filter(fault => !fault.includes('ERR_INCOMPLETE_CHUNKED_ENCODING')),
+      [],
+    )
   })
 
   await t.test('without a connection the page says so, and catches up once it is back', async t => {

@@ -47,7 +47,7 @@ t.test('an update whose backend does not run is taken back where its policy says
     commit: first,
     manifest: { version: '1.0.0' },
     previous: { ref: bad },
-    health: { state: 'unhealthy', detail: /it cannot start/, fromRef: bad, autoReverted: true },
+    health: { state: 'unhealthy', detail: /it cannot start|its backend is starting/, fromRef: bad, autoReverted: true },
   })
   await listedUntil(daemon, list => list.extensions.find(each => each.id === id && each.backend?.state === 'running'))
   t.match(await client.call('GET /extensions/{id}/settings', { id }), { settings: { tone: 'kind' } })

@@ -5,9 +5,17 @@ export { fragmentOf } from './place.js'
 
 export const place = signal<PagePlace>([])
 
+const follow = (fragment: string): void => {
+  const next = pagePlaceOf(fragment)
+  if (fragmentOf(...next) !== fragmentOf(...place.peek())) place.value = next
+}
+
 /** Navigates to an address. */
 export const goTo = (...parts: readonly string[]): void => {
-  location.hash = fragmentOf(...parts)
+  const fragment = fragmentOf(...parts)
+  location.hash = fragment
+  // At once, not with the event that follows: the next key is meant for the place that it leads to.
+  follow(fragment)
 }
 
 /** Navigates to an address, which replaces the current one in the history. */
@@ -20,9 +28,7 @@ export const showPlace = (fragment: string): void => {
 export const watchPlace = (): void => {
   const conversation = new URLSearchParams(location.search).get('conversation')
   if (conversation) history.replaceState(null, '', location.pathname + fragmentOf('c', conversation))
-  const read = () => {
-    place.value = pagePlaceOf(location.hash)
-  }
+  const read = () => follow(location.hash)
   addEventListener('hashchange', read)
   read()
 }

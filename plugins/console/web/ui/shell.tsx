@@ -6,7 +6,7 @@ import { fragmentOf, place } from '../data/route.js'
 import { person, reduced } from '../data/session.js'
 import { PAGES, type ConsolePageEntry, type PageProps } from '../pages/registry.js'
 import { useCommands } from './commands.js'
-import { extensionCommands } from './extension-commands.js'
+import { commandsOfExtensions } from './commands-of-extensions.js'
 import { Icon } from './icons.js'
 import { lazyView } from './lazy.js'
 import { shellCommands } from './shell-commands.js'
@@ -145,7 +145,7 @@ export const Shell = () => {
   const close = () => {
     dialog.value = undefined
   }
-  useCommands([...shellCommands(open), ...extensionCommands()])
+  useCommands([...shellCommands(open), ...commandsOfExtensions()])
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page.label} – Sandbox`
   }, [waiting, page.label])
