@@ -10,6 +10,21 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
+/** A button may be disabled for a moment after a dialog closed. */
+const FRAMES = 60
+
+/**
+ * A closed dialog takes the focus with it: where nothing else took it, it returns to what opened the dialog, or to what
+ * the page shows in its place by now.
+ */
+const giveBack = (opener: Element | null, frames: number): void => {
+  requestAnimationFrame(() => {
+    if (document.activeElement !== document.body) return
+    nowInPlaceOf(opener)?.focus()
+    if (frames > 0) giveBack(opener, frames - 1)
+  })
+}
+
 /** An element, or the one that replaced it when the page was rendered again. */
 const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
   if (!(element instanceof HTMLElement)) return null
@@ -19,19 +34,16 @@ const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
 
 /** A question or a form in front of the page; Escape and another address close it. */
 export const Dialog = ({ title, close, children }: DialogProps) => {
+  // Asked while it is rendered: by the time of the effect the page may have replaced or disabled it.
+  const opener = useRef(document.activeElement)
   const box = useRef<HTMLDialogElement>(null)
   const heading = useId()
   useEffect(() => {
-    const opener = document.activeElement
     box.current?.showModal()
     addEventListener('hashchange', close)
     return () => {
       removeEventListener('hashchange', close)
-      // The element goes with the focus in it: where nothing else took it, it returns to what opened the dialog, or to
-      // what the page shows in its place by now.
-      requestAnimationFrame(() => {
-        if (document.activeElement === document.body) nowInPlaceOf(opener)?.focus()
-      })
+      giveBack(opener.current, FRAMES)
     }
   }, [])
   return (
