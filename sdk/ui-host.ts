@@ -37,7 +37,7 @@ export interface UiSettings {
 /** The colours of the console. */
 export type UiTheme = 'light' | 'dark'
 
-/** What a page may hear of, by name. */
+/** The events that a page may subscribe to, by name. */
 export interface UiEvents {
   /** The colours changed. */
   theme: UiTheme
@@ -68,7 +68,7 @@ export interface UiRequest {
 export interface UiHost {
   /** `<publisher>.<name>` */
   readonly id: string
-  /** What the page is shown for now. */
+  /** The view that is open, and the conversation, run or file beside it. */
   readonly surface: UiSurface
   readonly theme: UiTheme
   readonly settings: UiSettings

@@ -13,7 +13,7 @@ export const MOST_CODE = 32 * 1024 * 1024
 /** Code as JavaScript: types of TypeScript are replaced by spaces, so that lines and columns stay. */
 export const withoutTypes = (path: string, text: string): string => {
   if (!/\.[cm]?ts$/.test(path)) return text
-  // Node warns at the first use, on the terminal of whoever runs the daemon, who can do nothing about it.
+  // Node prints a warning at the first use, which the operator of the daemon can do nothing about.
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {

@@ -130,7 +130,7 @@ export interface GitChangeCalls {
    * - 404: no such repository, or a path is neither on disk nor tracked
    * - 409: what is staged is not that of `baseHash`, `content` for an unmerged path,
    *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
-   * - 422: `take` on a path that is not unmerged, `content` for what is no plain file, or the git folder cannot be used
+   * - 422: `take` on a path without conflict, `content` for anything but a plain file, an unusable git folder
    */
   'POST /git/{repo}/stage'(input: {
     repo: GitRepoName

@@ -66,7 +66,7 @@ export interface TerminalWorkCalls {
   }
 }
 
-/** What groups that run programs in sessions hear of them. */
+/** The events for groups that run programs in terminal sessions. */
 export interface TerminalEvents {
   /** The programs of a session ended; without an exit code the session was removed before it was known. */
   'terminal.ended': { name: string; purpose: string; exitCode?: number }

@@ -99,7 +99,7 @@ export interface ProjectCalls {
   }): StartedTests
 }
 
-/** What other groups hear of projects. */
+/** The events about projects that other groups can subscribe to. */
 export interface ProjectEvents {
   /** An install failed; `attempt` counts its failures in a row. */
   'deps.broken': { project: string; command: string; exitCode?: number; attempt: number; logTail: string }

@@ -114,7 +114,7 @@ export class Installs {
     const projects = await this.#projects(path, managers)
     if (projects.length === 0) return this.#drop(path)
     const command = projects.flatMap(({ install }) => install.map(shownCommand)).join(' && ')
-    // Before it runs, because it may end before this is told that it began.
+    // Before it starts, because it may end before its start is reported here.
     await this.#change(path, job => ({ ...job, command }))
     await startSession(this.#host, {
       name: installSession(path),

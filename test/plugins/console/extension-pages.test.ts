@@ -206,7 +206,7 @@ t.test('pages of extensions in the console', withChromium(), async t => {
   ]
   for (const [name, code, says] of stops)
     await t.test(`a page that ${name} is stopped, and the console goes on`, async t => {
-      // Whoever runs in the frame can take the port from its prototype.
+      // A program in the frame can take the port from its prototype.
       const taken = `const taken = MessagePort.prototype.postMessage
 let PORT
 MessagePort.prototype.postMessage = function (...all) { PORT ??= this; return taken.apply(this, all) }

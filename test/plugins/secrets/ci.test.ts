@@ -129,7 +129,7 @@ t.test('one failing key stops no other, and its value is in no answer', async t 
   t.match(await refusalOf(() => push(['NPM_TOKEN', 'DEPLOY_KEY'])), { status: 424, message: /Resource not accessible/ })
 })
 
-t.test('what is no CI service known here gets no value', async t => {
+t.test('a host that is not a known CI service gets no value', async t => {
   const { push, client, daemon, server } = await stored(t, CONFIGS[0]!)
   t.match(await refusalOf(() => client.call('POST /secrets/ci', { targets: [{ repo: 'none' }] })), { status: 404 })
   inGit(daemon.workspace, 'remote', 'set-url', 'origin', 'https://git.example.org/acme/shop')

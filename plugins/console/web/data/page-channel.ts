@@ -55,7 +55,7 @@ export class PageChannel {
     this.#timer = setInterval(() => this.#watch(isShown()), PING_MS)
   }
 
-  /** Tells the page of something that it may hear of. */
+  /** Sends the page an event that it may subscribe to. */
   tell<K extends keyof UiEvents>(name: K, value: UiEvents[K]): void {
     if (!this.#ended.signal.aborted) this.#port.postMessage({ kind: 'event', name, value })
   }
