@@ -56,8 +56,9 @@ t.test('a model server and an agent program of the reader work as the page shows
   }
 })
 
-/** What differs from run to run. */
-const plain = (text: string): string => text.replace(/\d+\.\d s$/gm, '0.0 s')
+/** Without what differs from run to run: seconds, and the note that a slow start prints. */
+const plain = (text: string): string =>
+  text.replace(/\d+\.\d s$/gm, '0.0 s').replace(/^note: .* is getting ready; .*\n/gm, '')
 
 /** The reader's own settings of the program, which it finds in its home folder. */
 const configure = (state: string, port: string): void => {
