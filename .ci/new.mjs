@@ -196,7 +196,7 @@ if (!written) {
   files[ACCESS_LINES] = `[\n${rows.join(',\n')}\n]\n`
 }
 // A verb of the same name makes the group's calls too.
-for (const file of glob('sdk/cli/verbs/*.ts')) {
+for (const file of glob('sdk/cli/verbs/**/*.ts')) {
   const text = read(file)
   const line = `  name: '${name}',\n`
   if (text.includes(line) && !text.includes(`${line}  group: true,`))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { folderOf, makeWorkspace } from './support/daemon.js'
-import { project, readme, shell, shownIn } from './support/page.js'
+import { project, readme, shell, shownIn } from './support/browser/page.js'
 
 /** What needs a model server and a program of the reader's is tried in test/readme-agents.test.ts. */
 const page = readme.replace(/^## Your own agent[^]*?(?=^## )/m, '')

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { findDaemonSocket, launchBrowser, loginLink, openTab } from './support/console.js'
+import { findDaemonSocket, launchBrowser, loginLink, openTab } from './support/browser/console.js'
 import { makeWorkspace, root, spawnDaemon } from './support/daemon.js'
 import { framesOf, runTurn } from './support/turns.js'
 

@@ -14,8 +14,8 @@ import { serveInTurn } from './pipelining.js'
 import { sendBytes, sendValue } from './reply.js'
 import type { RequestState, RequestStep } from './request.js'
 import { Routes } from './routes.js'
-import { serveSocket } from './socket-route.js'
-import { Upgrades } from './sockets.js'
+import { serveSocket } from './sockets/socket-route.js'
+import { Upgrades } from './sockets/sockets.js'
 
 export interface AppOptions extends SubtreeDeps, AnswerDeps {
   readonly log: Logger

@@ -5,7 +5,7 @@ import type { App } from './app.js'
 import type { Connections } from './connections.js'
 import { headOf } from './head-lines.js'
 import { answerMalformedRequest } from './malformed-request.js'
-import { asksSocket } from './sockets.js'
+import { asksSocket } from './sockets/sockets.js'
 
 /** Creates the daemon's server: connection limits, malformed requests and upgrades; Koa serves the rest. */
 export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections: Connections): Server => {

@@ -1,8 +1,8 @@
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { Input } from '../../sdk/contract.js'
 import type { SecretsCalls, SkippedSecret } from './contract.js'
-import { EnvTextError, readEnvText } from './env-text.js'
-import type { ReplacedSecret, StoredSecret, VaultContent } from './vault.js'
+import { EnvTextError, readEnvText } from './env/env-text.js'
+import type { ReplacedSecret, StoredSecret, VaultContent } from './vault/vault.js'
 
 const MOST_KEYS = 1000
 const MOST_BYTES = 64 * 1024

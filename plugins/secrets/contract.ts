@@ -2,10 +2,10 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Positive } from '../../sdk/types.js'
 import type { CiCalls, CiState } from './ci/contract.js'
-import type { SecretKey } from './key.js'
+import type { SecretKey } from './vault/key.js'
 
 export type * from './ci/contract.js'
-export type * from './key.js'
+export type * from './vault/key.js'
 
 /** A host that a value may go to, or with `*.` before it every host below it. */
 export type SecretHost = string

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { GenerateRecipe, RandomRecipe } from './contract.js'
-import { sshKeyPair } from './openssh.js'
+import { sshKeyPair } from './vault/openssh.js'
 
 /** A value nobody has seen, and the public half of a key pair. */
 export interface Generated {

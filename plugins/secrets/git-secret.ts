@@ -1,5 +1,5 @@
 import { isBoundTo } from '../../sdk/node/network/bound-traffic.js'
-import type { StoredSecret } from './vault.js'
+import type { StoredSecret } from './vault/vault.js'
 
 const PRIVATE_KEY = /^\s*-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/
 

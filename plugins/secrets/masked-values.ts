@@ -1,5 +1,5 @@
 import type { MaskedValue } from './contract.js'
-import type { StoredSecret } from './vault.js'
+import type { StoredSecret } from './vault/vault.js'
 
 /** A variable or header on a line of its own: what stands behind its name. */
 const NAMED = /^\s*[A-Za-z_][\w-]*\s*[=:]\s*(.*?)\s*$/

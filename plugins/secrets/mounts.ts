@@ -5,7 +5,7 @@ import { refuse } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import { isBound } from './binding.js'
-import type { StoredSecret } from './vault.js'
+import type { StoredSecret } from './vault/vault.js'
 
 const TMPFS = 0x01021994
 const PLACES = (): string[] => ['/dev/shm', process.env['XDG_RUNTIME_DIR'] ?? ''].filter(Boolean)

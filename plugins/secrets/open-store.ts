@@ -1,6 +1,6 @@
 import type { Host } from '../../sdk/index.js'
-import type { StoredSecret, VaultContent, VaultHead } from './vault.js'
-import type { VaultKeys } from './vault-keys.js'
+import type { StoredSecret, VaultContent, VaultHead } from './vault/vault.js'
+import type { VaultKeys } from './vault/vault-keys.js'
 
 /** What may be known of a stored value while the store is locked. */
 export type KnownSecret = Omit<StoredSecret, 'value'>

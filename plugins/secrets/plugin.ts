@@ -16,12 +16,12 @@ import {
   type SecretText,
   type SecretUser,
 } from './contract.js'
-import { envSource } from './env-source.js'
+import { envSource } from './env/env-source.js'
 import { examples } from './examples.js'
 import { generated } from './generating.js'
 import { gitSecret } from './git-secret.js'
 import { inventory } from './inventory.js'
-import { systemKeyring } from './keyring.js'
+import { systemKeyring } from './vault/keyring.js'
 import type { StoreChange } from './open-store.js'
 import { maskedValues } from './masked-values.js'
 import { SecretMounts } from './mounts.js'
@@ -30,7 +30,7 @@ import { resolved, usable } from './resolving.js'
 import { SecretStore, WrongPassphrase } from './secret-store.js'
 import { checkChoice, storePlace, storeState } from './store-state.js'
 import { UseLog } from './use-log.js'
-import { VaultKeys } from './vault-keys.js'
+import { VaultKeys } from './vault/vault-keys.js'
 
 export const contract: Contract<SecretsCalls> = { ...secrets, examples }
 

@@ -2,8 +2,8 @@ import type { CapabilityRecord } from '../capabilities/contract.js'
 import { boundRefusal, isBound, placeholderFor } from './binding.js'
 import type { BoundSecret, ResolvedText, SecretText, SecretUser } from './contract.js'
 import { referencedNames, withReferences } from './references.js'
-import { shellLine } from './shell-line.js'
-import type { StoredSecret } from './vault.js'
+import { shellLine } from './env/shell-line.js'
+import type { StoredSecret } from './vault/vault.js'
 
 /** What a text becomes, and the names of the values that leave in it. */
 export interface Resolution {

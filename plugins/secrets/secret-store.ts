@@ -7,8 +7,8 @@ import { failpoint } from '../../sdk/node/failpoint.js'
 import { replaceFile, sweepTemporaries } from '../../sdk/node/files/disk.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import type { StoreConfig } from './contract.js'
-import { checkEnvPath, EnvFile } from './env-file.js'
-import { EnvTextError } from './env-text.js'
+import { checkEnvPath, EnvFile } from './env/env-file.js'
+import { EnvTextError } from './env/env-text.js'
 import type { KnownSecret, OpenStore, StoreChange, StoreDeps } from './open-store.js'
 import { StoreMoves } from './store-moves.js'
 import {
@@ -23,7 +23,7 @@ import {
   type StoredSecret,
   type VaultContent,
   type VaultHead,
-} from './vault.js'
+} from './vault/vault.js'
 
 const INDEX = 'names'
 const LOCKED = 'the store of secrets is locked: its owner opens it with the passphrase (POST /secrets/store)'

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { failpoint } from '../../sdk/node/failpoint.js'
-import { EnvFile } from './env-file.js'
-import { EnvTextError } from './env-text.js'
+import { EnvFile } from './env/env-file.js'
+import { EnvTextError } from './env/env-text.js'
 import type { OpenStore, StoreDeps } from './open-store.js'
-import { openVault, readVault, type VaultContent, type VaultHead } from './vault.js'
+import { openVault, readVault, type VaultContent, type VaultHead } from './vault/vault.js'
 
 type Head = Omit<VaultHead, 'check'>
 

@@ -2,7 +2,7 @@ import { refuse } from '../../sdk/index.js'
 import { git } from '../../sdk/node/programs/git.js'
 import type { StoreConfig, StoreOption, StoreState } from './contract.js'
 import type { SecretStore } from './secret-store.js'
-import type { VaultKeys } from './vault-keys.js'
+import type { VaultKeys } from './vault/vault-keys.js'
 
 const LEAST_PASSPHRASE = 12
 const MOST_PASSPHRASE = 1024

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { attach } from '../plugins/system/terminals-support.js'
+import { attach } from '../plugins/system/terminals/terminals-support.js'
 import { endTerminals, folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
 import { outside, walled } from './support.js'
 

@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ExtensionBackend } from '../../plugins/extensions/backend/backend.js'
-import { BACKEND_LIMITS } from '../../plugins/extensions/backend/limits.js'
+import { BACKEND_LIMITS } from '../../plugins/extensions/backend/process/limits.js'
 import { operateWith } from '../../plugins/extensions/backend/operations.js'
 import { median, mib, ms, print, quick, timed, verdict } from './measure.js'
 

@@ -11,7 +11,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Roster } from '../../plugins/agents/contract.js'
 import { inGit, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { makeFleet, spawnsIn, type Fleet } from '../support/fleet.js'
+import { makeFleet, spawnsIn, type Fleet } from '../support/repositories/fleet.js'
 import { runTurn } from '../support/turns.js'
 import { asked, median, ms, print, quick, timed, verdict } from './measure.js'
 

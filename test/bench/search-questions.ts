@@ -99,7 +99,7 @@ export const OTHER_QUESTIONS: readonly SearchQuestion[] = asked(
   ['parse a duration such as 30d', 'sdk/cli/terminal/when.ts'],
   ['start the daemon when the machine boots', 'sdk/cli/daemon/service-manager.ts'],
   ['are colours used in the output', 'sdk/cli/terminal/appearance.ts'],
-  ['fuzzy list of commands opened by a key', 'plugins/console/web/ui/palette.tsx'],
+  ['fuzzy list of commands opened by a key', 'plugins/console/web/ui/shell/palette.tsx'],
   ['unsent text of the composer is kept', 'plugins/console/web/data/drafts.ts'],
   ['remove control sequences of a terminal from text', 'plugins/console/web/run/ansi.ts'],
   ['compare lines of two texts', 'plugins/console/web/run/line-diff.ts'],

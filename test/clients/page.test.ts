@@ -1,7 +1,7 @@
 import { chromium } from 'playwright-core'
 import t from 'tap'
 import { findChromium } from '../../plugins/system/browsers/chromium.js'
-import { siteOf, withChromium } from '../support/browser.js'
+import { siteOf, withChromium } from '../support/browser/browser.js'
 import { checkLanded, daemonFor, TURN } from './client-turn.js'
 
 /** What the page runs: the turn, its events read as they come, the answer, the landing. */

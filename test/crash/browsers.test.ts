@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { act, freshOf, PAGES, portsOf, processesWith, siteOf, until, withChromium } from '../support/browser.js'
+import { act, freshOf, PAGES, portsOf, processesWith, siteOf, until, withChromium } from '../support/browser/browser.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { treeOf } from '../plugins/agents/support.js'
 import { refusal } from '../plugins/agent/support.js'
-import { brought, packed } from '../plugins/system/bundles-support.js'
+import { brought, packed } from '../plugins/system/bundles/bundles-support.js'
 import { inGit, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
-import { after, dies, whereIn } from './failpoints.js'
+import { after, dies, whereIn } from './failpoints/failpoints.js'
 
 const LEFT = ['system/making', 'system/staged', 'moves.json', 'returned/agent']
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { spawnDaemon } from '../support/daemon.js'
-import { CAPABILITIES_POINTS, dies, whereIn } from './failpoints.js'
+import { CAPABILITIES_POINTS, dies, whereIn } from './failpoints/failpoints.js'
 
 for (const point of CAPABILITIES_POINTS) {
   void t.test(`killed at ${point}, a dismissed suggestion stays dismissed`, async t => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { openEvents } from '../plugins/system/events-support.js'
+import { openEvents } from '../plugins/system/stream/events-support.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { framesOf } from '../support/turns.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
-import { committed } from '../support/git-server.js'
+import { committed } from '../support/servers/git-server.js'
 
 const ID = 'ada.far'
 const KILLS = 10

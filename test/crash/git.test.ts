@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { commitAll, put, repoAt } from '../plugins/git/support.js'
 import { inGit, spawnDaemon } from '../support/daemon.js'
-import { dies, whereIn } from './failpoints.js'
+import { dies, whereIn } from './failpoints/failpoints.js'
 
 const FILES = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`many/${at}`, `${at}\n`]))
 

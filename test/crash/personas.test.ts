@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
-import { dies, PERSONAS_POINTS } from './failpoints.js'
+import { dies, PERSONAS_POINTS } from './failpoints/failpoints.js'
 
 const ONE = { id: 'a', label: 'one', capabilities: ['x'], brief: 'one '.repeat(400) }
 const OTHER = { id: 'a', label: 'other', capabilities: ['y'], brief: 'other '.repeat(300) }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { UsageTurn } from '../../plugins/usage/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { modelServer, type SeenMessage } from '../support/model-server.js'
+import { modelServer, type SeenMessage } from '../support/servers/model-server.js'
 import { Dice } from './random/dice.js'
 import { AGENT_FLOORS, tooFew } from './random/floors.js'
 

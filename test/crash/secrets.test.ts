@@ -6,7 +6,7 @@ import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support }
 import { filesWith } from '../plugins/secrets/support.js'
 import { ciServer } from '../plugins/secrets/ci-server.js'
 import { exactly } from '../support/lists.js'
-import { dies, SECRETS_POINTS, type Where } from './failpoints.js'
+import { dies, SECRETS_POINTS, type Where } from './failpoints/failpoints.js'
 
 const FILE: StoreConfig = { kind: 'vault', unlock: 'file' }
 const PASSPHRASE: StoreConfig = { kind: 'vault', unlock: 'passphrase', passphrase: 'correct horse battery' }

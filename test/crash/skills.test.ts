@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { spawnDaemon } from '../support/daemon.js'
-import { dies, SKILLS_POINTS, whereIn } from './failpoints.js'
+import { dies, SKILLS_POINTS, whereIn } from './failpoints/failpoints.js'
 
 const NAMES = Array.from({ length: 50 }, (_, at) => `skill-${at}`)
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { attach, linesOf } from '../plugins/system/terminals-support.js'
+import { attach, linesOf } from '../plugins/system/terminals/terminals-support.js'
 import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 

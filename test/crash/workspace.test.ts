@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Client } from '../../sdk/client.js'
 import { until } from '../plugins/workspace/projects-support.js'
 import { endTerminals, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { dies, whereIn, WORKSPACE_POINTS } from './failpoints.js'
+import { dies, whereIn, WORKSPACE_POINTS } from './failpoints/failpoints.js'
 
 const FILES = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b' }
 

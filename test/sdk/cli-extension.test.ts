@@ -4,9 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
-import { committed } from '../support/git-server.js'
+import { committed } from '../support/servers/git-server.js'
 import { exactly } from '../support/lists.js'
-import { sandbox, type RunOptions } from './cli-process.js'
+import { sandbox, type RunOptions } from './cli/cli-process.js'
 
 const folder = folderOf(t)
 const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { scaffoldFiles } from '../../plugins/extensions/scaffold/scaffold-files.js'
 import { sdkReference } from '../../openapi/sdk-reference.js'
-import { project } from '../support/page.js'
+import { project } from '../support/browser/page.js'
 
 const run = promisify(execFile)
 const COMPILER = join(project, 'node_modules/typescript/bin/tsc')

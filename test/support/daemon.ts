@@ -15,7 +15,7 @@ import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import { checkAnswers } from './answers.js'
-import { copyRepository } from './prepared-repository.js'
+import { copyRepository } from './repositories/prepared-repository.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { project } from './page.js'
+import { project } from './browser/page.js'
 
 const isProgram = (path: string): boolean => {
   try {

@@ -1,13 +1,13 @@
 import '@preact/signals'
 import { render } from 'preact'
-import { beginSession, signIn, watchSession } from './data/session.js'
+import { beginSession, signIn, watchSession } from './data/session/session.js'
 import { watchEvents } from './data/live.js'
 import { watchPlace } from './data/route.js'
-import { watchExtensions } from './data/shown-extensions.js'
+import { watchExtensions } from './data/extensions/shown-extensions.js'
 import { watchTheme } from './data/theme.js'
-import { Shell } from './ui/shell.js'
-import { watchKeys } from './ui/watch-keys.js'
-import { SignInPage } from './ui/sign-in.js'
+import { Shell } from './ui/shell/shell.js'
+import { watchKeys } from './ui/shell/watch-keys.js'
+import { SignInPage } from './ui/shell/sign-in.js'
 
 const App = () => {
   const state = signIn.value

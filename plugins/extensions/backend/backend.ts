@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { BackendStatus, RunnableExtension } from '../runtime.js'
-import { Backoff } from './backoff.js'
+import { Backoff } from './process/backoff.js'
 import { ManifestEntries } from '../../../sdk/node/extension/entries.js'
-import type { BackendLimits } from './limits.js'
+import type { BackendLimits } from './process/limits.js'
 import { BackendProcess, type Operate } from './process.js'
 import { RouteTable } from './route-table.js'
-import { INSIDE, startProcess, UNCONTAINED, type ProcessPlace } from './start-process.js'
+import { INSIDE, startProcess, UNCONTAINED, type ProcessPlace } from './process/start-process.js'
 
 /** The registrations of one backend while its process runs. */
 export interface BackendParts {

@@ -10,11 +10,11 @@ import {
 import { killWalled } from '../../../sdk/node/programs/run.js'
 import { readMessage, readOperation, readOutput } from './contract.js'
 import { Denied } from '../../../sdk/node/extension/denied.js'
-import type { BackendLimits } from './limits.js'
-import { Pace } from './pace.js'
-import { eachLine } from './output-lines.js'
-import { ProcessWatch, terminateInner } from './process-watch.js'
-import type { StartedProcess } from './start-process.js'
+import type { BackendLimits } from './process/limits.js'
+import { Pace } from './process/pace.js'
+import { eachLine } from './process/output-lines.js'
+import { ProcessWatch, terminateInner } from './process/process-watch.js'
+import type { StartedProcess } from './process/start-process.js'
 
 /** Carries out an operation of a backend, with checked input. */
 export type Operate = (op: string, input: unknown, signal: AbortSignal) => Promise<unknown>

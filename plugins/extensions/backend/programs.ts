@@ -11,7 +11,7 @@ import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
-import { INSIDE, UNCONTAINED, type ProcessPlace } from './start-process.js'
+import { INSIDE, UNCONTAINED, type ProcessPlace } from './process/start-process.js'
 
 /** The dependencies of running programs of a backend. */
 export interface ProgramDeps {

@@ -2,7 +2,7 @@ import type { RouteTable } from './route-table.js'
 import { refuse } from '../../../sdk/index.js'
 import type { ExtensionBackend } from './backend.js'
 import type { HostHandlers } from './operations.js'
-import type { PublishedEvents } from './published-events.js'
+import type { PublishedEvents } from './events/published-events.js'
 import type { ExtensionRecords } from '../runtime.js'
 
 /** The operations that add own routes. */

@@ -6,10 +6,10 @@ import { answerHeaders } from './answer-head.js'
 import { bytesGiven } from './bytes.js'
 import type { SubtreeHead, SubtreePiece, SubtreeRequest } from './contract.js'
 import type { BackendProcess } from './process.js'
-import type { PublishedEvents } from './published-events.js'
+import type { PublishedEvents } from './events/published-events.js'
 import { admitToRoute, callerKind } from './route-table.js'
 import type { Backends } from './runtime.js'
-import { eventPieces } from './event-pieces.js'
+import { eventPieces } from './events/event-pieces.js'
 
 type Items = AsyncGenerator<SubtreeHead | SubtreePiece, void>
 type RouteOutput = OperationOutput<BackendOperations, 'route'>

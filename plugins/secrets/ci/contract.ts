@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { SecretKey } from '../key.js'
+import type { SecretKey } from '../vault/key.js'
 
 /** A repository whose CI service gets values. */
 export interface CiTarget {

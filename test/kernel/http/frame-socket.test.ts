@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
-import { FrameSocket } from '../../../kernel/http/frame-socket.js'
+import { FrameSocket } from '../../../kernel/http/sockets/frame-socket.js'
 import { Inbox } from '../../../sdk/node/concurrency/inbox.js'
 import { talkTo } from '../../support/sockets/client.js'
 

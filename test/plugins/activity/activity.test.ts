@@ -9,7 +9,7 @@ import { exactly } from '../../support/lists.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { record, stored, storedLines } from './support.js'
-import { openEvents } from '../system/events-support.js'
+import { openEvents } from '../system/stream/events-support.js'
 
 t.test('without a credential, and with a token of another scope, nothing is listed', async t => {
   const daemon = await daemonWith(t, ['activity'])

@@ -3,7 +3,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import type { Admission, AdmissionAsked, UsageTurn } from '../../../plugins/usage/contract.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { modelServer } from '../../support/model-server.js'
+import { modelServer } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
 const OK: Admission = { verdict: 'ok' }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { AgentCard } from '../../../plugins/agents/contract.js'
 import { folderOf, inGit, spawnDaemon } from '../../support/daemon.js'
-import { makeFleet, spawnsIn, type Kind } from '../../support/fleet.js'
+import { makeFleet, spawnsIn, type Kind } from '../../support/repositories/fleet.js'
 
 const MANY = 1_000
 /** Ten times the target for such a roster without a new commit: the benchmark measures the exact time. */

@@ -7,7 +7,7 @@ import { daemonWith, type Support } from '../../support/daemon.js'
 import { joined, type Joined } from '../../support/joined.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
-import { openEvents, type Opened } from '../system/events-support.js'
+import { openEvents, type Opened } from '../system/stream/events-support.js'
 import { noWall } from '../../support/walls.js'
 import { inTime } from '../../support/in-time.js'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ApplyFrame, Capability } from '../../../plugins/capabilities/contract.js'
 import { exactly } from '../../support/lists.js'
 import { daemonWith } from '../../support/daemon.js'
-import { modelServer } from '../../support/model-server.js'
+import { modelServer } from '../../support/servers/model-server.js'
 
 t.test('a model server is connected like anything else, and listed with the servers of models', async t => {
   const server = await modelServer(t, 'openai', [{ status: 200, body: '{"data":[{"id":"m"}]}' }])

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, openTab, ownerTab } from '../../support/console.js'
+import { withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, launchBrowser, openTab, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('deciding on access in the console', withChromium(), async t => {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { project } from '../../support/page.js'
+import { project } from '../../support/browser/page.js'
 
 interface PublishedDocument {
   readonly paths: { readonly [path: string]: { readonly [method: string]: object } }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { linkCodeOf } from '../../../plugins/console/web/data/link.js'
+import { linkCodeOf } from '../../../plugins/console/web/data/session/link.js'
 import { fleetAfter, NO_FLEET, sectionOf, sectionsOf } from '../../../plugins/console/web/data/roster.js'
 import { fragmentOf, pagePlaceOf } from '../../../plugins/console/web/data/place.js'
 import type { AgentCard } from '../../../plugins/agents/contract.js'

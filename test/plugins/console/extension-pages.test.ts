@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/console.js'
+import { withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { approvePending, daemonWithBackends, listedUntil, writeExtension } from '../extensions/support.js'
 
 const HOST = `

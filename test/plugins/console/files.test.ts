@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import t from 'tap'
 import { plainSha256 } from '../../../plugins/console/web/data/hash.js'
-import { rowsOfTree } from '../../../plugins/console/web/data/tree-rows.js'
-import { until, withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/console.js'
+import { rowsOfTree } from '../../../plugins/console/web/data/files/tree-rows.js'
+import { until, withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { pdfOf } from '../../support/pdf.js'
 

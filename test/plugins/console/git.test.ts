@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { lanesOf } from '../../../plugins/console/web/run/commit-lanes.js'
 import { withBothSides } from '../../../plugins/console/web/run/conflict-markers.js'
-import { until, withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/console.js'
+import { until, withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
-import { bareCopy, committed, gitServer } from '../../support/git-server.js'
+import { bareCopy, committed, gitServer } from '../../support/servers/git-server.js'
 
 t.test('the graph of a history leads each commit to its parents', async t => {
   const lanes = lanesOf([

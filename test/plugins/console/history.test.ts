@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { until, withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/console.js'
+import { until, withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('saved points in the console', withChromium(), async t => {

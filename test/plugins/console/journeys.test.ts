@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withChromium } from '../../support/browser.js'
+import { withChromium } from '../../support/browser/browser.js'
 import {
   barriersOf,
   CONSOLE_GROUPS,
@@ -10,7 +10,7 @@ import {
   loginLink,
   openTab,
   ownerTab,
-} from '../../support/console.js'
+} from '../../support/browser/console.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 

@@ -1,8 +1,15 @@
 import t from 'tap'
-import { siteOf, until, withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab, ownerTab } from '../../support/console.js'
+import { siteOf, until, withChromium } from '../../support/browser/browser.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  launchBrowser,
+  loginLink,
+  openTab,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
-import { keyFrame } from '../../../plugins/console/web/data/view-keys.js'
+import { keyFrame } from '../../../plugins/console/web/data/extensions/view-keys.js'
 
 const pressed = (key: string, more: object = {}) =>
   keyFrame({ key, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more })

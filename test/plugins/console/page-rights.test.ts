@@ -1,6 +1,6 @@
 import t from 'tap'
-import { conditionHolds } from '../../../plugins/console/web/data/conditions.js'
-import { backendPath, entryAllowing } from '../../../plugins/console/web/data/page-calls.js'
+import { conditionHolds } from '../../../plugins/console/web/data/extensions/conditions.js'
+import { backendPath, entryAllowing } from '../../../plugins/console/web/data/extensions/page-calls.js'
 
 t.test('a page makes a call only where an entry holds for its route and its parameters', t => {
   const allowed = {

@@ -2,7 +2,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import t from 'tap'
-import { project, readme } from '../../support/page.js'
+import { project, readme } from '../../support/browser/page.js'
 
 /** Reads a PNG of one part: its size, and its rows of pixels (PNG, third edition, sections 5 and 11.2.1). */
 const decoded = (bytes: Buffer): { width: number; height: number; rows: Buffer } => {

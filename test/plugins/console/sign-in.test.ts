@@ -1,11 +1,11 @@
 import t from 'tap'
 import { readConfig } from '../../../kernel/config.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
-import { withChromium } from '../../support/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab } from '../../support/console.js'
+import { withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab } from '../../support/browser/console.js'
 import { daemonWith, folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { startRealIssuer } from '../../support/real-issuer.js'
+import { startRealIssuer } from '../../support/servers/real-issuer.js'
 
 t.test('signing in without a provider', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS)

@@ -1,10 +1,10 @@
 import pty from '@lydell/node-pty'
 import { join } from 'node:path'
 import t from 'tap'
-import { withChromium } from '../../support/browser.js'
-import { launchBrowser } from '../../support/console.js'
+import { withChromium } from '../../support/browser/browser.js'
+import { launchBrowser } from '../../support/browser/console.js'
 import { folderOf, root } from '../../support/daemon.js'
-import { linkCodeOf } from '../../../plugins/console/web/data/link.js'
+import { linkCodeOf } from '../../../plugins/console/web/data/session/link.js'
 
 t.test('a link to sign in may name a conversation', async t => {
   t.same(linkCodeOf('#login=abc&conversation=c-1'), { kind: 'login', login: 'abc', conversation: 'c-1' })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CapabilityStore } from '../../support/capability-store.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { type Opened, openEvents } from '../system/events-support.js'
+import { type Opened, openEvents } from '../system/stream/events-support.js'
 import { startModelServer } from './model-lists.js'
 
 /** The next change of a domain. */

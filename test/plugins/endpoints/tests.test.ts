@@ -1,6 +1,6 @@
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { until } from '../../support/browser.js'
+import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { startModelServer } from './model-lists.js'
 import { endpointsWorld } from './support.js'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inGit } from '../../support/daemon.js'
-import { committed } from '../../support/git-server.js'
+import { committed } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
 import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
 

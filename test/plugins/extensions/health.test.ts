@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { inGit } from '../../support/daemon.js'
-import { committed } from '../../support/git-server.js'
+import { committed } from '../../support/servers/git-server.js'
 import { inner } from '../agent/support.js'
 import { daemonWithBackends, listedUntil } from './support.js'
 

@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { committed, gitServer, processesShowing, redirectTo, trustedAuthority } from '../../support/git-server.js'
+import {
+  committed,
+  gitServer,
+  processesShowing,
+  redirectTo,
+  trustedAuthority,
+} from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
 import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/limits.js'
+import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/process/limits.js'
 import type { ExtensionProcessStatus } from '../../../plugins/extensions/contract.js'
 import { SupervisedProcess } from '../../../plugins/extensions/processes/supervised-process.js'
 import { refusalOf } from '../../kernel/auth/memory.js'

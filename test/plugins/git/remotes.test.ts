@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { bareCopy, gitServer } from '../../support/git-server.js'
+import { bareCopy, gitServer } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 

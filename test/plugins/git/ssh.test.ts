@@ -5,7 +5,7 @@ import { remoteFailure } from '../../../sdk/node/transport/remote-words.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { walled } from '../../attack/support.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { bareCopy } from '../../support/git-server.js'
+import { bareCopy } from '../../support/servers/git-server.js'
 import { sshKey, sshServer, withSshd } from '../../support/ssh-server.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 

@@ -8,7 +8,7 @@ import { repoPlaceAt, type RepoPlace } from '../../../plugins/git/repositories/r
 import { remoteAddress } from '../../../sdk/node/transport/remote-address.js'
 import { Transfers } from '../../../plugins/git/transport/transfers.js'
 import { folderOf, inGit } from '../../support/daemon.js'
-import { bareCopy, gitServer, trustedAuthority } from '../../support/git-server.js'
+import { bareCopy, gitServer, trustedAuthority } from '../../support/servers/git-server.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 
 const WORD = 'ghp_correcthorse%battery/staple'

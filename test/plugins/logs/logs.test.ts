@@ -22,7 +22,7 @@ import { older, RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
 import { readEvents } from '../../../sdk/events.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { openEvents } from '../system/events-support.js'
+import { openEvents } from '../system/stream/events-support.js'
 import { tookLess } from '../../support/in-time.js'
 
 const CALLS = ['/logs', '/logs/file?name=daemon.log', '/logs/follow?name=daemon.log']

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import sodium from 'libsodium-wrappers'
 import type { Test } from 'tap'
-import { type Recorded, recording, tlsServer } from '../../support/tls-server.js'
+import { type Recorded, recording, tlsServer } from '../../support/servers/tls-server.js'
 
 /** A CI service with the variables of one repository, in the three forms of services, with TLS unless `plain`. */
 export const ciServer = async (t: Test, plain = false) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { editEnvText, readEnvText } from '../../../plugins/secrets/env-text.js'
+import { editEnvText, readEnvText } from '../../../plugins/secrets/env/env-text.js'
 
 t.test('comments, export, quotes and values of several lines are read', async t => {
   const text = [

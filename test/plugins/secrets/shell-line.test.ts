@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { shellLine } from '../../../plugins/secrets/shell-line.js'
+import { shellLine } from '../../../plugins/secrets/env/shell-line.js'
 
 const SHELLS = ['/bin/sh', '/bin/bash'].filter(shell => existsSync(shell))
 const VARIABLES: { readonly [name: string]: string } = { A: 'V_A', B: 'V_B' }

@@ -19,7 +19,7 @@ import {
   processesShowing,
   redirectTo,
   trustedAuthority,
-} from '../../support/git-server.js'
+} from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
 
 const SKILL = '---\nname: any\ndescription: Use it.\n---\n\nDo it.\n'

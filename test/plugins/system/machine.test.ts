@@ -8,7 +8,7 @@ import { largest, parsePs, parseStat } from '../../../plugins/system/machine/pro
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { daemonWith } from '../../support/daemon.js'
 import { framesOf } from '../../support/turns.js'
-import { openEvents } from './events-support.js'
+import { openEvents } from './stream/events-support.js'
 import { refusal } from '../agent/support.js'
 
 t.test('every reader can read it, but no editor token and no caller without a credential', async t => {

@@ -6,7 +6,7 @@ import { scriptOf } from '../../../plugins/system/terminals/script.js'
 import { exactly } from '../../support/lists.js'
 import { folderOf } from '../../support/daemon.js'
 import { endOf, shownIn, until } from '../workspace/projects-support.js'
-import { withTerminals } from './terminals-support.js'
+import { withTerminals } from './terminals/terminals-support.js'
 
 const ODD = [`it's`, '$(touch x)', '`touch x`', '-n', '"', '\\', '*', '', 'a\nb', '{{x}}', '%s', 'ü']
 

@@ -7,7 +7,7 @@ import { daemonWith, folderOf, makeWorkspace, type Support, type SupportOptions 
 import { joined } from '../../support/joined.js'
 import { exactly } from '../../support/lists.js'
 import { stored } from '../activity/support.js'
-import { openEvents } from '../system/events-support.js'
+import { openEvents } from '../system/stream/events-support.js'
 import { admit, ledgerLines, recordTurn, totalsOf } from './support.js'
 
 const ROUTES = [

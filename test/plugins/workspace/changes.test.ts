@@ -6,7 +6,7 @@ import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith } from '../../support/daemon.js'
 import { joined } from '../../support/joined.js'
 import { exactly } from '../../support/lists.js'
-import { openEvents } from '../system/events-support.js'
+import { openEvents } from '../system/stream/events-support.js'
 
 /** Waits until what changed since a generation has all of these paths. */
 const until = async (client: Client, since: number, paths: readonly string[]): Promise<string[]> => {

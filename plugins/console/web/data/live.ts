@@ -3,10 +3,10 @@ import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
 import type { WorkspaceChangedEvent } from '../../../workspace/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
-import { filesChanged, filesMissed } from './file-changes.js'
+import { filesChanged, filesMissed } from './files/file-changes.js'
 import { dropQueries, refetch } from './queries.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
-import { person, renewSession, signIn } from './session.js'
+import { person, renewSession, signIn } from './session/session.js'
 
 /** The state of the page's connection to the daemon. */
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'starting'

@@ -1,5 +1,5 @@
 import { served } from '../data/live.js'
-import { person } from '../data/session.js'
+import { person } from '../data/session/session.js'
 import { PAGES, reaches, type ConsolePageEntry } from '../pages/registry.js'
 
 /** Whether the person may see a page, and the daemon serves its call. */

@@ -17,7 +17,7 @@ import {
 } from '../../../../sdk/node/network/bound-traffic.js'
 import { EgressProxy } from '../../../../sdk/node/network/proxy.js'
 import { folderOf } from '../../../support/daemon.js'
-import { recording, tlsServer, type Answering, type Recorded } from '../../../support/tls-server.js'
+import { recording, tlsServer, type Answering, type Recorded } from '../../../support/servers/tls-server.js'
 
 const VALUE = 'correct "horse"/battery+ståple'
 const HELD = placeholderOf(Buffer.alloc(32, 7))

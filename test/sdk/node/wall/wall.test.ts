@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { listEnv, run } from '../../../../sdk/node/programs/run.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
-import { copyOf } from '../../../support/copy.js'
+import { copyOf } from '../../../support/repositories/copy.js'
 import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import { noWall } from '../../../support/walls.js'
 

@@ -1,4 +1,4 @@
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { PageFrame, Tabs } from '../../ui/page.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AreasTab } from './areas-tab.js'

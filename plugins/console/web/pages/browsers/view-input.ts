@@ -1,5 +1,5 @@
 import type { ViewClientFrame } from '../../../../system/contract.js'
-import { keyFrame } from '../../data/view-keys.js'
+import { keyFrame } from '../../data/extensions/view-keys.js'
 
 /** The position of a pointer, in pixels of the pictures. */
 const pointOf = ({ clientX, clientY }: { clientX: number; clientY: number }, canvas: HTMLCanvasElement) => {

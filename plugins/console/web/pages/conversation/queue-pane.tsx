@@ -1,6 +1,6 @@
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'

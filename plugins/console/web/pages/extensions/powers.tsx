@@ -1,7 +1,7 @@
 import type { PendingExtension } from '../../../../extensions/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { extensionName } from '../../data/shown-extensions.js'
+import { extensionName } from '../../data/extensions/shown-extensions.js'
 import { AskButton } from '../../ui/dialog.js'
 import { visibleName } from '../../ui/format.js'
 import { Item } from '../../ui/page.js'

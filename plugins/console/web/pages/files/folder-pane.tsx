@@ -1,9 +1,16 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { nameOfPath, pathInFolder } from '../../data/tree-rows.js'
+import { nameOfPath, pathInFolder } from '../../data/files/tree-rows.js'
 import { fragmentOf } from '../../data/route.js'
-import { person } from '../../data/session.js'
-import { dropUpload, droppedFiles, filesThere, uploadFiles, uploads, type UploadedFile } from '../../data/uploads.js'
+import { person } from '../../data/session/session.js'
+import {
+  dropUpload,
+  droppedFiles,
+  filesThere,
+  uploadFiles,
+  uploads,
+  type UploadedFile,
+} from '../../data/files/uploads.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { FormButton } from '../../ui/dialog.js'

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { askDaemon, faultSentence } from '../../data/api.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { sizeTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'

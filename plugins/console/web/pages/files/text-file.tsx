@@ -3,11 +3,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon, faultSentence } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
-import type { OpenedFile } from '../../data/typed-files.js'
+import type { OpenedFile } from '../../data/files/typed-files.js'
 import { useAction } from '../../ui/action.js'
-import type { OpenEditor } from '../../ui/code-editor.js'
+import type { OpenEditor } from '../../ui/code/code-editor.js'
 import { useCommands } from '../../ui/commands.js'
-import { DiffView } from '../../ui/diff-view.js'
+import { DiffView } from '../../ui/code/diff-view.js'
 import { Markdown } from '../../ui/markdown.js'
 import { FaultLine } from '../../ui/page.js'
 
@@ -70,7 +70,7 @@ export const TextFile = ({ path, disk, line, mayWrite, reread }: TextFileProps) 
     let gone = false
     const draft = draftIn(place)
     if (draft) dirty.value = draft.text !== disk.text
-    import('../../ui/code-editor.js')
+    import('../../ui/code/code-editor.js')
       .then(async ({ openEditor }) => {
         if (gone) return
         const opened = await openEditor(box.current!, {

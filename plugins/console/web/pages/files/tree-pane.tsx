@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
-import type { FileTree } from '../../data/file-tree.js'
-import { nameOfPath, type TreeRow } from '../../data/tree-rows.js'
+import type { FileTree } from '../../data/files/file-tree.js'
+import { nameOfPath, type TreeRow } from '../../data/files/tree-rows.js'
 import { fragmentOf } from '../../data/route.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'

@@ -1,6 +1,6 @@
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import type { ActionState } from '../../ui/action.js'
 import { reaches } from '../registry.js'
 

@@ -6,7 +6,7 @@ import { sha256 } from '../../data/hash.js'
 import { fragmentOf } from '../../data/route.js'
 import { withBothSides } from '../../run/conflict-markers.js'
 import { useAction } from '../../ui/action.js'
-import { DiffView } from '../../ui/diff-view.js'
+import { DiffView } from '../../ui/code/diff-view.js'
 import { visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 

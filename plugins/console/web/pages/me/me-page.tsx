@@ -1,7 +1,7 @@
 import { askDaemon } from '../../data/api.js'
 import { letterKeys, setLetterKeys } from '../../data/keys.js'
 import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
-import { person, signOut } from '../../data/session.js'
+import { person, signOut } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'

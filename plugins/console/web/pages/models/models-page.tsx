@@ -1,7 +1,7 @@
 import type { ProviderRow } from '../../../../providers/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { served } from '../../data/live.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'

@@ -1,7 +1,7 @@
 import { fragmentOf } from '../../data/route.js'
 import { Icon } from '../../ui/icons.js'
 import { PageFrame } from '../../ui/page.js'
-import { ViewLinks } from '../../ui/view-links.js'
+import { ViewLinks } from '../../ui/extensions/view-links.js'
 import { listedPages } from '../../ui/visible.js'
 import type { PageProps } from '../registry.js'
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { LandChoice, Side } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { visibleName, visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'

@@ -6,7 +6,7 @@ import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
-import { DiffView, type PickedLines } from '../../ui/diff-view.js'
+import { DiffView, type PickedLines } from '../../ui/code/diff-view.js'
 import { FaultLine } from '../../ui/page.js'
 
 interface FilePaneProps {

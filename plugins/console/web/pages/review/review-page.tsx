@@ -4,7 +4,7 @@ import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } fr
 import { askDaemon } from '../../data/api.js'
 import { turnIsLive } from '../../data/roster.js'
 import { fragmentOf, goTo, showPlace } from '../../data/route.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { markViewed, viewedOf } from '../../data/viewed.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
@@ -18,7 +18,7 @@ import { reaches } from '../registry.js'
 import { ConflictPane } from './conflict-pane.js'
 import { FilePane } from './file-pane.js'
 import { LandDialog } from './land-dialog.js'
-import { SideViews } from '../../ui/side-views.js'
+import { SideViews } from '../../ui/extensions/side-views.js'
 import { FaultLine } from '../../ui/page.js'
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {

@@ -3,7 +3,7 @@ import type { SettingKey, Settings, SettingsGiven } from '../../../../settings/c
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { person } from '../../data/session.js'
+import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { FaultLine, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'

@@ -1,0 +1,125 @@
+import type { Host } from '../../../../sdk/index.js'
+import { refuse } from '../../../../sdk/index.js'
+import type { ExtensionRecords } from '../../runtime.js'
+import type { ExtensionBackend } from '../backend.js'
+import { deny } from '../../../../sdk/node/extension/denied.js'
+import { globHolds } from '../../../../sdk/node/extension/entries.js'
+import type { HostHandlers } from '../operations.js'
+import type { PublishedEvents } from './published-events.js'
+
+type Listener = (event: object) => void
+
+const MOST_SUBSCRIPTIONS = 100
+/** The maximum number of unread events of an extension; further ones are dropped. */
+const MOST_UNTAKEN = 64
+const RETRY_MS = 1_000
+
+/** The events of the sandbox, received once for all extensions, and those that extensions publish. */
+export class SandboxEvents {
+  readonly #host: Pick<Host, 'call' | 'log'>
+  readonly #listeners = new Map<string, Set<Listener>>()
+  #watching: AbortController | undefined
+
+  constructor(host: Pick<Host, 'call' | 'log'>, published: PublishedEvents) {
+    this.#host = host
+    published.onPublished = (id, { name, data }) => this.#notify(`ext.${id}.${name}`, { name, data })
+  }
+
+  /** Calls the listener with each event of a kind until the answered function is called. */
+  on(kind: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(kind) ?? new Set()
+    this.#listeners.set(kind, listeners)
+    listeners.add(listener)
+    if (!this.#watching && !kind.startsWith('ext.')) void this.#watch()
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0) this.#listeners.delete(kind)
+      if (![...this.#listeners.keys()].some(other => !other.startsWith('ext.'))) this.close()
+    }
+  }
+
+  close(): void {
+    this.#watching?.abort()
+    this.#watching = undefined
+  }
+
+  async #watch(): Promise<void> {
+    const watching = (this.#watching = new AbortController())
+    while (!watching.signal.aborted) {
+      try {
+        for await (const event of await this.#host.call('kernel.events.watch', undefined, { signal: watching.signal }))
+          this.#notify(event.kind, event)
+      } catch (error) {
+        if (!watching.signal.aborted) this.#host.log.warn('watching events failed', { error: String(error) })
+      }
+      if (!watching.signal.aborted) await new Promise(resolve => setTimeout(resolve, RETRY_MS).unref())
+    }
+  }
+
+  #notify(kind: string, event: object): void {
+    for (const listener of this.#listeners.get(kind) ?? []) listener(event)
+  }
+}
+
+/** The operations that subscribe one backend, and the function that ends its subscriptions. */
+export const eventOperations = (
+  events: SandboxEvents,
+  backend: ExtensionBackend,
+  records: Pick<ExtensionRecords, 'used'>,
+): {
+  readonly handlers: Pick<HostHandlers, `events.${'on' | 'off'}` | `files.${'watch' | 'unwatch'}`>
+  readonly end: () => void
+} => {
+  const watches = new Map<number, () => void>()
+  const subscriptions = new Map<number, () => void>()
+  let untaken = 0
+  const send = (subscription: number) => (event: object) => {
+    const link = backend.process?.link
+    if (!link || untaken >= MOST_UNTAKEN) return
+    untaken++
+    link
+      .request('event', { subscription, event })
+      .catch(() => {})
+      .finally(() => untaken--)
+  }
+  const changed = (watch: number, glob: string) => (event: object) => {
+    const { paths = [], conversationId } = event as { paths?: string[]; conversationId?: string }
+    const seen = paths.filter(path => globHolds(glob, path) && backend.entries.file('read', path) !== undefined)
+    if (conversationId === undefined && seen.length > 0)
+      void backend.process?.link.request('files', { watch, paths: seen }).catch(() => {})
+  }
+  return {
+    handlers: {
+      'events.on': ({ subscription, kind }) => {
+        const entry = backend.entries.event(kind) ?? deny(`event:${kind}`)
+        if (subscriptions.has(subscription) || subscriptions.size >= MOST_SUBSCRIPTIONS)
+          refuse('too-many', `expected at most ${MOST_SUBSCRIPTIONS} subscriptions`)
+        subscriptions.set(subscription, events.on(kind, send(subscription)))
+        records.used(backend.extension.id, entry)
+        return {}
+      },
+      'events.off': ({ subscription }) => {
+        subscriptions.get(subscription)?.()
+        subscriptions.delete(subscription)
+        return {}
+      },
+      'files.watch': ({ watch, glob }) => {
+        if (!backend.entries.mayWatch(glob)) deny(`fs:read:${glob}`)
+        if (watches.has(watch) || watches.size >= MOST_SUBSCRIPTIONS)
+          refuse('too-many', `expected at most ${MOST_SUBSCRIPTIONS} watches`)
+        watches.set(watch, events.on('workspaceChanged', changed(watch, glob)))
+        return {}
+      },
+      'files.unwatch': ({ watch }) => {
+        watches.get(watch)?.()
+        watches.delete(watch)
+        return {}
+      },
+    },
+    end: () => {
+      for (const off of watches.values()) off()
+      for (const off of subscriptions.values()) off()
+      subscriptions.clear()
+    },
+  }
+}

@@ -1,0 +1,223 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createClient } from '../../../sdk/client.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+import { made } from '../../plugins/system/bundles/bundles-made.js'
+import { framesOf, runTurn } from '../../support/turns.js'
+
+const MOUNTS =
+  process.getuid?.() === 0
+  && spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0
+/** Required in CI; skipped with a message on a machine that allows no mounts. */
+const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the superuser can mount the small disk of this test' }
+
+/** A disk of 2 MiB that is unmounted after the test. */
+const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
+  mkdirSync(at, { recursive: true })
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `${limits},mode=0700`, 'tmpfs', at])
+  t.teardown(() => execFileSync('umount', ['--lazy', at]))
+  return at
+}
+
+/** Fills the disk except for some bytes; the returned function frees it. */
+const fill = (folder: string, but = 0): (() => void) => {
+  const [file, rest] = [join(folder, 'filler'), join(folder, 'rest')]
+  writeFileSync(rest, Buffer.alloc(but))
+  const fd = openSync(file, 'w')
+  for (const size of [65_536, 4096, 1]) {
+    try {
+      for (;;) writeSync(fd, Buffer.alloc(size))
+    } catch {
+      // A block of this size no longer fits.
+    }
+  }
+  closeSync(fd)
+  rmSync(rest)
+  return () => rmSync(file, { force: true })
+}
+
+/** Creates files until no inode is left; the returned function removes them. */
+const fillNames = (folder: string): (() => void) => {
+  const filler = join(folder, 'filler')
+  mkdirSync(filler)
+  try {
+    for (let at = 0; ; at++) writeFileSync(join(filler, String(at)), '')
+  } catch {
+    // The disk has no inode left.
+  }
+  return () => rmSync(filler, { recursive: true, force: true })
+}
+
+const DISKS = {
+  'of which all room is taken': { limits: 'size=2m', take: (data: string) => fill(data, 48 * 1024) },
+  'that takes no more files': { limits: 'size=64m,nr_inodes=300', take: fillNames },
+} as const
+
+interface Refused {
+  readonly status?: number
+  readonly message?: string
+}
+const refused = async (asked: Promise<unknown>): Promise<Refused> =>
+  asked.then(
+    () => ({}),
+    (error: Refused) => ({ status: error.status!, message: error.message! }),
+  )
+
+for (const [what, { limits, take }] of Object.entries(DISKS))
+  t.test(
+    `on a disk ${what} nothing acknowledged is lost, refusals are reported, and with space everything works again`,
+    skip,
+    async t => {
+      const folder = folderOf(t)
+      const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'), limits)]
+      makeWorkspace(workspace)
+      const first = await spawnDaemon(t, { workspace, data })
+      const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
+      const land = createClient({ url: first.url, token })
+      await runTurn(land, 'said', 'say before')
+      await land.call('POST /agent', { conversationId: 'asks', prompt: 'ask still there?\n| yes: y\nsay went on' })
+      await framesOf(land, 'asks').until(({ kind }) => kind === 'question')
+      const acknowledged = new Map<string, string>()
+      const free = take(data)
+
+      const attempts: Refused[] = []
+      let title: string | undefined
+      for (let at = 0; at < 12; at++) {
+        const messageId = `m-full-${at}`
+        attempts.push(
+          await refused(
+            land
+              .call('POST /agent', { conversationId: `full-${at}`, prompt: `say ${'x'.repeat(5000)}`, messageId })
+              .then(({ run }) => acknowledged.set(messageId, run)),
+          ),
+        )
+        attempts.push(
+          await refused(first.client.call('POST /system/control/tokens', { label: `full-${at}`, scope: 'read' })),
+        )
+        const wanted = `full ${at} ${'y'.repeat(60)}`
+        attempts.push(
+          await refused(
+            land.call('POST /agents/{id}/rename', { id: 'said', title: wanted }).then(() => (title = wanted)),
+          ),
+        )
+        attempts.push(
+          await refused(
+            land
+              .call('POST /agent', { conversationId: 'asks', prompt: 'z'.repeat(20_000), messageId: `m-wait-${at}` })
+              .then(({ run }) => acknowledged.set(`m-wait-${at}`, run)),
+          ),
+        )
+      }
+      const told = attempts.filter(({ status }) => status !== undefined)
+      t.ok(
+        told.length > 10 && acknowledged.size > 0,
+        `${told.length} of ${attempts.length} were refused, ${acknowledged.size} messages were accepted`,
+      )
+      t.same(
+        told.filter(({ status, message }) => status !== 413 || !/disk.*full|full.*disk/.test(message!)),
+        [],
+        'each with its reason',
+      )
+      const { agents } = await land.call('GET /agents')
+      const shown = agents.find(({ id }) => id === 'said')?.title
+      t.equal(shown?.startsWith('full') ? shown : undefined, title, 'reads succeed, and refused messages do not exist')
+      t.equal((await fetch(`${first.url}/health`)).status, 200)
+
+      free()
+      t.equal((await runTurn(land, 'said', 'say there is room')).at(-1)?.kind, 'done')
+      const { id } = await first.client.call('POST /system/control/tokens', { label: 'after', scope: 'read' })
+      await first.kill9()
+
+      const second = await spawnDaemon(t, { workspace, data })
+      const again = createClient({ url: second.url, token })
+      const listed = (await second.client.call('GET /system/control/tokens')).tokens
+      t.ok(listed.some(one => one.id === id))
+      t.match(await again.call('GET /agents/{id}', { id: 'asks' }), { status: 'awaiting' })
+      const { messages } = await again.call('GET /agents/{id}/transcript', { id: 'said' })
+      t.match(JSON.stringify(messages), /before.*there is room/s)
+      for (const [messageId, run] of acknowledged) {
+        const conversationId = messageId.replace(/^m-full/, 'full').replace(/^m-wait-.*/, 'asks')
+        t.equal(
+          (await again.call('POST /agent', { conversationId, prompt: 'say x', messageId })).run,
+          run,
+          `${messageId} is known`,
+        )
+      }
+    },
+  )
+
+t.test(
+  'a turn whose log cannot be written on a full disk ends as failed with the reason, and the next one runs',
+  skip,
+  async t => {
+    const folder = folderOf(t)
+    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+    makeWorkspace(workspace)
+    const { client, url } = await spawnDaemon(t, { workspace, data })
+    await client.call('POST /agent', {
+      conversationId: 'long',
+      prompt: `wait words\nrepeat 200 say ${'x'.repeat(20_000)}`,
+    })
+    const frames = framesOf(client, 'long')
+    await frames.until(({ kind }) => kind !== 'worktree')
+    const free = fill(data)
+    await client
+      .call('POST /agent/steer', { conversationId: 'long', text: 'go on' })
+      .catch(error => t.match(error, { status: 413 }))
+    await client.call('POST /agent/stop', { conversationId: 'long' }).catch(() => {})
+    t.equal((await fetch(`${url}/health`)).status, 200)
+    free()
+    for (;;) {
+      const { status } = await client.call('GET /agents/{id}', { id: 'long' })
+      if (!['running', 'awaiting', 'stopping'].includes(status)) break
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+    t.equal((await runTurn(client, 'next', 'say there is room')).at(-1)?.kind, 'done')
+    t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation continues')
+  },
+)
+
+t.test('on a full disk backups and restores are refused with the required space, and leave no files', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
+  const { client } = await spawnDaemon(t, { workspace, data })
+  await client.call('GET /agents')
+  const whole = await refused(client.call('POST /bundles', {}))
+  t.match(whole, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same((await client.call('GET /bundles')).exports, [])
+  await made(
+    join(workspace, 'restored'),
+    [{ path: 'state/agent/c.json', text: randomBytes(1_600_000).toString('hex') }],
+    { groups: [{ group: 'agent', version: 1 }] },
+  )
+  const back = await refused(client.call('POST /bundles/restore', { path: 'restored', mode: 'apply' }))
+  t.match(back, { status: 413, message: /takes about \d+ MiB of disk, and \d+ MiB are free/ })
+  t.same(
+    [readdirSync(join(data, 'system', 'staged')), readdirSync(join(workspace, '.sandbox', 'restored'))],
+    [[], ['.gitignore']],
+  )
+  rmSync(join(workspace, 'restored'))
+
+  // Enough space for the estimate, but not for the actual size.
+  rmSync(join(workspace, 'large.bin'))
+  inGit(workspace, 'commit', '-qam', 'without it')
+  writeFileSync(join(workspace, 'middle.bin'), randomBytes(300_000))
+  const free = fill(data, 400_000)
+  const asked = await refused(client.call('POST /bundles', { repos: ['root'] }))
+  if (asked.status === undefined) {
+    for (;;) {
+      const {
+        exports: [one],
+      } = await client.call('GET /bundles')
+      if (one?.state === 'packing') continue
+      t.match(one, { state: 'failed', detail: /disk is full/ })
+      break
+    }
+  } else t.match(asked, { status: 413 })
+  t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
+  free()
+})

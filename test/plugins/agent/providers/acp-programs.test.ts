@@ -1,0 +1,596 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type {
+  GatedCall,
+  Permission,
+  TreeCommand,
+  TurnIo,
+  TurnRequest,
+} from '../../../../plugins/agent/providers/adapter.js'
+import type { Frame } from '../../../../plugins/agent/contract.js'
+import { scriptWith } from '../../../../plugins/agent/providers/script/adapter.js'
+import { Peers } from '../../../../plugins/agent/providers/acp/peers.js'
+import type { AgentProgram } from '../../../../plugins/agent/providers/acp/program.js'
+import { ToolServers } from '../../../../plugins/agent/tool-server/tool-servers.js'
+import { acpOn } from '../../../../plugins/agent/providers/acp/turn.js'
+import { listEnv } from '../../../../sdk/node/programs/run.js'
+import { folderOf } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
+
+/** The beginning of every program here: a hand-written client, so that it can break every rule. */
+const PEER = `
+import { createInterface } from 'node:readline'
+let last = 1000
+const waiting = new Map()
+const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+const ask = (method, params) => new Promise(resolve => {
+  waiting.set(++last, resolve)
+  send({ id: last, method, params: { sessionId: 's-1', ...params } })
+})
+const update = update => send({ method: 'session/update', params: { sessionId: 's-1', update } })
+const say = text => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+`
+const LOOP = `
+for await (const line of createInterface({ input: process.stdin })) {
+  const message = JSON.parse(line)
+  const { id, method } = message
+  if (method === undefined) waiting.get(id)?.(message)
+  else if (method === 'initialize') send({ id, result: { protocolVersion: 1, agentCapabilities: capabilities } })
+  else if (method === 'session/new' || method === 'session/load') send({ id, result: { sessionId: 's-1' } })
+  else if (method === 'session/prompt') void prompt(message.params.prompt).then(result => send({ id, ...result }))
+}
+`
+/** A program that follows the protocol except for its reaction to a prompt. */
+const agent = (prompt: string, capabilities = '{}'): string =>
+  `${PEER}const capabilities = ${capabilities}\nconst prompt = async words => { ${prompt}\nreturn { result: { `
+  + `stopReason: 'end_turn' } } }\n${LOOP}`
+
+interface World {
+  /** Runs a turn and returns its frames; `heard` is called with each frame as it arrives. */
+  turn(request?: Partial<TurnRequest>, heard?: (frame: Frame) => void): Promise<Frame[]>
+  readonly root: string
+  readonly gated: GatedCall[]
+  readonly raised: unknown[]
+  readonly peers: Peers
+  readonly stop: AbortController
+}
+
+/** A turn in a program with the given source, without an engine: the test decides for the gate. */
+const world = (
+  t: Test,
+  source: string,
+  {
+    permit = async () => ({ allow: true }),
+    patience = {},
+    label = 'the program',
+  }: {
+    permit?: (call: GatedCall) => Promise<Permission>
+    patience?: object
+    label?: string
+  } = {},
+): World => {
+  const folder = folderOf(t)
+  const root = join(folder, 'tree')
+  mkdirSync(root, { recursive: true })
+  writeFileSync(join(folder, 'agent.mjs'), source)
+  const peers = new Peers({ startMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience })
+  t.teardown(() => peers.close())
+  const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
+  const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> => ({
+    program,
+    args: [...args],
+    env: listEnv(env),
+    cwd: join(root, cwd),
+    enforced: false,
+    root,
+    seen: { root, cwd: join(root, cwd) },
+    begun: () => () => {},
+  })
+  const never = async () => Promise.reject(new Error('not here'))
+  const io: TurnIo = {
+    signal: stop.signal,
+    walled,
+    offered: async () => [],
+    expose: async () => 'http://127.0.0.1:1',
+    gap: async () => false,
+    takeWords: () => [],
+    waitWords: async () => undefined,
+    tool: never,
+    helper: never,
+    stamp: never,
+    state: never,
+    permit: async call => {
+      gated.push(call)
+      return permit(call)
+    },
+    raise: async draft => void raised.push(draft),
+    mode: mode => void raised.push(mode),
+  }
+  const program: AgentProgram = { label, command: [process.execPath, join(folder, 'agent.mjs')], install: 'write it' }
+  const turn = async (request: Partial<TurnRequest> = {}, heard: (frame: Frame) => void = () => {}) => {
+    const whole: TurnRequest = {
+      conversationId: 'c',
+      run: 'r',
+      attempt: 1,
+      prompt: 'go',
+      words: 'go',
+      attachments: [],
+      mentions: [],
+      harness: 'vendor-code',
+      model: 'one',
+      permissionMode: 'default',
+      attended: true,
+      depth: 0,
+      helpers: { atOnce: 0, perTurn: 0, depth: 0 },
+      ...request,
+    }
+    const frames: Frame[] = []
+    for await (const frame of acpOn(peers, new ToolServers())('test', program, whole, io)) {
+      heard(frame)
+      frames.push(frame)
+    }
+    return frames
+  }
+  return { turn, root, gated, raised, peers, stop }
+}
+
+const failure = (frames: readonly Frame[]) => frames.find(frame => frame.kind === 'error')
+const prose = (frames: readonly Frame[]): string =>
+  frames.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '|' : '')).join('')
+
+// Malicious programs -------------------------------------------------------------------------------------------------
+
+const HOSTILE: [name: string, source: string, message: RegExp, patience?: object][] = [
+  [
+    'exits at once',
+    'console.error("\\u001b[31mno key\\u001b[0m"); process.exit(7)',
+    /^the program ended with exit code 7: no key$/,
+  ],
+  ['is killed', 'process.kill(process.pid, "SIGKILL")', /was ended by SIGKILL/],
+  [
+    'writes no JSON',
+    'console.log("Welcome!"); setInterval(() => {}, 1000)',
+    /not a message of the Agent Client Protocol: "Welcome!"/,
+  ],
+  ['writes a list', 'console.log("[1,2]"); setInterval(() => {}, 1000)', /not a message of the Agent/],
+  ['writes null', 'console.log("null"); setInterval(() => {}, 1000)', /not a message of the Agent/],
+  [
+    'writes deep nesting',
+    'console.log("[".repeat(4e6)); setInterval(() => {}, 1000)',
+    /not a message of the Agent.*characters more/,
+  ],
+  [
+    'writes bytes',
+    'process.stdout.write(Buffer.alloc(1e6, 0xff)); console.log(); setInterval(() => {}, 1000)',
+    /not a message of the Agent/,
+  ],
+  [
+    'writes a line of 50 MiB',
+    'process.stdout.write(Buffer.alloc(50 * 1024 * 1024, 97)); setInterval(() => {}, 1000)',
+    /a line of more than 16777216 bytes/,
+  ],
+  [
+    'sends an invalid answer',
+    'console.log(\'{"jsonrpc":"2.0","id":3}\'); setInterval(() => {}, 1000)',
+    /neither a request nor an answer/,
+  ],
+  ['never answers', 'setInterval(() => {}, 1000)', /did not answer within 0.4 s/, { startMs: 400 }],
+  [
+    'closes its output',
+    'import { closeSync } from "node:fs"; closeSync(1); setInterval(() => {}, 1000)',
+    /closed its output/,
+  ],
+  ['speaks another version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9/],
+  [
+    'opens no session',
+    agent('').replace("method === 'session/new'", 'false'),
+    /opened no session within 3 s/,
+    { sessionMs: 3000 },
+  ],
+  [
+    'opens a session of another shape',
+    agent('').replace("result: { sessionId: 's-1' }", "result: { sessionId: '' }"),
+    /without a name/,
+  ],
+  [
+    'dies in the middle',
+    agent(
+      'say("so far"); process.exitCode = 3; console.error("x".repeat(5000) + "the end"); setTimeout(() => '
+        + 'process.exit(), 50); await new Promise(() => {})',
+    ),
+    /exit code 3: x{1992}the end$/,
+  ],
+  ['falls silent', agent('await new Promise(() => {})'), /was silent for 0.5 s/, { silenceMs: 500 }],
+  [
+    'asks too much at once',
+    agent(
+      'for (let n = 0; n < 300; n++) void ask("session/request_permission", { toolCall: { toolCallId: "a" }, '
+        + 'options: [] }); await new Promise(() => {})',
+    ),
+    /more than 256 requests at once/,
+  ],
+  [
+    'asks twice under one id',
+    agent(
+      'for (let n = 0; n < 2; n++) send({ id: 5, method: "session/request_permission", params: { sessionId: '
+        + '"s-1", toolCall: { toolCallId: "a" }, options: [] } }); await new Promise(() => {})',
+    ),
+    /two requests with the same id/,
+  ],
+  [
+    'announces calls without end',
+    agent(
+      'for (let n = 0; n < 10002; n++) update({ sessionUpdate: "tool_call", toolCallId: "t" + n, title: "x" }); '
+        + 'await new Promise(() => {})',
+    ),
+    /more than 10000 calls/,
+  ],
+]
+for (const [name, source, message, patience] of HOSTILE) {
+  t.test(`a program that ${name} ends its turn as crashed, and no process is left`, async t => {
+    const permit = () => new Promise<Permission>(resolve => setTimeout(resolve, 5000, { allow: false }).unref())
+    const { turn, peers } = world(t, source, { permit, ...(patience && { patience }) })
+    const frames = await turn()
+    t.match(failure(frames), { code: 'harness-crashed', message })
+    t.equal(peers.size, 0)
+  })
+}
+
+t.test('a program that ignores a stop is ended, and one that follows it keeps running', async t => {
+  for (const [source, left] of [
+    ['await new Promise(() => {})', 0],
+    ['await new Promise(resolve => (cancelled = resolve))', 1],
+  ] as const) {
+    const program = agent(`say("up"); ${source}`).replace(
+      'const message = JSON.parse(line)',
+      "$&\n  if (message.method === 'session/cancel') cancelled()",
+    )
+    const { turn, stop, peers } = world(t, `let cancelled = () => {}\n${program}`)
+    const frames = await turn({}, ({ kind }) => kind === 'delta' && stop.abort())
+    t.notOk(failure(frames), 'a stop is not a failure')
+    t.equal(peers.size, left)
+  }
+})
+
+t.test('a flood of text is read no faster than it is stored', async t => {
+  const { turn } = world(
+    t,
+    agent(`
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'x'.repeat(60000) } }
+    const message = { jsonrpc: '2.0', method: 'session/update', params: { sessionId: 's-1', update } }
+    for (let n = 0; n < 3000; n++)
+      if (!process.stdout.write(JSON.stringify(message) + '\\n'))
+        await new Promise(resolve => process.stdout.once('drain', resolve))`),
+  )
+  const before = process.memoryUsage().rss
+  let most = 0
+  const frames = await (async () => {
+    const timer = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 20)
+    try {
+      return (await turn()).length
+    } finally {
+      clearInterval(timer)
+    }
+  })()
+  t.ok(frames > 3000)
+  t.ok(most - before < 1024 * 1024 * 1024, `${most - before} bytes more`)
+})
+
+t.test('messages outside the session and invalid ones are ignored', async t => {
+  const { turn } = world(
+    t,
+    agent(`
+    const foreign = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'foreign' } }
+    send({ method: 'session/update', params: { sessionId: 'other', update: foreign } })
+    send({ id: 77, result: {} })
+    send({ method: 'nonsense/at_all', params: [] })
+    for (const params of [undefined, null, 3, [], { sessionId: 's-1' }]) send({ method: 'session/update', params })
+    update(null)
+    update({ sessionUpdate: 'tool_call' })
+    update({ sessionUpdate: 'plan', entries: [null, 3, {}] })
+    update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 5 } })
+    const unknown = await ask('sandbox/secrets', {})
+    const invalid = await ask('fs/read_text_file', { path: 7 })
+    say(unknown.error.code + ' ' + invalid.error.code)`),
+  )
+  const frames = await turn()
+  t.equal(prose(frames), '-32601 -32602|')
+  t.equal(failure(frames), undefined)
+})
+
+// What a program may do ----------------------------------------------------------------------------------------------
+
+t.test('files are read and written inside the tree only, and every call passes the gate and is shown', async t => {
+  const { turn, root, gated } = world(
+    t,
+    agent(`
+    const root = process.env.PWD
+    const write = (path, content) => ask('fs/write_text_file', { path, content })
+    const read = params => ask('fs/read_text_file', params)
+    const paths = ['/deep/a.txt', '/../outside.txt', '/.git/config', '/link/x'].map(path => root + path)
+    paths.splice(2, 0, '/etc/passwd', 'a.txt')
+    const found = []
+    for (const path of paths) found.push((await write(path, 'one\\ntwo\\nthree\\n')).error?.code ?? 'ok')
+    found.push((await read({ path: root + '/deep/a.txt', line: 2, limit: 1 })).result.content)
+    for (const path of [root + '/none', '/etc/passwd']) found.push((await read({ path })).error.code)
+    say(found.join(' '))`).replaceAll('process.env.PWD', 'process.cwd()'),
+  )
+  mkdirSync(join(root, '..', 'elsewhere'))
+  await import('node:fs/promises').then(({ symlink }) => symlink('../elsewhere', join(root, 'link')))
+  const frames = await turn()
+  t.equal(prose(frames), 'ok -32602 -32602 -32602 -32603 -32002 two -32002 -32602|')
+  t.equal(readFileSync(join(root, 'deep/a.txt'), 'utf8'), 'one\ntwo\nthree\n')
+  t.notOk(existsSync(join(root, '..', 'outside.txt')) || existsSync(join(root, '..', 'elsewhere', 'x')))
+  t.match(gated[0], { name: 'Write', category: 'edit', path: 'deep/a.txt' })
+  t.match(
+    frames.find(frame => frame.kind === 'tool_call'),
+    { name: 'Write', category: 'edit', target: 'deep/a.txt' },
+  )
+  t.match(
+    frames.find(frame => frame.kind === 'tool_call_update' && frame.status === 'completed'),
+    { content: exactly({ type: 'diff', path: 'deep/a.txt', newText: 'one\ntwo\nthree\n' }) },
+  )
+})
+
+t.test('a permission covers only the call it was requested for, whatever the program changes afterwards', async t => {
+  const { turn, root, gated } = world(
+    t,
+    agent(`
+    const root = process.cwd()
+    const write = (name, content) => ask('fs/write_text_file', { path: root + '/' + name, content })
+    const said = ({ error }) => error ? 'no' : 'ok'
+    const locations = [{ path: root + '/a.txt' }]
+    const toolCall = { toolCallId: 't1', title: 'Edit a.txt', kind: 'edit', status: 'pending', locations }
+    update({ sessionUpdate: 'tool_call', ...toolCall })
+    const options = [
+      { optionId: 'y', name: 'Yes', kind: 'allow_once' },
+      { optionId: 'n', name: 'No', kind: 'reject_once' },
+    ]
+    const answer = await ask('session/request_permission', { toolCall, options })
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', locations: [{ path: root + '/b.txt' }] })
+    const a = await write('a.txt', 'a')
+    const b = await write('b.txt', 'b')
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' })
+    const after = await write('a.txt', 'late')
+    const run = { toolCallId: 't2', title: 'ls', kind: 'execute', rawInput: { command: 'echo shown' } }
+    const granted = await ask('session/request_permission', { toolCall: run, options })
+    const commands = []
+    for (const command of ['echo other > made', 'echo shown', 'echo shown'])
+      commands.push(said(await ask('terminal/create', { command })))
+    const chosen = [answer, granted].map(({ result }) => result.outcome.optionId)
+    say([chosen[0], said(a), said(b), said(after), chosen[1], ...commands].join(' '))`),
+    { permit: async call => ({ allow: call.id === 't1' || call.id === 't2' }) },
+  )
+  const frames = await turn()
+  t.equal(prose(frames), 'y ok no no y no ok no|')
+  t.same(
+    gated.map(({ id }) => id).filter(id => id.startsWith('t')),
+    ['t1', 't2'],
+  )
+  t.match(
+    gated.find(({ id }) => id === 't2'),
+    { name: 'Shell', command: 'echo shown' },
+    'a person sees the command, not the title',
+  )
+  t.notOk(existsSync(join(root, 'made')) || existsSync(join(root, 'b.txt')))
+})
+
+t.test("the gate's answer picks the protocol's option", async t => {
+  const options =
+    `[{ optionId: 'ao', name: '', kind: 'allow_once' }, { optionId: 'aa', name: '', kind: `
+    + `'allow_always' }, { optionId: 'ro', name: '', kind: 'reject_once' }]`
+  const source = agent(
+    `say(JSON.stringify((await ask('session/request_permission', { toolCall: { toolCallId: 'p', title: 'Fetch a `
+      + `page', kind: 'fetch' }, options: ${options} })).result.outcome))`,
+  )
+  for (const [permission, option] of [
+    [{ allow: true }, 'ao'],
+    [{ allow: true, always: true }, 'aa'],
+    [{ allow: false }, 'ro'],
+  ] as const) {
+    const { turn, gated } = world(t, source, { permit: async () => permission })
+    t.match(prose(await turn()), `"optionId":"${option}"`)
+    t.match(gated, exactly({ name: 'Fetch', category: 'fetch', title: 'Fetch a page' }))
+  }
+})
+
+t.test('commands run in the tree with their arguments, can be ended, and end with the turn', async t => {
+  const { turn, root } = world(
+    t,
+    agent(`
+    const told = []
+    const create = async params => (await ask('terminal/create', params)).result?.terminalId
+    const wait = async terminalId => (await ask('terminal/wait_for_exit', { terminalId })).result
+    const one = await create({ command: 'echo', args: ['$HOME', 'a b'], env: [{ name: 'X', value: 'y' }] })
+    told.push((await wait(one)).exitCode, (await ask('terminal/output', { terminalId: one })).result.output.trim())
+    const two = await create({ command: 'echo $X; exit 4', env: [{ name: 'X', value: 'y' }] })
+    told.push((await wait(two)).exitCode, (await ask('terminal/output', { terminalId: two })).result.output.trim())
+    const long = await create({ command: 'sleep 600' })
+    await ask('terminal/kill', { terminalId: long })
+    told.push((await wait(long)).signal)
+    told.push((await ask('terminal/release', { terminalId: long })).result ? 'released' : 'kept')
+    told.push((await ask('terminal/output', { terminalId: long })).error.code)
+    const much = await create({ command: 'head -c 3000000 /dev/zero | tr "\\\\0" x', outputByteLimit: 1000 })
+    await wait(much)
+    const { output, truncated } = (await ask('terminal/output', { terminalId: much })).result
+    told.push(output.length, truncated, (await ask('terminal/create', { command: 'true', cwd: '/' })).error.code)
+    await create({ command: 'echo $$ > left.pid; sleep 600' })
+    while (!(await import('node:fs')).existsSync('left.pid')) await new Promise(resolve => setTimeout(resolve, 20))
+    say(told.join(','))`),
+  )
+  const frames = await turn()
+  t.equal(prose(frames), '0,$HOME a b,4,y,SIGTERM,released,-32002,1000,true,-32602|')
+  const pid = Number(readFileSync(join(root, 'left.pid'), 'utf8'))
+  t.throws(() => process.kill(pid, 0), 'the running command has ended')
+  t.match(
+    frames.filter(frame => frame.kind === 'tool_call').map(frame => frame.kind === 'tool_call' && frame.target),
+    exactly('echo $HOME a b', 'echo $X; exit 4', 'sleep 600', /^head -c 3000000/, 'echo $$ > left.pid; sleep 600'),
+  )
+})
+
+t.test('too many commands at once are refused', async t => {
+  const { turn } = world(
+    t,
+    agent(`
+    let [ok, no] = [0, 0]
+    for (let n = 0; n < 34; n++) (await ask('terminal/create', { command: 'sleep 600' })).error ? no++ : ok++
+    say(ok + ' ' + no)`),
+  )
+  t.equal(prose(await turn()), '32 2|')
+})
+
+t.test('updates of a program become frames', async t => {
+  const { turn } = world(
+    t,
+    agent(`
+    const root = process.cwd()
+    update({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'hm' } })
+    update({ sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { type: 'text', text: 'one ' } })
+    update({ sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { type: 'text', text: 'block' } })
+    update({ sessionUpdate: 'agent_message_chunk', messageId: 'm2', content: { type: 'text', text: 'next' } })
+    update({
+      sessionUpdate: 'tool_call', toolCallId: 'x', title: 'Look around', kind: 'search', status: 'in_progress',
+      locations: [{ path: root + '/src/a.ts', line: 3 }, { path: '/etc/passwd' }],
+    })
+    const link = { type: 'resource_link', name: 'p', uri: 'file://' + root + '/p.png', mimeType: 'image/png' }
+    update({
+      sessionUpdate: 'tool_call_update', toolCallId: 'x', status: 'completed',
+      content: [
+        { type: 'content', content: { type: 'text', text: 'found' } },
+        { type: 'content', content: link },
+        { type: 'diff', path: root + '/b', oldText: null, newText: 'n' },
+      ],
+    })
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 'x', status: 'pending' })
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 'late', title: 'Never announced', kind: 'wild' })
+    update({ sessionUpdate: 'plan', entries: [{ content: 'do', priority: 'high', status: 'in_progress' }] })
+    const availableCommands = [{ name: '/test', description: 'Runs tests', input: { hint: 'which' } }]
+    update({ sessionUpdate: 'available_commands_update', availableCommands })
+    update({ sessionUpdate: 'usage_update', used: 5, size: 100, cost: { amount: 0.25, currency: 'USD' } })`),
+  )
+  const frames = (await turn()).filter(({ kind }) => kind !== 'session' && kind !== 'init')
+  t.match(
+    frames,
+    exactly(
+      { kind: 'thinking', text: 'hm' },
+      { kind: 'delta', text: 'one ' },
+      { kind: 'delta', text: 'block' },
+      { kind: 'text_end' },
+      { kind: 'delta', text: 'next' },
+      { kind: 'text_end' },
+      {
+        kind: 'tool_call',
+        id: 'x',
+        name: 'Search',
+        category: 'search',
+        status: 'in_progress',
+        target: 'Look around',
+        locations: exactly({ path: 'src/a.ts', line: 3 }),
+      },
+      {
+        kind: 'tool_call_update',
+        id: 'x',
+        status: 'completed',
+        content: exactly(
+          { type: 'text', text: 'found' },
+          { type: 'image', path: 'p.png' },
+          { type: 'diff', path: 'b', newText: 'n' },
+        ),
+      },
+      { kind: 'tool_call', id: 'late', name: 'Other', category: 'other', status: 'pending', target: 'Never announced' },
+      { kind: 'todos', items: exactly({ content: 'do', status: 'in_progress' }) },
+      { kind: 'commands', items: exactly({ name: 'test', description: 'Runs tests', hint: 'which' }) },
+      { kind: 'context_usage', tokens: 5, contextWindow: 100 },
+      { kind: 'usage', costUsd: 0.25, numTurns: 1 },
+    ),
+  )
+})
+
+t.test('every stop reason has its end of the turn', async t => {
+  const cases: [result: string, failure: object | undefined][] = [
+    ['{ result: { stopReason: "end_turn" } }', undefined],
+    ['{ result: { stopReason: "refusal" } }', { message: /refused to continue/ }],
+    ['{ result: { stopReason: "max_tokens" } }', { message: /limit of tokens/ }],
+    ['{ result: { stopReason: "max_turn_requests" } }', { message: /limit of requests/ }],
+    ['{ result: { stopReason: "cancelled" } }', { message: /by itself/ }],
+    ['{ error: { code: -32000, message: "sign in first" } }', { code: 'reauth', message: 'sign in first' }],
+    ['{ error: { code: -32603, message: "the model is gone" } }', { code: undefined, message: 'the model is gone' }],
+    ['{ error: { code: -32603, message: "x", data: { code: "rate_limit" } } }', { code: undefined }],
+  ]
+  for (const [result, expected] of cases) {
+    const { turn } = world(t, agent(`return ${result}`))
+    t.match(failure(await turn()) ?? 'none', expected ?? 'none', result)
+  }
+})
+
+t.test('a program gets the notes, the message, the attachments and the earlier messages', async t => {
+  const tell = agent('say(JSON.stringify(words))', '{ promptCapabilities: { image: true } }')
+  const { turn, root } = world(t, tell)
+  writeFileSync(join(root, 'p.png'), 'PNG')
+  const attachments = [
+    { path: 'p.png', absolute: join(root, 'p.png'), mime: 'image/png', bytes: 3 },
+    { path: 'a b.txt', absolute: join(root, 'a b.txt'), mime: 'text/plain', bytes: 9 },
+  ]
+  const history = [
+    { index: 0, role: 'user' as const, text: 'first words' },
+    { index: 1, role: 'assistant' as const, text: 'first answer' },
+  ]
+  const blocks = JSON.parse(prose(await turn({ prompt: 'NOTE\n\ngo', attachments, history })).slice(0, -1)) as {
+    [name: string]: unknown
+  }[]
+  t.match(
+    blocks,
+    exactly(
+      { text: /private place/, annotations: { audience: exactly('assistant') } },
+      { text: /Person: first words\n\nYou: first answer/ },
+      { text: 'NOTE', annotations: { audience: exactly('assistant') } },
+      { type: 'text', text: 'go', annotations: undefined },
+      { type: 'image', mimeType: 'image/png', data: 'UE5H' },
+      { type: 'resource_link', name: 'a b.txt', uri: /^file:.*\/a%20b\.txt$/, size: 9 },
+    ),
+  )
+  const again = JSON.parse(prose(await turn({ sessionId: 's-1', history })).slice(0, -1)) as {
+    [name: string]: unknown
+  }[]
+  t.match(again, exactly({ text: 'go' }), 'a continued session gets only the message')
+  t.equal(again.length, 1)
+})
+
+t.test('a session is loaded if the program supports it, otherwise a new one is created', async t => {
+  const loads = world(t, agent('say(String(words.length))', '{ loadSession: true }'))
+  t.match(
+    (await loads.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'),
+    { sessionId: 'kept' },
+  )
+  const cannot = world(t, agent('say(String(words.length))'))
+  t.match(
+    (await cannot.turn({ sessionId: 'kept' })).find(({ kind }) => kind === 'session'),
+    { sessionId: 's-1' },
+  )
+})
+
+t.test('an unattended turn asks for no plan', async t => {
+  const { turn, raised } = world(t, agent('say("the plan")'))
+  t.equal(prose(await turn({ permissionMode: 'plan', attended: false })), 'the plan|')
+  t.same(raised, [])
+})
+
+t.test('the error for a missing program says how to install it', async t => {
+  const missing = {
+    label: 'the other agent',
+    command: ['no-such-agent-program'] as const,
+    install: 'npm install -g it',
+  }
+  const peers = new Peers()
+  const provider = scriptWith(missing, acpOn(peers, new ToolServers()))
+  await t.rejects(provider.preflight!('vendor-code'), {
+    reason: 'missing-program',
+    message: /expected the program no-such-agent-program .*npm install -g it/,
+  })
+  await t.resolves(provider.preflight!('native'))
+  const frames: Frame[] = []
+  for await (const frame of acpOn(peers, new ToolServers())('script', missing, {} as TurnRequest, {} as TurnIo))
+    frames.push(frame)
+  t.match(frames, exactly({ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }))
+})

@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { wallKind } from '../../../../sdk/node/wall/wall.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../../support/daemon.js'
+import { runTurn } from '../../../support/turns.js'
+
+/** Hides the programs that build walls, only from the given program. */
+const UNWALLED = [
+  'unshare',
+  '--map-root-user',
+  '--mount',
+  'sh',
+  '-c',
+  'for p in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do for n in bwrap setpriv; do [ ! -e '
+    + '$p/$n ] || mount --bind /dev/null $p/$n || exit; done; done; exec "$@"',
+  'sh',
+]
+
+const NO_WALL = (await wallKind()) === 'none'
+const [PROGRAM = '', ...ARGS] = UNWALLED
+const options = () => ({
+  skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'programs cannot be hidden on this machine',
+})
+
+/** The real program on a machine that can build no wall. */
+const started = async (t: Test, files: { [path: string]: string }) => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, files)
+  return spawnDaemon(t, { ...where, starter: NO_WALL ? [] : UNWALLED })
+}
+
+t.test('without a wall the frame and the info say so, and a turn still begins in its own copy', options(), async t => {
+  const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n' })
+  const frames = await runTurn(client, 'u', 'append a.txt\n| two\nrun pwd; echo x > b.txt', { isolated: true })
+  t.match(frames[0], { kind: 'worktree', branch: 'agent/u', unenforced: true })
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.match(
+    (await client.call('GET /info')).programs.find(({ name }) => name === 'bwrap'),
+    { present: false },
+  )
+  const copy = join(data, 'agent/checkouts/u')
+  t.same([readFileSync(join(copy, 'a.txt'), 'utf8'), readFileSync(join(copy, 'b.txt'), 'utf8')], ['one\ntwo\n', 'x\n'])
+  t.equal(inGit(workspace, 'status', '--porcelain'), '')
+  t.match(await client.call('POST /agents/{id}/land', { id: 'u' }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'b.txt'), 'utf8'), 'x\n')
+  await terminate()
+})
+
+t.test('without a wall dependencies are links into the main checkout, and are never committed', options(), async t => {
+  const { client, workspace, data, terminate } = await started(t, {
+    'a.txt': 'one\n',
+    '.gitignore': 'node_modules/\n',
+  })
+  mkdirSync(join(workspace, 'node_modules/dep'), { recursive: true })
+  writeFileSync(join(workspace, 'node_modules/dep/index.js'), 'dep\n')
+  const frames = await runTurn(
+    client,
+    'u',
+    'run cat node_modules/dep/index.js\nexpect dep\nwrite b.txt\n| b\nrun git add -A; git commit -qm own; true',
+    { isolated: true },
+  )
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.ok(lstatSync(join(data, 'agent/checkouts/u/node_modules/dep')).isSymbolicLink())
+  await runTurn(client, 'u', 'append b.txt\n| more')
+  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'u' })
+  t.same(
+    repos[0]!.changes.map(({ path }) => path),
+    ['b.txt'],
+  )
+  t.match(await client.call('POST /agents/{id}/land', { id: 'u' }), { landed: true })
+  t.notOk(lstatSync(join(workspace, 'node_modules')).isSymbolicLink())
+  t.match(await client.call('POST /agents/{id}/discard', { id: 'u' }), { ok: true })
+  t.ok(existsSync(join(workspace, 'node_modules/dep/index.js')), 'the target of the link is unchanged')
+  await terminate()
+})

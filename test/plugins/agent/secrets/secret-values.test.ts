@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { FrameMask } from '../../../../plugins/agent/secrets/frame-mask.js'
+import type { Frame } from '../../../../plugins/agent/contract.js'
+import { Masker } from '../../../../sdk/node/access/masker.js'
+import { daemonWith } from '../../../support/daemon.js'
+import { framesOf } from '../../../support/turns.js'
+
+const VALUE = 'correct-horse/battery+staple'
+
+/** A sandbox that stores one value; a real shell resolves it. */
+const world = async (t: Test) => {
+  const { client, data } = await daemonWith(t, ['agent'], {
+    fakes: {
+      'secrets.values': () => ({ values: [{ name: 'API', value: VALUE }], revision: 1 }),
+      'secrets.resolve': ({ text }) => ({ text: text.replaceAll('{{secret:API}}', VALUE) }),
+      'secrets.resolveCommand': ({ text }) =>
+        text.includes('{{secret:API}}')
+          ? { text: text.replaceAll('{{secret:API}}', '"$SANDBOX_SECRET_1"'), env: { SANDBOX_SECRET_1: VALUE } }
+          : { unknown: ['NONE'], names: ['API'] },
+    },
+  })
+  const turn = async (prompt: string): Promise<Frame[]> => {
+    await client.call('POST /agent', { conversationId: 'c', prompt })
+    return (await framesOf(client, 'c').all()).map(({ event }) => event)
+  }
+  return { client, data, turn }
+}
+
+/** All files below a folder, as one text. */
+const everything = (folder: string): string =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(name => join(folder, name))
+    .filter(path => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .map(path => readFileSync(path, 'latin1'))
+    .join('\n')
+
+t.test('a command gets the value, and no written file has it in any form', async t => {
+  const { turn, data, client } = await world(t)
+  const frames = await turn(
+    'run printf %s {{secret:API}} | wc -c\nrun printf %s {{secret:API}}; printf %s {{secret:API}} | base64\n'
+      + `say ${VALUE}`,
+  )
+  const shown = JSON.stringify(frames)
+  t.match(shown, new RegExp(`"text":"${VALUE.length}`), 'the command had the whole value')
+  t.match(shown, /\{\{secret:API\}\}/)
+  const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
+  for (const [name, text] of [
+    ['frames', shown],
+    ['transcript', JSON.stringify(messages)],
+    ['data folder', everything(data)],
+  ] as const) {
+    for (const form of [VALUE, Buffer.from(VALUE).toString('base64').slice(0, -2), encodeURIComponent(VALUE)])
+      t.notOk(text.includes(form), `${name}: no ${form.slice(0, 8)}…`)
+  }
+})
+
+t.test('an unknown name stops the command and lists the known names', async t => {
+  const { turn } = await world(t)
+  t.match(JSON.stringify(await turn('run echo {{secret:NONE}} > made.txt')), /no secret NONE: this turn may use API/)
+})
+
+t.test('a value that is split over pieces of prose is masked in all of them', t => {
+  const mask = new FrameMask(() => new Masker([{ name: 'API', value: VALUE }]))
+  const texts = (frames: readonly Frame[]) => frames.flatMap(frame => ('text' in frame ? [frame.text] : []))
+  const pieces = [...`so it is ${VALUE}, and that is all`].map(text => ({ kind: 'delta' as const, text }))
+  const out = [...pieces.flatMap(frame => mask.push(frame)), ...mask.push({ kind: 'text_end' })]
+  t.equal(texts(out).join(''), 'so it is {{secret:API}}, and that is all')
+  t.same(out.at(-1), { kind: 'text_end' }, 'held text comes before the next frame')
+  t.end()
+})

@@ -1,0 +1,107 @@
+import t from 'tap'
+import type { ToolName } from '../../../../plugins/agent/tools/tool.js'
+import { tools } from '../../../../plugins/agent/tools/tools.js'
+import { exactly } from '../../../support/lists.js'
+import { misfits, type Schema } from '../../../support/schema.js'
+
+/** An input with every field, for each tool. */
+const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown } } = {
+  Read: { path: 'src/main.ts', offset: 4, limit: 20 },
+  List: { path: 'src', depth: 2 },
+  Write: { path: 'a.txt', content: '' },
+  Append: { path: 'a.txt', content: 'more\n' },
+  Edit: { path: 'a.txt', old: 'one', new: 'two', all: true },
+  Delete: { path: 'a.txt' },
+  Move: { from: 'a.txt', to: 'b.txt' },
+  Shell: { command: 'ls', cwd: 'src', timeoutMs: 1000, background: false },
+  Code: { source: 'console.log(1)', timeoutMs: 1000 },
+  Fetch: { url: 'http://localhost/x', method: 'POST', headers: { accept: 'text/plain' }, body: 'x' },
+  Todo: { items: [{ content: 'test', status: 'in_progress', activeForm: 'testing' }] },
+  Ask: {
+    questions: [
+      {
+        question: 'which one?',
+        header: 'Choice',
+        multiSelect: true,
+        options: [{ label: 'a', description: 'the first', preview: 'A' }, { label: 'b' }],
+      },
+    ],
+  },
+  Plan: { text: 'first this, then that' },
+  Delegate: { description: 'look', prompt: 'look at it', background: true, agentType: 'explorer', model: 'm' },
+  Join: { ids: ['c1'], timeoutMs: 1000 },
+  Skill: { name: 'release', file: 'scripts/release.sh' },
+}
+
+const schemaOf = (name: string) => {
+  const { input } = tools[name]!.schema()
+  return { input: input as Schema, named: input.$defs as { [name: string]: Schema } }
+}
+
+t.test('every tool has a description for models, and so has each field of its input', t => {
+  t.same(Object.keys(tools).sort(), Object.keys(INPUTS).sort())
+  for (const [name, tool] of Object.entries(tools)) {
+    const schema = tool.schema()
+    t.equal(schema.name, name)
+    t.match(schema.description, /^[A-Z].*\.$/s, `${name} says what it does`)
+    t.equal(schema.input.type, 'object')
+    t.same(Object.keys(schema.input.properties!).sort(), Object.keys(INPUTS[name as ToolName]).sort(), name)
+    for (const [field, { description }] of Object.entries(schema.input.properties!))
+      t.match(description, /\S/, `${name} describes ${field}`)
+    t.notMatch(JSON.stringify(schema), /#\/components/, 'it contains all referenced schemas')
+  }
+  t.end()
+})
+
+t.test('an input with every field fits its schema and passes unchanged, and undeclared fields are left out', t => {
+  for (const [name, input] of Object.entries(INPUTS)) {
+    const schema = schemaOf(name)
+    t.same(misfits(schema.input, input, name, schema.named), [])
+    const given = { ...input, undeclared: 1 }
+    t.same(tools[name]!.check(given), input, name)
+    t.same(given, { ...input, undeclared: 1 }, 'the original input is unchanged')
+    const required = Object.fromEntries((schema.input.required ?? []).map(field => [field, input[field]]))
+    t.same(JSON.parse(JSON.stringify(tools[name]!.check(required))), required, `${name} with the required fields only`)
+  }
+  t.end()
+})
+
+t.test('a field of another type, a missing field and a value other than an object are refused by name', t => {
+  const refused = (name: string, input: unknown, path: string) =>
+    t.throws(
+      () => tools[name]!.check(input),
+      { reason: 'invalid', message: `${name} takes ${path}: expected `, detail: { errors: exactly({ path }) } },
+      `${name} ${JSON.stringify(input)}`,
+    )
+  for (const [name, input] of Object.entries(INPUTS)) {
+    for (const wrong of [undefined, null, 'text', 3, []]) refused(name, wrong, 'input')
+    for (const field of Object.keys(input)) {
+      refused(name, { ...input, [field]: null }, field)
+      refused(name, { ...input, [field]: { a: 1 } }, field === 'headers' ? 'headers.a' : field)
+    }
+    for (const field of schemaOf(name).input.required ?? []) refused(name, { ...input, [field]: undefined }, field)
+  }
+  t.end()
+})
+
+t.test('limits of inputs are refused with what was expected and what was found', t => {
+  const table: [name: ToolName, change: object, message: RegExp][] = [
+    ['Read', { path: '' }, /^Read takes path: expected text, not empty, found empty text$/],
+    [
+      'Read',
+      { path: 'x'.repeat(5000) },
+      /^Read takes path: expected text, at most 4096 characters, found 5000 characters$/,
+    ],
+    ['Read', { offset: 0 }, /^Read takes offset: expected a number, from 1, found 0$/],
+    ['Read', { limit: 1.5 }, /^Read takes limit: expected a number, whole, from 0, found 1\.5$/],
+    ['List', { depth: 9 }, /^List takes depth: expected a number, up to 8, found 9$/],
+    ['Write', { content: '\ud800' }, /^Write takes content: expected text, well-formed Unicode, found /],
+    ['Fetch', { method: 'CONNECT' }, /^Fetch takes method: expected one of DELETE, GET, .*PUT, found "CONNECT"$/],
+    ['Todo', { items: [{ content: 'a', status: 'done' }] }, /^Todo takes items\.0\.status: expected one of /],
+    ['Ask', { questions: [] }, /^Ask takes questions: expected a list, at least 1 items, found a list$/],
+    ['Join', { ids: [] }, /^Join takes ids: expected a list, at least 1 items, found a list$/],
+  ]
+  for (const [name, change, message] of table)
+    t.throws(() => tools[name]!.check({ ...INPUTS[name], ...change }), { message }, `${name} ${Object.keys(change)[0]}`)
+  t.end()
+})

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { folderOf } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { startModelServer } from '../../plugins/endpoints/model-lists.js'
+import { type RunOptions, sandbox } from './cli-process.js'
+
+const KEY = 'key-of-the-lab-77'
+
+/** The data folder of a daemon with these groups. */
+const daemonOf = async (t: Test, ...groups: string[]): Promise<string> => {
+  const folder = folderOf(t)
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'model-daemon.js'), folder, ...groups], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  await Promise.race([once(child.stdout, 'data'), exited.then(() => Promise.reject(new Error('the daemon ended')))])
+  return join(folder, 'data')
+}
+
+t.test('model servers are added, listed, tested and removed from the command line', async t => {
+  const data = await daemonOf(t, 'endpoints')
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }], key: KEY })
+  const model = (args: string[], options: RunOptions = {}) =>
+    sandbox(['model', ...args], { env: { SANDBOX_DATA: data }, ...options })
+  t.match(await model([]), { code: 0, out: /^no model servers; next: sandbox model add/ })
+  t.match(await model(['add', 'lab', '--protocol', 'soap', '--url', server.url]), {
+    code: 2,
+    err: /expected model list/,
+  })
+  t.match(await model(['add', 'lab', '--protocol', 'openai']), { code: 2, err: /expected model list/ })
+  t.match(await model(['add', 'lab', '--protocol', 'openai', '--url', server.url, '--key-stdin']), {
+    code: 2,
+    err: /expected the key on standard input, found nothing/,
+  })
+  t.match(await model(['add', 'lab', '--protocol', 'openai', '--url', server.url]), {
+    code: 0,
+    out: /^saved lab: refused, 0 models\n.* asks for a key \(401\).*\nnext: sandbox model test lab\n$/,
+  })
+  const added = await model(['add', 'lab', '--protocol', 'openai', '--url', server.url, '--key-stdin'], {
+    input: `${KEY}\n`,
+  })
+  t.match(added, {
+    code: 0,
+    out: 'saved lab: ready, 1 model, default m\nnext: sandbox run "TEXT" --agent endpoint/lab\n',
+  })
+  t.match(await model(['list']), {
+    code: 0,
+    out: new RegExp(`^NAME +STATUS +MODELS +PROTOCOL +ADDRESS\\nlab +ready +1 +openai +${server.url}\\n$`),
+  })
+  t.match(JSON.parse((await model(['list', '--json'])).out), { endpoints: exactly({ id: 'lab', hasKey: true }) })
+  t.match(await model(['test', 'lab']), { code: 0, out: /^works: 1 model, m answers in \d+ ms\n$/ })
+  server.script.refusesTools = true
+  t.match(await model(['test', 'lab', '--model', 'm']), { code: 0, out: /refuses tools, so it cannot drive a turn/ })
+  await server.stop()
+  t.match(await model(['test', 'lab']), { code: 1, out: /^does not work: 0 models\nnothing listens at/ })
+  const anthropic = await startModelServer(t, { protocol: 'anthropic', models: [{ id: 'm' }] })
+  await model(['add', 'other', '--protocol', 'ollama', '--url', anthropic.url])
+  t.match(await model(['test', 'other']), { code: 1, out: /what works: --protocol (anthropic|openai)\n$/ })
+  t.match(await model(['remove', 'lab']), { code: 0, out: 'removed lab\n' })
+  t.match(await model(['test', 'lab']), { code: 1, err: /no model server lab/ })
+  t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 1, err: /id/ })
+})
+
+t.test('the models of turns are listed, usable ones first', async t => {
+  const data = await daemonOf(t, 'endpoints', 'providers')
+  const run = (...args: string[]) => sandbox(args, { env: { SANDBOX_DATA: data } })
+  t.match(await run('models'), { code: 0, out: /^no model matches; sandbox models --all/ })
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'small' }, { id: 'large' }] })
+  await run('model', 'add', 'desk', '--protocol', 'openai', '--url', server.url)
+  t.match(await run('models'), {
+    code: 0,
+    out: /^AGENT +MODEL +WINDOW\nendpoint\/desk +small\s*\nendpoint\/desk +large\s*\n$/,
+  })
+  t.match(await run('models', 'LARGE'), { code: 0, out: /^AGENT.*\nendpoint\/desk +large\s*\n$/ })
+  t.match(await run('models', '--limit', '1'), { code: 0, out: /small\s*\n1 model more/ })
+  t.match(await run('models', '--all'), { code: 0, out: /READY\nendpoint[^]*anthropic .*no: no account/ })
+  t.match(await run('models', '--all', '--agent', 'openai'), { code: 0, out: /^AGENT.*\nopenai / })
+  t.match(await run('models', '--limit', '0'), { code: 2, err: /expected a number from 1 to 500/ })
+})

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { findChromium } from '../../../plugins/system/browsers/chromium.js'
+import { askSocket } from '../../../sdk/cli/daemon/socket.js'
+import type { Support } from '../daemon.js'
+
+/** The groups whose calls the console shows. */
+export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents', 'areas', 'activity', 'logs']
+
+/** A real browser that ends with the test. */
+export const launchBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
+  const browser = await chromium.launch({
+    executablePath: (await findChromium())!,
+    chromiumSandbox: process.getuid?.() !== 0,
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** A page of the console, and its errors. */
+export interface ConsoleTab {
+  readonly page: Page
+  /** Errors, policy violations, and requests to other origins. */
+  readonly faults: string[]
+}
+
+/** A tab in a new browser context, not signed in. */
+export const openTab = async (
+  browser: Browser,
+  { url }: Pick<Support, 'url'>,
+  options: BrowserContextOptions = {},
+): Promise<ConsoleTab> => {
+  const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
+  const faults: string[] = []
+  page.on('console', message => message.type() === 'error' && faults.push(message.text()))
+  page.on('pageerror', error => faults.push(error.message))
+  page.on('request', request => {
+    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('blob:')) faults.push(request.url())
+  })
+  page.setDefaultTimeout(Number(process.env.T_PAGE ?? 20_000))
+  return { page, faults }
+}
+
+/** The link with which the owner signs in. */
+export const loginLink = async ({ socket }: Pick<Support, 'socket'>): Promise<string> =>
+  ((await askSocket(socket!, { do: 'login' })) as { url: string }).url
+
+/** The login socket of a daemon in a process of its own. */
+export const findDaemonSocket = (data: string): string =>
+  (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }).socket
+
+/** A tab in which the owner is signed in, at an address of the console. */
+export const ownerTab = async (
+  browser: Browser,
+  daemon: Support,
+  place = '',
+  options: BrowserContextOptions = {},
+): Promise<ConsoleTab> => {
+  const tab = await openTab(browser, daemon, options)
+  await tab.page.goto(await loginLink(daemon))
+  await tab.page.locator('[data-ready=yes]').waitFor()
+  if (place) await tab.page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+  return tab
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What breaks WCAG 2.2 A and AA on the page, in both themes, and whether it scrolls sideways at 320 px. */
+export const barriersOf = async (page: Page): Promise<string[]> => {
+  const found: string[] = []
+  // The page's content security policy blocks scripts of a test; an isolated world allows them.
+  const session = await page.context().newCDPSession(page)
+  const { frameTree } = await session.send('Page.getFrameTree')
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id })
+  await session.send('Runtime.evaluate', { expression: axe, contextId: executionContextId })
+  for (const scheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: scheme })
+    const { result } = await session.send('Runtime.evaluate', {
+      contextId: executionContextId,
+      awaitPromise: true,
+      returnByValue: true,
+      expression: `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+        .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))`,
+    })
+    found.push(...(result.value as string[]).map(one => `${scheme}: ${one}`))
+  }
+  await session.detach()
+  const size = page.viewportSize()!
+  await page.setViewportSize({ width: 320, height: size.height })
+  if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push('scrolls sideways at 320 px')
+  await page.setViewportSize(size)
+  return found
+}
+
+/** A tab in which another person is signed in, with a role and where asked limited to areas. */
+export const guestTab = async (
+  browser: Browser,
+  daemon: Support,
+  grant: { readonly role: 'viewer' | 'collaborator' | 'maintainer'; readonly areas?: string[] },
+  place: string,
+): Promise<ConsoleTab> => {
+  const { invitation } = await daemon.client.call('POST /members', grant)
+  const tab = await openTab(browser, daemon)
+  await tab.page.goto(invitation!.url)
+  await tab.page.getByLabel('Your name').fill(`A ${grant.role}`)
+  await tab.page.getByRole('button', { name: 'Accept the invitation' }).click()
+  await tab.page.locator('[data-ready=yes]').waitFor()
+  await tab.page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+  return tab
+}
