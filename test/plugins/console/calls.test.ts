@@ -42,7 +42,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /providers/', 'a turn takes the default model; choosing one has no page yet'],
   ['GET /sessions', 'no page yet: past sessions of agent programs'],
   ['DELETE /sessions/', 'no page yet: past sessions of agent programs'],
-  ['GET /diff/', 'changed documents are shown as files; their comparison has no page yet'],
+  ['GET /diff/documents', 'the lists of changed files name documents already'],
   ['GET /git/{repo}/status', 'a short answer for scripts: the page shows the changes themselves'],
   ['GET /git/{repo}/files', 'the page Files shows the tree'],
   ['POST /git/{repo}/publish-file', 'writes, commits and pushes in one call, for programs'],
