@@ -223,7 +223,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'extensions.list',
     listed: true,
     wide: true,
-    key: 'e',
+    key: 'x',
     load: async () => (await import('./extensions/extensions-page.js')).ExtensionsPage,
   },
   {
