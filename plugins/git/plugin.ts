@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { accessViewWith } from '../../sdk/node/access/access-view.js'
 import { branchCalls } from './branches/calls.js'
 import { changeCalls } from './changes/calls.js'
 import { branchWrites } from './branches/writes.js'
@@ -23,13 +24,15 @@ import { sideCalls } from './sides/calls.js'
 import { stashReads } from './stash/calls.js'
 import { stashWrites } from './stash/writes.js'
 import { Transfers } from './transport/transfers.js'
+import { RefsWatch } from './watch/refs-watch.js'
 import { RunningWrites } from './writes/running-writes.js'
 
 export const contract: Contract<GitCalls> = { ...gitContract, examples }
 
 /** Reads and changes the repositories of the workspace. */
 export const activate = async (host: Host): Promise<void> => {
-  const repositories = new Repositories(host)
+  const refs = new RefsWatch(host, () => scans.wrote())
+  const repositories = new Repositories(host, refs)
   const objects = new Objects(host.signal)
   const locks = new RepoLocks()
   const scans = new Scans(repositories)
@@ -38,7 +41,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
   const transfers = new Transfers(host, repositories.wall)
   await transfers.sweep()
-  const writes = { host, repositories, objects, scans, locks, running }
+  const writes = { host, repositories, objects, scans, locks, refs, running }
   const remotes = { ...writes, transfers, folder: host.place.folder }
   const fetches = new Fetches(remotes)
   await host.serve(gitContract, {
@@ -57,4 +60,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...sideCalls(repositories, objects),
     ...gitFileCalls(host, repositories, objects),
   })
+  void repositories
+    .ids(accessViewWith(host.place.workspace, undefined))
+    .catch(error => host.log.warn('watching repositories failed', { error: String(error) }))
 }

@@ -6,6 +6,7 @@ import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
+import type { RefsWatch } from '../watch/refs-watch.js'
 import { RepoGit } from './repo-git.js'
 import { checkedPath } from './names.js'
 import { repoPlaceAt } from './repo-place.js'
@@ -32,11 +33,14 @@ const MOST_REPOSITORIES = 1000
 /** Finds repositories of the workspace, and opens them for their callers. */
 export class Repositories {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place'>
+  readonly #refs: RefsWatch
   /** The facts about the machine for git's wall. */
   readonly wall: WallBase
 
-  constructor(host: Pick<Host, 'call' | 'serves' | 'place'>) {
+  /** @param refs Watches every repository that is listed or opened. */
+  constructor(host: Pick<Host, 'call' | 'serves' | 'place'>, refs: RefsWatch) {
     this.#host = host
+    this.#refs = refs
     const { workspace, data, hidden, grants } = host.place
     this.wall = { workspace, data, hide: hidden, grants }
   }
@@ -48,7 +52,9 @@ export class Repositories {
       if (found.length < MOST_REPOSITORIES && covers(view.reach, path || 'root') !== 'none') found.push(path || 'root')
     }
     const nested = found.filter(repo => repo !== 'root').sort()
-    return found.includes('root') ? ['root', ...nested] : nested
+    const ids = found.includes('root') ? ['root', ...nested] : nested
+    if (!view.reach) this.#followAll(ids, view)
+    return ids
   }
 
   viewOf(caller: Caller): Promise<AccessView> {
@@ -69,6 +75,7 @@ export class Repositories {
     if (covers(view.reach, repo) === 'none') return undefined
     const place = repoPlaceAt({ workspace, data }, repo)
     if (!place || 'error' in place) return place && { repo, error: place.error }
+    this.#refs.follow(place)
     const at = (path: string) => posix.join(pathOfRepo(repo), path)
     return {
       repo,
@@ -77,6 +84,11 @@ export class Repositories {
       only: covers(view.reach, repo) === 'all' ? undefined : foldersIn(repo, view),
       sees: path => accessTo(view.reach, at(path)) !== undefined,
     }
+  }
+
+  #followAll(ids: readonly string[], view: AccessView): void {
+    this.#refs.retain(ids)
+    for (const id of ids) if (!this.#refs.follows(id)) this.tryOpen(id, view)
   }
 }
 

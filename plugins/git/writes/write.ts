@@ -10,6 +10,7 @@ import { lockOf } from '../repositories/lock-files.js'
 import { verdictOf } from '../repositories/repo-git.js'
 import type { RepoLocks } from '../repositories/repo-locks.js'
 import type { OpenRepo, Repositories } from '../repositories/repositories.js'
+import type { RefsWatch } from '../watch/refs-watch.js'
 import { identityFor } from './identity.js'
 import type { RunningWrites } from './running-writes.js'
 
@@ -22,6 +23,7 @@ export interface WriteDeps {
   readonly objects: Objects
   readonly scans: Scans
   readonly locks: RepoLocks
+  readonly refs: RefsWatch
   readonly running: RunningWrites
 }
 
@@ -77,7 +79,7 @@ export const writing = async <T>(
   context: Context,
   work: (write: Writing) => Promise<T>,
 ): Promise<T> => {
-  const { host, repositories, objects, scans, locks, running } = deps
+  const { host, repositories, objects, locks, refs, running } = deps
   const { repo, verb } = order
   const opened = await repositories.open(repo, context.caller)
   const { git } = opened
@@ -121,8 +123,7 @@ export const writing = async <T>(
       return await work(write)
     } finally {
       await end()
-      scans.wrote()
-      await refsChanged(host, repo)
+      refs.moved(repo)
     }
   })
 }
@@ -157,15 +158,6 @@ const patiently = async (opened: OpenRepo, run: () => Promise<GitAnswer>): Promi
     }
     await pause(wait)
   }
-}
-
-/** Notifies watchers that refs or the index of a repository changed. */
-const refsChanged = async (host: WriteHost, repo: string): Promise<void> => {
-  const data = { kind: 'refsChanged', repos: [repo] }
-  const within = [repo === 'root' ? '.' : repo]
-  await host
-    .call('kernel.events.show', { frames: [{ data, limited: { forms: [{ within, value: data }] } }] })
-    .catch(error => host.log.warn('telling that refs moved failed', { repo, error: String(error) }))
 }
 
 /** The output of git, or its failure as a refusal with git's message. */

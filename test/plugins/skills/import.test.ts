@@ -70,7 +70,7 @@ t.test('skills of a folder are imported with their files, and new ones are on', 
   t.same([...(await client.call('GET /settings')).skills].sort(), ['release', 'review'])
 })
 
-t.test('what exists is skipped unless it is to be replaced, and what is off stays off', async t => {
+t.test('existing skills are skipped unless replace is set, and disabled ones stay disabled', async t => {
   await client.call('POST /skills/enabled', { id: 'release', enabled: false })
   write(join(workspace, 'packs'), { 'more/deep/release/SKILL.md': `${SKILL}Twice.\n` })
   const again = await client.call('POST /skills/import', { from: from('packs'), names: ['release', 'gone'] })

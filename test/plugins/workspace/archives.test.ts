@@ -34,7 +34,7 @@ void t.test('archives', async t => {
   /** Nothing is left where archives are unpacked, nor beside what is listed. */
   const left = () => readdirSync(at('.sandbox/local/unpacking'))
 
-  await t.test('only maintainers unpack, and only what is an archive', async t => {
+  await t.test('only maintainers unpack, and only archives', async t => {
     writeFileSync(at('plain.zip'), 'no zip')
     t.equal((await fetch(`${daemon.url}/workspace/unpack`, { method: 'POST' })).status, 401)
     t.equal((await fetch(`${daemon.url}/workspace/upload-archive`, { method: 'POST' })).status, 401)
