@@ -84,6 +84,7 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.remove.settings',
   'extensions.settings.secrets',
   'extensions.switched',
+  'extensions.update.review-started',
   'extensions.update.swapped',
 ]
 

@@ -132,7 +132,12 @@ const Notices = ({ record: { problems, advisory, update, health, backend } }: { 
       </p>
     )}
     {update?.needsReview !== undefined && (
-      <p class="notice warn">The update was not applied by itself: {visibleName(update.needsReview)}</p>
+      <p class="notice warn">The update waits for a person: {visibleName(update.needsReview)}</p>
+    )}
+    {update?.review && (
+      <p class="notice">
+        <a href={fragmentOf('c', update.review.conversationId)}>What an agent says of the update</a>
+      </p>
     )}
     {backend?.detail !== undefined && <p class="notice warn">{visibleName(backend.detail)}</p>}
     {problems.map(problem => (
