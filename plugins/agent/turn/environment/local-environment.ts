@@ -19,6 +19,7 @@ import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { wallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import type { TurnVariables } from '../../../capabilities/contract.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { SubagentLimits, TreeCommand, TreeProgram } from '../../providers/adapter.js'
 import type { Anchors } from '../../conversations/anchors.js'
@@ -84,8 +85,8 @@ export interface TurnEnvironmentDeps {
   readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
   /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
-  /** The variables of connected command-line tools. */
-  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<Env>
+  /** What the programs of a turn get of the connections. */
+  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnVariables>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
   /** The host, for calls about personas and skills. */
@@ -152,7 +153,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...(around && { repositories: around.repos }),
     }
     const open = input.editorContext && { editorContext: input.editorContext }
-    const notes = turn.record.notes ?? [...skillsNote(skills, persona), ...notesOf({ ...facts, ...open })]
+    const connected = await this.#deps.variables(id, persona)
+    const notes = turn.record.notes ?? [
+      ...skillsNote(skills, persona),
+      ...(connected.notes ?? []),
+      ...notesOf({ ...facts, ...open }),
+    ]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.personas, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
@@ -169,11 +175,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...(folders && { only: folders }),
         limits: limited,
         ...(network.wall && { network: network.wall }),
+        shown: [...(copyWall.shown ?? []), ...(connected.files ?? [])],
         ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
       },
       reach: network.reach,
       expose: network.serve,
-      variables: await this.#deps.variables(id, persona),
+      variables: connected.variables,
       ...(persona && { persona }),
       skills,
       ...(folders && { folders }),
