@@ -61,9 +61,9 @@ export const serversForTurn = async (
   { place }: Pick<Host, 'place'>,
   doors: SshDoors,
   entries: readonly OpenEntry[],
-): Promise<Required<TurnVariables>> => {
+): Promise<TurnVariables> => {
   const system = entries.length > 0 ? await readFile(SYSTEM_CONFIG, 'utf8').catch(() => undefined) : undefined
-  if (system === undefined) return { variables: {}, files: [], notes: [] }
+  if (system === undefined) return { variables: {} }
   const files = await Promise.all(entries.map(async ({ id }) => ({ from: await doors.open(id), to: join(FOLDER, id) })))
   const config = [...entries.map(entryOf), 'Host *', system].join('\n')
   files.push({ from: await note(place.data, config), to: SYSTEM_CONFIG })

@@ -81,11 +81,7 @@ t.test(
     })
 
     await t.test('a turn without the connection has no such server', async t => {
-      t.same(await inner(daemon, 'env.variables', { conversationId: 'c', capabilities: [] }), {
-        variables: {},
-        files: [],
-        notes: [],
-      })
+      t.same(await inner(daemon, 'env.variables', { conversationId: 'c', capabilities: [] }), { variables: {} })
     })
 
     await t.test('a wrong new key is refused, and the old one stays', async t => {
