@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import { readPlain, writeAtomic } from '../../../sdk/node/files/files.js'
+import { KeyedMutex } from '../concurrency/keyed-mutex.js'
+import { readPlain, writeAtomic } from '../files/files.js'
 
-/** The file of a group's folder that holds the host keys. */
+/** The name of the file that holds the host keys. */
 export const KNOWN_HOSTS = 'known-hosts'
 
 const LINE = /^(\S+) ([a-z][a-z0-9@.-]+) ([A-Za-z0-9+/]+={0,3})$/
