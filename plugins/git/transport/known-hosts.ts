@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readPlain, writeAtomic } from '../../../sdk/node/files/files.js'
 
 /** The file of a group's folder that holds the host keys. */
@@ -31,6 +32,7 @@ export class KnownHosts {
       if (this.linesOf(name).length > 0) return
       const lines = [...this.#lines(), ...found.slice(0, MOST_KEYS)]
       await writeAtomic(this.#path, lines.map(line => `${line}\n`).join(''))
+      failpoint('git.host-key.kept')
     })
   }
 
