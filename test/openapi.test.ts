@@ -362,7 +362,7 @@ t.test('the parts of the groups make the document, each with what it alone publi
   t.equal(JSON.stringify(assembled(partsOf(crossed))), JSON.stringify(crossed), 'two groups at one path')
 })
 
-t.test('what cannot be published is refused with the call that has to change', t => {
+t.test('a branch that cannot be published is refused with the call that mends it', t => {
   const input = { type: 'object', properties: { id: text }, required: ['id'] }
   const refused = (calls: Parameters<typeof group>[1], named?: { [name: string]: object }) => () =>
     openapi([group('x', calls, named)])

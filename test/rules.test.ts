@@ -137,6 +137,9 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (file.startsWith('sdk/cli/'))
     return { values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream)$/], types: [CONTRACTS] }
   if (file === 'sdk/extension.ts') return { values: [/^sdk\//], types: [/^plugins\/extensions\/contract\.ts$/] }
+  // Several groups unpack archives.
+  if (file.startsWith('sdk/node/archives/'))
+    return { values: [/^sdk\//, /^node:/, /^(?:tar-stream|yauzl)$/], types: [] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {

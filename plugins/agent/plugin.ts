@@ -271,7 +271,7 @@ export const activate = async (host: Host): Promise<void> => {
     journal,
     log,
     clear,
-    withdrawn: run => engine.withdrawn(run),
+    withdrawn: run => engine.arrivals.settle(run),
     gone: ({ conversation: { id }, purged }) =>
       host.emit('conversation.gone', { conversationId: id, how: purged ? 'purged' : 'discarded' }),
   })

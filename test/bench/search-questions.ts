@@ -33,7 +33,7 @@ export const QUESTIONS: readonly SearchQuestion[] = [
     'refs',
     ['planZip', 'plugins/workspace/transfer/calls.ts'],
     ['pollFolders', 'plugins/workspace/watch/changes.ts'],
-    ['wayOf', 'plugins/workspace/archives/unpacking.ts'],
+    ['wayOf', 'sdk/node/archives/unpacking.ts'],
     ['lowerPriority', 'sdk/node/programs/run-here.ts'],
     ['distrust', 'sdk/node/programs/own-programs.ts'],
   ),
@@ -56,7 +56,7 @@ export const QUESTIONS: readonly SearchQuestion[] = [
   ...asked(
     'ast',
     ['class KeyedMutex { $$$ }', 'sdk/node/concurrency/keyed-mutex.ts'],
-    ['symlink($A, $B)', 'plugins/workspace/archives/unpacking.ts'],
+    ['symlink($A, $B)', 'sdk/node/archives/unpacking.ts'],
     ['setPriority($$$)', 'sdk/node/programs/priority.ts'],
     ['readlinkSync(`/proc/self/fd/${$A}`)', 'plugins/workspace/tree/sweep.ts'],
   ),

@@ -120,7 +120,7 @@ t.test('pack makes the same archive of the same files', async t => {
   t.match(await extension(['pack', 'far'], { cwd: workspace }), { code: 1, err: /not built: dist\/none\.js/ })
 })
 
-t.test('invalid arguments are refused with what was expected', async t => {
+t.test('invalid arguments are refused with the expected form', async t => {
   for (const args of [
     ['what'],
     ['review'],

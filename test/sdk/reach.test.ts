@@ -94,7 +94,7 @@ t.test('without limits everything is reached, and with an empty list nothing', a
   t.equal(covers([], 'root'), 'none')
 })
 
-t.test('a folder whose name has the same prefix is another one', async t => {
+t.test('a folder whose name has the same prefix is a different folder', async t => {
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'docs-old/a.md', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'work' }], 'Docs', 'read'))
   t.notOk(allows([{ path: 'docs', access: 'read' }], 'docs/a.md', 'work'))

@@ -80,7 +80,7 @@ export class Board {
       const removed =
         this.#line(id).messages.find(message => message.messageId === messageId) ?? this.#notWaiting(id, messageId)
       await durable(queue.withdraw(id, messageId))
-      engine.withdrawn(removed.run)
+      engine.arrivals.settle(removed.run)
       return { removed, messages: this.#publishQueue(id).messages }
     })
   }

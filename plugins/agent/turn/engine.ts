@@ -1,55 +1,21 @@
 import { Refusal } from '../../../sdk/index.js'
-import type { Journals } from '../../../sdk/index.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import type { Conversations } from '../conversations/conversations.js'
 import type { Conversation, ConversationState, TurnInput } from '../contract.js'
 import { framesOf } from './frames/frame-log.js'
 import type { Frame, RunEnd } from './frames/frames.js'
-import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { timeoutAfter } from './timeout-after.js'
 import { AdapterRun, applySwitch } from './adapter-run.js'
-import { resumableOf, type OutagePlans } from './recovery/outage.js'
-import type { AdmitStep } from '../spending/admission.js'
-import type { Providers } from '../providers/providers.js'
-import { shownMessages, type Queue } from '../queue/queue.js'
+import { resumableOf } from './recovery/outage.js'
+import { shownMessages } from '../queue/queue.js'
 import type { EntryFields, RunMessage } from './run-entry.js'
-import type { Transcripts } from '../conversations/transcripts.js'
-import { Turn, type TurnHooks, type TurnHost } from './turn.js'
-import type { PreparedTurn, TurnEnvironment } from './environment/environment.js'
+import { Turn, type TurnHooks } from './turn.js'
+import type { PreparedTurn } from './environment/environment.js'
+import { Arrivals } from './arrivals.js'
+import type { EngineDeps } from './engine-deps.js'
 import { account, closeRun, writtenDown } from './end.js'
 import { optionsOf, type TurnOptions } from './options.js'
 import { requestOf, type Resume } from './request.js'
-
-/** The dependencies of the engine. */
-export interface EngineDeps {
-  readonly host: TurnHost & { readonly signal: AbortSignal; readonly journal: Journals }
-  readonly conversations: Conversations
-  readonly queue: Queue
-  readonly transcripts: Transcripts
-  readonly providers: Providers
-  readonly environment: TurnEnvironment
-  /** Serializes decisions about a conversation: deliveries, ends of turns, discards. */
-  readonly decisions: KeyedMutex
-  /** The turn locks, which landings hold too. */
-  readonly locks: KeyedMutex
-  /** Lands the work of a completed turn, if its message requests it. */
-  readonly land?: (turn: Turn) => Promise<void>
-  /** Resumes turns that an outage ended. */
-  readonly resumes?: OutagePlans
-  /** Stores the subagents of a turn, once all its frames are written. */
-  readonly keep?: (turn: Turn) => Promise<void>
-  /** Asks whether a turn may spend something. */
-  readonly admit?: AdmitStep
-  /** Why a budget refuses a waiting message; undefined: none does. */
-  readonly unaffordable?: (message: RunMessage) => Promise<string | undefined>
-  /** Records what a turn spent. */
-  readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
-  /** How long to wait for an adapter after a stop. */
-  readonly patienceMs?: number
-  /** How long an open call may delay the move of a turn. */
-  readonly holdMs?: number
-}
 
 const BUDGET = 'budget' as const
 const PATIENCE_MS = 10_000
@@ -61,7 +27,8 @@ const FRAMES_KEPT_MS = 60_000
 export class Engine {
   readonly #deps: EngineDeps
   readonly #turns = new Map<string, Turn>()
-  readonly #arrivals = new Map<string, Set<(turn: Turn | undefined) => void>>()
+  /** Who waits for the turns of queued runs. */
+  readonly arrivals = new Arrivals<Turn>()
   #closing = false
 
   readonly #hooks: TurnHooks = {
@@ -154,9 +121,7 @@ export class Engine {
     const waiting = queue.waiting(conversationId)
     if (waiting.length) turn.log.push({ kind: 'queue', messages: shownMessages(waiting), paused: false })
     void this.drive(turn, resumed && { reason: 'outage' })
-    const waiters = this.#arrivals.get(run)
-    this.#arrivals.delete(run)
-    for (const arrived of waiters ?? []) arrived(turn)
+    this.arrivals.settle(run, turn)
     host.log.info('a turn started', { run, conversation: conversationId })
     return turn
   }
@@ -406,25 +371,6 @@ export class Engine {
         return true
       })
     }
-  }
-
-  /** Notifies watchers that a waiting run never starts. */
-  withdrawn(run: string): void {
-    for (const gone of this.#arrivals.get(run) ?? []) gone(undefined)
-    this.#arrivals.delete(run)
-  }
-
-  /** Waits for the turn of a queued run; undefined if it never starts. */
-  async arrival(run: string, signal: AbortSignal): Promise<Turn | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Turn | undefined>()
-    const waiters = this.#arrivals.get(run) ?? new Set()
-    this.#arrivals.set(run, waiters.add(resolve))
-    const leave = () => resolve(undefined)
-    signal.addEventListener('abort', leave, { once: true })
-    const turn = await promise
-    signal.removeEventListener('abort', leave)
-    waiters.delete(resolve)
-    return turn
   }
 
   /** Freezes every live turn, so that the next start of the daemon continues it. */

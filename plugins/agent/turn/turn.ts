@@ -1,10 +1,9 @@
-import type { Host, Log } from '../../../sdk/index.js'
+import type { Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft } from '../providers/adapter.js'
-import { CARD_KINDS, isCard, isOffer, titleOf } from '../cards/kinds.js'
-import type { Answerer, OpenCards } from '../cards/cards.js'
-import type { CardReply, LiveTurn, OpenCard } from '../contract.js'
+import { CARD_KINDS, isCard } from '../cards/kinds.js'
+import type { CardReply, LiveTurn } from '../contract.js'
 import { FrameMask } from '../secrets/frame-mask.js'
 import { FrameLog } from './frames/frame-log.js'
 import type { Card, Frame, RunEnd } from './frames/frames.js'
@@ -27,24 +26,18 @@ import {
 } from './phase.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
+import { isLostOffer, TurnCards, type CardHost } from './turn-cards.js'
 
 const NO_VALUES = new Masker([])
 
 /** The parts of the host that a turn uses. */
-export type TurnHost = Pick<Host, 'journal' | 'emit'> & {
-  readonly log: Log
-  readonly cards: OpenCards
-  /** The current masker of stored values; left out: there are none. */
-  readonly masker?: () => Masker
-  /** Called when a conversation, its turn or its queue has changed. */
-  readonly changed: (conversationId: string) => void
-  /** Called when a subagent of a run has started, changed or ended. */
-  readonly helped: (helper: string) => void
-}
-
-interface UpCard extends ParkedCard {
-  readonly answered: (reply: CardReply | undefined) => void
-}
+export type TurnHost = CardHost
+  & Pick<Host, 'journal'> & {
+    /** The current masker of stored values; left out: there are none. */
+    readonly masker?: () => Masker
+    /** Called when a subagent of a run has started, changed or ended. */
+    readonly helped: (helper: string) => void
+  }
 
 /** Callbacks of a turn to the engine. */
 export interface TurnHooks {
@@ -54,7 +47,6 @@ export interface TurnHooks {
   readonly cancel: (turn: Turn) => Promise<void>
 }
 
-const TITLE = 120
 /** Frames that change what the board shows. */
 const SHOWN = new Set<Frame['kind']>([
   'tool_call',
@@ -67,17 +59,11 @@ const SHOWN = new Set<Frame['kind']>([
   'queue',
 ])
 
-/** Whether a card is an unanswered offer, whose service ended with the last daemon. */
-export const isLostOffer = ({ card }: ParkedCard, record: RunRecord): boolean =>
-  isOffer(card) && !record.card(card.requestId)?.resolved?.reply
-
 /** The state of a turn after a restart; cards of subagents are not opened again. */
 const foundIn = ({ parked, ending, stopping = false }: EntryFields, record: RunRecord): TurnState => {
   const cards = parked.filter(each => each.helper === undefined && !isLostOffer(each, record))
   return foundAs(cards.length, { stopAsked: stopping, ending: (record.done ?? ending) !== undefined })
 }
-
-const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
 /** One live turn: its frames, its cards, the messages sent into it, and its phase. */
 export class Turn {
@@ -92,11 +78,9 @@ export class Turn {
   adapterRun: { move(): void } | undefined
   readonly #host: TurnHost
   readonly #stop = new AbortController()
-  readonly #up = new Map<string, UpCard>()
   readonly #ended = Promise.withResolvers<void>()
-  #sequence: number
+  readonly #cards: TurnCards
   #state: TurnState
-  readonly #hooks: TurnHooks
   /** All its work in its private copy is imported into the repository. */
   taken = false
 
@@ -114,7 +98,6 @@ export class Turn {
     const { run, input, messageId, by, at } = message
     this.#host = host
     this.message = message
-    this.#hooks = hooks
     this.record = new RunRecord({
       run,
       text: input.prompt,
@@ -128,8 +111,18 @@ export class Turn {
     const before = past?.frames ?? []
     for (const frame of before) this.record.add(frame, fields.startedAt)
     this.#state = past ? foundIn(fields, this.record) : NEW_TURN
+    this.#cards = new TurnCards(
+      host,
+      this,
+      {
+        raised: () => void this.#enter('card-raised'),
+        lowered: () => void this.#enter('card-lowered'),
+        answered: card => hooks.afterAnswer(this, card),
+        cancelled: () => hooks.cancel(this),
+      },
+      before.filter(isCard).length,
+    )
     for (const frame of before) this.#note(frame)
-    this.#sequence = before.filter(isCard).length
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
     this.begun.catch(() => {})
@@ -198,12 +191,12 @@ export class Turn {
     return isSettling(this.#state)
   }
 
-  /** The daemon ends: what the turn does from here on is not recorded. */
   /** Finds stored values in what the turn says and sees. */
   get masker(): Masker {
     return this.#host.masker?.() ?? NO_VALUES
   }
 
+  /** The daemon ends: what the turn does from here on is not recorded. */
   get frozen(): boolean {
     return this.#state.phase === 'frozen'
   }
@@ -216,14 +209,7 @@ export class Turn {
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
     const { tool, todo, helpers, unenforced } = this.record
-    const cards = [...this.#up.values()]
-      .filter(({ card }) => this.#host.cards.isOpen(card.requestId))
-      .map(({ card, at }): OpenCard => ({
-        requestId: card.requestId,
-        kind: card.kind,
-        title: lineOf(card),
-        raisedAt: at,
-      }))
+    const cards = this.#cards.open
     // A card that is still being written cannot be answered yet, so the turn is not shown as parked.
     const waitsForNobody = this.state === 'parked' && cards.length === 0
     return {
@@ -266,122 +252,32 @@ export class Turn {
     { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {},
   ): Promise<CardReply | undefined> {
     if (!this.message.attended || !mayAsk(this.#state)) return undefined
-    const card = { ...draft, requestId: `${this.run}.${helper === undefined ? '' : 'h'}${++this.#sequence}` } as Card
-    const reply = await this.park({
+    const card = { ...draft, requestId: this.#cards.nextId(helper) } as Card
+    const { reply: answer } = await this.put({
       card,
       at: Date.now(),
       ...(holds && { holds }),
       ...(helper !== undefined && { helper }),
     })
-    if (reply && holds && !this.frozen) await this.#spend(({ card: { requestId } }) => requestId === card.requestId)
+    const reply = await answer
+    if (reply && holds && !this.frozen)
+      await this.#cards.take(({ card: { requestId } }) => requestId === card.requestId)
     return reply
   }
 
   /** Takes the answer to a call with this digest that a restart found. */
   async takeAnswer(holds: string): Promise<CardReply | undefined> {
-    return (await this.#spend(answered => answered.holds === holds))?.reply
-  }
-
-  async #spend(
-    fits: (answered: NonNullable<EntryFields['answered']>[number]) => boolean,
-  ): Promise<{ reply: CardReply } | undefined> {
-    const answered = this.entry.fields.answered ?? []
-    const mine = answered.find(fits)
-    if (mine) await this.entry.change({ answered: answered.filter(other => other !== mine) })
-    return mine
-  }
-
-  /** Opens a card with an id, and waits for its answer. */
-  async park(parked: ParkedCard): Promise<CardReply | undefined> {
-    return (await this.put(parked)).reply
+    return this.#cards.take(answered => answered.holds === holds)
   }
 
   /** Opens a card with an id, possibly a restored one; resolves once it can be answered. */
-  async put(parked: ParkedCard): Promise<{ readonly reply: Promise<CardReply | undefined> }> {
-    const { card } = parked
-    const { requestId, kind } = card
-    // A restart can find a card without its frame: the next card needs another number.
-    this.#sequence = Math.max(this.#sequence, Number(/\d+$/.exec(requestId)?.[0] ?? 0))
-    const { promise, resolve } = Promise.withResolvers<CardReply | undefined>()
-    if (!this.#up.has(requestId)) void this.#enter('card-raised')
-    this.#up.set(requestId, { ...parked, answered: resolve })
-    // With this entry, an answer in the log is enough for the next start to deliver it to the turn.
-    await this.entry.change({ parked: this.#parked }, { flush: true })
-    failpoint('agent.card.parked')
-    // The card was withdrawn before its frame was written.
-    if (!this.#up.has(requestId)) return { reply: promise }
-    this.#host.cards.raise({
-      card,
-      conversationId: this.conversationId,
-      answer: (reply, from) => this.#answer(requestId, reply, from),
-    })
-    if (this.record.card(requestId)) this.#host.changed(this.conversationId)
-    else this.log.push(card)
-    this.#host.emit('card.raised', { conversationId: this.conversationId, run: this.run, requestId, kind })
-    return { reply: promise }
-  }
-
-  get #parked(): ParkedCard[] {
-    return [...this.#up.values()].map(({ answered: _answered, ...parked }) => parked)
-  }
-
-  async #answer(requestId: string, reply: CardReply, { by, lands }: Answerer): Promise<void> {
-    const up = this.#up.get(requestId)
-    if (!up) return
-    const resolved = this.log.write({ kind: 'resolved', requestId, reply, by })
-    await Promise.all([resolved, ...(lands ? [] : [this.entry.change({ outsiders: true })])])
-    if (this.log.broken) throw new Error('the answer could not be written')
-    failpoint('agent.card.resolved')
-    const { card, holds, helper } = up
-    // A subagent is not resumed after a restart, so its answers are not stored.
-    const mine = helper === undefined ? [{ card, reply, ...(holds && { holds }) }] : []
-    const answered = [...(this.entry.fields.answered ?? []), ...mine]
-    this.#takeDown(requestId)
-    await this.entry.change({ parked: this.#parked, answered })
-    failpoint('agent.card.answered')
-    this.#host.emit('card.resolved', { conversationId: this.conversationId, run: this.run, requestId, kind: card.kind })
-    this.#host.changed(this.conversationId)
-    if (reply.kind === 'question' && reply.cancelled) return this.#hooks.cancel(this)
-    // The person's call returns now; the turn is prepared for continuing in the background.
-    void this.#hooks
-      .afterAnswer(this, card)
-      .catch(error =>
-        this.#host.log.error('updating a turn after an answer failed', {
-          run: this.run,
-          error: String(error),
-        }),
-      )
-      .then(() => up.answered(this.stopping ? undefined : reply))
-  }
-
-  #takeDown(requestId: string): void {
-    if (this.#up.delete(requestId)) void this.#enter('card-lowered')
-  }
-
-  #withdraw(requestId: string): undefined {
-    const { conversationId, run } = this
-    const up = this.#up.get(requestId)
-    const shown = this.record.card(requestId)
-    // An answer that is being written to the log is kept, whatever happens to the turn.
-    if (shown?.resolved?.reply) return up?.answered(undefined) as undefined
-    this.#takeDown(requestId)
-    this.#host.cards.settle(requestId, this.conversationId)
-    if (shown && !shown.resolved) this.log.push({ kind: 'resolved', requestId })
-    if (up) this.#host.emit('card.resolved', { conversationId, run, requestId, kind: up.card.kind })
-    up?.answered(undefined)
+  put(parked: ParkedCard): Promise<{ readonly reply: Promise<CardReply | undefined> }> {
+    return this.#cards.put(parked)
   }
 
   /** Withdraws every unanswered card, or those of a subagent. */
   withdrawCards(of?: (helper: string | undefined) => boolean): void {
-    const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
-    for (const [requestId] of down) this.#withdraw(requestId)
-    // The turn continues, so a restart must not restore them.
-    if (of && down.length) void this.entry.change({ parked: this.#parked }).catch(() => {})
-    if (of) return
-    for (const { requestId } of this.record.openCards) {
-      this.#host.cards.settle(requestId, this.conversationId)
-      this.log.push({ kind: 'resolved', requestId })
-    }
+    this.#cards.withdraw(of)
   }
 
   /**

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StringDecoder } from 'node:string_decoder'
 import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/programs/run.js'
 import {
   MOST_TEXT,
@@ -13,14 +12,15 @@ import {
   type Opening,
   type Session,
   type ShellCommand,
-  type TerminalSize,
 } from './backend.js'
 import type { OpenCapture } from './capture.js'
 import { ControlClient, quotedForTmux } from './control-client.js'
-import { drawingOf, MODES, type Modes } from './drawing.js'
 import { inShell } from './pipe.js'
 import { bytesReadBy, endTerminal, foreground } from './processes.js'
 import { TmuxCaptures } from './tmux-captures.js'
+import { argsOf, piping, target, typing } from './tmux-commands.js'
+import { TmuxFeed } from './tmux-feed.js'
+import { PANE_FIELDS, rowOf, SESSION_NAME, type AboutSession, type TmuxRow } from './tmux-rows.js'
 
 /** Options of the tmux backend. */
 export interface TmuxOptions {
@@ -36,13 +36,9 @@ export interface TmuxOptions {
   readonly uncaptured: (error: unknown) => void
 }
 
-const NAME = /^(?:web|panel|agent|job|proc)-[A-Za-z0-9_-]+$/
 /** Rewritten whenever a program has ended. */
 const DIED = 'died'
 const HISTORY = 100_000
-const DRAWN = 20_000
-/** Bytes of input that one command carries. */
-const TYPED = 1_024
 const PATIENCE = 20_000
 
 const SETTINGS = [
@@ -57,31 +53,6 @@ const SETTINGS = [
   '-g prefix None',
   '-g focus-events off',
 ].map(setting => `set-option ${setting}`)
-
-const FIELDS = [
-  'session_name',
-  'pane_dead',
-  'pane_dead_status',
-  'pane_dead_signal',
-  'pane_dead_time',
-  'pane_pid',
-  'window_activity',
-  'pane_width',
-  'pane_height',
-  'pid',
-  '@about',
-] as const
-
-/** A session, with its first process and that of its server. */
-interface Row extends Session {
-  readonly leader: number
-  readonly server: number
-  /** Its terminal is closed, but tmux does not report the end of its program yet. */
-  readonly closed: boolean
-}
-
-/** What is stored with a session. */
-interface About extends Pick<Session, 'label' | 'opened' | 'work'> {}
 
 /**
  * Terminals as sessions of tmux, each with its own server: they outlive the daemon.
@@ -121,7 +92,7 @@ export class Tmux implements Backend {
     this.#watch()
     const { program, args, env } = await this.#options.shell(opening)
     const piped = await this.#captures.begin(name, opening, 'the terminal begins')
-    const about: About = {
+    const about: AboutSession = {
       ...(label !== undefined && { label }),
       ...(opened !== undefined && { opened }),
       ...(work && { work }),
@@ -248,7 +219,9 @@ export class Tmux implements Backend {
   }
 
   async #names(): Promise<string[]> {
-    const names = (await readdir(this.#options.folder).catch(() => [] as string[])).filter(name => NAME.test(name))
+    const names = (await readdir(this.#options.folder).catch(() => [] as string[])).filter(name =>
+      SESSION_NAME.test(name),
+    )
     if (names.length) this.#watch()
     return names
   }
@@ -269,12 +242,12 @@ export class Tmux implements Backend {
     }
   }
 
-  async #row(name: string): Promise<Row | undefined> {
+  async #row(name: string): Promise<TmuxRow | undefined> {
     const { code, stdout } = await this.#run(name, [
       'list-panes',
       '-a',
       '-F',
-      FIELDS.map(field => `#{${field}}`).join('|'),
+      PANE_FIELDS.map(field => `#{${field}}`).join('|'),
     ])
     const row = code === 0 ? rowOf(stdout.toString().trim().split('|')) : undefined
     if (row?.closed) repeatChildSignal(row.server)
@@ -306,139 +279,11 @@ export class Tmux implements Backend {
   }
 }
 
-/** One session, followed by a control client attached to it. */
-class TmuxFeed implements Feed {
-  readonly #name: string
-  readonly #client: ControlClient
-  readonly #listener: TerminalListener
-  readonly #resized: (size: TerminalSize) => void
-  readonly #decoder = new StringDecoder('utf8')
-  #closed = false
-
-  constructor(
-    name: string,
-    listener: TerminalListener,
-    resized: (size: TerminalSize) => void,
-    attach: (events: ConstructorParameters<typeof ControlClient>[1]) => ControlClient,
-  ) {
-    this.#name = name
-    this.#listener = listener
-    this.#resized = resized
-    this.#client = attach({
-      output: bytes => {
-        const text = this.#decoder.write(bytes)
-        if (text) listener.data(text)
-      },
-      notified: line => line.endsWith(' dead') && this.draw(() => {}),
-      ended: () => this.#closed || listener.lost(),
-    })
-  }
-
-  draw(drawn: (text: string) => void): void {
-    const at = target(this.#name)
-    const asked = ['history_size', 'pane_dead', 'pane_dead_status', 'pane_dead_signal', ...MODES]
-    this.#client.run(
-      [
-        `display-message -p -t ${at} ${quotedForTmux(asked.map(name => `#{${name}}`).join('|'))}`,
-        `capture-pane -p -e -S -${DRAWN} -t ${at}`,
-        `capture-pane -p -e -a -q -t ${at}`,
-      ],
-      blocks => {
-        if (blocks instanceof Error) return
-        const [[facts = ''] = [], lines = [], other = []] = blocks
-        const values = facts.split('|')
-        const modes: Modes = Object.fromEntries(asked.map((name, index) => [name, Number(values[index] || 0)]))
-        const height = modes.pane_height ?? lines.length
-        const [text, hidden] = [lines, other].map(each => each.map(utf8))
-        drawn(drawingOf({ history: text!.slice(0, -height), screen: text!.slice(-height), other: hidden!, modes }))
-        if (hasEnded(values[1], values[2], values[3])) this.#listener.exit(exitOf(values[2], values[3]))
-      },
-    )
-  }
-
-  write(text: string): void {
-    for (const command of typing(this.#name, text)) this.#client.run([command], () => {})
-  }
-
-  resize({ cols, rows }: TerminalSize): void {
-    this.#client.run([`resize-window -t ${target(this.#name)} -x ${cols} -y ${rows}`], () =>
-      this.#resized({ cols, rows }),
-    )
-  }
-
-  pause(): void {
-    this.#client.pause()
-  }
-
-  resume(): void {
-    this.#client.resume()
-  }
-
-  close(): void {
-    this.#closed = true
-    this.#client.close()
-  }
-}
-
-const argsOf = (name: string): string[] => ['-u', '-S', name, '-f', '/dev/null']
-
-const target = (name: string): string => `=${name}:`
-
-/** The commands that pipe output to a shell command; tmux expands its own formats and those of strftime(3) in it. */
-const piping = (name: string, command: string): string[] => [
-  '-O',
-  '-t',
-  target(name),
-  command.replaceAll('#', '##').replaceAll('%', '%%'),
-]
-
-const utf8 = (line: string): string => Buffer.from(line, 'latin1').toString()
-
-/** The commands that send keys, as bytes, so that tmux interprets none of them. */
-const typing = (name: string, text: string): string[] => {
-  const bytes = Buffer.from(text)
-  return Array.from({ length: Math.ceil(bytes.length / TYPED) }, (_, at) => {
-    const keys = [...bytes.subarray(at * TYPED, (at + 1) * TYPED)].map(byte => byte.toString(16).padStart(2, '0'))
-    return `send-keys -t ${target(name)} -H ${keys.join(' ')}`
-  })
-}
-
-/** Reports a program that was ended by a signal as a shell does: 128 plus its number. */
-const exitOf = (status: string | undefined, signal: string | undefined): number =>
-  status ? Number(status) : 128 + Number(signal)
-
-/** A pane is dead as soon as its terminal is closed; how its program ended is known a moment later. */
-const hasEnded = (dead: string | undefined, status: string | undefined, signal: string | undefined): boolean =>
-  dead === '1' && Boolean(status || signal)
-
 /** A tmux server can miss the end of a program (see shell.ts); another SIGCHLD makes it look. */
 const repeatChildSignal = (server: number): void => {
   try {
     process.kill(server, 'SIGCHLD')
   } catch {
     // The server has ended.
-  }
-}
-
-const rowOf = (values: readonly string[]): Row | undefined => {
-  const row = Object.fromEntries(FIELDS.map((field, at) => [field, values[at] ?? '']))
-  const name = row.session_name!
-  if (!NAME.test(name)) return undefined
-  const running = !hasEnded(row.pane_dead, row.pane_dead_status, row.pane_dead_signal)
-  const about = (row['@about'] ? JSON.parse(Buffer.from(row['@about'], 'base64url').toString()) : {}) as About
-  return {
-    ...about,
-    name,
-    running,
-    leader: Number(row.pane_pid),
-    server: Number(row.pid),
-    closed: running && row.pane_dead === '1',
-    activityAt: Number(row.window_activity) * 1000,
-    cols: Number(row.pane_width),
-    rows: Number(row.pane_height),
-    ...(!running && {
-      exitCode: exitOf(row.pane_dead_status, row.pane_dead_signal),
-      endedAt: Number(row.pane_dead_time || 0) * 1000,
-    }),
   }
 }

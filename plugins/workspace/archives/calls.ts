@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
+import { archiveFormat, peeked, unpacked } from '../../../sdk/node/archives/archive-format.js'
+import { isTarHeader, TAR_BLOCK, unpackTar } from '../../../sdk/node/archives/tar-entries.js'
+import {
+  badArchiveOf,
+  nameOfArchive,
+  SINGLE_CONTENT,
+  unpackArchive,
+} from '../../../sdk/node/archives/unpack-archive.js'
+import { BadArchive, firstBytesOf, Unpacking } from '../../../sdk/node/archives/unpacking.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isFull, writeFailure } from '../../../sdk/node/files/disk.js'
@@ -21,33 +30,20 @@ import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import { sharedTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
-import { archiveFormat, peeked, unpacked } from './archive-format.js'
 import type { ArchiveCalls, SkippedEntry } from './contract.js'
-import { isTarHeader, TAR_BLOCK, unpackTar } from './tar-entries.js'
-import { BadArchive, firstBytesOf, Unpacking } from './unpacking.js'
-import { unpackZip } from './zip-entries.js'
 
 const STAGED = 'unpacking'
 const MOST_NUMBERED = 1_000
 const MOST_SKIPPED = 200
-const ENDING = /(?:\.tar)?\.(?:zip|tar|tgz|tbz2?|txz|gz|zst|bz2|xz|7z|rar|jar)$/i
 
 /** An archive that is refused, as callers see it. */
 const refused =
   (path: string, damaged: 'invalid' | 'unprocessable') =>
   (error: unknown): never => {
     if (isFull(error)) throw writeFailure(error)
-    if (!(error instanceof BadArchive)) {
-      const code = codeOf(error) ?? ''
-      // The error codes of the format libraries for invalid data.
-      if (code.startsWith('Z_') || code.startsWith('ZSTD_') || code === 'ERR_STREAM_PREMATURE_CLOSE')
-        return refuse(damaged, `${shownPath(path)} cannot be unpacked: it is damaged`)
-      return unwritable(path)(error)
-    }
-    return refuse(
-      error.kind === 'large' ? 'too-large' : damaged,
-      `${shownPath(path)} cannot be unpacked: ${error.message}`,
-    )
+    const bad = badArchiveOf(error)
+    if (!bad) return unwritable(path)(error)
+    return refuse(bad.kind === 'large' ? 'too-large' : damaged, `${shownPath(path)} cannot be unpacked: ${bad.message}`)
   }
 
 /** A folder on the workspace's disk that no turn can write, removed afterwards. */
@@ -77,7 +73,7 @@ const sweepStaging = async (root: string): Promise<void> => {
 /** A free path beside the archive: its name without the extension, numbered if that is taken. */
 const freeBeside = async (tree: PathTree, path: string): Promise<string> => {
   const name = basename(path)
-  const bare = name.replace(ENDING, '')
+  const bare = nameOfArchive(name)
   const stem = bare === '' || bare === name ? `${name}-unpacked` : bare
   for (let number = 1; number < MOST_NUMBERED; number++) {
     const to = pathIn(dirname(path), number === 1 ? stem : `${stem}-${number}`)
@@ -94,27 +90,6 @@ export const archiveCalls = (host: Host, changes: WorkspaceChanges, locks: Keyed
     host.log.warn('removing what was being unpacked failed', { error: String(error) }),
   )
 
-  /** Unpacks a file into a folder; returns whether it was a single packed file, and the entries left out. */
-  const unpackInto = async (at: string, folder: string, to: string, size: number) => {
-    const format = archiveFormat(await firstBytesOf(at, TAR_BLOCK))
-    if (!format) throw new BadArchive('damaged', 'it is no archive (expected zip, tar, gz, zst, bz2, xz, 7z or rar)')
-    const unpacking = new Unpacking({ folder, to, size })
-    let single = false
-    if (format === 'zip') {
-      await using file = await open(at)
-      await unpackZip(file.fd, unpacking)
-    } else {
-      const source = await unpacked(host.place, format, at)
-      const { head, whole } = await peeked(source, TAR_BLOCK)
-      const content = Readable.from(whole, { objectMode: false })
-      single = !isTarHeader(head)
-      if (single) await unpacking.add({ name: 'content', kind: 'file' }, content)
-      else await unpackTar(content, unpacking)
-    }
-    await unpacking.end()
-    return { single, unpacking }
-  }
-
   return {
     'POST /workspace/unpack': async ({ path, to, removeArchive = false }, context) => {
       const tree = await sharedTree(host, context)
@@ -124,16 +99,16 @@ export const archiveCalls = (host: Host, changes: WorkspaceChanges, locks: Keyed
       const target = to?.replace(/\/$/, '') ?? (await freeBeside(tree, archive.path))
       return await inStaging(workspace, async folder => {
         const at = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : archive.at
-        const { single, unpacking } = await unpackInto(at, folder, target, archive.stats.size).catch(
-          refused(path, 'unprocessable'),
-        )
+        const { single, unpacking } = await unpackArchive(host.place, at, {
+          ...{ folder, to: target, size: archive.stats.size },
+        }).catch(refused(path, 'unprocessable'))
         failpoint('workspace.unpack.staged')
         const real = await locks.with('write', async () => {
           if (to !== undefined) await assertEmpty(tree, to)
           await using parent = await openParent(tree, target, { make: true })
           if (single && to !== undefined) await rm(parent.target, { recursive: true, force: true })
           if (!single) await chmod(folder, 0o777 & ~process.umask())
-          await rename(single ? join(folder, 'content') : folder, parent.target).catch(error =>
+          await rename(single ? join(folder, SINGLE_CONTENT) : folder, parent.target).catch(error =>
             ['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')
               ? refuse('conflict', `${shownPath(target)} is there already and is not empty`)
               : unwritable(target)(error),

@@ -1,14 +1,12 @@
 import type {
   AttachData,
-  Card,
-  CardReply,
   Frame,
-  LandConflict,
   SubagentFrame,
   TodoItem,
   ToolCallFrame,
   ToolContent,
 } from '../../../plugins/agent/contract.js'
+import { answerWords, cardLines, conflictLines } from './card-lines.js'
 import { SubagentLines } from './subagent-lines.js'
 import { compare } from './patch.js'
 import { oneLine, plain, short, stylesOf, type Styles } from '../terminal/text.js'
@@ -350,85 +348,3 @@ const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): stri
 }
 
 const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulated ? ' (simulated)' : '')
-
-/** The lines that show a card. */
-export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
-  if (card.kind === 'plan')
-    return [
-      bold('The agent asks whether to follow this plan:'),
-      ...plain(card.text)
-        .split('\n')
-        .map(line => `  ${line}`),
-    ]
-  if (card.kind === 'permission') {
-    const what = plain(card.title ?? card.displayName ?? card.toolName)
-    return [
-      bold(`The agent asks for permission: ${what}`),
-      ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : [])),
-    ]
-  }
-  if (card.kind !== 'question') return offerLines(card, bold, dim)
-  return card.questions.flatMap(({ question, options, multiSelect }) => [
-    bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
-    ...options.map(
-      ({ label, description }, at) =>
-        `  ${at + 1}. ${oneLine(label)}${description ? dim(`  ${plain(description)}`) : ''}`,
-    ),
-  ])
-}
-
-type Offer = Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>
-
-const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): string[] => {
-  const { kind, offer } = card
-  const [head, ...more] =
-    kind === 'service_offer'
-      ? [
-          `run the service ${offer.name} of ${offer.publisher} for ${offer.creditsPerRun} credits`,
-          offer.description,
-          offer.request,
-        ]
-      : kind === 'capability_offer'
-        ? [`connect ${offer.name}`]
-        : [
-            `pay $${offer.amountUsd} to ${offer.payTo}`,
-            offer.url,
-            offer.description,
-            `${offer.assetName} on ${offer.network}; today $${offer.spentTodayUsd} of $${offer.dailyCapUsd}`,
-          ]
-  return [
-    bold(`The agent asks to ${oneLine(head!)}`),
-    ...[...more, offer.why].flatMap(line => (line ? [dim(`  ${oneLine(line)}`)] : [])),
-  ]
-}
-
-/** Describes a reply in a few words. */
-export const answerWords = (reply: CardReply): string => {
-  if (reply.kind === 'plan') return `${reply.approve ? 'yes' : 'no'}${reply.feedback ? `, ${reply.feedback}` : ''}`
-  if (reply.kind === 'permission') return `${reply.decision}${reply.feedback ? `, ${reply.feedback}` : ''}`
-  if (reply.kind === 'capability_offer') return reply.connect ? 'yes' : 'no'
-  if (reply.kind !== 'question') return reply.approve ? 'yes' : 'no'
-  if (reply.cancelled) return 'cancelled'
-  return (
-    Object.values(reply.answers ?? {})
-      .flat()
-      .join(', ') || 'skipped'
-  )
-}
-
-/** The lines of the conflicts of a landing, path by path. */
-export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
-  conflicts.flatMap(({ repo, paths, clean, mainBranch }) => [
-    `${oneLine(repo)}: ${
-      paths.length === 0 && clean === 0
-        ? 'its main checkout does not exist'
-        : `${paths.length} of ${paths.length + clean} paths conflict${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`
-    }`,
-    ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
-  ])
-
-const WHY: { readonly [reason: string]: string } = {
-  workspace: 'your uncommitted change is in the way',
-  diverged: 'the main line changed it too',
-  binary: 'git cannot merge it',
-}

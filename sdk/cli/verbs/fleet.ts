@@ -7,7 +7,7 @@ import { confirmed } from '../terminal/confirm.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { compare, hunks } from '../follow/patch.js'
-import { conflictLines } from '../follow/render.js'
+import { conflictLines } from '../follow/card-lines.js'
 import {
   ago,
   columns,

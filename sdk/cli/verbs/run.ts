@@ -6,7 +6,7 @@ import { connected, type Connection } from '../daemon/connection.js'
 import { inputText } from '../terminal/input.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
-import { answerWords } from '../follow/render.js'
+import { answerWords } from '../follow/card-lines.js'
 import { jsonLine, plain, stylesOf } from '../terminal/text.js'
 import { checkTurn, newConversation, startTurn, TURN, turnOf } from '../follow/turn.js'
 import {

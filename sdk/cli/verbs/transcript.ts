@@ -3,7 +3,7 @@ import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
-import { answerWords, cardLines } from '../follow/render.js'
+import { answerWords, cardLines } from '../follow/card-lines.js'
 import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
 import { CONNECTION, type GivenArguments, misused, type Verb } from '../verb.js'
 

@@ -360,7 +360,7 @@ t.test('a token revoked during its turn stops working at once, and the turn cont
   t.equal((await framesOf(daemon.client, 'c-1').all()).at(-1)?.event.kind, 'done')
 })
 
-t.test('a token of scope drive moves nothing into the main tree, whatever it asks for', async t => {
+t.test('a token of scope drive moves nothing into the main tree with any call', async t => {
   const daemon = await daemonWith(t, [])
   const { client, workspace } = daemon
   const drive = await daemon.token('drive')

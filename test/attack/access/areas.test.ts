@@ -258,7 +258,7 @@ const SHOWING = [
   'GET /history/snapshots',
 ]
 
-t.test('a walk over every read call with what lies outside shows nothing of it', walled(), async t => {
+t.test('every read call, asked for paths outside of an area, shows nothing of them', walled(), async t => {
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]

@@ -20,7 +20,7 @@ const route = (role: Role, tokens: Scope[]): RouteAccess => ({ id: 'group.call',
 /** Every set of scopes a route could name. */
 const SETS = Array.from({ length: 16 }, (_, bits) => SCOPES.filter((_scope, at) => bits & (1 << at)))
 
-t.test('a person is admitted from the least role on, whatever the scopes', async t => {
+t.test('a person is admitted from the least role on, regardless of scopes', async t => {
   for (const [have, role] of ROLES.entries()) {
     for (const [needed, floor] of ROLES.entries()) {
       for (const tokens of SETS) {
@@ -35,7 +35,7 @@ t.test('a person is admitted from the least role on, whatever the scopes', async
   }
 })
 
-t.test('a control token is admitted by its scope alone, whatever the floor', async t => {
+t.test('a control token is admitted by its scope alone, regardless of the least role', async t => {
   for (const scope of SCOPES) {
     for (const floor of ROLES) {
       for (const tokens of SETS) {

@@ -64,7 +64,7 @@ t.test('an unknown expect header is ignored', async t => {
   t.equal(answer.status, 200)
 })
 
-t.test('a running call is answered, whatever follows it on the connection', async t => {
+t.test('a running call is answered, regardless of what follows on the connection', async t => {
   const { url, host, session, client } = await started(t)
   const whole =
     `POST /system/control/tokens HTTP/1.1\r\nhost: ${host}\r\nauthorization: `

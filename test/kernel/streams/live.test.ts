@@ -45,7 +45,7 @@ t.test('frames reach every watcher at once and in one order', t => {
   t.end()
 })
 
-t.test('a frame is serialised once, whoever receives it', t => {
+t.test('a frame is serialised once for all receivers', t => {
   const { live, watch } = bench()
   const sinks = [watch({ mode: 'delta' }), watch({ mode: 'delta' }), watch({ mode: 'delta', form: 'tokens' })]
   for (const sink of sinks) sink.take()

@@ -72,7 +72,7 @@ t.test('an entry is listed with its actor, and newest first', async t => {
   t.same(await types({ to: events[1]!.at }), ['test.second', 'test.first'])
 })
 
-t.test('pages repeat and lose nothing, whatever is written meanwhile', async t => {
+t.test('pages repeat and lose nothing while entries are written', async t => {
   const daemon = await daemonWith(t, ['activity'])
   await Promise.all(
     Array.from({ length: 25 }, (_, n) => record(daemon, { type: 'test.row', direction: 'system', extra: { n } })),
@@ -150,7 +150,7 @@ t.test('neither a bearer header nor a key in the query of an outbound call is in
   })
 })
 
-t.test('a viewer and a token see what is for viewers, and a token no account', async t => {
+t.test('viewers and tokens see what viewers may see, and tokens see no account', async t => {
   const daemon = await daemonWith(t, ['activity'])
   await record(daemon, { type: 'session.opened', direction: 'system', audience: 'maintainer' })
   await record(daemon, { type: 'message.sent', direction: 'out', account: 'ada-mail' })
@@ -245,7 +245,7 @@ t.test('of what one stranger causes 5,000 entries a day are kept, and the rest i
   t.end()
 })
 
-t.test('new entries are told to watchers, a burst of them once', async t => {
+t.test('watchers are notified of new entries, once per burst', async t => {
   const daemon = await daemonWith(t, ['activity', 'system'])
   const events = await openEvents(t, daemon)
   await events.until('hello')

@@ -82,7 +82,7 @@ t.test('who may not is refused, and the range must be one', async t => {
   t.same(stored(daemon), [], 'nothing was exported')
 })
 
-t.test('nothing but a read is served, and what is refused is JSON', async t => {
+t.test('only reads are served, and refusals are JSON', async t => {
   const daemon = await daemonWith(t, ['activity'])
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     for (const path of ['/activity', '/activity/status', '/activity/1']) {
@@ -112,7 +112,7 @@ t.test('an empty record is whole, and so is one with entries', async t => {
   })
 })
 
-t.test('an export is what is stored, tells who made it, and ends with what it holds', async t => {
+t.test('an export holds the stored entries, names its author, and ends with a summary', async t => {
   const daemon = await daemonWith(t, ['activity'])
   await written(daemon, 30)
   const response = await daemon.fetch('/activity/export')
@@ -183,7 +183,7 @@ t.test(
   },
 )
 
-t.test('a segment that was cut short or written anew is found, also where its hashes fit', async t => {
+t.test('a truncated or rewritten segment is found, also when its hashes match', async t => {
   const first = await daemonWith(t, ['activity'])
   await written(first, 20)
   await first.client.call('GET /activity/status')

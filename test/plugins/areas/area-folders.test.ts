@@ -37,7 +37,7 @@ const standing = (t: Test, more: { moved?: () => Promise<void> } = {}) => {
   return { one, areas, area, told, move, looked }
 }
 
-t.test('whoever was answered is told once that the ground is another, gone or come back', async t => {
+t.test('each caller is notified once that its folder changed, was removed or returned', async t => {
   const { one, areas, told, move } = standing(t)
   t.same(await one.of(areas.get('docs')!), [{ path: 'docs', access: 'work' }])
   await one.look()
@@ -52,7 +52,7 @@ t.test('whoever was answered is told once that the ground is another, gone or co
   t.same(told, [['docs'], ['docs']])
 })
 
-t.test('an answer given while a folder was away is told of, though it is back at the next look', async t => {
+t.test('an answer given while a folder was missing is reported, also when the folder is back', async t => {
   const { one, areas, told, move } = standing(t)
   await one.of(areas.get('docs')!)
   move('docs', 'away')

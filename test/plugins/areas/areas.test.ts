@@ -80,7 +80,7 @@ t.test('the writing and audit calls are for the owner and no token; the audit al
   }
 })
 
-t.test('what is no area is refused, with what was expected, and nothing is kept', async t => {
+t.test('an invalid area is refused with the expected form, and nothing is stored', async t => {
   const { daemon, write } = await world(t)
   symlinkSync(join(daemon.data), join(daemon.workspace, 'out'))
   mkdirSync(join(daemon.workspace, '.sandbox'), { recursive: true })
@@ -147,7 +147,7 @@ t.test('the two hundred and first area is refused, another of the two hundred is
   t.match(await write('a7', ['src']), { created: false })
 })
 
-t.test('each sees the areas that are theirs to see, and only those who keep the roster see who holds them', async t => {
+t.test('members see the areas they may see, and only those who manage members see who holds them', async t => {
   const { daemon, as, write } = await world(t)
   await write('docs', ['docs'], { label: 'B' })
   await write('src', ['src'], { label: 'A', access: 'read' })

@@ -173,7 +173,7 @@ t.test('every call about a conversation outside answers as if there was none', a
   await daemon.client.call('POST /agent/stop', { conversationId: 'out' })
 })
 
-t.test('without names, only what lies inside is put away or marked as read', { skip }, async t => {
+t.test('without names, only conversations inside the area are archived or marked as read', { skip }, async t => {
   const { daemon, as } = await world(t)
   await runTurn(as('dot'), 'in', 'say x', { startIn: 'docs' })
   await runTurn(as('lou'), 'looked', 'say x', { startIn: 'look' })
@@ -194,7 +194,7 @@ t.test('without names, only what lies inside is put away or marked as read', { s
   t.same((await as('ann').call('GET /agents/archived', { limit: 1 })).agents.length, 1)
 })
 
-t.test('what lies in an area held for reading is read and not worked on', { skip }, async t => {
+t.test('an area held for reading can be read and not changed', { skip }, async t => {
   const { as } = await world(t)
   await runTurn(as('lou'), 'looked', 'say x', { startIn: 'look' })
   t.match(await as('ann').call('GET /agents/{id}', { id: 'looked' }), { id: 'looked' })
@@ -509,7 +509,7 @@ t.test('a conversation in the shared tree takes no words of somebody limited', {
   })
 })
 
-t.test('attachments and mentions outside are as those that are not there', async t => {
+t.test('attachments and mentions outside of an area are handled like missing files', async t => {
   const { daemon, as } = await world(t)
   const sent = (attachment: string) =>
     refusalOf(() =>
@@ -534,7 +534,7 @@ t.test('attachments and mentions outside are as those that are not there', async
   t.equal(readFileSync(join(daemon.workspace, 'docs/a.md'), 'utf8'), 'one\n')
 })
 
-t.test('of a diff that reaches beyond the area only what lies inside is shown', { skip }, async t => {
+t.test('a diff that reaches beyond the area shows only the files inside', { skip }, async t => {
   const { daemon, as } = await world(t)
   await runTurn(as('dot'), 'wide', 'write docs/a.md\n| changed', { startIn: 'docs' })
   const copy = join(daemon.data, 'agent/checkouts/wide')

@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('a folder that goes away takes what lies in it from whoever watches, and brings it back', { skip }, async t => {
+t.test('a removed folder hides its contents from watchers until it returns', { skip }, async t => {
   const { daemon, ann } = await world(t)
   await runTurn(ann.client, 'in', 'say x', { startIn: 'docs' })
   const at = (path: string) => join(daemon.workspace, path)

@@ -71,7 +71,7 @@ t.test('another kind under the same id is refused, and the first stays', async t
   t.match((await daemon.client.call('GET /capabilities')).capabilities, exactly({ kind: 'cli' }))
 })
 
-t.test('the catalogue is for all who may read, and what is connected for maintainers', async t => {
+t.test('the catalogue is for all readers, and the connected capabilities are for maintainers', async t => {
   const { daemon } = await capabilitiesDaemon(t)
   t.equal((await fetch(`${daemon.url}/capabilities/catalog`)).status, 401)
   const editor = await daemon.token('editor')

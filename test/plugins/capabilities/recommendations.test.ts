@@ -58,7 +58,7 @@ t.test('remotes and lists of tool servers are suggested until they are connected
   )
 })
 
-t.test('a list that is none, or leads out of the workspace, suggests nothing', async t => {
+t.test('an invalid list, or one outside of the workspace, suggests nothing', async t => {
   const { client, workspace, data } = await daemonWith(t, ['capabilities'], { fakes: vaultFake().fakes })
   writeFileSync(join(workspace, '.mcp.json'), '{"mcpServers": [1, null, "x"')
   mkdirSync(join(workspace, '.vscode'))

@@ -60,7 +60,7 @@ t.test('without a credential, or with a control token, nothing is connected, cha
   t.notOk(existsSync(join(daemon.workspace, FILE)))
 })
 
-t.test('what cannot be connected is refused by name, and nothing is written', async t => {
+t.test('invalid connections are refused by field, and nothing is written', async t => {
   const { daemon } = await capabilitiesDaemon(t)
   const agent = (config: object, id = 'a') => ({ id, kind: 'agent', config })
   const bad: [body: object, status: number, message: RegExp][] = [

@@ -42,7 +42,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /providers/', 'a turn takes the default model; choosing one has no page yet'],
   ['GET /sessions', 'no page yet: past sessions of agent programs'],
   ['DELETE /sessions/', 'no page yet: past sessions of agent programs'],
-  ['GET /diff/', 'changed documents are shown as files; their comparison has no page yet'],
+  ['GET /diff/documents', 'the lists of changed files name documents already'],
   ['GET /git/{repo}/status', 'a short answer for scripts: the page shows the changes themselves'],
   ['GET /git/{repo}/files', 'the page Files shows the tree'],
   ['POST /git/{repo}/publish-file', 'writes, commits and pushes in one call, for programs'],
@@ -51,17 +51,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /workspace/classify', 'sorts loose files for programs; no page sorts them yet'],
   ['GET /workspace/health', 'ranks files for agents; no page yet'],
   ['GET /workspace/modules', 'groups files of reviews, whose answers name them already'],
-  ['GET /workspace/repos', 'the list of group git has these, with what is uncommitted'],
-  ['GET /workspace/repos/{repo}/graph', 'which package uses which, for agents; no page yet'],
-  ['POST /workspace/repos/{repo}/apps', 'no panel yet: sandbox workspace runs it'],
-  ['POST /workspace/repos/{repo}/tests', 'no panel yet: sandbox workspace runs it'],
-  ['POST /workspace/setup/install', 'no panel yet: sandbox workspace runs it'],
   ['POST /workspace/upload-archive', 'a folder as one tar: browsers make none, the page sends its files'],
-  ['GET /extensions/dev', 'no controls yet: authors use sandbox extension dev'],
-  ['POST /extensions/{id}/dev', 'no controls yet: authors use sandbox extension dev'],
-  ['DELETE /extensions/{id}/dev', 'no controls yet: authors use sandbox extension dev'],
-  ['GET /extensions/{id}/processes/', 'no controls yet: sandbox extensions starts and stops them'],
-  ['POST /extensions/{id}/processes/', 'no controls yet: sandbox extensions starts and stops them'],
 ]
 
 /** Whether a reason is about a route: the route itself, or everything below it. */

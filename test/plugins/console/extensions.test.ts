@@ -7,7 +7,8 @@ import { barriersOf, CONSOLE_GROUPS, launchBrowser, openTab, ownerTab } from '..
 import { folderOf, inGit } from '../../support/daemon.js'
 import { committed, gitServer } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
-import { daemonWithBackends, recordNamed, writeExtension } from '../extensions/support.js'
+import { walled } from '../../attack/support.js'
+import { daemonWithBackends, listedUntil, recordNamed, writeExtension } from '../extensions/support.js'
 
 /** The one button that everybody has: it unfolds a list. */
 const groupsButton = async (page: Page): Promise<string> =>
@@ -150,6 +151,45 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     },
   )
 
+  await t.test('a program is started and ended, and an extension runs from a folder', walled(), async t => {
+    const processes = [{ name: 'web', command: 'node web.cjs', port: 'auto' }]
+    const manifest = { publisher: 'ada', name: 'runs', contributes: { processes } }
+    writeExtension(daemon, 'runs', manifest, { 'web.cjs': 'setInterval(() => {}, 1e6)\n' })
+    const { digest } = await listedUntil(daemon, ({ pending }) => pending.find(({ id }) => id === 'ada.runs'))
+    await client.call('POST /extensions/{id}/approve', { id: 'ada.runs', digest })
+    const { page, faults } = await ownerTab(browser, daemon, '#/extensions/ada.runs')
+    const dialog = page.getByRole('dialog')
+    const programs = page.getByRole('region', { name: 'Programs' })
+    await programs.getByRole('button', { name: 'Start web' }).click()
+    await programs.getByText('Runs', { exact: true }).waitFor()
+    await programs.getByText(/port \d+/).waitFor()
+    t.same(await barriersOf(page), [])
+    await programs.getByRole('button', { name: 'Stop web' }).click()
+    await programs.getByText('Stopped').waitFor()
+    const { running } = await client.call('GET /extensions/{id}/processes/{name}', { id: 'ada.runs', name: 'web' })
+    t.equal(running, false)
+
+    // The folder is at the second commit, which may do more than the installed first one.
+    inGit(workspace, 'clone', '-q', origin, 'notes')
+    await page.evaluate('location.hash = "#/extensions/ada.notes"')
+    const folders = page.getByRole('region', { name: 'Its folders in the workspace' })
+    await folders.getByRole('button', { name: 'Run from here' }).click()
+    await dialog.getByRole('button', { name: 'Run', exact: true }).click()
+    await dialog.getByRole('alert').filter({ hasText: 'GET /agents' }).waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Approve and run' }).click()
+    await folders.getByText('Runs', { exact: true }).waitFor()
+    t.equal((await recordNamed(daemon, 'ada.notes')).dev?.path, 'notes')
+    t.same(await barriersOf(page), [])
+    await folders.getByRole('button', { name: 'Back to its commit' }).click()
+    await folders.getByRole('button', { name: 'Run from here' }).waitFor()
+    t.equal((await recordNamed(daemon, 'ada.notes')).dev, undefined)
+    t.same(
+      faults.filter(fault => !/409/.test(fault)),
+      [],
+    )
+  })
+
   await t.test('a viewer sees what may run here, and has no button that changes it', async t => {
     writeExtension(daemon, 'waits', { publisher: 'eve', name: 'waits', server: 'server.js' }, { 'server.js': '' })
     const { invitation } = await client.call('POST /members', { role: 'viewer' })
@@ -160,7 +200,7 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await page.getByRole('heading', { name: 'Fleet', level: 1 }).waitFor()
     await page.locator('[data-ready=yes]').waitFor()
     await page.keyboard.press('g')
-    await page.keyboard.press('e')
+    await page.keyboard.press('x')
     await page.getByText('runs a backend process').waitFor()
     await page.getByRole('link', { name: 'notes', exact: true }).waitFor()
     t.same(await page.locator('main').getByRole('button').allTextContents(), [await groupsButton(page)])

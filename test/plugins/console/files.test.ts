@@ -16,7 +16,7 @@ t.test('the hash of pages over plain HTTP is SHA-256', async t => {
   }
 })
 
-t.test('rows of a tree are those of opened folders, with what was not read yet', async t => {
+t.test('the rows of a tree are the entries of opened folders, with placeholders for unread ones', async t => {
   const dir = { name: 'a', path: 'a', type: 'dir' } as const
   const file = { name: 'b', path: 'a/b', type: 'file' } as const
   const folders = new Map([

@@ -26,7 +26,7 @@ t.test('keys are named as commands name them, and sequences wait for their end',
   t.equal(commandFor([fleet], '', 'f'), undefined)
 })
 
-t.test('what was offered last wins, until it is taken back', async t => {
+t.test('the last offered command wins until it is withdrawn', async t => {
   const run = () => {}
   const end = offerCommands(() => [{ id: 'archive', label: 'outer', group: 'g', keys: 'e', run }])
   const endInner = offerCommands(() => [{ id: 'archive', label: 'inner', group: 'g', keys: 'e', run }])

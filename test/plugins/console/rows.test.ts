@@ -51,7 +51,7 @@ t.test('frames become rows: texts grow, calls change in place, subagents are bel
   t.equal(standing.model, 'm')
 })
 
-t.test('whatever is sent again after a cut, the rows are the same', async t => {
+t.test('frames that are sent again after a reconnect do not change the rows', async t => {
   const whole = JSON.stringify(rowsOf(FRAMES).rows)
   fc.assert(
     fc.property(fc.array(fc.nat(FRAMES.length), { maxLength: 6 }), cuts => {
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('words are found in whatever a row says, whatever their case', async t => {
+t.test('words are found in all texts of a row, ignoring case', async t => {
   const { rows } = rowsOf(FRAMES)
   t.same(findRows(rows, 'ANSWER'), [2])
   t.same(findRows(rows, 'nothing there'), [])

@@ -59,7 +59,7 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     t.same(faults, [])
   })
 
-  await t.test('a model server is added, tested and removed, and its failure is told in words', async t => {
+  await t.test('a model server is added, tested and removed, and its failure is shown as a sentence', async t => {
     const { page, faults } = await ownerTab(browser, daemon, '#/models')
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Add a server' }).click()

@@ -51,7 +51,7 @@ t.test('the page and its files', async t => {
     for (const path of named) t.equal((await get(url + path)).status, 200, path)
   })
 
-  t.test('the frame of extensions runs one script and loads nothing, whoever opens it', async t => {
+  t.test('the frame of extensions runs one script and loads nothing, with any opener', async t => {
     const frame = await get(`${url}/console/frame.html`)
     t.equal(frame.status, 200)
     t.equal(frame.headers['content-type'], 'text/html; charset=utf-8')
@@ -86,7 +86,7 @@ t.test('the page and its files', async t => {
     t.match(brotli.headers.vary, /Accept-Encoding/)
   })
 
-  t.test('nothing but the files of the console is served below /console', async t => {
+  t.test('only files of the console are served below /console', async t => {
     for (const file of [
       'main.js',
       'index.html',

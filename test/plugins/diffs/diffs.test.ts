@@ -267,7 +267,7 @@ t.test('active types are sandboxed, a side that is not there and one too large a
   rmSync(join(workspace, 'big.pdf'))
 })
 
-t.test('people limited to areas compare what lies in their folders, and find nothing else', async t => {
+t.test('people limited to areas compare files in their folders, and find nothing else', async t => {
   await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   put(workspace, { 'docs/in.docx': await textDocument(['in']), 'src/out.docx': await textDocument(['out']) })
   const ann = as('ann')

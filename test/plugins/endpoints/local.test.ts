@@ -36,7 +36,7 @@ const world = async (t: Test, models: object[], folder = folderOf(t)) => {
   return { daemon, call, fetching, prefetch, settles, files, folder }
 }
 
-t.test('the calls are for whoever may make them, and an action that is none is refused', async t => {
+t.test('the calls need their role or scope, and an invalid action is refused', async t => {
   const { daemon } = await world(t, [])
   const send = async (headers: { [name: string]: string }, action = 'stop') => {
     const fit = await fetch(`${daemon.url}/endpoints/local-model/fit`, { headers })
@@ -177,7 +177,7 @@ t.test('a file that changed, and a server without ranges, begin anew', async t =
   }
 })
 
-t.test('a connection that breaks is taken up again by itself, also where the server lies about the part', async t => {
+t.test('a broken connection is resumed automatically, also when the server lies about ranges', async t => {
   const bytes = weightsOf(undefined, 300_000)
   const server = await startFileServer(t, bytes)
   server.script.breaksAfter = 120_000

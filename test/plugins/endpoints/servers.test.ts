@@ -50,7 +50,7 @@ t.test('without a credential no call answers, and only maintainers change and te
   t.equal(removed.status, 403)
 })
 
-t.test('what cannot be saved is refused by field, and nothing is stored', async t => {
+t.test('invalid servers are refused by field, and nothing is stored', async t => {
   const { daemon, store, save } = await endpointsWorld(t)
   const own = new URL(daemon.url).port
   const refused: [number, Parameters<typeof save>[0], string][] = [
@@ -88,7 +88,7 @@ t.test('what cannot be saved is refused by field, and nothing is stored', async 
   t.same([...store.values.keys()], [])
 })
 
-t.test('each protocol is listed at its path with its own key header, whatever the version segment', async t => {
+t.test('each protocol is listed at its path with its own key header, with any version segment', async t => {
   const { save, daemon } = await endpointsWorld(t)
   const cases = [
     ['openai', '/v1', '/v1/models', 'authorization', `Bearer ${KEY}`],
@@ -358,35 +358,38 @@ t.test('a server stored as a capability is listed, and its change is noticed', a
   t.equal(server.requests.length, 1, 'one answer counts for all reads')
 })
 
-t.test('a self-signed certificate counts on this machine, and one of another name or issuer does not', async t => {
-  const folder = folderOf(t)
-  const made = (name: string, ...more: string[]) => {
-    const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
-    const args = [
-      'req',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      cert,
-      '-days',
-      '2',
-      '-subj',
-      `/CN=${name}`,
-    ]
-    execFileSync('openssl', [...args, '-x509', ...more], { stdio: 'ignore' })
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-  }
-  const { save } = await endpointsWorld(t)
-  const own = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] }, { tls: made('127.0.0.1') })
-  t.match(await save({ id: 'own', baseUrl: own.url }), { status: 'ready' })
-  made('root')
-  const issued = made('leaf', '-CA', join(folder, 'root.pem'), '-CAkey', join(folder, 'root.key'))
-  const other = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] }, { tls: issued })
-  t.match(await save({ id: 'other', baseUrl: other.url }), {
-    status: 'error',
-    detail: /certificate .* cannot be verified/,
-  })
-})
+t.test(
+  'a self-signed certificate is accepted on this machine, and a certificate of another name or issuer is not',
+  async t => {
+    const folder = folderOf(t)
+    const made = (name: string, ...more: string[]) => {
+      const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
+      const args = [
+        'req',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+        '-days',
+        '2',
+        '-subj',
+        `/CN=${name}`,
+      ]
+      execFileSync('openssl', [...args, '-x509', ...more], { stdio: 'ignore' })
+      return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+    }
+    const { save } = await endpointsWorld(t)
+    const own = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] }, { tls: made('127.0.0.1') })
+    t.match(await save({ id: 'own', baseUrl: own.url }), { status: 'ready' })
+    made('root')
+    const issued = made('leaf', '-CA', join(folder, 'root.pem'), '-CAkey', join(folder, 'root.key'))
+    const other = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] }, { tls: issued })
+    t.match(await save({ id: 'other', baseUrl: other.url }), {
+      status: 'error',
+      detail: /certificate .* cannot be verified/,
+    })
+  },
+)

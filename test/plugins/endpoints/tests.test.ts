@@ -41,7 +41,7 @@ for (const protocol of ['openai', 'anthropic', 'ollama'] as const) {
   })
 }
 
-t.test('what goes wrong with an answer is said', async t => {
+t.test('errors of answers are reported', async t => {
   const { save, daemon } = await endpointsWorld(t)
   const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] })
   await save({ id: 'desk', baseUrl: server.url })

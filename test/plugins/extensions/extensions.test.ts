@@ -119,7 +119,7 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
   t.ok(isRunning(third), 'code that asks for no more starts again without approval')
 })
 
-t.test('a folder that appears waits, is approved by what was shown, and is forgotten when it goes', async t => {
+t.test('a new folder waits for approval by its digest, and its approval ends when the folder is removed', async t => {
   writeExtension(daemon, 'dropped', { publisher: 'eve', name: 'dropped', server: 'server.js' }, BACKEND)
   const found = await pending('eve.dropped')
   t.match(found, { powers: exactly('runs a backend process, contained behind a wall'), approvedBefore: false })
@@ -168,7 +168,7 @@ t.test('a link that leaves the folder makes it no extension', async t => {
   eraseExtension(daemon, 'linked')
 })
 
-t.test('what is made for another host is incompatible, whatever else its manifest has', async t => {
+t.test('an extension for another host version is incompatible', async t => {
   const manifest = { publisher: 'eve', name: 'newer', server: 'server.js', engines: { sandbox: '^9.0' }, later: true }
   writeExtension(daemon, 'newer', manifest, BACKEND)
   const found = await listedUntil(daemon, ({ extensions }) => extensions.find(({ id }) => id === 'eve.newer'))

@@ -154,7 +154,7 @@ t.test('an update is previewed, applied and taken back, twice', async t => {
   t.equal(await status(client.call('POST /extensions/{id}/update/preview', { id, ref: other })), 422)
 })
 
-t.test('calls about updates refuse what is not installed from a repository', async t => {
+t.test('calls about updates refuse extensions that are not installed from a repository', async t => {
   const built = 'sandbox.activity'
   t.equal(await status(client.call('POST /extensions/{id}/update/preview', { id: built })), 409)
   t.equal(await status(client.call('POST /extensions/{id}/revert', { id: 'no.such' })), 404)

@@ -109,7 +109,7 @@ t.test('a program runs with its port, settings and secrets, its own code read-on
   t.equal((await stateOf('web')).pid, found.pid)
 })
 
-t.test('one that fails is started again on its port, one that is done is not', async t => {
+t.test('a failed process is restarted on its port, a finished one is not', async t => {
   const before = await stateOf('web')
   await fetch(`http://127.0.0.1:${before.port}/end`).catch(() => {})
   t.match(await until('web', ({ state }) => state === 'restarting'), { exitCode: 3, detail: /starts again in [12] s/ })
@@ -143,7 +143,7 @@ t.test('stopping and switching off leave no process and no file of a secret', as
   t.match(await stateOf('web'), { running: false }, 'without autoStart nobody starts it')
 })
 
-t.test('one that starts by itself waits after a stop, then follows its code', async t => {
+t.test('an automatic process stays stopped after a stop, and restarts with new code', async t => {
   writeExtension(daemon, 'web', manifest({ autoStart: true }))
   await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === id))
   await approvePending(daemon, id)
@@ -155,7 +155,7 @@ t.test('one that starts by itself waits after a stop, then follows its code', as
   t.ok(existsSync(folder))
 })
 
-t.test('one that starts by itself does so once it is approved, and not when it is pending', async t => {
+t.test('an automatic process starts once it is approved, not while it is pending', async t => {
   const own = 'ada.auto'
   const processes = [{ name: 'tick', command: 'sleep 1000', autoStart: true }]
   writeExtension(daemon, 'auto', { publisher: 'ada', name: 'auto', contributes: { processes } })
@@ -170,7 +170,7 @@ t.test('one that starts by itself does so once it is approved, and not when it i
   t.notOk(isRunning(pid!), 'a removal ends it')
 })
 
-t.test('one that ends at once, again and again, is left alone after five times', async t => {
+t.test('a process that ends at once is not restarted after five times', async t => {
   const starts: number[] = []
   const told: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -25,7 +25,7 @@ const gitdirs = () => {
 const rev = (at: string, name: string) => inGit(at, 'rev-parse', name).trim()
 const pull = (name: string) => client.call('POST /git/{repo}/pull', { repo: name })
 
-t.test('cloning, starting and syncing are for maintainers and no token', async t => {
+t.test('cloning, starting and syncing are for maintainers and not for tokens', async t => {
   for (const [path, body] of [
     ['repos', { name: 'x', cloneUrl: url }],
     ['repos/init', { path: 'x' }],
@@ -161,7 +161,7 @@ t.test('a repository starts in a new folder, and in one with files, which stay',
   t.notOk(existsSync(join(workspace, 'fine')))
 })
 
-t.test('sync moves forward what is clean and behind, and reports the rest', async t => {
+t.test('sync fast-forwards clean repositories that are behind, and reports the rest', async t => {
   const names = ['ahead', 'behind', 'dirty', 'parted', 'gone']
   bareCopy(source, join(server.folder, 'sync.git'))
   const cloneUrl = `${server.url}/sync.git`

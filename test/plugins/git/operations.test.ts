@@ -27,7 +27,7 @@ const forked = () => {
   return { repo, at, clean, clash }
 }
 
-t.test('operations are for maintainers and no token, and unknown things are not found', async t => {
+t.test('operations are for maintainers and not for tokens, and unknown names are not found', async t => {
   const { repo } = forked()
   for (const path of ['merge', 'rebase', 'checkout', 'reset', 'abort', 'undo', 'stash', 'branches'])
     t.equal((await fetch(`${daemon.url}/git/${repo}/${path}`, { method: 'POST' })).status, 401, path)
@@ -149,7 +149,7 @@ t.test('cherry-pick, revert and drop move one commit, or nothing', async t => {
   t.match(await refusalOf(() => client.call('POST /git/{repo}/drop', { repo, sha: head(at) })), { status: 409 })
 })
 
-t.test('what is undone is what was previewed, undone twice it is redone, and an old preview does nothing', async t => {
+t.test('undo does what its preview showed, a second undo redoes, and an old preview is refused', async t => {
   const { repo, at, clean } = forked()
   const preview = async () => (await client.call('GET /git/{repo}/undo', { repo })).action!
   const undo = (previousSha: string, discardChanges = false) =>
@@ -251,7 +251,7 @@ t.test('the stash sets work aside and puts it back, whole or not at all', async 
   t.match(await client.call('POST /git/{repo}/stash/drop', { repo, ref: 'stash@{0}' }), { sha: stashes[0]!.sha })
 })
 
-t.test('a stale lock file goes only when it is asked for', async t => {
+t.test('a stale lock file is removed only on request', async t => {
   const { repo, at } = forked()
   const lock = join(at, '.git/index.lock')
   writeFileSync(lock, '')

@@ -462,7 +462,7 @@ t.test('what a repository says must run never runs, and where it leads elsewhere
   t.equal((await daemon.fetch('/git/moved/log')).status, 422)
 })
 
-t.test('people limited to areas see what lies in their folders and nothing else', async t => {
+t.test('people limited to areas see their folders and nothing else', async t => {
   const { call } = client
   put(workspace, { 'docs/a.md': 'one\ntwo\nfour\n', 'src/secret.ts': 's\n' })
   inGit(workspace, 'mv', 'src/main.ts', 'docs/main.ts')

@@ -130,7 +130,7 @@ t.test('push sets what a branch follows; others push; pull goes forward, and ref
     )
 })
 
-t.test('fetch brings branches and tags, and drops those that are gone; two at once are one', async t => {
+t.test('fetch adds branches and tags and removes deleted ones; two fetches at once are one', async t => {
   const { repo, at, other, elsewhere } = await fresh()
   const side = elsewhere('side', 'side')
   inGit(other, 'tag', '-a', '-m', 'one', 'v1')

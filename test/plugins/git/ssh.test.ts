@@ -28,7 +28,7 @@ t.test(
     const store = (key: string, value: string) => client.call('POST /secrets', { key, value, hosts: ['localhost'] })
     const known = join(daemon.data, 'git/known-hosts')
 
-    await t.test('without a key it is refused, and asks nobody', async t => {
+    await t.test('without a key the call is refused without a prompt', async t => {
       t.match(await fetched(), { ok: false, code: 'auth', reason: /permission denied/i })
       await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
       await store('TOKEN_GIT', 'ghp_correcthorse')
@@ -54,7 +54,7 @@ t.test(
       t.match((await client.call('GET /secrets/uses', {})).uses[0], { name: 'SSH_GIT', lane: 'git' })
     })
 
-    await t.test('nothing of the key is left in files, logs or the record', async t => {
+    await t.test('the key is in no file, log or record', async t => {
       const line = mine.private.split('\n')[2]!
       const held = [...daemon.logged, JSON.stringify(await client.call('GET /activity', { limit: 200 }))].join('\n')
       t.notOk(held.includes(line))
@@ -63,7 +63,7 @@ t.test(
       t.notOk(server.words().includes(line))
     })
 
-    await t.test('the host key is kept at the first meeting, and another one is refused', async t => {
+    await t.test('the host key is stored at the first connection, and a different one is refused', async t => {
       const kept = readFileSync(known, 'utf8')
       t.match(kept, new RegExp(`^\\[localhost\\]:${server.port} ssh-ed25519 `, 'm'))
       await server.replace()
@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-t.test('what ssh says is told as a reason', async t => {
+t.test('the refusal contains the reason that ssh gives', async t => {
   const closing =
     'fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n'
     + 'and the repository exists.\n'

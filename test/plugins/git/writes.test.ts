@@ -20,7 +20,7 @@ const fresh = (files: { readonly [path: string]: string }) => {
   return { repo, at }
 }
 
-t.test('writes are for maintainers and no token', async t => {
+t.test('writes are for maintainers and not for tokens', async t => {
   const { repo } = fresh({ f: '1\n' })
   for (const path of ['stage', 'unstage', 'discard', 'commit']) {
     const init = {
@@ -86,7 +86,7 @@ t.test('a conflict is resolved by taking a side, and the commit concludes the me
   t.notOk('operation' in changes!)
 })
 
-t.test('commit: what is staged, paths, everything, amend, nothing, and by whom', async t => {
+t.test('commit: staged changes, paths, everything, amend, nothing, and the author', async t => {
   const { repo, at } = fresh({ f: '1\n', g: '1\n' })
   const commit = (input: object) => client.call('POST /git/{repo}/commit', { repo, message: 'm', ...input })
   t.match(await commit({}), { committed: false })
@@ -147,7 +147,7 @@ t.test('two commits at once are two commits, and git finds no fault', async t =>
   t.equal(inGit(at, 'fsck', '--strict', '--no-dangling'), '')
 })
 
-t.test('discard throws away what it is told, and its point brings all of it back', async t => {
+t.test('discard removes the named changes, and its saved point restores all of them', async t => {
   const { repo, at } = fresh({ f: '1\n', old: 'x\n'.repeat(9), kept: 'k\n', '.gitignore': 'ignored\n' })
   put(at, { f: '2\n', 'deep/new': 'n\n', other: 'o\n', ignored: 'i\n' })
   inGit(at, 'mv', 'old', 'moved')
@@ -195,7 +195,7 @@ t.test('a lock file of a running process is waited for 10 s and then named', asy
   t.same(await client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }), { ok: true })
 })
 
-t.test('a text is staged in place of what is on disk, if it was made from what is staged', async t => {
+t.test('a text is staged instead of the file on disk if it is based on the staged version', async t => {
   const { repo, at } = fresh({ f: '1\n2\n', bin: 'x' })
   const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
   put(at, { f: '1 changed\n2 changed\n', fresh: 'new\n' })

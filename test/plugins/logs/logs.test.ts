@@ -293,7 +293,7 @@ t.test('a log is followed from its last 100 lines on, by id and by level', async
   t.match((await end.next()).value, { kind: 'rotated' }, 'what was seen last is gone')
 })
 
-t.test('a reader who comes back goes on where it was, whatever the log is called by then', async t => {
+t.test('a returning reader continues at its position, also when the log was renamed', async t => {
   const daemon = await withLogs(t, { 'daemon.log': numbered(100) })
   const path = join(daemon.folder, 'daemon.log')
   const rotate = (next: string) => {

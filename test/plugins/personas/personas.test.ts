@@ -132,7 +132,7 @@ t.test('a kit holds a prompt and skills, which go with the card', async t => {
   t.notMatch(text(), /"kit"/)
 })
 
-t.test('a link in the place of a kit leads nowhere, and what is behind it stays', async t => {
+t.test('a link in place of a kit is not followed, and its target stays', async t => {
   await saved({ id: 'linked', capabilities: [] })
   const outside = join(daemon.data, '..', 'outside')
   mkdirSync(outside)
@@ -145,7 +145,7 @@ t.test('a link in the place of a kit leads nowhere, and what is behind it stays'
   t.throws(() => lstatSync(join(workspace, '.sandbox/config/personas/linked')), { code: 'ENOENT' })
 })
 
-t.test('what a turn would get is told with the field of the card that takes something away', async t => {
+t.test('the preview of a turn names the field of the card that removes something', async t => {
   await saved({
     id: 'narrow',
     capabilities: ['ghost'],

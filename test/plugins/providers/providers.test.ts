@@ -144,7 +144,7 @@ t.test('a provider that hangs is waited for at most 10 s, and then left alone', 
   t.equal(server.requests.length, 1, 'it is not asked again at once')
 })
 
-t.test('a definition that is none is a problem for maintainers to see, and the others load', async t => {
+t.test('an invalid definition is reported to maintainers, and the others load', async t => {
   const good = definitionOf('good', 'https://models.example.org/v1')
   const { call, daemon } = await world(t, {
     'good.json': good,

@@ -58,7 +58,7 @@ const CONFIGS: readonly ((port: number) => { [field: string]: string } & { provi
   port => ({ provider: 'forgejo', url: `https://127.0.0.1:${port}` }),
 ]
 
-t.test('a target that is none, and a sandbox without repositories, are refused', async t => {
+t.test('an invalid target and a sandbox without repositories are refused', async t => {
   const { client } = await daemonWith(t, ['secrets'])
   const targets = [{ repo: 'root' }]
   t.match(await refusalOf(() => client.call('POST /secrets/ci', { targets: [] })), { status: 400 })
@@ -100,7 +100,7 @@ for (const config of CONFIGS) {
   })
 }
 
-t.test('without keys those that the workflow files name are pushed', async t => {
+t.test('without keys, the keys that workflow files name are pushed', async t => {
   const { push } = await stored(t, CONFIGS[0]!)
   t.match(
     (await push()).results,

@@ -36,7 +36,7 @@ t.test('comments, export, quotes and values of several lines are read', async t 
   )
 })
 
-t.test('what cannot be read is refused with its line', async t => {
+t.test('an unreadable line is refused with its number', async t => {
   for (const [text, line] of [
     ['A=1\nwhat is this\n', 2],
     ['A=1\n\nB="open\nC=2\n', 3],

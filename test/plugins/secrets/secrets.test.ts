@@ -275,7 +275,7 @@ t.test('values of any kind are set, imported and resolved as they are', async t 
   t.equal(run, 1000)
 })
 
-t.test('an import is all or nothing, keeps what is there, and answers names', async t => {
+t.test('an import is all or nothing, keeps existing values, and returns names', async t => {
   const { daemon } = await secretsWith(t, { files: { 'a/.env': 'FROM_FILE=1\n' } })
   await openVaultOf(daemon)
   const { client, workspace } = daemon

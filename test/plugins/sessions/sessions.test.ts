@@ -75,7 +75,7 @@ t.test('bad input is refused by its field', async t => {
   t.equal((await daemon.fetch('/sessions/c-1?limit=1001')).status, 400)
 })
 
-t.test('what was discarded is found by its words and read in full, also after a restart', async t => {
+t.test('discarded sessions are found by their words and read in full, also after a restart', async t => {
   const place = placeIn(t)
   const first = await start(t, place)
   await runTurn(first.client, 'gone', '# Mach den worktree über Nacht\nsay it said "done, Ärger" twice\nsay b', {

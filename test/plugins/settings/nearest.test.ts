@@ -1,7 +1,7 @@
 import t from 'tap'
 import { nearest } from '../../../plugins/settings/nearest.js'
 
-t.test('a mistyped name finds the one that was meant, and another word finds none', async t => {
+t.test('a mistyped name suggests the nearest one, and an unrelated word suggests none', async t => {
   const known = ['agentRetentionDays', 'subagentDepth', 'subagentsAtOnce']
   t.equal(nearest('agentRetentionDay', known), 'agentRetentionDays')
   t.equal(nearest('SubAgentdepht', known), 'subagentDepth')

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, folderOf, makeWorkspace } from '../../support/daemon.js'
@@ -20,6 +21,7 @@ import {
   redirectTo,
   trustedAuthority,
 } from '../../support/servers/git-server.js'
+import { tarOf, zipOf } from '../../support/archives.js'
 import { exactly } from '../../support/lists.js'
 
 const SKILL = '---\nname: any\ndescription: Use it.\n---\n\nDo it.\n'
@@ -68,7 +70,7 @@ t.test('skills of a folder are imported with their files, and new ones are on', 
   t.same([...(await client.call('GET /settings')).skills].sort(), ['release', 'review'])
 })
 
-t.test('what exists is skipped unless it is to be replaced, and what is off stays off', async t => {
+t.test('existing skills are skipped unless replace is set, and disabled ones stay disabled', async t => {
   await client.call('POST /skills/enabled', { id: 'release', enabled: false })
   write(join(workspace, 'packs'), { 'more/deep/release/SKILL.md': `${SKILL}Twice.\n` })
   const again = await client.call('POST /skills/import', { from: from('packs'), names: ['release', 'gone'] })
@@ -143,4 +145,77 @@ t.test('more than a skill may hold is refused', async t => {
   write(join(workspace, 'large'), { 'many/SKILL.md': SKILL })
   t.equal(await refusedWith({ from: from('large') }), 413)
   t.notOk(existsSync(join(own, 'many')))
+})
+
+t.test('skills come out of an archive, one at its root with the name of the file', async t => {
+  const many = await tarOf(
+    [{ name: 'all/pack-one/SKILL.md' }, SKILL],
+    [{ name: 'all/pack-one/bin/run', mode: 0o755 }, 'echo one\n'],
+    [{ name: 'all/pack-two/SKILL.md' }, SKILL],
+    [{ name: 'all/pack-two/same', type: 'symlink', linkname: 'SKILL.md' }],
+  )
+  writeFileSync(join(workspace, 'all.tar.gz'), gzipSync(many))
+  t.match(
+    (await client.call('POST /skills/import', { from: from('all.tar.gz') })).imported.map(({ name }) => name).sort(),
+    exactly('pack-one', 'pack-two'),
+  )
+  t.ok(statSync(join(own, 'pack-one/bin/run')).mode & 0o100, 'programs stay executable')
+  t.equal(readFileSync(join(own, 'pack-two/same'), 'utf8'), SKILL, 'a link that stays inside is its file')
+  writeFileSync(join(workspace, 'zipped.zip'), await zipOf(zip => zip.addBuffer(Buffer.from(SKILL), 'SKILL.md')))
+  t.match(await client.call('POST /skills/import', { from: from('zipped.zip') }), {
+    imported: exactly({ name: 'zipped', files: 0 }),
+  })
+  t.ok((await client.call('GET /settings')).skills.includes('zipped'))
+  t.same(readdirSync(join(daemon.data, 'skills/fetched')), [])
+})
+
+t.test('a hostile archive is refused whole, and the message names its entry', async t => {
+  const good = [{ name: 'fine/SKILL.md' }, SKILL] as const
+  const link = (linkname: string) => [{ name: 'fine/users', type: 'symlink' as const, linkname }] as const
+  const bomb = Buffer.alloc(65 * 1024 * 1024)
+  const hostile = {
+    'link.tar': [422, /"fine\/users": the link leads out/, await tarOf(good, link('/etc/passwd'))],
+    'climbing-link.tar': [422, /"fine\/users": the link leads out/, await tarOf(good, link('../../../../etc/passwd'))],
+    'other-pack.tar': [
+      422,
+      /"fine\/users" is a link that leaves the skill/,
+      await tarOf(good, link('../other/SKILL.md'), [{ name: 'other/SKILL.md' }, SKILL]),
+    ],
+    'hard-link.tar': [
+      422,
+      /"fine\/users": the link leads out/,
+      await tarOf(good, [{ name: 'fine/users', type: 'link', linkname: '/etc/passwd' }]),
+    ],
+    'outside.tar': [422, /"\.\.\/planted" leads outside/, await tarOf(good, [{ name: '../planted' }, 'x'])],
+    'absolute.tar': [422, /"\/tmp\/planted" leads outside/, await tarOf(good, [{ name: '/tmp/planted' }, 'x'])],
+    'device.tar': [
+      422,
+      /"fine\/disk": it is a device/,
+      await tarOf(good, [{ name: 'fine/disk', type: 'block-device', devmajor: 8, devminor: 0 }]),
+    ],
+    'bomb.zip': [
+      413,
+      /200 times its size within the entry "fine\/zeros"/,
+      await zipOf(zip => {
+        zip.addBuffer(Buffer.from(SKILL), 'fine/SKILL.md')
+        zip.addBuffer(bomb, 'fine/zeros')
+      }),
+    ],
+    'damaged.tar.gz': [422, /damaged/, gzipSync(await tarOf(good)).subarray(0, 60)],
+    'single.gz': [422, /one packed file/, gzipSync(SKILL)],
+    'plain.txt': [422, /it is no archive/, Buffer.from(SKILL)],
+  } as const
+  for (const [name, [status, message, bytes]] of Object.entries(hostile)) {
+    writeFileSync(join(workspace, name), bytes)
+    t.match(await refusalOf(() => client.call('POST /skills/import', { from: from(name) })), { status, message }, name)
+  }
+  t.notOk(existsSync(join(own, 'fine')))
+  t.notOk(existsSync(join(daemon.data, 'skills/planted')))
+  t.same(readdirSync(join(daemon.data, 'skills/fetched')), [])
+})
+
+t.test('an archive by way of a link out of the workspace, or in a closed place, is not there', async t => {
+  symlinkSync('/etc/hostname', join(workspace, 'away.zip'))
+  t.equal(await refusedWith({ from: from('away.zip') }), 404)
+  t.equal(await refusedWith({ from: from('.git/x.zip') }), 404)
 })

@@ -163,7 +163,7 @@ t.test('two saves at once are both on, and bad input is refused', async t => {
     )
 })
 
-t.test('the text of a skill is read whatever wrote its front matter', t => {
+t.test('the text of a skill is read with any valid front matter', t => {
   t.same(parseSkill(composeSkill('a', 'x: "y"\nz', 'Body')), { description: 'x: "y"\nz', body: 'Body\n' })
   t.same(parseSkill('---\nname: a\ndescription: >\n  two\n  lines\n---\nBody'), {
     description: 'two lines',

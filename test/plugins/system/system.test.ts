@@ -200,7 +200,7 @@ t.test('a session is ended by itself, by id, by person, or with all others', asy
   t.match(await revoke(e.token, {}), { body: { revoked: 1 } })
 })
 
-t.test('more than one of the three is refused and ends nothing', async t => {
+t.test('more than one of the three parameters is refused and ends nothing', async t => {
   const daemon = await daemonWith(t, ['system'])
   const { token, id, email } = await signIn(daemon)
   const bodies = [

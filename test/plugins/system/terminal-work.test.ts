@@ -10,7 +10,7 @@ import { withTerminals } from './terminals/terminals-support.js'
 
 const ODD = [`it's`, '$(touch x)', '`touch x`', '-n', '"', '\\', '*', '', 'a\nb', '{{x}}', '%s', 'ü']
 
-t.test('a script hands words to programs as they are, whatever they hold', async t => {
+t.test('a script passes words to programs unchanged', async t => {
   const folder = join(folderOf(t), `it's "$(odd)" \\`)
   mkdirSync(folder)
   const script = scriptOf(
@@ -49,7 +49,7 @@ t.test('a script ends with the first failure, or goes on and keeps its code', as
   t.match(run(true), { code: 3, out: /^second$/m })
 })
 
-t.test('a group runs programs in a session, hears of their end, and reads what they wrote', async t => {
+t.test('a group runs programs in a session, is notified when they end, and reads their output', async t => {
   const { client, kernel, workspace } = await withTerminals(t, { files: { 'docs/a.md': 'a', 'src/b.md': 'b' } })
   const ended: unknown[] = []
   kernel.events.on('terminal.ended', 'test', async (_, input) => ended.push((input as { data: object }).data))
@@ -85,7 +85,7 @@ t.test('a group runs programs in a session, hears of their end, and reads what t
     t.same(await call('terminals.tail', { name: 'panel-none', lines: 5 }), { text: '' })
   })
 
-  await t.test('one that runs is answered as it is, and another purpose is refused', async t => {
+  await t.test('a running process is returned, and another purpose is refused', async t => {
     const lines = ['sh', '-c', 'trap "echo bye > ../bye.txt; exit 0" TERM; while :; do sleep 0.1; done']
     await start('panel-b', lines)
     t.match(await start('panel-b', ['false']), { running: true })

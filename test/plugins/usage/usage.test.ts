@@ -271,7 +271,7 @@ t.test('budgets and what was announced of them survive a restart', async t => {
   )
 })
 
-t.test('watchers hear of each budget that crossed a line', async t => {
+t.test('watchers are notified of each budget that crossed a limit', async t => {
   const daemon = await daemonWith(t, ['usage', 'system'])
   const events = await openEvents(t, daemon, '')
   await set(daemon, DAILY, { ...DAILY, id: 'weekly', period: 'week', limitUsd: 100 })

@@ -42,7 +42,7 @@ void t.test('apps are listed, started on a port that is found, and ended with al
   const start = (app: string) => client.call('POST /workspace/repos/{repo}/apps/{app}/start', { repo, app })
   const stop = (app: string) => client.call('POST /workspace/repos/{repo}/apps/{app}/stop', { repo, app })
 
-  await t.test('what is no app is not found, and is not started', async t => {
+  await t.test('an unknown app is not found and not started', async t => {
     const at = '/workspace/repos/clients%2Fshop/apps'
     for (const [path, status] of [
       [`${at}/nothing/start`, 404],
@@ -98,14 +98,14 @@ void t.test('apps are listed, started on a port that is found, and ended with al
     t.equal((await appOf('odd')).running, false)
   })
 
-  await t.test('one that ends by itself is not running, and its terminal says why', async t => {
+  await t.test('an app that ended is not running, and its terminal says why', async t => {
     const { session } = await start('quiet')
     t.equal((await endOf(client, session)).exitCode, 4)
     t.match(await shownIn(client, session), /no server/)
     t.same(await appOf('quiet'), { app: 'quiet', running: false, healthy: false })
   })
 
-  await t.test('one that does not listen to SIGTERM is ended all the same', async t => {
+  await t.test('an app that ignores SIGTERM is ended', async t => {
     await start('stubborn')
     await stop('stubborn')
     t.equal((await appOf('stubborn')).running, false)
@@ -130,7 +130,7 @@ void t.test('apps are made of templates, all of a call or none', async t => {
     client.call('POST /workspace/repos/{repo}/apps', { repo, apps })
   const apps = () => readdirSync(join(workspace, 'apps')).sort()
 
-  await t.test('the built-in ones are listed', async t => {
+  await t.test('the built-in templates are listed', async t => {
     t.match(await client.call('GET /workspace/templates'), {
       source: 'built-in',
       templates: exactly({ key: 'node-server' }, { key: 'static-site' }, { key: 'vite' }),
@@ -187,7 +187,7 @@ void t.test('apps are made of templates, all of a call or none', async t => {
     )
   })
 
-  await t.test('those of a git repository take the place of the built-in ones', async t => {
+  await t.test('templates of a git repository replace the built-in ones', async t => {
     const source = join(workspace, 'sources/apps')
     makeWorkspace(source, {
       'templates.json': json({

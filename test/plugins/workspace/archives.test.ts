@@ -13,31 +13,10 @@ import {
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { pack, type Header } from 'tar-stream'
-import { ZipFile } from 'yazl'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { tarOf, zipOf } from '../../support/archives.js'
 import { exactly } from '../../support/lists.js'
 import { workspaceWorld } from './support.js'
-
-const allOf = async (source: AsyncIterable<unknown>): Promise<Buffer> => {
-  const pieces: Buffer[] = []
-  for await (const piece of source) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces)
-}
-
-const tarOf = async (...entries: readonly (readonly [Partial<Header>, string?])[]): Promise<Buffer> => {
-  const tar = pack()
-  for (const [header, content = ''] of entries) tar.entry(header as Header, content)
-  tar.finalize()
-  return allOf(tar)
-}
-
-const zipOf = async (fill: (zip: ZipFile) => void): Promise<Buffer> => {
-  const zip = new ZipFile()
-  fill(zip)
-  zip.end()
-  return allOf(zip.outputStream)
-}
 
 const WHEN = new Date(1_600_000_000_000)
 
@@ -55,7 +34,7 @@ void t.test('archives', async t => {
   /** Nothing is left where archives are unpacked, nor beside what is listed. */
   const left = () => readdirSync(at('.sandbox/local/unpacking'))
 
-  await t.test('only maintainers unpack, and only what is an archive', async t => {
+  await t.test('only maintainers unpack, and only archives', async t => {
     writeFileSync(at('plain.zip'), 'no zip')
     t.equal((await fetch(`${daemon.url}/workspace/unpack`, { method: 'POST' })).status, 401)
     t.equal((await fetch(`${daemon.url}/workspace/upload-archive`, { method: 'POST' })).status, 401)

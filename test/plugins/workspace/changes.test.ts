@@ -25,7 +25,7 @@ const world = async (t: Test) => {
   return { daemon, client: daemon.client, workspace: daemon.workspace, generation }
 }
 
-t.test('whatever another program makes, changes, moves or removes is among the changed paths', async t => {
+t.test('files that another program creates, changes, moves or removes are among the changed paths', async t => {
   const { client, workspace, generation } = await world(t)
   const made: string[] = []
   for (let at = 0; at < 100; at++) {

@@ -103,7 +103,7 @@ void t.test('derived text', async t => {
     t.match(await derive('n.ipynb'), { stale: false, content: 'content' in first && first.content })
   })
 
-  await t.test('what cannot be read says why, and other calls answer meanwhile', async t => {
+  await t.test('an unreadable document says why, and other calls answer meanwhile', async t => {
     put('cut.xlsx', (await workbook('<row/>')).subarray(0, 300))
     put('secret.docx', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600)]))
     put('bad.ipynb', '{')

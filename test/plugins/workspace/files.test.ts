@@ -185,7 +185,7 @@ void t.test('single files', async t => {
     t.notOk(readdirSync(workspace).some(name => name.startsWith('.sandbox-write-')))
   })
 
-  await t.test('of two who save the same file one is told what it holds now', async t => {
+  await t.test('when two people save one file, the second is refused with its current content', async t => {
     writeFileSync(join(workspace, 'both'), 'base')
     const save = (content: string) =>
       client.call('PUT /workspace/file', { path: 'both', content, baseHash: hashOf('base') }).then(
@@ -210,7 +210,7 @@ void t.test('single files', async t => {
     )
   })
 
-  await t.test('what cannot be written is refused and leaves nothing', async t => {
+  await t.test('refused writes leave nothing behind', async t => {
     const before = execFileSync('find', [workspace], { encoding: 'utf8' })
     const refused: [number, object][] = [
       [400, { path: 'a/../b', content: '' }],

@@ -121,7 +121,7 @@ void t.test('the repositories of the workspace, their packages, and what lies be
     )
   })
 
-  await t.test('what lies loose goes by its bytes, its extension and whether it is text', async t => {
+  await t.test('loose files are described by size, extension and whether they are text', async t => {
     mkdirSync(at('docs/loose'))
     writeFileSync(
       at('docs/loose/film.txt'),

@@ -45,7 +45,7 @@ void t.test('search', async t => {
   const paths = async (input: { query: string; [field: string]: unknown }) =>
     (await search(input)).groups.map(({ path }) => path)
 
-  await t.test('it takes a credential, and a query that is one', async t => {
+  await t.test('it needs a credential and a valid query', async t => {
     t.equal((await fetch(`${daemon.url}/workspace/search?query=x`)).status, 401)
     t.equal((await daemon.fetch('/workspace/search')).status, 400)
     t.equal((await daemon.fetch('/workspace/search?query=x&mode=none')).status, 400)
@@ -144,7 +144,7 @@ void t.test('search', async t => {
     t.same(await search({ query: 'xyzzy plugh' }).then(({ total, hint }) => [total, typeof hint]), [0, 'string'])
   })
 
-  await t.test('a file that speaks of all words comes before those that define one of them', async t => {
+  await t.test('a file that contains all words ranks above files that define one of them', async t => {
     const folder = join(workspace, 'words')
     mkdirSync(folder)
     for (const name of ['system', 'folders', 'watches', 'poll', 'gives'])

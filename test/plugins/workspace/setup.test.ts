@@ -153,7 +153,7 @@ void t.test('dependencies are installed in a terminal, and counted as they are o
     t.match(events, exactly({ type: 'workspace.install', actor: 'owner@sandbox.local' }))
   })
 
-  await t.test('what is missing again is stale, and a lock file of another manifest is not forced', async t => {
+  await t.test('missing packages make an install stale, and a lock file of another manifest is not forced', async t => {
     rmSync(join(workspace, 'shop/node_modules/lib'))
     t.match(await stateOf('shop'), { state: 'stale', missing: 1, command: 'npm ci' })
     const manifest = { name: 'shop', dependencies: { lib: 'file:../lib', inner: 'file:../docs/inner' } }
@@ -225,7 +225,7 @@ void t.test('the tests of folders run one after another in one terminal', { skip
   const run = (session: string, dirs: string[]) =>
     client.call('POST /workspace/repos/{repo}/tests', { repo: 'root', session, dirs })
 
-  await t.test('what cannot be run is refused, and nothing is started', async t => {
+  await t.test('invalid runs are refused, and nothing is started', async t => {
     for (const [body, status, message] of [
       [{ session: 'A', dirs: ['good'] }, 400, /^session/],
       [{ session: '', dirs: ['good'] }, 400, /^session/],
@@ -244,7 +244,7 @@ void t.test('the tests of folders run one after another in one terminal', { skip
     t.same((await client.call('GET /system/terminals')).sessions, [])
   })
 
-  await t.test('one that fails does not stop the next, and its code is the code of the terminal', async t => {
+  await t.test('a failing test does not stop the next one, and its exit code is that of the terminal', async t => {
     const odd = "it's $(odd)"
     const { session, commands } = await run('unit', ['bad', 'good', odd])
     t.equal(session, 'panel-unit')
@@ -259,7 +259,7 @@ void t.test('the tests of folders run one after another in one terminal', { skip
     t.match(events, exactly({ type: 'workspace.tests' }))
   })
 
-  await t.test('a run of that name that is not over is answered, and one that is over begins again', async t => {
+  await t.test('a running run of that name is returned, and a finished one starts again', async t => {
     const { session } = await run('slow', ['slow'])
     await until('it runs', async () => /begun/.test(await shownIn(client, session)))
     t.same(await run('slow', ['slow']), {

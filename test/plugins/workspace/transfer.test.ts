@@ -79,7 +79,7 @@ void t.test('downloads without headers', async t => {
     t.equal((await open(path)).status, 404, 'another file of that name is not the one')
   })
 
-  await t.test('what could run in a browser is saved and sandboxed', async t => {
+  await t.test('types that a browser would run are sent as sandboxed downloads', async t => {
     const { ticket } = await client.call('POST /workspace/media-ticket', { path: 'page.html' })
     const { headers } = await open(`/workspace/media?ticket=${ticket}`)
     t.match(
@@ -157,7 +157,7 @@ void t.test('downloads without headers', async t => {
     t.equal(execFileSync('unzip', ['-p', zip, '_skipped.txt'], { encoding: 'utf8' }), 'page.html\n')
   })
 
-  await t.test('two downloads run at once, and a third is told when to come again', async t => {
+  await t.test('two downloads run at once, and a third is refused with retry-after', async t => {
     execFileSync('truncate', ['-s', '200M', join(workspace, 'src/huge.mp4')])
     const { ticket } = await client.call('POST /workspace/download-ticket', { paths: ['src'] })
     const stop = new AbortController()

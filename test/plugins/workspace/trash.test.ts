@@ -52,7 +52,7 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.notMatch(inGit(workspace, 'status', '--porcelain'), /\.sandbox/, 'the trash is in no commit')
   })
 
-  await t.test('nothing is overwritten by what comes back', async t => {
+  await t.test('a restore overwrites nothing', async t => {
     const { trashId } = await client.call('DELETE /workspace/entry', { path: 'a.md' })
     writeFileSync(join(workspace, 'a.md'), 'new')
     t.match(await refusalOf(() => client.call('POST /workspace/restore', { id: trashId! })), { status: 409 })
@@ -63,7 +63,7 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.match(await refusalOf(() => client.call('POST /workspace/restore', { id: 'nothing' })), { status: 404 })
   })
 
-  await t.test('a link is deleted itself, and nothing there is fine', async t => {
+  await t.test('deleting a link keeps its target, and deleting a missing path succeeds', async t => {
     await client.call('DELETE /workspace/entry', { path: 'out' })
     t.ok(existsSync(join(daemon.data, '..', 'outside/secret')))
     t.same(await client.call('DELETE /workspace/entry', { path: 'nothing/here' }), { ok: true })
@@ -71,7 +71,7 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.notOk(lstatSync(join(workspace, 'broken'), { throwIfNoEntry: false }))
   })
 
-  await t.test('what is not to be deleted is refused', async t => {
+  await t.test('protected paths cannot be deleted', async t => {
     mkdirSync(join(workspace, 'lib/.git'), { recursive: true })
     const refused: [number, string][] = [
       [400, '.'],
@@ -108,7 +108,7 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.equal((await ask('ann', '/workspace/trash?before=x')).status, 400)
   })
 
-  await t.test('a thing is moved with the folders it needs, never over another one unasked', async t => {
+  await t.test('a move creates the folders it needs and replaces nothing unless asked', async t => {
     writeFileSync(join(workspace, 'one'), '1')
     writeFileSync(join(workspace, 'two'), '2')
     await client.call('POST /workspace/move', { from: 'one', to: 'one' })
@@ -132,7 +132,7 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.match((await client.call('GET /workspace/trash', { limit: 1 })).items, exactly({ path: 'two' }))
   })
 
-  await t.test('a copy keeps modes, times and links, and has no part in the git of the first', async t => {
+  await t.test('a copy keeps modes, times and links, and its git data is independent', async t => {
     mkdirSync(join(workspace, 'from/sub'), { recursive: true })
     writeFileSync(join(workspace, 'from/run.sh'), '#!/bin/sh\n', { mode: 0o755 })
     writeFileSync(join(workspace, 'from/.git'), 'gitdir: ../elsewhere\n')

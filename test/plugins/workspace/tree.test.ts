@@ -36,7 +36,7 @@ void t.test('the tree of files', async t => {
     }
   })
 
-  await t.test('what tools ignore is listed unopened, as git decides', async t => {
+  await t.test('ignored folders are listed without their contents, as git decides', async t => {
     const { tree, hidden, barren, root, watch } = await client.call('GET /workspace/tree', {})
     t.match(
       { hidden, barren, root, watch },
@@ -101,7 +101,7 @@ void t.test('the tree of files', async t => {
     t.notOk(find(entries, 'empty')!.children![0]!.children)
   })
 
-  await t.test('what is no folder here is refused with what was expected', async t => {
+  await t.test('a path that is not a folder is refused with the expected form', async t => {
     const refused: [number, { path: string; depth?: number; after?: string }][] = [
       [400, { path: '../x' }],
       [400, { path: '/etc' }],

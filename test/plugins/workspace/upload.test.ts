@@ -69,7 +69,7 @@ void t.test('uploads', async t => {
     t.match(await send({ path: 'empty', size: 0 }), { received: 0, done: true, hash: hashOf('') })
   })
 
-  await t.test('of an upload and a save of one file the later one is told', async t => {
+  await t.test('when an upload and a save change one file, the later one is refused', async t => {
     writeFileSync(join(workspace, 'both'), 'base')
     const query = { path: 'both', size: 4, baseHash: hashOf('base') }
     t.match(await send(query, 'ne'), { status: 200, done: false })
@@ -78,7 +78,7 @@ void t.test('uploads', async t => {
     t.equal(readFileSync(join(workspace, 'both'), 'utf8'), 'saved')
   })
 
-  await t.test('what is no upload is refused and leaves nothing', async t => {
+  await t.test('invalid uploads are refused and leave nothing behind', async t => {
     mkdirSync(join(workspace, 'lib/.git'), { recursive: true })
     const before = staged().length
     const refused: [number, { [name: string]: string | number }][] = [

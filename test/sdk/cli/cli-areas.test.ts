@@ -59,7 +59,7 @@ t.test('areas are written, granted, shown, revoked and deleted from the command 
   t.match(await areas('delete', 'docs'), { code: 0, out: 'deleted docs; its folders and files stay\n' })
 })
 
-t.test('invalid arguments are refused with what was expected', async t => {
+t.test('invalid arguments are refused with the expected form', async t => {
   for (const args of [
     ['what'],
     ['write', 'docs'],

@@ -31,7 +31,7 @@ t.test('usage requests the given keys and days, and prints a table with the tota
   t.match(JSON.parse((await daemon.run(['usage', '--json'])).out), { rows: exactly(...ROWS) })
 })
 
-t.test('an unknown key and an impossible day are refused with what was expected', async t => {
+t.test('an unknown key and an impossible day are refused with the expected form', async t => {
   const folder = folderOf(t)
   makeWorkspace(join(folder, 'workspace'))
   const { data } = await spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data') })

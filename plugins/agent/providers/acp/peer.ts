@@ -1,81 +1,16 @@
-import type {
-  ClientConnection,
-  ClientRequestHandlersByMethod,
-  ContentBlock,
-  InitializeResponse,
-  McpServer,
-  NewSessionResponse,
-  StopReason,
-} from '@agentclientprotocol/sdk'
+import type { ClientConnection, ContentBlock, InitializeResponse, McpServer } from '@agentclientprotocol/sdk'
 import { NotTheProtocol, PipedProcess } from '../../../../sdk/node/programs/piped-process.js'
 import type { TreeCommand } from '../adapter.js'
 import type { ToolSession } from '../../tool-server/tool-servers.js'
+import { promptUsageOf, sessionOf, sessionOptionsOf, type ProgramSession, type PromptEnd } from './answers.js'
+import { Crashed } from './crashed.js'
 import { Declined } from './declined.js'
-import { countOf, fieldsOf } from './outside.js'
-import { modelOf, settingPlan, type SessionOptions, type SettingPlan, type WantedOptions } from './session-options.js'
+import { fieldsOf } from './outside.js'
+import type { PeerPatience, PeerTurn } from './peer-turn.js'
+import { modelOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
 import { wire } from './wire.js'
 
-/** The program has failed for good; the message continues a sentence that begins with its name. */
-export class Crashed extends Error {}
-
-type Handlers = ClientRequestHandlersByMethod
-type Answer<M extends keyof Handlers> = (
-  params: Parameters<Handlers[M]>[0]['params'],
-  signal: AbortSignal,
-) => ReturnType<Handlers[M]>
-
-/** The requests that a program may make during its turn. */
-export interface PeerAbilities {
-  readonly readFile: Answer<'fs/read_text_file'>
-  readonly writeFile: Answer<'fs/write_text_file'>
-  readonly permission: Answer<'session/request_permission'>
-  readonly createTerminal: Answer<'terminal/create'>
-  readonly terminalOutput: Answer<'terminal/output'>
-  readonly waitForTerminal: Answer<'terminal/wait_for_exit'>
-  readonly killTerminal: Answer<'terminal/kill'>
-  readonly releaseTerminal: Answer<'terminal/release'>
-}
-
-/** The turn that a program runs. */
-export interface PeerTurn extends PeerAbilities {
-  /** An update of the session, unchecked. */
-  update(params: unknown): void
-  /** Resolves when there is room for more frames. */
-  room(): Promise<void> | undefined
-  /** Called when an ability fails with a bug. */
-  bug(error: unknown): void
-}
-
-/** Time limits for a program, in ms. */
-export interface PeerPatience {
-  readonly startMs: number
-  /** Longer, because a first session may unpack and index files. */
-  readonly sessionMs: number
-  readonly silenceMs: number
-  readonly cancelMs: number
-}
-
-export const PATIENCE: PeerPatience = { startMs: 15_000, sessionMs: 60_000, silenceMs: 600_000, cancelMs: 5_000 }
-
 const IDLE_BYTES = 8 * 1024 * 1024
-const MOST_ID = 1024
-
-/** The result of a prompt: why it stopped, and the usage, if the program reports it. */
-export interface PromptEnd {
-  readonly reason: StopReason
-  readonly usage?: PromptUsage
-}
-/** Tokens of one prompt. */
-export interface PromptUsage {
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheCreationTokens: number
-}
-
-interface Session extends SessionOptions {
-  readonly id: string
-}
 
 /** One agent program, its connection and its session. */
 export class AgentPeer {
@@ -85,7 +20,7 @@ export class AgentPeer {
   #connection: ClientConnection | undefined
   #about: InitializeResponse | undefined
   #turn: PeerTurn | undefined
-  #session: Session | undefined
+  #session: ProgramSession | undefined
   #tools: ToolSession | undefined
   /** The cost of its session up to the last turn, if it reports one. */
   costUsd: number | undefined
@@ -336,7 +271,7 @@ export class AgentPeer {
         'loaded no session',
         signal,
       )
-      this.#session = { id: sessionId, ...optionsOf(answer) }
+      this.#session = { id: sessionId, ...sessionOptionsOf(answer) }
       return true
     } catch (error) {
       if (error instanceof Crashed) throw error
@@ -371,7 +306,7 @@ export class AgentPeer {
       this.#session = { ...session, ...(modes && { modes: { ...modes, currentModeId: value } }) }
       return
     }
-    const { options } = optionsOf(answer)
+    const { options } = sessionOptionsOf(answer)
     if (options.length > 0) this.#session = { ...session, options }
   }
 
@@ -409,7 +344,7 @@ export class AgentPeer {
     signal.addEventListener('abort', cancel, { once: true })
     try {
       const { stopReason: reason, ...rest } = await answer
-      const usage = usageOf(fieldsOf(rest).usage)
+      const usage = promptUsageOf(fieldsOf(rest).usage)
       return { reason, ...(usage && { usage }) }
     } finally {
       this.#prompted = false
@@ -425,30 +360,5 @@ export class AgentPeer {
     this.#tools?.end()
     this.#connection?.close()
     await this.#process.end(way)
-  }
-}
-
-const sessionOf = (answer: NewSessionResponse): Session => {
-  const { sessionId } = answer
-  if (!sessionId || sessionId.length > MOST_ID)
-    throw new Crashed(`opened a session without a name of at most ${MOST_ID} characters`)
-  return { id: sessionId, ...optionsOf(answer) }
-}
-
-/** The options of a session; the library has validated the answer. */
-const optionsOf = (answer: unknown): SessionOptions => {
-  const { modes, configOptions } = (answer ?? {}) as Partial<NewSessionResponse>
-  return { options: configOptions ?? [], ...(modes && { modes }) }
-}
-
-const usageOf = (value: unknown): PromptUsage | undefined => {
-  const { inputTokens, outputTokens, cachedReadTokens, cachedWriteTokens } = fieldsOf(value)
-  const [input, output] = [countOf(inputTokens), countOf(outputTokens)]
-  if (input === undefined && output === undefined) return undefined
-  return {
-    inputTokens: input ?? 0,
-    outputTokens: output ?? 0,
-    cacheReadTokens: countOf(cachedReadTokens) ?? 0,
-    cacheCreationTokens: countOf(cachedWriteTokens) ?? 0,
   }
 }

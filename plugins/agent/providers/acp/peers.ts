@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { TreeCommand } from '../adapter.js'
-import { AgentPeer, PATIENCE, type PeerPatience } from './peer.js'
+import { AgentPeer } from './peer.js'
+import { PATIENCE, type PeerPatience } from './peer-turn.js'
 
 const KEPT_MS = 600_000
 

@@ -38,7 +38,7 @@ export async function* attach(
   assertReaches(caller, conversations.get(conversationId))
   await assertVisible(await deps.look(caller), conversations.get(conversationId), false)
   const isWaiting = asked !== undefined && queue.waiting(conversationId).some(({ run }) => run === asked)
-  if (isWaiting && !(await engine.arrival(asked, signal))) return
+  if (isWaiting && !(await engine.arrivals.wait(asked, signal))) return
   const conversation = conversations.get(conversationId)
   const turn = engine.live(conversationId)
   const run = turn?.run ?? conversation.lastRun

@@ -1,8 +1,10 @@
 import type { Count, Millis, Positive } from '../../../../sdk/types.js'
 import type { tags } from 'typia'
 import type { Card, CardReply } from '../../cards/card.js'
+import type { Command, Location, TodoItem, ToolCategory, ToolContent, ToolStatus, TurnNote } from './frame-parts.js'
 
 export type * from '../../cards/card.js'
+export type * from './frame-parts.js'
 
 /** Chosen by the caller, or minted as `c-…`. */
 export type ConversationId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$'>
@@ -13,51 +15,6 @@ export type ProviderId = string & tags.MinLength<1> & tags.MaxLength<120>
 export type Harness = 'native' | 'vendor-code'
 export type PermissionMode = 'default' | 'acceptEdits' | 'plan' | 'bypassPermissions'
 export type RunEnd = 'completed' | 'failed' | 'stopped' | 'interrupted'
-
-export type ToolCategory = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'other'
-export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed'
-
-/** A place in a file: the path counts from the workspace root, with forward slashes. */
-export interface Location {
-  path: string
-  line?: Positive
-}
-
-export interface TextContent {
-  type: 'text'
-  text: string
-}
-/** One file before and after; no `oldText`: a new file. */
-export interface DiffContent {
-  type: 'diff'
-  path: string
-  oldText?: string
-  newText: string
-  truncated?: boolean
-}
-/** A picture in the workspace, by its path; never its bytes. */
-export interface ImageContent {
-  type: 'image'
-  path: string
-}
-export type ToolContent = TextContent | DiffContent | ImageContent
-
-/** A note of the sandbox before the message, exactly as the model received it. */
-export interface TurnNote {
-  title: string
-  text: string
-}
-export interface TodoItem {
-  content: string
-  status: 'pending' | 'in_progress' | 'completed'
-  activeForm?: string
-}
-/** A shortcut of the provider; the name is without its leading marker. */
-export interface Command {
-  name: string
-  description: string
-  hint?: string
-}
 
 // Frames ------------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ import type { Frame } from '../frames/frames.js'
 import { failSubagents } from '../../subagents/end.js'
 import type { Queue } from '../../queue/queue.js'
 import { entryFrom, entryOf, type EntryFields, type RunMessage } from '../run-entry.js'
-import { isLostOffer, type Turn } from '../turn.js'
+import type { Turn } from '../turn.js'
+import { isLostOffer } from '../turn-cards.js'
 
 /** The dependencies of the recovery of runs. */
 export interface RestartDeps {

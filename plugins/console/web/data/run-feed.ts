@@ -2,7 +2,8 @@ import { signal, type Signal } from '@preact/signals-core'
 import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttachData } from '../../../agent/contract.js'
 import { rowsOfMessage } from '../run/record-rows.js'
-import { RunRows, type RunRow, type RunStanding } from '../run/rows.js'
+import type { RunRow } from '../run/row-kinds.js'
+import { RunRows, type RunStanding } from '../run/rows.js'
 import { askDaemon } from './api.js'
 
 const PAGE = 50

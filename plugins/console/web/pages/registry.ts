@@ -108,6 +108,17 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./history/history-page.js')).HistoryPage,
   },
   {
+    name: 'projects',
+    label: 'Projects',
+    icon: 'skill',
+    role: 'viewer',
+    needs: 'workspace.setup',
+    listed: true,
+    wide: true,
+    key: 'j',
+    load: async () => (await import('./projects/projects-page.js')).ProjectsPage,
+  },
+  {
     name: 'terminals',
     label: 'Terminals',
     icon: 'terminal',
@@ -212,7 +223,7 @@ export const PAGES: readonly ConsolePageEntry[] = [
     needs: 'extensions.list',
     listed: true,
     wide: true,
-    key: 'e',
+    key: 'x',
     load: async () => (await import('./extensions/extensions-page.js')).ExtensionsPage,
   },
   {

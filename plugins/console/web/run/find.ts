@@ -1,4 +1,4 @@
-import type { RunRow } from './rows.js'
+import type { RunRow } from './row-kinds.js'
 
 /** The whole text of a row. */
 export const wordsOfRow = (row: RunRow): string => {

@@ -1,5 +1,5 @@
 import type { AnsweredCard, ToolCard, TranscriptMessage } from '../../../agent/contract.js'
-import type { CardRow, RunRow, ToolRow } from './rows.js'
+import type { CardRow, RunRow, ToolRow } from './row-kinds.js'
 
 const toolRowOf = (key: string, { children = [], content = [], thinking, ...tool }: ToolCard): ToolRow => ({
   ...{ type: 'tool', name: tool.name, category: tool.category, status: tool.status, key: `${key} ${tool.id}`, content },

@@ -333,7 +333,7 @@ t.test('files are read and written inside the tree only, and every call passes t
   )
 })
 
-t.test('a permission covers only the call it was requested for, whatever the program changes afterwards', async t => {
+t.test('a permission covers only the call it was requested for, even if the program changes it afterwards', async t => {
   const { turn, root, gated } = world(
     t,
     agent(`

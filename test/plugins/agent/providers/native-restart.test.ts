@@ -73,7 +73,7 @@ void t.test('a turn killed at any moment continues: no text, call or token twice
   t.strictSame(wrong, [])
 })
 
-void t.test('a command that a restart interrupted is not run again, and the model is told', async t => {
+void t.test('a command that a restart interrupted is not run again, and the model is informed', async t => {
   const server = await modelServer(t, 'openai', request =>
     resultsIn(request) === 0 ? { calls: [{ name: 'Shell', input: { command: 'deploy' } }] } : { text: ['I see.'] },
   )

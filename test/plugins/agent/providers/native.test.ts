@@ -171,7 +171,7 @@ void t.test('attached pictures are sent, other files only named', async t => {
   t.equal(world.prose, 'ok\n')
 })
 
-void t.test('in plan mode the model is told to plan, and the instructions are unchanged', async t => {
+void t.test('in plan mode the model is instructed to plan, and the other instructions are unchanged', async t => {
   const server = await modelServer(t, 'openai', [{ text: ['ok'] }])
   const world = await nativeRun(server.target(), { request: { permissionMode: 'plan' } })
   await world.next()

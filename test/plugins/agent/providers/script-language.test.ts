@@ -201,7 +201,7 @@ t.test('a line that does not parse is reported before anything runs', async t =>
   for (const [words, line, message] of bad) t.match(parse(words), { kind: 'syntax', line, message }, words)
 })
 
-t.test('a prompt of 1 MiB is parsed quickly, whatever its content', async t => {
+t.test('a prompt of 1 MiB is parsed quickly, regardless of its content', async t => {
   const MiB = 1024 * 1024
   const hostile = [
     'say a\n'.repeat(MiB / 6),

@@ -84,7 +84,7 @@ t.test('a field of another type, a missing field and a value other than an objec
   t.end()
 })
 
-t.test('limits of inputs are refused with what was expected and what was found', t => {
+t.test('values beyond a limit are refused with the limit and the value', t => {
   const table: [name: ToolName, change: object, message: RegExp][] = [
     ['Read', { path: '' }, /^Read takes path: expected text, not empty, found empty text$/],
     [

@@ -331,7 +331,7 @@ t.test('Shell runs in a folder of the tree and reports the exit code', async t =
   t.match(await call('Shell', { command: 'pwd', cwd: 'out' }), { ok: false })
 })
 
-t.test('a bad input is refused with its field, what was expected and what was found', async t => {
+t.test('bad input is refused with its field, the expectation and the finding', async t => {
   const table: [string, unknown, RegExp][] = [
     ['Read', undefined, /Read takes input: expected an object, found nothing/],
     ['Read', [], /found a list/],

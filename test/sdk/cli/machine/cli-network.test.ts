@@ -43,7 +43,7 @@ t.test('the network access of conversations is shown and changed from the comman
   t.match(await network('allow', `localhost:${new URL(daemon.url).port}`), { code: 1, err: /this sandbox itself/ })
 })
 
-t.test('invalid arguments are refused with what was expected', async t => {
+t.test('invalid arguments are refused with the expected form', async t => {
   for (const args of [['what'], ['allow'], ['remove'], ['only'], ['only', 'maybe'], ['own', 'x'], ['shared', 'x']]) {
     t.match(
       await sandbox(['network', ...args]),

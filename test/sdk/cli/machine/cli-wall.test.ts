@@ -4,7 +4,7 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../../support/daemon.js'
 import { sandbox } from '../cli-process.js'
 
-t.test('sandbox wall lists what is readable, writable and closed, and why', async t => {
+t.test('sandbox wall lists readable, writable and closed paths with reasons', async t => {
   const folder = realpathSync(folderOf(t))
   const [workspace, data, tools, config] = ['workspace', 'data', 'tools', 'config.json'].map(name =>
     join(folder, name),

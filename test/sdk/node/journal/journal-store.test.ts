@@ -108,7 +108,7 @@ t.test('a rewrite is atomic between earlier and later appends', async t => {
   for (const read of seen) t.ok(read === JSON.stringify(old) || read === JSON.stringify(next))
 })
 
-t.test('a renamed journal keeps its bytes, also those that are not entries', async t => {
+t.test('a renamed journal keeps its bytes, also bytes that are not entries', async t => {
   const folder = t.testdir()
   const store = new JournalStore(folder)
   await store.append('agent/runs/a', [1])

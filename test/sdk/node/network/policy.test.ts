@@ -118,7 +118,7 @@ t.test('with networkOnly only allowed targets are reached', async t => {
   t.match(judge({ host: 'b.example', port: 443 }, '8.8.8.8', only), { entry: 'b.example:443' })
 })
 
-t.test('neither the daemon nor metadata addresses are reached, whatever is allowed', async t => {
+t.test('neither the daemon nor metadata addresses are reachable, with any allowed hosts', async t => {
   const all = rules(['0.0.0.0/0', '::/0', '169.254.0.0/16', '*.example', 'localhost:8787', 'localhost:80'], false, [
     { host: '127.0.0.1', port: 8787 },
   ])

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ToolContent } from '../../../../agent/contract.js'
 import { plainOutput } from '../../run/ansi.js'
-import type { LineRow, RunRow, ThinkingRow, ToolRow, UserRow } from '../../run/rows.js'
+import type { LineRow, RunRow, ThinkingRow, ToolRow, UserRow } from '../../run/row-kinds.js'
 import { countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { memo } from '../../ui/memo.js'

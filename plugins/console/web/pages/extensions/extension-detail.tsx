@@ -13,6 +13,8 @@ import { useAction } from '../../ui/action.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { DeclaredAndUsed } from './declared-entries.js'
+import { DevSection } from './dev-section.js'
+import { ExtensionProcesses } from './extension-processes.js'
 import { ExtensionSettingsSection } from './extension-settings.js'
 import { extensionState } from './extension-state.js'
 import { PendingItem } from './powers.js'
@@ -260,6 +262,8 @@ export const ExtensionDetail = ({ id }: { id: string }) => {
               <Notices record={record} />
               <Actions record={record} />
               <Shows record={record} />
+              <ExtensionProcesses record={record} maintains={maintains} />
+              {maintains && record.source === 'installed' && <DevSection record={record} />}
               <DeclaredAndUsed record={record} />
               <ExtensionSettingsSection
                 id={id}

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { askDaemon, faultSentence } from '../../data/api.js'
+import { askDaemon } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { sizeTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
-import { Bones, FaultLine, Loaded } from '../../ui/page.js'
+import { FaultLine, Loaded } from '../../ui/page.js'
+import { Picture } from '../../ui/picture.js'
 import { useQuery } from '../../ui/query.js'
 import { useRead } from '../../ui/read.js'
 import { reaches } from '../registry.js'
@@ -17,42 +18,9 @@ interface OtherFileProps {
 }
 
 /** A picture of the workspace. */
-export const PictureView = ({ path, version }: OtherFileProps) => {
-  const url = useSignal('')
-  const fault = useSignal('')
-  useEffect(() => {
-    let made = ''
-    let gone = false
-    askDaemon('GET /workspace/raw', { path }).then(
-      ({ data, 'content-type': type }) => {
-        if (gone) return
-        made = URL.createObjectURL(new Blob([data as BlobPart], { type }))
-        url.value = made
-        fault.value = ''
-      },
-      error => {
-        fault.value = faultSentence(error)
-      },
-    )
-    return () => {
-      gone = true
-      URL.revokeObjectURL(made)
-    }
-  }, [path, version])
-  if (fault.value) return <FaultLine fault={fault.value} />
-  if (!url.value) return <Bones />
-  return (
-    <div class="picture-box" tabIndex={0} role="group" aria-label="Picture">
-      <img
-        src={url.value}
-        alt={visibleName(path)}
-        onError={() => {
-          fault.value = 'This browser cannot show the picture.'
-        }}
-      />
-    </div>
-  )
-}
+export const PictureView = ({ path, version }: OtherFileProps) => (
+  <Picture version={`${version} ${path}`} name={path} read={() => askDaemon('GET /workspace/raw', { path })} />
+)
 
 /** A sound or a film of the workspace, read as it is played. */
 export const MediaView = ({ path, film }: OtherFileProps & { film: boolean }) => {

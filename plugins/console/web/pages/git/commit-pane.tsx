@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { GitChange } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { accepted, leftHalted } from '../../data/git-answers.js'
 import { fragmentOf, goTo } from '../../data/route.js'
@@ -185,7 +186,7 @@ export const CommitPane = ({ repo, sha, path, maintains }: CommitPaneProps) => {
                   repo={repo}
                   sha={sha}
                   path={path}
-                  from={list.find(change => change.path === path)?.from}
+                  change={list.find(change => change.path === path)}
                 />
               )}
             </>
@@ -200,15 +201,16 @@ const CommitFile = ({
   repo,
   sha,
   path,
-  from,
+  change,
 }: {
   repo: string
   sha: string
   path: string
-  from: string | undefined
+  change: GitChange | undefined
 }) => {
+  const file = { repo, sha, path, ...(change?.from !== undefined && { from: change.from }) }
   const { data, error } = useQuery(`commit file ${repo} ${sha} ${path}`, [], () =>
-    askDaemon('GET /git/{repo}/commit-file-diff', { repo, sha, path, ...(from !== undefined && { from }) }),
+    askDaemon('GET /git/{repo}/commit-file-diff', file),
   )
   return (
     <div class="compared">
@@ -216,6 +218,7 @@ const CommitFile = ({
         path={path}
         sides={data}
         error={error}
+        source={{ source: 'commit', ...file, status: change?.status ?? 'modified' }}
         tools={
           <a class="button" href={fragmentOf('git', repo, 'blame', path, sha)}>
             Blame

@@ -6,12 +6,19 @@ import { sha256 } from '../../data/hash.js'
 import { fragmentOf } from '../../data/route.js'
 import { withBothSides } from '../../run/conflict-markers.js'
 import { useAction } from '../../ui/action.js'
+import { ComparedTexts } from '../../ui/code/compared-texts.js'
+import { ConflictFrame } from '../../ui/code/conflict-frame.js'
 import { DiffView } from '../../ui/code/diff-view.js'
-import { visibleName, visibleText } from '../../ui/format.js'
+import { visibleText } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 
-const SIDES = ['after', 'ours', 'theirs', 'base'] as const
-const NAMES = { after: 'On disk', ours: 'Ours', theirs: 'Theirs', base: 'Before both' } as const
+const SIDES = [
+  ['after', 'On disk'],
+  ['ours', 'Ours'],
+  ['theirs', 'Theirs'],
+  ['base', 'Before both'],
+  ['compared', 'Ours and theirs'],
+] as const
 
 interface ConflictedFileProps {
   readonly repo: string
@@ -25,7 +32,7 @@ const inWorkspace = (repo: string, path: string): string => (repo === 'root' ? p
 
 /** A file with conflicts: its sides, and what a person can choose. */
 export const ConflictedFile = ({ repo, path, sides, maintains }: ConflictedFileProps) => {
-  const shown = useSignal<(typeof SIDES)[number] | 'compared'>('after')
+  const shown = useSignal<(typeof SIDES)[number][0]>('after')
   const action = useAction()
   const both = sides?.after === undefined ? undefined : withBothSides(sides.after)
   const take = (side: 'ours' | 'theirs') =>
@@ -47,73 +54,53 @@ export const ConflictedFile = ({ repo, path, sides, maintains }: ConflictedFileP
     })
   const text = shown.value === 'compared' ? undefined : sides?.[shown.value]
   return (
-    <section class="file-pane" aria-label={visibleName(path)}>
-      <div class="row file-head">
-        <h2 class="mono grow">{visibleName(path)}</h2>
-        <span class="tag bad">conflict</span>
-      </div>
-      <div class="stack conflict">
-        <div class="row" role="group" aria-label="Side">
-          {SIDES.filter(side => sides?.[side] !== undefined).map(side => (
-            <button
-              key={side}
-              class="button"
-              type="button"
-              aria-pressed={shown.value === side}
-              onClick={() => {
-                shown.value = side
-              }}
-            >
-              {NAMES[side]}
-            </button>
-          ))}
-          {sides?.ours !== undefined && sides.theirs !== undefined && (
-            <button
-              class="button"
-              type="button"
-              aria-pressed={shown.value === 'compared'}
-              onClick={() => {
-                shown.value = 'compared'
-              }}
-            >
-              Ours and theirs
-            </button>
-          )}
+    <ConflictFrame
+      path={path}
+      sides={SIDES.filter(([side]) =>
+        side === 'compared' ? sides?.ours !== undefined && sides.theirs !== undefined : sides?.[side] !== undefined,
+      )}
+      shown={shown}
+    >
+      {sides?.binary ? (
+        <div class="compared">
+          <ComparedTexts
+            path={path}
+            sides={sides}
+            error={undefined}
+            source={{ source: 'working', repo, side: 'conflicted', path, status: 'conflicted' }}
+          />
         </div>
-        {sides?.binary ? (
-          <p class="quiet">A binary file: its content is not shown.</p>
-        ) : shown.value === 'compared' ? (
-          <div class="compared">
-            <DiffView path={path} before={sides?.ours ?? ''} after={sides?.theirs ?? ''} split={false} />
-          </div>
-        ) : (
-          text !== undefined && (
-            <pre class="code scrolls" tabIndex={0} dir="ltr">
-              {visibleText(text)}
-            </pre>
-          )
-        )}
-        {maintains && (
-          <div class="row">
-            <button class="button" type="button" disabled={action.busy} onClick={() => take('ours')}>
-              Take ours
-            </button>
-            <button class="button" type="button" disabled={action.busy} onClick={() => take('theirs')}>
-              Take theirs
-            </button>
-            <button class="button" type="button" disabled={action.busy || both === undefined} onClick={takeBoth}>
-              Take both
-            </button>
-            <a class="button" href={fragmentOf('files', 'open', inWorkspace(repo, path))}>
-              Edit
-            </a>
-            <button class="button" type="button" disabled={action.busy} onClick={resolved}>
-              Mark as resolved
-            </button>
-          </div>
-        )}
-        <FaultLine fault={action.fault} />
-      </div>
-    </section>
+      ) : shown.value === 'compared' ? (
+        <div class="compared">
+          <DiffView path={path} before={sides?.ours ?? ''} after={sides?.theirs ?? ''} split={false} />
+        </div>
+      ) : (
+        text !== undefined && (
+          <pre class="code scrolls" tabIndex={0} dir="ltr">
+            {visibleText(text)}
+          </pre>
+        )
+      )}
+      {maintains && (
+        <div class="row">
+          <button class="button" type="button" disabled={action.busy} onClick={() => take('ours')}>
+            Take ours
+          </button>
+          <button class="button" type="button" disabled={action.busy} onClick={() => take('theirs')}>
+            Take theirs
+          </button>
+          <button class="button" type="button" disabled={action.busy || both === undefined} onClick={takeBoth}>
+            Take both
+          </button>
+          <a class="button" href={fragmentOf('files', 'open', inWorkspace(repo, path))}>
+            Edit
+          </a>
+          <button class="button" type="button" disabled={action.busy} onClick={resolved}>
+            Mark as resolved
+          </button>
+        </div>
+      )}
+      <FaultLine fault={action.fault} />
+    </ConflictFrame>
   )
 }

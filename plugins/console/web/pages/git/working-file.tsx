@@ -23,7 +23,7 @@ interface WorkingFileProps {
 
 /** One uncommitted file: both sides, its parts staged one by one, discarded. */
 export const WorkingFile = ({ repo, side, change, maintains }: WorkingFileProps) => {
-  const { path } = change
+  const { path, status } = change
   const action = useAction()
   const { data, error } = useQuery(`working ${repo} ${side} ${path}`, ['refs', 'files'], () =>
     askDaemon('GET /git/{repo}/file-diff', { repo, path, side }),
@@ -46,6 +46,7 @@ export const WorkingFile = ({ repo, side, change, maintains }: WorkingFileProps)
         path={path}
         sides={data}
         error={error}
+        source={{ source: 'working', repo, side, path, status }}
         hunks={
           byPart
             ? {

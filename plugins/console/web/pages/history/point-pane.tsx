@@ -216,7 +216,11 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
                 </div>
               )}
               {scope !== undefined && path !== undefined && (
-                <PointFile key={`${key} ${scope} ${path}`} id={id} scope={scope} path={path} now={now.value} />
+                <PointFile
+                  key={`${key} ${scope} ${path}`}
+                  {...{ id, scope, path, now: now.value }}
+                  status={changes.find(one => one.scope === scope && one.path === path)?.status ?? 'modified'}
+                />
               )}
             </div>
           )
@@ -236,9 +240,25 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
   )
 }
 
-const PointFile = ({ id, scope, path, now }: { id: string; scope: string; path: string; now: boolean }) => {
+interface PointFileProps {
+  readonly id: string
+  readonly scope: string
+  readonly path: string
+  readonly now: boolean
+  readonly status: string
+}
+
+const PointFile = ({ id, scope, path, now, status }: PointFileProps) => {
+  const against = now ? { against: 'now' } : {}
   const { data, error } = useQuery(`history file ${id} ${scope} ${path} ${now}`, now ? ['files'] : [], () =>
-    askDaemon('GET /history/file-diff', { id, scope, path, ...(now && { against: 'now' }) }),
+    askDaemon('GET /history/file-diff', { id, scope, path, ...against }),
   )
-  return <ComparedTexts path={path} sides={data} error={error} />
+  return (
+    <ComparedTexts
+      path={path}
+      sides={data}
+      error={error}
+      source={{ source: 'checkpoint', snapshot: id, scope, path, ...against, status }}
+    />
+  )
 }

@@ -3,7 +3,8 @@ import type { LandChoice, Side } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
-import { visibleName, visibleText } from '../../ui/format.js'
+import { ConflictFrame } from '../../ui/code/conflict-frame.js'
+import { visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
@@ -14,8 +15,12 @@ const REASONS = {
   binary: 'Git cannot merge this file.',
 } as const
 
-const SIDES = ['agent', 'workspace', 'base', 'merged'] as const
-const NAMES = { agent: 'Agent', workspace: 'Workspace', base: 'Before both', merged: 'Merged' } as const
+const SIDES = [
+  ['agent', 'Agent'],
+  ['workspace', 'Workspace'],
+  ['base', 'Before both'],
+  ['merged', 'Merged'],
+] as const
 
 const SideText = ({ side }: { side: Side | undefined }) => {
   if (!side || side.missing) return <p class="empty quiet">The file is not there.</p>
@@ -40,7 +45,7 @@ interface ConflictPaneProps {
 
 /** A conflicting file: its three sides and their merge, and the choices. */
 export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => {
-  const shown = useSignal<(typeof SIDES)[number]>('agent')
+  const shown = useSignal<(typeof SIDES)[number][0]>('agent')
   const action = useAction()
   const { data } = useQuery(`conflict ${id} ${repo} ${path}`, [], () =>
     askDaemon('GET /agents/{id}/conflicts', { id, repo, path }),
@@ -54,41 +59,24 @@ export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => 
       decided(landed ? 'This file is decided.' : 'This file still does not land.')
     })
   return (
-    <section class="file-pane" aria-label={visibleName(path)}>
-      <div class="row file-head">
-        <h2 class="mono grow">{visibleName(path)}</h2>
-        <span class="tag bad">conflict</span>
-      </div>
-      <div class="stack conflict">
-        {file && <p>{REASONS[file.reason] ?? file.reason}</p>}
-        <div class="row" role="group" aria-label="Side">
-          {SIDES.filter(side => file?.[side]).map(side => (
-            <button
-              key={side}
-              class="button"
-              type="button"
-              aria-pressed={shown.value === side}
-              onClick={() => {
-                shown.value = side
-              }}
-            >
-              {NAMES[side]}
-            </button>
-          ))}
+    <ConflictFrame
+      path={path}
+      reason={file && (REASONS[file.reason] ?? file.reason)}
+      sides={SIDES.filter(([side]) => file?.[side])}
+      shown={shown}
+    >
+      {file && <SideText side={file[shown.value]} />}
+      {reaches(person.value?.role, 'maintainer') && (
+        <div class="card-actions">
+          <button class="button" type="button" disabled={action.busy} onClick={() => choose('agent')}>
+            Take the agent's version
+          </button>
+          <button class="button" type="button" disabled={action.busy} onClick={() => choose('workspace')}>
+            Keep the workspace's version
+          </button>
         </div>
-        {file && <SideText side={file[shown.value]} />}
-        {reaches(person.value?.role, 'maintainer') && (
-          <div class="card-actions">
-            <button class="button" type="button" disabled={action.busy} onClick={() => choose('agent')}>
-              Take the agent's version
-            </button>
-            <button class="button" type="button" disabled={action.busy} onClick={() => choose('workspace')}>
-              Keep the workspace's version
-            </button>
-          </div>
-        )}
-        <FaultLine fault={action.fault} />
-      </div>
-    </section>
+      )}
+      <FaultLine fault={action.fault} />
+    </ConflictFrame>
   )
 }

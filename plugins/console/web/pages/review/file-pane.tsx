@@ -4,9 +4,9 @@ import type { AgentChange } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
-import { visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
-import { DiffView, type PickedLines } from '../../ui/code/diff-view.js'
+import { ComparedTexts } from '../../ui/code/compared-texts.js'
+import type { PickedLines } from '../../ui/code/diff-view.js'
 import { FaultLine } from '../../ui/page.js'
 
 interface FilePaneProps {
@@ -65,44 +65,42 @@ const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: 
 
 /** One changed file: both sides compared, marked as viewed, commented on. */
 export const FilePane = ({ id, repo, change, viewed, setViewed, mayComment }: FilePaneProps) => {
-  const { path } = change
-  const split = useSignal(false)
+  const { path, status } = change
   const lines = useSignal<PickedLines | undefined>(undefined)
   const commenting = useSignal(false)
   const { data, error } = useQuery(`file ${id} ${repo} ${path}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/{repo}/file-diff', { id, repo, path }),
   )
   return (
-    <section class="file-pane" aria-label={visibleName(path)}>
-      <div class="row file-head">
-        <h2 class="mono grow">{visibleName(path)}</h2>
-        {mayComment && (
-          <button
-            class="button"
-            type="button"
-            disabled={!lines.value}
-            onClick={() => {
-              commenting.value = true
-            }}
-          >
-            Comment
-          </button>
-        )}
-        <button
-          class="button wide-only"
-          type="button"
-          aria-pressed={split.value}
-          onClick={() => {
-            split.value = !split.value
-          }}
-        >
-          Side by side
-        </button>
-        <label class="check">
-          <input type="checkbox" checked={viewed} onChange={event => setViewed(event.currentTarget.checked)} />
-          Viewed
-        </label>
-      </div>
+    <ComparedTexts
+      path={path}
+      sides={data}
+      error={error}
+      source={{ source: 'agent', agent: id, repo, path, status }}
+      picked={picked => {
+        lines.value = picked
+      }}
+      tools={
+        <>
+          {mayComment && (
+            <button
+              class="button"
+              type="button"
+              disabled={!lines.value}
+              onClick={() => {
+                commenting.value = true
+              }}
+            >
+              Comment
+            </button>
+          )}
+          <label class="check">
+            <input type="checkbox" checked={viewed} onChange={event => setViewed(event.currentTarget.checked)} />
+            Viewed
+          </label>
+        </>
+      }
+    >
       {commenting.value && lines.value && (
         <Comment
           id={id}
@@ -113,32 +111,6 @@ export const FilePane = ({ id, repo, change, viewed, setViewed, mayComment }: Fi
           }}
         />
       )}
-      {error !== undefined && !data ? (
-        <p class="notice bad">{(error as Error).message}</p>
-      ) : !data ? (
-        <div class="diff-host" aria-busy="true" />
-      ) : data.binary ? (
-        <p class="empty quiet">A binary file: its content is not shown.</p>
-      ) : (
-        <>
-          {data.truncated && (
-            <p class="notice warn">Only the beginning of this file is shown: it is larger than 1 MiB.</p>
-          )}
-          {(data.before ?? '') === (data.after ?? '') ? (
-            <p class="empty quiet">Both sides are the same.</p>
-          ) : (
-            <DiffView
-              path={path}
-              before={data.before ?? ''}
-              after={data.after ?? ''}
-              split={split.value}
-              picked={picked => {
-                lines.value = picked
-              }}
-            />
-          )}
-        </>
-      )}
-    </section>
+    </ComparedTexts>
   )
 }

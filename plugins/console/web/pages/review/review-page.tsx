@@ -15,11 +15,13 @@ import { Icon } from '../../ui/icons.js'
 import { useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches } from '../registry.js'
-import { ConflictPane } from './conflict-pane.js'
 import { FilePane } from './file-pane.js'
 import { LandDialog } from './land-dialog.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
+import { lazyView } from '../../ui/lazy.js'
 import { FaultLine } from '../../ui/page.js'
+
+const ConflictPane = lazyView(async () => (await import('./conflict-pane.js')).ConflictPane)
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {
   added: 'new',

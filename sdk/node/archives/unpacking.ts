@@ -3,10 +3,9 @@ import { chmod, link, lstat, mkdir, open, rm, symlink, utimes } from 'node:fs/pr
 import { dirname, join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { closedAs } from '../../../sdk/node/files/closed-names.js'
-import { linkOnDisk, wayOf } from '../../../sdk/node/files/links.js'
-import { codeOf, contains } from '../../../sdk/node/files/paths.js'
-import type { SkippedEntry } from './contract.js'
+import { closedAs } from '../files/closed-names.js'
+import { linkOnDisk, wayOf } from '../files/links.js'
+import { codeOf, contains } from '../files/paths.js'
 
 /** A refused archive; the message ends a sentence about it. */
 export class BadArchive extends Error {
@@ -16,6 +15,20 @@ export class BadArchive extends Error {
     super(message)
     this.kind = kind
   }
+}
+
+/** An entry that was left out of an archive, and why. */
+export interface OmittedEntry {
+  path: string
+  reason: string
+}
+
+/** The most that an archive may unpack to. */
+export interface ArchiveLimits {
+  readonly bytes: number
+  readonly entries: number
+  /** Up to this size its ratio does not count. */
+  readonly free: number
 }
 
 /** An entry of an archive. */
@@ -28,10 +41,8 @@ export interface ArchiveEntry {
   readonly target?: string | undefined
 }
 
-const MOST_BYTES = 10 * 1024 ** 3
-const MOST_ENTRIES = 500_000
+const MOST: ArchiveLimits = { bytes: 10 * 1024 ** 3, entries: 500_000, free: 1024 ** 3 }
 const MOST_RATIO = 200
-const FREE_BYTES = 1024 ** 3
 const MOST_SKIPPED = 200
 const MOST_SEGMENT = 255
 const MODE = 0o777
@@ -47,6 +58,8 @@ export interface UnpackingOptions {
   readonly size: number
   /** Whether the folder of an entry already exists, so that its `.git` is not changed. */
   readonly isThere?: (path: string) => Promise<boolean>
+  /** By default 10 GiB and 500,000 entries, with a ratio of at most 200 above 1 GiB. */
+  readonly limits?: ArchiveLimits
 }
 
 /** Writes the entries of one archive into a folder. Links come last, so nothing is written through one. */
@@ -55,7 +68,7 @@ export class Unpacking {
   readonly #links: { at: string; path: string; target: string }[] = []
   readonly #times: { at: string; mtime: Date }[] = []
   readonly #made = new Set<string>(['.'])
-  readonly skipped: SkippedEntry[] = []
+  readonly skipped: OmittedEntry[] = []
   files = 0
   bytes = 0
   #entries = 0
@@ -64,9 +77,14 @@ export class Unpacking {
     this.#options = options
   }
 
+  get #limits(): ArchiveLimits {
+    return this.#options.limits ?? MOST
+  }
+
   /** Unpacks one entry; always reads its content to the end. */
   async add(entry: ArchiveEntry, content?: Readable): Promise<void> {
-    if (++this.#entries > MOST_ENTRIES) throw new BadArchive('large', `it has more than ${MOST_ENTRIES} entries`)
+    const { entries } = this.#limits
+    if (++this.#entries > entries) throw new BadArchive('large', `it has more than ${entries} entries`)
     const path = await this.#placeOf(entry)
     if (path === undefined) return drain(content)
     const at = join(this.#options.folder, path)
@@ -143,19 +161,21 @@ export class Unpacking {
 
   async #file(at: string, path: string, { mode, mtime }: ArchiveEntry, content: Readable): Promise<void> {
     await rm(at, { force: true })
-    await pipeline(content, this.#counted(), createWriteStream(at, { flags: 'wx', mode: 0o600 }))
+    await pipeline(content, this.#counted(path), createWriteStream(at, { flags: 'wx', mode: 0o600 }))
     await chmod(at, ((mode ?? 0o644) & MODE) | 0o600)
     if (mtime) await utimes(at, mtime, mtime)
     this.files += 1
   }
 
   /** Ends an archive that grows too large. */
-  #counted() {
+  #counted(path: string) {
+    const { bytes: most, free } = this.#limits
+    const within = `within the entry ${JSON.stringify(path.slice(0, 200))}`
     const add = (bytes: number) => {
       this.bytes += bytes
-      if (this.bytes > MOST_BYTES) throw new BadArchive('large', `it unpacks to more than ${MOST_BYTES} bytes`)
-      if (this.bytes > FREE_BYTES && this.bytes > MOST_RATIO * this.#options.size)
-        throw new BadArchive('large', `it unpacks to more than ${MOST_RATIO} times its size`)
+      if (this.bytes > most) throw new BadArchive('large', `it unpacks to more than ${most} bytes ${within}`)
+      if (this.bytes > free && this.bytes > MOST_RATIO * this.#options.size)
+        throw new BadArchive('large', `it unpacks to more than ${MOST_RATIO} times its size ${within}`)
     }
     return async function* (source: AsyncIterable<Buffer>) {
       for await (const piece of source) {

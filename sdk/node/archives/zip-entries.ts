@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { crc32 } from 'node:zlib'
 import type { Entry } from 'yauzl'
-import { namesOf } from '../../../sdk/node/programs/library.js'
+import { namesOf } from '../programs/library.js'
 import { BadArchive, type ArchiveEntry, type Unpacking } from './unpacking.js'
 
 const KIND = 0o170000

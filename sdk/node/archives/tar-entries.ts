@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Header } from 'tar-stream'
-import { namesOf } from '../../../sdk/node/programs/library.js'
+import { namesOf } from '../programs/library.js'
 import { BadArchive, type ArchiveEntry, type Unpacking } from './unpacking.js'
 
 /** The length of a header of a tar. */

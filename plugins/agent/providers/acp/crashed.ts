@@ -1,0 +1,2 @@
+/** The program has failed for good; the message continues a sentence that begins with its name. */
+export class Crashed extends Error {}

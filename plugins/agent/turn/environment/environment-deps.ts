@@ -1,0 +1,57 @@
+import { type ReachFolder } from '../../../../sdk/index.js'
+import type { Host, Log } from '../../../../sdk/index.js'
+import type { Env } from '../../../../sdk/node/programs/run.js'
+import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
+import type { TurnPersona } from '../../../personas/contract.js'
+import type { SubagentLimits } from '../../providers/adapter.js'
+import type { Anchors } from '../../conversations/anchors.js'
+import type { CommandLogs } from './command-logs.js'
+import type { ConversationNetworks } from './networks.js'
+import type { Conversations } from '../../conversations/conversations.js'
+import type { Copies } from '../../copies/copies.js'
+import type { ServerTools } from '../../connected-tools/connected-tools.js'
+import type { BoundValues, ReferenceUser, TurnPlaceholders } from '../../secrets/bound-values.js'
+import type { References } from '../../secrets/references.js'
+import type { StoredValues } from '../../secrets/stored-values.js'
+import type { SubagentDeps } from '../../subagents/subagents.js'
+import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
+import type { Remembered } from '../../conversations/allowed-tools.js'
+import type { AccessLimits } from '../../conversations/access-view.js'
+import type { ProgramsUnderWay } from './running-programs.js'
+import type { Turn } from '../turn.js'
+
+/** The dependencies of preparing a turn's tree. */
+export interface TurnEnvironmentDeps {
+  readonly workspace: string
+  readonly data: string
+  readonly underWay: ProgramsUnderWay
+  readonly commands: CommandLogs
+  readonly copies: Copies
+  /** Limits the memory and processes of each conversation's programs. */
+  readonly limiter: Limiter
+  readonly conversations: Conversations
+  /** The turn locks: nothing else changes a conversation's tree meanwhile. */
+  readonly locks: KeyedMutex
+  readonly log: Log
+  readonly subagentDeps: SubagentDeps
+  /** The limits of subagents at the start of a turn. */
+  readonly limits: () => Promise<SubagentLimits>
+  readonly remembered: Remembered
+  readonly anchors: Anchors
+  /** The folders that a turn limited to areas reaches. */
+  readonly reach: (limits: AccessLimits) => Promise<readonly ReachFolder[]>
+  /** Replaces references by stored values in the calls of a turn. */
+  readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
+  /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
+  readonly bound: Pick<BoundValues, 'of'>
+  /** The variables of connected command-line tools. */
+  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<Env>
+  /** The tools of connected servers. */
+  readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
+  /** The host, for calls about personas and skills. */
+  readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
+  /** The stored values, which are masked in turns. */
+  readonly stored: Pick<StoredValues, 'refresh'>
+  /** The network of each conversation. */
+  readonly networks: Pick<ConversationNetworks, 'of'>
+}

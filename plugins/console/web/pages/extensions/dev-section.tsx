@@ -1,0 +1,111 @@
+import { useSignal } from '@preact/signals'
+import type { DevCheckout, ExtensionRecord } from '../../../../extensions/contract.js'
+import { Refusal } from '../../../../../sdk/refusal.js'
+import { askDaemon } from '../../data/api.js'
+import { refetch } from '../../data/queries.js'
+import { useAction } from '../../ui/action.js'
+import { DialogForm, FormButton } from '../../ui/dialog.js'
+import { countText, visibleName, visibleText } from '../../ui/format.js'
+import { FaultLine, Item } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+
+const changed = (): void => refetch(new Set(['extensions', 'files']))
+
+/** A refusal of powers that were not approved names the digest of what it lists. */
+const digestOf = (error: unknown): string | undefined =>
+  error instanceof Refusal && error.reason === 'conflict' ? /digest ([0-9a-f]{64})/.exec(error.message)?.[1] : undefined
+
+interface RunFormProps {
+  readonly id: string
+  readonly path: string
+  /** It runs from there already: what was built since is taken. */
+  readonly again: boolean
+  readonly close: () => void
+}
+
+/** Runs an extension from a folder; powers that it adds are shown, and approved with a second click. */
+const RunForm = ({ id, path, again, close }: RunFormProps) => {
+  const added = useSignal<{ readonly digest: string; readonly words: string } | undefined>(undefined)
+  return (
+    <DialogForm
+      title={again ? `Reload ${id}?` : `Run ${id} from ${path}?`}
+      verb={added.value ? 'Approve and run' : again ? 'Reload' : 'Run'}
+      danger={added.value !== undefined}
+      close={close}
+      work={async () => {
+        const approved = added.value && { digest: added.value.digest }
+        try {
+          if (again) await askDaemon('POST /extensions/{id}/dev/reload', { id, ...approved })
+          else await askDaemon('POST /extensions/{id}/dev', { id, path, ...approved })
+        } catch (error) {
+          const digest = digestOf(error)
+          if (digest === undefined || digest === added.value?.digest) throw error
+          added.value = { digest, words: (error as Error).message }
+          return 'stays'
+        }
+        changed()
+        return undefined
+      }}
+    >
+      <p>A copy of the folder runs in place of the installed commit, which stays the pinned one.</p>
+      {added.value && (
+        <p class="notice warn" role="alert" dir="auto">
+          {visibleText(added.value.words)}
+        </p>
+      )}
+    </DialogForm>
+  )
+}
+
+const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string | undefined }) => {
+  const { id, path, branch, uncommitted, version, built, stale, running } = checkout
+  const action = useAction()
+  const back = () =>
+    void action.run(async () => {
+      await askDaemon('DELETE /extensions/{id}/dev', { id })
+      changed()
+    })
+  return (
+    <Item
+      title={<span class="mono">{visibleName(path)}</span>}
+      state={running ? ['good', 'Runs'] : undefined}
+      detail={
+        <>
+          {visibleName(version)} · branch {visibleName(branch)}
+          {uncommitted > 0 && ` · ${countText(uncommitted)} files not committed`}
+          {!built ? ' · not built' : stale && ' · sources are newer than what is built'}
+          {running && held !== undefined && ` · ${visibleName(held)}`}
+          <FaultLine fault={action.fault} />
+        </>
+      }
+    >
+      <FormButton
+        label={running ? 'Reload' : 'Run from here'}
+        about={visibleName(path)}
+        form={close => <RunForm id={id} path={path} again={running} close={close} />}
+      />
+      {running && (
+        <button class="button" type="button" disabled={action.busy} onClick={back}>
+          Back to its commit
+        </button>
+      )}
+    </Item>
+  )
+}
+
+/** The folders of the workspace that an installed extension can run from; nothing where there is none. */
+export const DevSection = ({ record }: { record: ExtensionRecord }) => {
+  const { data } = useQuery('dev checkouts', ['extensions', 'files', 'refs'], () => askDaemon('GET /extensions/dev'))
+  const checkouts = data?.checkouts.filter(({ id }) => id === record.id) ?? []
+  if (checkouts.length === 0) return null
+  return (
+    <section aria-labelledby="dev-heading">
+      <h2 id="dev-heading">Its folders in the workspace</h2>
+      <ul class="items">
+        {checkouts.map(checkout => (
+          <CheckoutRow key={checkout.path} checkout={checkout} held={record.dev?.held} />
+        ))}
+      </ul>
+    </section>
+  )
+}
