@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { KeyedMutex } from '../concurrency/keyed-mutex.js'
+import { failpoint } from '../failpoint.js'
 import { readPlain, writeAtomic } from '../files/files.js'
 
 /** The name of the file that holds the host keys. */
@@ -31,6 +32,7 @@ export class KnownHosts {
       if (this.linesOf(name).length > 0) return
       const lines = [...this.#lines(), ...found.slice(0, MOST_KEYS)]
       await writeAtomic(this.#path, lines.map(line => `${line}\n`).join(''))
+      failpoint('known-hosts.kept')
     })
   }
 

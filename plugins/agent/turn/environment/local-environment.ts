@@ -1,14 +1,14 @@
 import { mkdir } from 'node:fs/promises'
-import { join,relative } from 'node:path'
+import { join, relative } from 'node:path'
 import {
-accessTo,
-allows,
-commonReach,
-covers,
-isWithin,
-Refusal,
-refuse,
-type ReachFolder,
+  accessTo,
+  allows,
+  commonReach,
+  covers,
+  isWithin,
+  Refusal,
+  refuse,
+  type ReachFolder,
 } from '../../../../sdk/index.js'
 import type { Env } from '../../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../../sdk/node/programs/git.js'
@@ -16,36 +16,36 @@ import { tooLarge } from '../../../../sdk/node/files/large-files.js'
 import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
-import { wallKind,type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import { wallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
-import type { TreeCommand,TreeProgram } from '../../providers/adapter.js'
-import type { Conversation,CopyRepo } from '../../contract.js'
+import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
 import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
-import { readSkill,skillsOf } from '../../personas/skills.js'
+import { readSkill, skillsOf } from '../../personas/skills.js'
 import {
-keptFolders,
-personaOf,
-fetchReach,
-skillsNote,
-reportUnknownPersona,
-usedBy,
-walledFor,
+  keptFolders,
+  personaOf,
+  fetchReach,
+  skillsNote,
+  reportUnknownPersona,
+  usedBy,
+  walledFor,
 } from '../../personas/worn.js'
-import { notesOf,preambleOf } from '../preamble.js'
+import { notesOf, preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
 import type { Turn } from '../turn.js'
-import type { PreparedTurn,TurnEnvironment } from './environment.js'
+import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
-import { attachedFiles,realPaths,visiblePaths } from '../message-paths.js'
-import { aroundOf,treeCommand } from './shell.js'
+import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
+import { aroundOf, treeCommand } from './shell.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
