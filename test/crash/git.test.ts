@@ -102,7 +102,7 @@ t.test(
     const keys = folderOf(t)
     const server = await sshServer(t, keys, [sshKey(keys, 'mine').public])
     inGit(at, 'remote', 'add', 'origin', server.url('/nothing.git'))
-    await dies(t, where, 'git.host-key.kept', ({ once }) => once.call('POST /git/{repo}/fetch', { repo: 'r' }))
+    await dies(t, where, 'known-hosts.kept', ({ once }) => once.call('POST /git/{repo}/fetch', { repo: 'r' }))
     const known = () => readFileSync(join(where.data, 'git/known-hosts'), 'utf8')
     const kept = known()
     t.match(kept, new RegExp(`^\\[localhost\\]:${server.port} ssh-ed25519 \\S+\n$`))
