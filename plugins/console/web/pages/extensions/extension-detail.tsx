@@ -14,7 +14,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { DeclaredAndUsed } from './declared-entries.js'
 import { DevSection } from './dev-section.js'
-import { ExtensionProcesses } from './extension-processes.js'
+import { ExtensionPrograms } from './extension-programs.js'
 import { ExtensionSettingsSection } from './extension-settings.js'
 import { extensionState } from './extension-state.js'
 import { PendingItem } from './powers.js'
@@ -262,7 +262,7 @@ export const ExtensionDetail = ({ id }: { id: string }) => {
               <Notices record={record} />
               <Actions record={record} />
               <Shows record={record} />
-              <ExtensionProcesses record={record} maintains={maintains} />
+              <ExtensionPrograms record={record} maintains={maintains} />
               {maintains && record.source === 'installed' && <DevSection record={record} />}
               <DeclaredAndUsed record={record} />
               <ExtensionSettingsSection
