@@ -22,11 +22,13 @@ const whereFor = (t: Test): Where & { commits: readonly [string, string] } => {
     writeFileSync(join(origin, 'intentic-extension.json'), JSON.stringify(manifest))
     return committed(origin)
   })
+  const extensions = [{ id: INSTALLED, source: { url: 'far', ref: commits[1] } }]
+  writeFileSync(join(where.workspace, 'registry.json'), JSON.stringify({ name: 'test', extensions }))
   return { ...where, commits: commits as [string, string] }
 }
 
 const install = async (client: Client, ref: string): Promise<void> => {
-  const source = { url: 'far', ref }
+  const source = { url: 'far', ref, registry: 'registry.json' }
   const { digest } = await client.call('POST /extensions/install/preview', source)
   for await (const line of await client.call('POST /extensions/install', { ...source, digest }))
     if (line.kind === 'result') return
@@ -45,6 +47,8 @@ const drive = async (client: Client, { workspace, commits: [first, second] }: Re
   await client.call('POST /extensions/{id}/settings', { id: ID, settings: { tone: 'kind' } })
   await client.call('POST /extensions/{id}/enabled', { id: ID, enabled: false })
   await install(client, first)
+  await client.call('POST /extensions/{id}/update-policy', { id: INSTALLED, updates: 'agent' })
+  await client.call('POST /extensions/updates/check')
   await client.call('POST /extensions/{id}/update', { id: INSTALLED, ref: second })
   await client.call('POST /extensions/{id}/dev', { id: INSTALLED, path: 'far' })
   await client.call('DELETE /extensions/{id}/dev', { id: INSTALLED })
@@ -80,6 +84,13 @@ for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
       far?.dev ? [far.dev.revision] : [],
       'the copy that runs, or none',
     )
+    if (point === 'extensions.update.review-started') {
+      await next.client.call('POST /extensions/updates/check')
+      const again = (await next.client.call('GET /extensions')).extensions.find(({ id }) => id === INSTALLED)
+      const { agents } = await next.client.call('GET /agents')
+      const reviews = agents.map(({ id }) => id).filter(id => id.startsWith('review-'))
+      t.same(reviews, [again?.update?.review?.conversationId], 'its one review is found again')
+    }
     const staging = join(where.data, 'extensions/staging')
     t.same(existsSync(staging) ? readdirSync(staging) : [], [])
     await next.terminate()

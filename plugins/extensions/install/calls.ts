@@ -48,8 +48,6 @@ export const installParts = (all: LoadedExtensions): InstallParts => {
         if (when === undefined && advisories === undefined)
           refuse('invalid', 'expected updates, advisories or both, found neither')
         const { installed: known } = updates.installed(id)
-        if (when === 'agent')
-          refuse('unprocessable', 'updates: reviews by agents are not served here; take notify or auto')
         await all.turns.with(id, async () => {
           const kept = updates.installed(id)
           const policy = { ...known.policy, ...(when && { updates: when }), ...(advisories && { advisories }) }

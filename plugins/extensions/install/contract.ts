@@ -153,12 +153,13 @@ export interface InstallCalls {
   /**
    * Choose which updates of an extension are automatic: by default none, but an advisory switches it off.
    *
-   * `auto` applies updates that a registry verified, that run on this host and that add no power.
+   * `auto` applies updates that a registry verified, that run on this host and that add no power. `agent` lets an agent
+   * review each offered update at the next check, in a conversation of its own, without tools and with nobody to ask:
+   * `review` of the update names it, or `needsReview` says why there is none. A person decides.
    *
    * - 400: neither field
    * - 404: no such extension
    * - 409: it is not installed from a repository
-   * - 422: `agent`, which this sandbox does not serve
    */
   'POST /extensions/{id}/update-policy'(input: {
     id: ExtensionId

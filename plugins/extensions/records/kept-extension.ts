@@ -14,6 +14,12 @@ export interface UpdatePolicy {
   advisories: 'auto-disable' | 'notify'
 }
 
+/** The conversation in which an agent reviews an update, and when it was started. */
+export interface UpdateReview {
+  conversationId: string
+  at: string
+}
+
 /** A newer version that a registry lists. */
 export interface OfferedUpdate {
   ref: string
@@ -24,8 +30,9 @@ export interface OfferedUpdate {
   securityFix?: boolean
   registry: string
   at: string
-  /** Why it was not applied automatically. */
+  /** Why it was not applied, or not reviewed, automatically. */
   needsReview?: string
+  review?: UpdateReview
 }
 
 /** A registry's warning about the installed version. */

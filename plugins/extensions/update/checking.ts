@@ -5,6 +5,7 @@ import { admitsHost } from '../manifest/engines.js'
 import type { InstalledCode, OfferedUpdate } from '../records/kept-extension.js'
 import { advisoryIn, listingIn, type Registries } from './registry.js'
 import type { ExtensionRegistry } from './registry-file.js'
+import { UpdateReviews } from './reviews.js'
 import type { ExtensionUpdates, InstalledExtension } from './updates.js'
 
 const FIRST_MS = 60_000
@@ -18,6 +19,7 @@ export class UpdateChecks {
   readonly #all: LoadedExtensions
   readonly #registries: Registries
   readonly #updates: ExtensionUpdates
+  readonly #reviews: UpdateReviews
   #running: Promise<string> | undefined
   #checkedAt: string | undefined
 
@@ -25,6 +27,7 @@ export class UpdateChecks {
     this.#all = all
     this.#registries = registries
     this.#updates = updates
+    this.#reviews = new UpdateReviews(all, updates)
   }
 
   async load(): Promise<void> {
@@ -94,7 +97,7 @@ export class UpdateChecks {
   /** Stores the entry of an extension in a registry, and applies its policy. */
   async #judge(id: string, registry: ExtensionRegistry): Promise<void> {
     const all = this.#all
-    const auto = await all.turns.with(id, async () => {
+    const waiting = await all.turns.with(id, async () => {
       const kept = all.kept.get(id)
       if (!kept?.installed || kept.removing) return undefined
       const { update: before, advisory: warned, ...rest } = kept.installed
@@ -109,9 +112,10 @@ export class UpdateChecks {
       const isOffered = update !== undefined && before?.ref !== update.ref
       if (isOffered)
         await record(all.host, { type: 'extension.update-offered', outcome: 'ok', extra: { id, ref: update.ref } })
-      return update && next.enabled && kept.installed.policy.updates === 'auto' ? update : undefined
+      return update && next.enabled ? { update, policy: kept.installed.policy.updates } : undefined
     })
-    if (auto) await this.#applyByItself(id, auto)
+    if (waiting?.policy === 'auto') await this.#applyByItself(id, waiting.update)
+    if (waiting?.policy === 'agent' && !waiting.update.review) await this.#review(id, waiting.update)
   }
 
   #advisory(registry: ExtensionRegistry, id: string, installed: InstalledCode): InstalledCode['advisory'] {
@@ -130,13 +134,30 @@ export class UpdateChecks {
       if (update.trust !== 'verified') refuse('conflict', 'its registry did not verify it')
       await this.#updates.apply(id, {}, BY_ITSELF)
     } catch (error) {
-      const needsReview = (error as Error).message.slice(0, 500)
-      await this.#all.turns.with(id, async () => {
-        const kept = this.#all.kept.get(id)
-        if (kept?.installed?.update?.ref !== update.ref || kept.installed.update.needsReview === needsReview) return
-        await this.#all.keep({ ...kept, installed: { ...kept.installed, update: { ...update, needsReview } } })
-      })
+      await this.#note(id, update, { needsReview: (error as Error).message.slice(0, 500) })
     }
+  }
+
+  /** Lets an agent read an update; whether it is applied, a person decides. */
+  async #review(id: string, update: OfferedUpdate): Promise<void> {
+    try {
+      await this.#note(id, update, { review: await this.#reviews.start(id, update) })
+    } catch (error) {
+      await this.#note(id, update, { needsReview: (error as Error).message.slice(0, 500) })
+    }
+  }
+
+  /** Adds to the record of an update what became of it. */
+  async #note(id: string, update: OfferedUpdate, said: Pick<OfferedUpdate, 'needsReview' | 'review'>): Promise<void> {
+    await this.#all.turns.with(id, async () => {
+      const kept = this.#all.kept.get(id)
+      const now = kept?.installed?.update
+      if (!kept?.installed || now?.ref !== update.ref) return
+      const { needsReview: _before, ...rest } = now
+      const next = { ...rest, ...said }
+      if (JSON.stringify(next) !== JSON.stringify(now))
+        await this.#all.keep({ ...kept, installed: { ...kept.installed, update: next } })
+    })
   }
 }
 

@@ -10,11 +10,23 @@ import type { InstallDeps } from '../install/installing.js'
 import type { StagedCode } from '../install/staging.js'
 import { problemsOf } from '../listing/problems.js'
 import { comparedPowers, powersDigest } from '../powers/compared.js'
-import type { InstalledCode, KeptExtension } from '../records/kept-extension.js'
+import type { InstalledCode, KeptExtension, PowersDiff } from '../records/kept-extension.js'
 import type { HealthWatch } from './health.js'
 
 /** A record of an extension that is installed from a repository. */
 export type InstalledExtension = KeptExtension & { readonly installed: InstalledCode }
+
+/** What an update changes. */
+export interface UpdateDifference {
+  readonly powers: PowersDiff
+  readonly changed: ChangedAmount
+  /** The difference of the files as git shows it. */
+  readonly text: string
+  /** Only the beginning is there. */
+  readonly cut: boolean
+}
+
+const MOST_TEXT = 200_000
 
 /** Updates installed extensions, and reverts updates. */
 export class ExtensionUpdates {
@@ -64,6 +76,23 @@ export class ExtensionUpdates {
         digest: powersDigest(id, powers),
         problems: await problemsOf(staged, { routes: all.routes, earlier: [] }),
         changed: await changedAmount(join(all.codeFolder, id, installed.current.ref), staged.root),
+      }
+    } finally {
+      await staging.drop(staged.root)
+    }
+  }
+
+  /** What a commit changes in the installed one, for somebody to read. */
+  async difference(id: string, ref: string): Promise<UpdateDifference> {
+    const { all, staging } = this.#deps
+    const { installed } = this.installed(id)
+    const staged = await this.#fetch(id, installed, ref)
+    try {
+      const before = join(all.codeFolder, id, installed.current.ref)
+      return {
+        powers: comparedPowers(staged.powers, installed.current.approval.powers),
+        changed: await changedAmount(before, staged.root),
+        ...(await changedText(before, staged.root)),
       }
     } finally {
       await staging.drop(staged.root)
@@ -189,4 +218,17 @@ const changedAmount = async (before: string, after: string): Promise<ChangedAmou
     insertions: count(/(\d+) insertion/),
     deletions: count(/(\d+) deletion/),
   }
+}
+
+/** The difference of two folders, with paths from these folders. */
+const changedText = async (before: string, after: string): Promise<Pick<UpdateDifference, 'text' | 'cut'>> => {
+  const pieces: Buffer[] = []
+  let size = 0
+  const to = (piece: Buffer): void => {
+    if (size < MOST_TEXT) pieces.push(piece.subarray(0, MOST_TEXT - size))
+    size += piece.length
+  }
+  await git(after, ['diff', '--no-index', '--no-prefix', before, after], { ok: [0, 1], to })
+  const text = Buffer.concat(pieces).toString().toWellFormed()
+  return { text: text.replaceAll(before.slice(1), 'a').replaceAll(after.slice(1), 'b'), cut: size > MOST_TEXT }
 }

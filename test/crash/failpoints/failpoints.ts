@@ -63,6 +63,7 @@ export const WORKSPACE_POINTS: readonly string[] = [
 export const GIT_POINTS: readonly string[] = [
   'git.clone.staged',
   'git.discard.saved',
+  'known-hosts.kept',
   'git.start.committed',
   'git.write.begun',
   'history.restore.begun',
@@ -84,6 +85,7 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.remove.settings',
   'extensions.settings.secrets',
   'extensions.switched',
+  'extensions.update.review-started',
   'extensions.update.swapped',
 ]
 

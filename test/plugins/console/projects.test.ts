@@ -6,10 +6,6 @@ import { daemonWith, makeWorkspace } from '../../support/daemon.js'
 
 const json = (value: object): string => JSON.stringify(value)
 
-const SERVER = `console.log('the app begins')
-require('node:http').createServer((_, r) => r.end('hello')).listen(process.env.PORT, '127.0.0.1')
-`
-
 t.test('projects in the console', withChromium(), async t => {
   const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'workspace'], {
     files: {
@@ -24,7 +20,9 @@ t.test('projects in the console', withChromium(), async t => {
   })
   makeWorkspace(join(daemon.workspace, 'shop'), {
     'apps/web/package.json': json({ name: 'web', scripts: { dev: 'node server.cjs' } }),
-    'apps/web/server.cjs': SERVER,
+    'apps/web/server.cjs':
+      "console.log('the app begins')\n"
+      + "require('node:http').createServer((_, r) => r.end('hello')).listen(process.env.PORT, '127.0.0.1')\n",
   })
   const browser = await launchBrowser(t)
 

@@ -14,7 +14,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { DeclaredAndUsed } from './declared-entries.js'
 import { DevSection } from './dev-section.js'
-import { ExtensionPrograms } from './extension-programs.js'
+import { ProgramsOfExtension } from './extension-processes.js'
 import { ExtensionSettingsSection } from './extension-settings.js'
 import { extensionState } from './extension-state.js'
 import { PendingItem } from './powers.js'
@@ -132,7 +132,12 @@ const Notices = ({ record: { problems, advisory, update, health, backend } }: { 
       </p>
     )}
     {update?.needsReview !== undefined && (
-      <p class="notice warn">The update was not applied by itself: {visibleName(update.needsReview)}</p>
+      <p class="notice warn">The update waits for a person: {visibleName(update.needsReview)}</p>
+    )}
+    {update?.review && (
+      <p class="notice">
+        <a href={fragmentOf('c', update.review.conversationId)}>What an agent says of the update</a>
+      </p>
     )}
     {backend?.detail !== undefined && <p class="notice warn">{visibleName(backend.detail)}</p>}
     {problems.map(problem => (
@@ -262,7 +267,7 @@ export const ExtensionDetail = ({ id }: { id: string }) => {
               <Notices record={record} />
               <Actions record={record} />
               <Shows record={record} />
-              <ExtensionPrograms record={record} maintains={maintains} />
+              <ProgramsOfExtension record={record} maintains={maintains} />
               {maintains && record.source === 'installed' && <DevSection record={record} />}
               <DeclaredAndUsed record={record} />
               <ExtensionSettingsSection

@@ -82,7 +82,7 @@ export const UpdateForm = ({
 
 /** What may happen to an installed extension while nobody looks. */
 export const PolicyForm = ({ record: { id, updatePolicy }, close }: { record: ExtensionRecord; close: () => void }) => {
-  const updates = useSignal<'notify' | 'auto'>(updatePolicy?.updates === 'auto' ? 'auto' : 'notify')
+  const updates = useSignal(updatePolicy?.updates ?? 'notify')
   const advisories = useSignal(updatePolicy?.advisories ?? 'auto-disable')
   return (
     <DialogForm
@@ -103,6 +103,7 @@ export const PolicyForm = ({ record: { id, updatePolicy }, close }: { record: Ex
         value={updates}
         choices={[
           ['notify', 'Show them here'],
+          ['agent', 'Show them here, with what an agent says of each'],
           ['auto', 'Apply what its registry verified and what asks for nothing new'],
         ]}
       />
