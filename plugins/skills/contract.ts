@@ -167,9 +167,9 @@ export interface SkillsCalls {
    *
    * Every folder with a `SKILL.md` is a skill, at most 100 with 500 files and 20 MiB each. Programs stay executable,
    * and nothing runs: hooks and filters of a repository are off. All are imported, or after a refusal none; names
-   * that exist are skipped unless `replace` is set. An archive is zip, tar, gz, zst, bz2, xz, 7z or rar, by its content:
-   * bz2 and xz need the programs of that name, 7z and rar need bsdtar. An archive with an entry that leads outside, a
-   * device, or a name that the sandbox keeps for itself is refused.
+   * that exist are skipped unless `replace` is set. An archive is zip, tar, gz, zst, bz2, xz, 7z or rar, by its
+   * content: bz2 and xz need the programs of that name, 7z and rar need bsdtar. An archive with an entry that leads
+   * outside, a device, or a name that the sandbox keeps for itself is refused.
    *
    * - 400: a wrong address, or a `ref` that is not a full commit id
    * - 404: no such folder or archive in the workspace
@@ -177,8 +177,8 @@ export interface SkillsCalls {
    * - 413: too many skills or files, an archive of more than 2 GiB or 50,000 entries, or over 64 MiB and 200 times its
    *   own size, or the disk is full
    * - 422: the address is no repository of the workspace, no folder there is a skill, a link leads out of a skill, the
-   *   file is not an archive, is damaged or encrypted, an entry of it is refused (the message names it), or the settings
-   *   cannot be read
+   *   file is not an archive, is damaged or encrypted, an entry of it is refused (the message names it), or the
+   *   settings cannot be read
    * - 424: the repository could not be fetched, has no such commit, or a file could not be written
    * - 501: the program for the format of the archive is missing
    */
