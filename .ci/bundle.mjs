@@ -12,6 +12,7 @@ const ENTRIES = [
   'sdk/node/network/inside-child.js',
   'plugins/agent/providers/script-agent.js',
   'plugins/agent/tool-server/bridge.js',
+  'plugins/capabilities/ssh/relay-child.js',
   'plugins/workspace/derived/derive-child.js',
   'plugins/workspace/search/index/index-worker.js',
   'plugins/workspace/search/shape-child.js',
@@ -57,6 +58,8 @@ export const bundle = async folder => {
     // Native modules, WebAssembly and programs, and what is large and only used when it is asked for.
     external: [
       'sqlite3',
+      'cpu-features',
+      '*.node',
       '@lydell/node-pty',
       '@ast-grep/napi',
       '@vscode/ripgrep',

@@ -177,9 +177,8 @@ export const activate = async (host: Host): Promise<void> => {
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     variables: async (conversationId, persona) =>
       (await host.serves('env.variables'))
-        ? (await host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) }))
-            .variables
-        : {},
+        ? host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) })
+        : { variables: {} },
     connected: ({ conversationId, run }, persona) =>
       new ServerTools(host, { conversationId, run }, persona?.capabilities),
     personas: host,

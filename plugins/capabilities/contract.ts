@@ -104,9 +104,21 @@ export interface ElicitAnswer {
   action: 'accept' | 'decline' | 'cancel'
   content?: { [field: string]: string | number | boolean | string[] }
 }
-/** Variables for the programs of a turn, with secret values: never shown, never stored. */
+/** A file or folder that the programs of a turn see at another place, read-only. */
+export interface TurnFile {
+  from: string
+  to: string
+}
+/** What a turn is told of its connections. */
+export interface ConnectionNote {
+  title: string
+  text: string
+}
+/** What the programs of a turn get of the connections; the variables have secret values: never shown, never stored. */
 export interface TurnVariables {
   variables: { [name: string]: string }
+  files?: TurnFile[]
+  notes?: ConnectionNote[]
 }
 /** What another group stores as a capability. */
 export interface CapabilityGiven {
@@ -136,7 +148,7 @@ export interface CapabilityServices {
   'mcp.answer'(input: ElicitAnswer): Ok
   /** Ends the servers that were started for a conversation. */
   'mcp.release'(input: { conversationId: string }): Ok
-  /** Gives the variables of the connected command-line tools. */
+  /** Gives the variables of the connected command-line tools, and what ssh needs for the connected servers. */
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
 }
 

@@ -9,12 +9,19 @@ import { SignInTokens } from './login/tokens.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
 import { connectedModels } from './records/model-servers.js'
-import type { KindHandler } from './records/kinds.js'
+import type { KindHandler, OpenEntry } from './records/kinds.js'
 import { Vault } from './records/vault.js'
 import { Recommendations } from './recommendations/recommendations.js'
 import { servers } from './servers/calls.js'
+import { SshDoors } from './ssh/doors.js'
+import { sweepAttempts } from './ssh/handshake.js'
+import { sshKind } from './ssh/ssh-kind.js'
+import { serversForTurn } from './ssh/turn-servers.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
+
+/** The kinds of which the programs of turns get something. */
+const GIVEN: ReadonlySet<string> = new Set(['cli', 'ssh'])
 
 /** Connects outside systems and agent programs, and serves them to turns. */
 export const activate = async (host: Host): Promise<void> => {
@@ -24,7 +31,9 @@ export const activate = async (host: Host): Promise<void> => {
     entries: () => capabilities.entries,
     changed: (id, status) => capabilities.changed(id, status),
   })
-  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind()]
+  await sweepAttempts(host.place.folder)
+  const doors = new SshDoors(host, () => capabilities.entries)
+  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
   const capabilities: Capabilities = new Capabilities(
     host,
     new Map(kinds.map(kind => [kind.kind, kind])),
@@ -84,12 +93,16 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'env.variables': async ({ capabilities: wanted }) => {
       const variables: { [name: string]: string } = {}
+      const reached: OpenEntry[] = []
       for (const found of await capabilities.entries.all()) {
-        if (found.kind !== 'cli' || (wanted && !wanted.includes(found.id))) continue
+        if (!GIVEN.has(found.kind) || (wanted && !wanted.includes(found.id))) continue
         const { entry, problem } = await capabilities.entries.open(found)
-        if (!problem) Object.assign(variables, variablesOfCli(entry))
+        if (problem) continue
+        if (found.kind === 'ssh') reached.push(entry)
+        else Object.assign(variables, variablesOfCli(entry))
       }
-      return { variables }
+      const { variables: more, ...others } = await serversForTurn(host, doors, reached)
+      return { variables: { ...variables, ...more }, ...others }
     },
   })
 }

@@ -16,6 +16,8 @@ const DAY = 86_400_000
 const HOUR = 3_600_000
 const LISTED_DAYS = 90
 const LEAST_LISTED = 200
+const LEAST_FOR_ROOM = 10
+const SHARE_FOR_ROOM = 4
 
 /** The list of saved points, oldest first, in memory and in a journal. */
 export class PointList {
@@ -56,8 +58,16 @@ export class PointList {
   }
 
   /** Drops points that are too old; returns whether any was dropped. */
-  async drop(now: number): Promise<boolean> {
-    const kept = remaining(this.#points, now)
+  dropOld(now: number): Promise<boolean> {
+    return this.#keep(remaining(this.#points, now))
+  }
+
+  /** Drops a part of the points to make room; returns whether any could be dropped. */
+  dropForRoom(): Promise<boolean> {
+    return this.#keep(withRoom(this.#points))
+  }
+
+  async #keep(kept: StoredPoint[]): Promise<boolean> {
     if (kept.length === this.#points.length) return false
     await this.#journal.rewrite(JOURNAL, kept)
     this.#points = kept
@@ -83,4 +93,17 @@ export const remaining = (points: readonly StoredPoint[], now: number): StoredPo
     hours.add(hour)
     return true
   })
+}
+
+/**
+ * The points to keep where room is needed: without the oldest quarter of those of the timer, and where there are none,
+ * of the listed ones. The newest ten listed points and the last point always stay.
+ */
+export const withRoom = (points: readonly StoredPoint[]): StoredPoint[] => {
+  const earlier = points.slice(0, -1)
+  const timed = earlier.filter(({ trigger }) => trigger === 'interval')
+  const listed = points.filter(({ trigger }) => trigger !== 'interval').slice(0, -LEAST_FOR_ROOM)
+  const candidates = timed.length > 0 ? timed : listed.filter(point => point !== points.at(-1))
+  const gone = new Set(candidates.slice(0, Math.ceil(candidates.length / SHARE_FOR_ROOM)))
+  return points.filter(point => !gone.has(point))
 }

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { isWithin, pathOfRepo, refuse, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { isFull } from '../../sdk/node/files/disk.js'
+import { readPlain } from '../../sdk/node/files/files.js'
+import { folderExceeds } from '../../sdk/node/files/folder-exceeds.js'
 import { foldersWithGit } from '../../sdk/node/repositories/folders-with-git.js'
 import type { PointTrigger } from './contract.js'
 import { PointList, type StoredPoint } from './points.js'
@@ -28,6 +31,8 @@ const MOST_SCOPES = 1000
 const MOST_TOUCHED = 500
 const MOST_LABEL = 160
 const ALONE = 'store'
+/** How much of the disk saved points may take. */
+const MOST_BYTES = 10 * 1024 ** 3
 
 /** The saved points of a workspace, and the stores of their trees. */
 export class SavedPoints {
@@ -35,9 +40,11 @@ export class SavedPoints {
   readonly #host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>
   readonly #mutex = new KeyedMutex()
   readonly #stores = new Map<string, ScopeStore>()
+  readonly #mostBytes: number
 
-  constructor(host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>) {
+  constructor(host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>, mostBytes = MOST_BYTES) {
     this.#host = host
+    this.#mostBytes = mostBytes
     this.points = new PointList(host.journal)
   }
 
@@ -48,11 +55,11 @@ export class SavedPoints {
 
   /** The store of a repository, made when needed. */
   async store(scope: string): Promise<ScopeStore> {
-    const { workspace, folder } = this.#host.place
+    const { workspace } = this.#host.place
     const known = this.#stores.get(scope)
     if (known) return known
     const dir = scope === 'root' ? workspace : join(workspace, scope)
-    const store = new ScopeStore(scope, dir, join(folder, 'stores'))
+    const store = new ScopeStore(scope, dir, this.#folder)
     await store.open()
     this.#stores.set(scope, store)
     return store
@@ -143,15 +150,51 @@ export class SavedPoints {
     return found.flat()
   }
 
-  /** Drops old points and the trees that no other point needs. */
+  /** Drops old points, then more while the stores take too much of the disk, and the trees that no point needs. */
   async prune(): Promise<void> {
-    await this.alone(async () => {
-      if (!(await this.points.drop(Date.now()))) return
-      const kept = new Set(this.points.all.flatMap(({ trees }) => Object.values(trees)))
-      for (const scope of new Set(this.points.all.flatMap(({ trees }) => Object.keys(trees))))
-        await (await this.store(scope)).prune(kept)
+    const dropped = await this.alone(async () => {
+      const old = await this.points.dropOld(Date.now())
+      // Trees of points that were never listed, or dropped by a daemon that ended, take room too.
+      await this.#clear(false)
+      return (await this.#makeRoom()) || old
     })
-    await this.#host.call('kernel.events.publish', { domain: 'history' })
+    if (dropped) await this.#host.call('kernel.events.publish', { domain: 'history' })
+  }
+
+  /** Drops points until the stores keep to their limit; returns whether any was dropped. */
+  async #makeRoom(): Promise<boolean> {
+    const tooLarge = () => folderExceeds(this.#folder, this.#mostBytes)
+    if (!(await tooLarge())) return false
+    await this.#clear(true)
+    let dropped = false
+    while (await tooLarge()) {
+      if (!(await this.points.dropForRoom())) {
+        this.#host.log.warn('the newest saved points take more of the disk than they may', { most: this.#mostBytes })
+        break
+      }
+      dropped = true
+      await this.#clear(false)
+    }
+    return dropped
+  }
+
+  /** Removes the trees that no point needs; `all` also removes loose objects where no tree was dropped. */
+  async #clear(all: boolean): Promise<void> {
+    const kept = new Set(this.points.all.flatMap(({ trees }) => Object.values(trees)))
+    const held = new Set(this.points.all.flatMap(({ trees }) => Object.keys(trees)))
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      const scope = readPlain(join(this.#folder, name, 'ready'))?.trimEnd()
+      if (scope === undefined) continue
+      const store = await this.store(scope)
+      if (!held.has(scope)) {
+        this.#stores.delete(scope)
+        await store.remove()
+      } else if ((await store.drop(kept)) || all) await store.collect()
+    }
+  }
+
+  get #folder(): string {
+    return join(this.#host.place.folder, 'stores')
   }
 
   /** The point with an id; refuses an unknown one. */

@@ -99,14 +99,23 @@ export class ScopeStore {
     return (await this.#run(['ls-tree', '-z', '--full-tree', tree, '--', path])).stdout.length > 0
   }
 
-  /** Drops every tree except these and removes objects that no tree needs. */
-  async prune(kept: ReadonlySet<string>): Promise<boolean> {
+  /** Drops every tree except these, and returns whether any was dropped; `collect` removes the objects. */
+  async drop(kept: ReadonlySet<string>): Promise<boolean> {
     const { text } = await this.#run(['for-each-ref', '--format=%(refname)', 'refs/trees'])
     const gone = text.split('\n').filter(ref => ref !== '' && !kept.has(ref.slice('refs/trees/'.length)))
     if (gone.length === 0) return false
     await this.#run(['update-ref', '--stdin'], { input: gone.map(ref => `delete ${ref}\n`).join('') })
-    await this.#run(['gc', '-q', '--prune=now'], { timeoutMs: 10 * LONG_MS })
     return true
+  }
+
+  /** Removes the store with all its trees. */
+  async remove(): Promise<void> {
+    await rm(this.#store, { recursive: true, force: true })
+  }
+
+  /** Removes the objects that neither a tree nor the index needs. */
+  async collect(): Promise<void> {
+    await this.#run(['gc', '-q', '--prune=now'], { timeoutMs: 10 * LONG_MS })
   }
 
   /** Both sides of what differs between two trees, and whether it is binary. */

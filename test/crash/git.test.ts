@@ -2,7 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { commitAll, put, repoAt } from '../plugins/git/support.js'
-import { inGit, spawnDaemon } from '../support/daemon.js'
+import { folderOf, inGit, spawnDaemon } from '../support/daemon.js'
+import { sshKey, sshServer, withSshd } from '../support/ssh-server.js'
+import { walled } from '../attack/support.js'
 import { dies, whereIn } from './failpoints/failpoints.js'
 
 const FILES = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`many/${at}`, `${at}\n`]))
@@ -89,3 +91,28 @@ t.test('after a killed clone or new repository the next start removes the leftov
   t.match(await client.call('POST /workspace/repos/init', { path: 'begun' }), { head: /^[0-9a-f]{40}$/ })
   t.equal(readdirSync(join(where.data, 'gitdirs')).length, 2)
 })
+
+t.test(
+  'killed when a host key was kept, the key is there once, and another one is refused after the restart',
+  { ...walled(), ...withSshd() },
+  async t => {
+    const where = whereIn(t)
+    const at = join(where.workspace, 'r')
+    repoAt(at, { f: '1\n' })
+    const keys = folderOf(t)
+    const server = await sshServer(t, keys, [sshKey(keys, 'mine').public])
+    inGit(at, 'remote', 'add', 'origin', server.url('/nothing.git'))
+    await dies(t, where, 'known-hosts.kept', ({ once }) => once.call('POST /git/{repo}/fetch', { repo: 'r' }))
+    const known = () => readFileSync(join(where.data, 'git/known-hosts'), 'utf8')
+    const kept = known()
+    t.match(kept, new RegExp(`^\\[localhost\\]:${server.port} ssh-ed25519 \\S+\n$`))
+    const { client, terminate } = await spawnDaemon(t, where)
+    t.match(await client.call('POST /git/{repo}/fetch', { repo: 'r' }), { code: 'auth', reason: /permission denied/i })
+    t.equal(known(), kept)
+    await server.replace()
+    t.match(await client.call('POST /git/{repo}/fetch', { repo: 'r' }), { code: 'auth', reason: /host key/ })
+    t.equal(known(), kept)
+    t.same(readdirSync(join(where.data, 'git/transfers')), [])
+    await terminate()
+  },
+)

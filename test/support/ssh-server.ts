@@ -90,9 +90,14 @@ export const sshServer = async (t: Pick<Test, 'teardown'>, folder: string, publi
 }
 
 /** A new key pair: the private half, and the line of the public one. */
-export const sshKey = (folder: string, name: string, passphrase = ''): { private: string; public: string } => {
+export const sshKey = (
+  folder: string,
+  name: string,
+  passphrase = '',
+  type: 'ed25519' | 'rsa' = 'ed25519',
+): { private: string; public: string } => {
   const path = join(folder, name)
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path])
+  execFileSync('ssh-keygen', ['-q', '-t', type, '-N', passphrase, '-C', name, '-f', path])
   const read = (file: string) => execFileSync('cat', [file], { encoding: 'utf8' })
   return { private: read(path), public: read(`${path}.pub`).trim() }
 }

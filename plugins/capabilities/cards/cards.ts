@@ -119,6 +119,29 @@ const OTHER_CARDS: readonly ConnectionCard[] = [
     ],
   },
   {
+    id: 'ssh',
+    name: 'Server over SSH',
+    kind: 'ssh',
+    category: 'servers',
+    description: 'A server on which agents run commands with ssh, by the name of the connection.',
+    hint: 'Make a key for this purpose: agents sign in with it, and never hold it. A password they can read.',
+    fields: [
+      server('host', 'Host', 'build.example.org', false),
+      server('port', 'Port', '22'),
+      { key: 'user', label: 'User', placeholder: 'deploy' },
+      {
+        key: 'auth',
+        label: 'Sign in with',
+        options: [
+          { value: 'key', label: 'A key' },
+          { value: 'password', label: 'A password' },
+        ],
+      },
+      { key: 'privateKey', label: 'Private key', secret: true, optional: true, multiline: true },
+      { key: 'password', label: 'Password', secret: true, optional: true },
+    ],
+  },
+  {
     id: 'agent',
     name: 'Agent program',
     kind: 'agent',
@@ -140,6 +163,7 @@ export const CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OT
 export const CATEGORIES: readonly CardCategory[] = [
   { id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' },
   { id: 'tools', label: 'Tools', hint: 'What agents can call beside their own tools.' },
+  { id: 'servers', label: 'Servers', hint: 'Machines on which agents run commands.' },
   { id: 'agents', label: 'Agents', hint: 'Programs that turns can run on.' },
   { id: 'other', label: 'Other', hint: 'Credentials of any service.' },
 ]

@@ -196,7 +196,7 @@ export class Capabilities {
       const { kind, secrets, handler } = await this.entries.get(id)
       if (id === to) return { ok: true }
       if (await this.entries.find(to)) refuse('conflict', `there is a connection ${to} already`)
-      if (handler?.busy?.(id)) refuse('conflict', `a turn is using ${id}: wait until its call is over`)
+      if (await handler?.busy?.(id)) refuse('conflict', `a turn is using ${id}: wait until its call is over`)
       if (secrets.length > 0) await this.vault.assertOpen()
       await this.#host.store.set(UNFINISHED + id, { kind, to })
       try {

@@ -99,12 +99,17 @@ export interface CliConfig {
   provider: string & tags.MinLength<1> & tags.MaxLength<60>
   [field: string]: string
 }
-/** A server reached over SSH. Secret fields: `privateKey`, `password`. */
+/**
+ * A server that the programs of turns reach with `ssh` and the id of the connection, also where the network of their
+ * conversation would not reach it. Secret fields: `privateKey`, `password`.
+ */
 export interface SshConfig {
+  /** Its name or address. */
   host: string & tags.MinLength<1> & tags.MaxLength<255>
   /** 22 unless set. */
   port?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<65535>
   user: string & tags.MinLength<1> & tags.MaxLength<64>
+  /** Turns sign in with a key without holding it; a password they have in a variable. */
   auth: 'key' | 'password'
   /** In the form OpenSSH writes it, without a passphrase. */
   privateKey?: string

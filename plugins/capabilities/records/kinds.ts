@@ -35,7 +35,7 @@ export interface KindHandler {
   /** Carries what is kept of it to another id. */
   rename?(id: string, to: string): Promise<void>
   /** Whether a turn is using it at this moment. */
-  busy?(id: string): boolean
+  busy?(id: string): boolean | Promise<boolean>
   /** The tools that agents are offered, when they are known. */
   tools?(id: string): number | undefined
 }

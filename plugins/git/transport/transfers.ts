@@ -1,7 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
-import type { RemoteAddress } from '../../../sdk/node/transport/remote-address.js'
+import type { CredentialWay } from '../../../sdk/node/transport/credential-pipe.js'
+import { KnownHosts } from '../../../sdk/node/transport/known-hosts.js'
+import type { RemoteAddress, ServerAddress } from '../../../sdk/node/transport/remote-address.js'
 import {
   RemoteGit,
   type TransferAnswer,
@@ -9,10 +11,10 @@ import {
   type TransferTimes,
   type WallBase,
 } from '../../../sdk/node/transport/remote-git.js'
+import type { RemoteFailure } from '../../../sdk/node/transport/remote-words.js'
+import { missingSshProgram, missingSshSentence, sshLogin } from '../../../sdk/node/transport/ssh-login.js'
 import type { RepoGit } from '../repositories/repo-git.js'
-import { KnownHosts } from './known-hosts.js'
 import { ScratchTransfer } from './scratch-repo.js'
-import { sshWay } from './ssh-way.js'
 
 /** The maximum length of a private key. */
 const MOST_KEY = 16_384
@@ -79,4 +81,19 @@ export class Transfers {
     if (!(await this.#host.serves('secrets.forHost'))) return undefined
     return (await this.#host.call('secrets.forHost', { host, form, lane: 'git', detail: `git ${host}` })).value
   }
+}
+
+/** Git's way to a server over ssh; a failure where this machine has no ssh. */
+const sshWay = async (
+  folder: string,
+  server: ServerAddress,
+  address: string,
+  key: string | undefined,
+  known: KnownHosts,
+): Promise<CredentialWay | { readonly failure: RemoteFailure }> => {
+  const missing = await missingSshProgram()
+  if (missing !== undefined) return { failure: { code: 'other', reason: missingSshSentence(missing) } }
+  const secret = key === undefined ? undefined : ({ kind: 'key', value: key } as const)
+  const { command, env, ...login } = await sshLogin(folder, server, address, secret, known)
+  return { ...login, settings: [], env: { ...env, GIT_SSH_COMMAND: command, GIT_SSH_VARIANT: 'ssh' } }
 }

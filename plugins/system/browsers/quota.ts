@@ -1,6 +1,7 @@
-import { lstat, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { folderExceeds } from '../../../sdk/node/files/folder-exceeds.js'
 
 /** How much a browser may keep on the disk, in bytes. */
 export interface DiskQuota {
@@ -16,8 +17,6 @@ const MEBIBYTE = 1024 * 1024
 export const BROWSER_QUOTA: DiskQuota = { pages: 512 * MEBIBYTE, folder: 1024 * MEBIBYTE }
 
 const PAUSE_MS = 5000
-/** Counted for each file in addition to its content; otherwise empty files would be free. */
-const FILE_OVERHEAD = 1024
 
 const SIGN_INS = ['Cookies', 'Network', 'Login Data', 'Preferences', 'Secure Preferences']
 const STAGES = [
@@ -25,28 +24,6 @@ const STAGES = [
   { kept: SIGN_INS, lost: 'the stored data of pages, except cookies' },
   { kept: [], lost: 'everything, including sign-ins' },
 ]
-
-/** Whether a folder exceeds the given bytes. */
-export const folderExceeds = async (folder: string, most: number): Promise<boolean> => {
-  let taken = 0
-  const folders = [folder]
-  for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
-    const here = at
-    // Files removed meanwhile count nothing.
-    for (const entry of await readdir(here, { withFileTypes: true }).catch(() => [])) {
-      const path = join(here, entry.name)
-      if (entry.isDirectory()) folders.push(path)
-      taken +=
-        FILE_OVERHEAD
-        + (await lstat(path).then(
-          ({ blocks }) => blocks * 512,
-          () => 0,
-        ))
-      if (taken > most) return true
-    }
-  }
-  return false
-}
 
 /** Resolves with true once a folder exceeds its quota, or with false when its browser has ended. */
 export const quotaExceeded = async (

@@ -25,11 +25,11 @@ export const shownAsIs = async (path: string): Promise<Mount[]> => ((await kindO
 /** The folder in the data folder for files that are shown inside walls. */
 export const NOTES = 'wall'
 
-/** Creates a file with this text to show inside walls; the same text gives the same file. */
-export const note = async (data: string, text: string): Promise<string> => {
+/** Creates a file with this text to show inside walls, read-only; the same text gives the same file. */
+export const note = async (data: string, text: string, mode = 0o444): Promise<string> => {
   const path = join(data, NOTES, createHash('sha256').update(text).digest('hex').slice(0, 32))
   if ((await kindOf(path)) === 'file') return path
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  await writeAtomic(path, text, { mode: 0o444 })
+  await writeAtomic(path, text, { mode })
   return path
 }

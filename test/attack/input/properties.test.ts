@@ -5,5 +5,6 @@ import { probeCalls, SHARES } from './properties.js'
 probeCalls(t, 'properties')
 
 t.test('each share of the calls has a file', async t => {
-  for (const share of SHARES) t.match(readFileSync(`test/attack/${share}.test.ts`, 'utf8'), `probeCalls(t, '${share}')`)
+  for (const share of SHARES)
+    t.match(readFileSync(`test/attack/input/${share}.test.ts`, 'utf8'), `probeCalls(t, '${share}')`)
 })

@@ -97,6 +97,7 @@ export const attackOneByOne = async (
           const began = performance.now()
           statuses.add((await fetch(`${url}/health`)).status)
           slowest = Math.max(slowest, performance.now() - began)
+          await new Promise(resolve => setTimeout(resolve, 20))
         }
       })()
       const began = performance.now()

@@ -7,7 +7,7 @@ for (const kind of ['bwrap', 'unshare'] as const)
     t.test(
       `${user} behind ${kind}: nothing of the machine answers in a network of its own, by any kind of request`,
       async t => {
-        const found = attempted<NetworkLeaks>(t, './network-attempts.js', kind, uid)
+        const found = attempted<NetworkLeaks>(t, './network/network-attempts.js', kind, uid)
         if (!found) return
         const {
           reached,

@@ -9,7 +9,7 @@ export const objectsHold = (kind: WallKind): void => {
     t.test(
       `${user}: whatever a turn does to objects, the repository is unchanged, and imports only valid objects`,
       async t => {
-        const found = attempted<Faults[]>(t, './objects-attempts.js', kind, uid)
+        const found = attempted<Faults[]>(t, './wall/objects-attempts.js', kind, uid)
         if (!found) return
         t.ok(found.length > 10)
         for (const { attempt, faults } of found) t.strictSame(faults, [], attempt)

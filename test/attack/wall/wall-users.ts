@@ -9,7 +9,7 @@ const FORMS = 7
 export const holds = (kind: WallKind): void => {
   for (const [user, uid] of USERS) {
     t.test(`${user}: no rename, link, mount or open from inside changes or shows anything outside`, async t => {
-      const leaks = attempted<Leaks[]>(t, './wall-attempts.js', kind, uid)
+      const leaks = attempted<Leaks[]>(t, './wall/wall-attempts.js', kind, uid)
       if (!leaks) return
       t.equal(leaks.length, FORMS)
       for (const { form, done, changed } of leaks) {

@@ -63,6 +63,7 @@ export const WORKSPACE_POINTS: readonly string[] = [
 export const GIT_POINTS: readonly string[] = [
   'git.clone.staged',
   'git.discard.saved',
+  'known-hosts.kept',
   'git.start.committed',
   'git.write.begun',
   'history.restore.begun',

@@ -79,5 +79,19 @@ t.test('changed documents are compared as text', withChromium(), async t => {
     t.same(await barriersOf(page), [])
   })
 
+  await t.test('code in a transcript is coloured, and a picture that a tool gave is shown', async t => {
+    const code = ['~~~ts', "const word = 'blue' // why", '~~~', '~~~nothing', 'plain <b>', '~~~']
+    await runTurn(daemon.client, 'c-2', `image dot.png\nsay\n${code.map(line => `| ${line}`).join('\n')}`, {
+      isolated: true,
+    })
+    await goTo('#/c/c-2')
+    await page.locator('.tok-keyword').getByText('const').first().waitFor()
+    await page.locator('.tok-comment').getByText('// why').first().waitFor()
+    t.equal(await page.locator('pre.code').first().textContent(), code[1])
+    await page.locator('.tool-name').first().click()
+    await page.getByRole('img', { name: 'dot.png' }).waitFor()
+    t.same(await barriersOf(page), [])
+  })
+
   t.same(faults, [])
 })

@@ -21,7 +21,8 @@ t.test('projects in the console', withChromium(), async t => {
   makeWorkspace(join(daemon.workspace, 'shop'), {
     'apps/web/package.json': json({ name: 'web', scripts: { dev: 'node server.cjs' } }),
     'apps/web/server.cjs':
-      "console.log('the app begins'); require('node:http').createServer((_, r) => r.end('hello')).listen(process.env.PORT, '127.0.0.1')\n",
+      "console.log('the app begins')\n"
+      + "require('node:http').createServer((_, r) => r.end('hello')).listen(process.env.PORT, '127.0.0.1')\n",
   })
   const browser = await launchBrowser(t)
 

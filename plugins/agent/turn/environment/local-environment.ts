@@ -103,7 +103,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...(around && { repositories: around.repos }),
     }
     const open = input.editorContext && { editorContext: input.editorContext }
-    const notes = turn.record.notes ?? [...skillsNote(skills, persona), ...notesOf({ ...facts, ...open })]
+    const connected = await this.#deps.variables(id, persona)
+    const notes = turn.record.notes ?? [
+      ...skillsNote(skills, persona),
+      ...(connected.notes ?? []),
+      ...notesOf({ ...facts, ...open }),
+    ]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.personas, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
@@ -120,11 +125,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...(folders && { only: folders }),
         limits: limited,
         ...(network.wall && { network: network.wall }),
+        shown: [...(copyWall.shown ?? []), ...(connected.files ?? [])],
         ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
       },
       reach: network.reach,
       expose: network.serve,
-      variables: await this.#deps.variables(id, persona),
+      variables: connected.variables,
       ...(persona && { persona }),
       skills,
       ...(folders && { folders }),

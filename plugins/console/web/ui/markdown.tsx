@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
+import { CodeBlock } from './code-block.js'
 import { memo } from './memo.js'
 import { useRef } from 'preact/hooks'
 import { GrowingBlocks, isLargeBlock, safeHref, type MarkdownBlock } from '../run/blocks.js'
@@ -129,11 +130,7 @@ const BlockToken = ({ token, depth }: { token: Token; depth: number }): JSX.Elem
         </p>
       )
     case 'code':
-      return (
-        <pre class="code" tabIndex={0} dir="ltr">
-          <code>{visibleText(token.text as string)}</code>
-        </pre>
-      )
+      return <CodeBlock text={token.text as string} language={/^\w*/.exec((token as Tokens.Code).lang ?? '')![0]} />
     case 'blockquote':
       return (
         <blockquote>

@@ -3,10 +3,13 @@ import type { ToolContent } from '../../../../agent/contract.js'
 import { plainOutput } from '../../run/ansi.js'
 import type { LineRow, RunRow, ThinkingRow, ToolRow, UserRow } from '../../run/row-kinds.js'
 import { countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { lazyView } from '../../ui/lazy.js'
 import { Markdown } from '../../ui/markdown.js'
 import { memo } from '../../ui/memo.js'
 import { CardView } from './cards.js'
 import { SimpleDiff } from './simple-diff.js'
+
+const ToolPicture = lazyView(async () => (await import('./tool-picture.js')).ToolPicture)
 
 /** A longer text is cut until the person expands it. */
 const LONG = 8_000
@@ -36,7 +39,7 @@ const LongText = ({ text }: { text: string }) => {
 
 const Content = ({ content }: { content: ToolContent }) => {
   if (content.type === 'text') return <LongText text={content.text} />
-  if (content.type === 'image') return <p class="quiet">Picture {visibleName(content.path)}</p>
+  if (content.type === 'image') return <ToolPicture path={content.path} />
   return (
     <div class="stack">
       <p class="mono">{visibleName(content.path)}</p>

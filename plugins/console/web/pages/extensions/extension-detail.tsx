@@ -14,7 +14,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { DeclaredAndUsed } from './declared-entries.js'
 import { DevSection } from './dev-section.js'
-import { ExtensionProcesses } from './extension-processes.js'
+import { ProgramsOfExtension } from './extension-processes.js'
 import { ExtensionSettingsSection } from './extension-settings.js'
 import { extensionState } from './extension-state.js'
 import { PendingItem } from './powers.js'
@@ -267,7 +267,7 @@ export const ExtensionDetail = ({ id }: { id: string }) => {
               <Notices record={record} />
               <Actions record={record} />
               <Shows record={record} />
-              <ExtensionProcesses record={record} maintains={maintains} />
+              <ProgramsOfExtension record={record} maintains={maintains} />
               {maintains && record.source === 'installed' && <DevSection record={record} />}
               <DeclaredAndUsed record={record} />
               <ExtensionSettingsSection

@@ -65,7 +65,7 @@ const ProcessRow = ({ id, name, command, maintains }: ProcessRowProps) => {
 }
 
 /** The background programs of an extension; nothing where it declares none. */
-export const ExtensionProcesses = ({ record, maintains }: { record: ExtensionRecord; maintains: boolean }) => {
+export const ProgramsOfExtension = ({ record, maintains }: { record: ExtensionRecord; maintains: boolean }) => {
   const declared = record.manifest.contributes?.processes ?? []
   if (declared.length === 0) return null
   return (

@@ -16,11 +16,11 @@ import { useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches } from '../registry.js'
 import { FilePane } from './file-pane.js'
-import { LandDialog } from './land-dialog.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
 import { lazyView } from '../../ui/lazy.js'
 import { FaultLine } from '../../ui/page.js'
 
+const LandDialog = lazyView(async () => (await import('./land-dialog.js')).LandDialog)
 const ConflictPane = lazyView(async () => (await import('./conflict-pane.js')).ConflictPane)
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {

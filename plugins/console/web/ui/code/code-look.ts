@@ -1,7 +1,7 @@
 import { syntaxHighlighting } from '@codemirror/language'
 import type { Extension } from '@codemirror/state'
 import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view'
-import { tagHighlighter, tags } from '@lezer/highlight'
+import { codeColours } from './code-colours.js'
 
 const look = EditorView.theme({
   '&': { fontSize: '13px', backgroundColor: 'var(--paper)', color: 'var(--ink)', height: '100%' },
@@ -49,13 +49,6 @@ const look = EditorView.theme({
   '.tok-number': { color: 'var(--warn)' },
 })
 
-const colours = tagHighlighter([
-  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], class: 'tok-keyword' },
-  { tag: [tags.string, tags.regexp, tags.special(tags.string)], class: 'tok-string' },
-  { tag: [tags.comment], class: 'tok-comment' },
-  { tag: [tags.number, tags.bool, tags.null], class: 'tok-number' },
-])
-
 /** How code looks wherever it is shown or written. */
 export const codeLook = (label: string, grammar: Extension): Extension[] => [
   lineNumbers(),
@@ -63,5 +56,5 @@ export const codeLook = (label: string, grammar: Extension): Extension[] => [
   EditorView.contentAttributes.of({ 'aria-label': label }),
   look,
   grammar,
-  syntaxHighlighting(colours),
+  syntaxHighlighting(codeColours),
 ]

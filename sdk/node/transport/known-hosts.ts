@@ -1,8 +1,9 @@
 import { join } from 'node:path'
-import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import { readPlain, writeAtomic } from '../../../sdk/node/files/files.js'
+import { KeyedMutex } from '../concurrency/keyed-mutex.js'
+import { failpoint } from '../failpoint.js'
+import { readPlain, writeAtomic } from '../files/files.js'
 
-/** The file of a group's folder that holds the host keys. */
+/** The name of the file that holds the host keys. */
 export const KNOWN_HOSTS = 'known-hosts'
 
 const LINE = /^(\S+) ([a-z][a-z0-9@.-]+) ([A-Za-z0-9+/]+={0,3})$/
@@ -31,6 +32,7 @@ export class KnownHosts {
       if (this.linesOf(name).length > 0) return
       const lines = [...this.#lines(), ...found.slice(0, MOST_KEYS)]
       await writeAtomic(this.#path, lines.map(line => `${line}\n`).join(''))
+      failpoint('known-hosts.kept')
     })
   }
 
