@@ -36,6 +36,8 @@ export class RunLogs {
       log.error({ err: error }, what)
       this.#crashes.write(what, error)
     }
+    // Once nobody reads the output, each line fails, and a report of that would be the next line.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     process.on('unhandledRejection', report('unhandled promise rejection'))
     process.on('uncaughtException', report('uncaught exception'))
   }

@@ -60,6 +60,9 @@ export interface HistoryCalls {
    * `path` selects the points in which that file or folder changed. Points saved every 60 s are listed with
    * `intervals` only. People limited to areas get the points that touch their folders.
    *
+   * Points are kept for 90 days, and the newest 200 longer; those saved every 60 s for a day, then one an hour for a
+   * week. While they take more than 10 GiB of the disk, the oldest go earlier, down to the newest ten.
+   *
    * - 404: `path` is closed
    */
   'GET /history/snapshots'(input: {

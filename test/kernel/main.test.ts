@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+import { runTurn } from '../support/turns.js'
 
 const folders = (t: Test): { workspace: string; data: string } => {
   const folder = folderOf(t)
@@ -79,4 +80,17 @@ t.test('a log line never contains a credential', async t => {
   await fetch(`${daemon.url}/agents`, { headers: { 'x-sandbox-control': `${token}x` } })
   await daemon.terminate()
   t.notMatch(daemon.stderr(), token.split('.')[1]!)
+})
+
+t.test('a daemon whose output nobody reads any more works, and reports no error', async t => {
+  const { workspace, data } = folders(t)
+  const daemon = await spawnDaemon(t, { workspace, data })
+  daemon.process.stdout?.destroy()
+  daemon.process.stderr?.destroy()
+  await runTurn(daemon.client, 'c', 'say x')
+  t.equal(await daemon.terminate(), 0)
+  const log = readFileSync(join(data, 'logs', 'daemon.log'), 'utf8')
+  t.match(log, 'a turn started')
+  t.notMatch(log, 'EPIPE')
+  t.notOk(existsSync(join(data, 'logs', 'crash')), 'no crash is reported')
 })

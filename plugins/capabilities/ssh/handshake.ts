@@ -81,8 +81,8 @@ export const meetServer = async (
     if (result.code !== 0)
       throw new SshFailure(
         'unauthorized',
-        `${server.user} signs in to ${shownServer(server)} but runs no commands there (${lastLine(result) || `exit code ${result.code}`}): `
-          + 'give the user a shell',
+        `${server.user} signs in to ${shownServer(server)} but runs no commands there `
+          + `(${lastLine(result) || `exit code ${result.code}`}): give the user a shell`,
       )
     await login.pin()
   } finally {

@@ -11,7 +11,7 @@ t.test('every failpoint of the source ends a daemon in one of these tests', asyn
   t.same([...reached].sort(), [...points].sort())
   for (const file of FILES)
     t.match(
-      readFileSync(`test/crash/${file}.test.ts`, 'utf8'),
+      readFileSync(`test/crash/failpoints/${file}.test.ts`, 'utf8'),
       `runCases(t, '${file}')`,
       'each file runs its share of the cases',
     )

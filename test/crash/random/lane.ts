@@ -22,9 +22,10 @@ export interface LaneOptions {
   readonly name: string
   readonly seed: number
   readonly kills: number
+  /** How many clients work at once. */
+  readonly drivers: number
 }
 
-const DRIVERS = 3
 const STARTS_MS = 60_000
 const PERSON = { 'mine.txt': 'committed\nand changed\n', 'staged.txt': 'staged\n', 'loose.txt': 'nobody knows it\n' }
 
@@ -41,7 +42,7 @@ export class Lane {
   #found: Found[] = []
   #killed = 0
 
-  constructor(t: Test, { name, seed, kills }: LaneOptions) {
+  constructor(t: Test, { name, seed, kills, drivers }: LaneOptions) {
     const folder = folderOf(t)
     this.#t = t
     this.#place = { folder, workspace: join(folder, 'workspace'), data: join(folder, 'data') }
@@ -57,7 +58,7 @@ export class Lane {
       why: () => lastFailure(join(folder, 'data')),
     }
     this.#drivers = Array.from(
-      { length: DRIVERS },
+      { length: drivers },
       (_, index) => new Driver(this.#world, new Dice(seed * 7 + index + 1), `${name}${'xyz'[index]}`),
     )
     this.#office = new Office(this.#place, this.#world, new Dice(seed * 11 + 5))
@@ -119,7 +120,7 @@ export class Lane {
     await this.#reconcile(daemon)
     const what = dice.weighed({ any: 4, land: 4, rewind: 3, reply: 1.5, discard: 1, purge: 2 })
     const aim = what === 'any' ? undefined : new Moment(what)
-    const aimed = dice.below(DRIVERS)
+    const aimed = dice.below(this.#drivers.length)
     const driven = [
       ...this.#drivers.map((driver, index) => driver.drive(daemon, index === aimed ? aim : undefined)),
       this.#office.drive(daemon),

@@ -8,6 +8,7 @@ import type { Host, Journals } from '../../../sdk/index.js'
 import { folderExceeds } from '../../../sdk/node/files/folder-exceeds.js'
 import { JournalStore } from '../../../sdk/node/journal/journal-store.js'
 import { folderOf, makeWorkspace } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { repoAt } from '../git/support.js'
 
 const KIB = 1024
@@ -110,7 +111,7 @@ t.test('the newest ten stay also where they take more, which is logged', async t
   for (let at = 0; at < 12; at++) ids.push((await more(saved)).id)
   await saved.prune()
   t.same(idsOf(saved), ids.slice(-10))
-  t.match(warned, [/newest saved points/])
+  t.match(warned, exactly(/newest saved points/))
 })
 
 t.test('the store of a repository that no point holds is removed', async t => {
