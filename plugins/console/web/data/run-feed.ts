@@ -1,6 +1,6 @@
 import { signal, type Signal } from '@preact/signals-core'
 import { Refusal } from '../../../../sdk/refusal.js'
-import type { AttachData } from '../../../agent/contract.js'
+import type { AttachData, TranscriptMessage } from '../../../agent/contract.js'
 import { rowsOfMessage } from '../run/record-rows.js'
 import type { RunRow } from '../run/row-kinds.js'
 import { RunRows, type RunStanding } from '../run/rows.js'
@@ -25,6 +25,15 @@ export interface FeedState {
   readonly error?: unknown
 }
 
+/** The rows of one message of the record, and its run. */
+interface RecordedRows {
+  readonly run: string | undefined
+  readonly rows: readonly RunRow[]
+}
+
+const recordedRows = (messages: readonly TranscriptMessage[]): RecordedRows[] =>
+  messages.map(message => ({ run: message.run, rows: rowsOfMessage(message) }))
+
 const NOTHING: RunStanding = { todos: [], commands: [] }
 
 /** The record of a conversation, followed by its live run: rows change at most once per frame of the screen. */
@@ -34,7 +43,8 @@ export class RunFeed {
   })
   readonly #id: string
   #closed = false
-  #record: readonly RunRow[] = []
+  #record: readonly RecordedRows[] = []
+  #recorded: readonly RunRow[] = []
   #first = 0
   #runs: RunRows[] = []
   #attached: string | undefined
@@ -62,9 +72,9 @@ export class RunFeed {
     if (this.state.value.loaded) this.#publish({ loaded: false })
     try {
       const { messages, total } = await askDaemon('GET /agents/{id}/transcript', { id: this.#id, limit: PAGE })
-      this.#record = messages.flatMap(rowsOfMessage)
+      this.#record = recordedRows(messages)
       this.#first = messages[0]?.index ?? total
-      this.#runs = []
+      this.#useRuns([])
       this.#skipped = 0
       this.#attached = recorded
       this.#publish({ loaded: true })
@@ -81,8 +91,9 @@ export class RunFeed {
       const { messages } = await askDaemon('GET /agents/{id}/transcript', {
         ...{ id: this.#id, limit: PAGE, before: this.#first },
       })
-      this.#record = [...messages.flatMap(rowsOfMessage), ...this.#record]
+      this.#record = [...recordedRows(messages), ...this.#record]
       this.#first = messages[0]?.index ?? 0
+      this.#useRuns(this.#runs)
       this.#publish()
     } finally {
       this.#reading = false
@@ -130,7 +141,7 @@ export class RunFeed {
     const run = this.#runs.at(-1)?.run
     this.pause()
     this.#attached = undefined
-    this.#runs = this.#runs.slice(0, -1)
+    this.#useRuns(this.#runs.slice(0, -1))
     this.#skipped = 0
     if (run !== undefined) await this.follow(run)
   }
@@ -167,7 +178,7 @@ export class RunFeed {
         rows.startAfter(after)
         this.#attached = event.run
         this.#skipped = after
-        this.#runs = [...this.#runs, rows]
+        this.#useRuns([...this.#runs, rows])
         this.#plan()
       }
       return undefined
@@ -175,6 +186,13 @@ export class RunFeed {
       signal.removeEventListener('abort', stop)
       stop()
     }
+  }
+
+  /** A run that ended while the record was read is in the record and attached: its rows are shown once. */
+  #useRuns(runs: RunRows[]): void {
+    const attached = new Set(runs.map(({ run }) => run))
+    this.#runs = runs
+    this.#recorded = this.#record.flatMap(({ run, rows }) => (run !== undefined && attached.has(run) ? [] : rows))
   }
 
   /** Publishes with the next frame of the screen, or 50 ms later after a costly one. */
@@ -198,7 +216,7 @@ export class RunFeed {
     const { error: _, ...before } = this.state.value
     this.state.value = {
       ...before,
-      rows: this.#runs.length ? [...this.#record, ...this.#runs.flatMap(({ rows }) => rows)] : this.#record,
+      rows: this.#runs.length ? [...this.#recorded, ...this.#runs.flatMap(({ rows }) => rows)] : this.#recorded,
       standing: this.#runs.at(-1)?.standing ?? NOTHING,
       live: this.#stream !== undefined,
       earlier: this.#first,
