@@ -8,9 +8,9 @@ import { SENTENCES } from '../../../sdk/node/network/outbound.js'
 import { splice } from '../../../sdk/node/network/splice.js'
 import type { Entries } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
-import { addressOf } from './handshake.js'
+import { sshAddressOf } from './handshake.js'
 import { lendKey } from './keys.js'
-import { loginOf, secretOf, serverOf } from './server.js'
+import { loginOf, secretOf, sshServerOf } from './server.js'
 import { shownServer } from './words.js'
 
 /** The names of the sockets in the folder of a connection. */
@@ -137,10 +137,10 @@ export class SshDoors {
   }
 
   async #dial(entry: OpenEntry): Promise<Socket | string> {
-    const server = serverOf(entry)
+    const server = sshServerOf(entry)
     const signal = AbortSignal.any([this.#host.signal, AbortSignal.timeout(CONNECT_MS)])
     try {
-      const far = connect({ host: await addressOf(this.#host, server, signal), port: server.port, noDelay: true })
+      const far = connect({ host: await sshAddressOf(this.#host, server, signal), port: server.port, noDelay: true })
       far.on('error', () => far.destroy())
       await once(far, 'connect', { signal }).catch((error: unknown) => {
         far.destroy()

@@ -27,7 +27,11 @@ const OF_SSH = 255
 type Deps = Pick<Host, 'place' | 'call'>
 
 /** A checked address of a server; its name is resolved once, so that it cannot stand for another one later. */
-export const addressOf = async (host: Pick<Host, 'call'>, server: SshServer, signal: AbortSignal): Promise<string> => {
+export const sshAddressOf = async (
+  host: Pick<Host, 'call'>,
+  server: SshServer,
+  signal: AbortSignal,
+): Promise<string> => {
   const { listeners } = await host.call('kernel.listeners')
   const name = server.host.includes(':') ? `[${server.host}]` : server.host
   try {
@@ -54,7 +58,7 @@ export const meetServer = async (
   const missing = await missingSshProgram()
   if (missing !== undefined) refuse('missing-program', missingSshSentence(missing))
   const { workspace, data, hidden, grants } = host.place
-  const address = await addressOf(host, server, signal)
+  const address = await sshAddressOf(host, server, signal)
   const folder = await attemptFolder(host.place.folder)
   try {
     const where = { ...server, kind: 'ssh' as const, url: '' }
@@ -106,7 +110,7 @@ export const sweepAttempts = (folder: string): Promise<void> =>
   rm(join(folder, ATTEMPTS), { recursive: true, force: true })
 
 /** The fingerprint of the host key that is kept of a server, as ssh shows it. */
-export const fingerprintOf = (known: KnownHosts, server: SshServer): string | undefined => {
+export const hostKeyFingerprint = (known: KnownHosts, server: SshServer): string | undefined => {
   const [, type, key] = known.linesOf(nameOfServer(server))[0]?.split(' ') ?? []
   if (type === undefined || key === undefined) return undefined
   return `${type} SHA256:${hash('sha256', Buffer.from(key, 'base64'), 'base64').replace(/=+$/, '')}`

@@ -16,7 +16,7 @@ const HOST = /^[a-z0-9]([a-z0-9._-]{0,253}[a-z0-9])?$/i
 const USER = /^[a-z0-9_][a-z0-9_.@+-]{0,63}$/i
 
 /** The server of a connection, as its fields name it. */
-export const serverOf = ({ config }: Pick<OpenEntry, 'config'>): SshServer => ({
+export const sshServerOf = ({ config }: Pick<OpenEntry, 'config'>): SshServer => ({
   host: String(config.host).toLowerCase(),
   port: Number(config.port ?? PORT),
   user: String(config.user),
@@ -38,7 +38,7 @@ export const secretOf = (entry: OpenEntry): SshSecret => {
 /** Refuses fields that cannot work. */
 export const checkServer = async (entry: OpenEntry): Promise<void> => {
   const { secrets } = entry
-  const { host, user } = serverOf(entry)
+  const { host, user } = sshServerOf(entry)
   if (isIP(host) === 0 && !HOST.test(host))
     refuse('invalid', 'config.host: expected the name or the address of a server, without a port')
   if (!USER.test(user)) refuse('invalid', 'config.user: expected the name of a user of the server')

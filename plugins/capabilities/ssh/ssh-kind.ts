@@ -3,8 +3,8 @@ import { Refusal, type Host } from '../../../sdk/index.js'
 import { KnownHosts } from '../../../sdk/node/transport/known-hosts.js'
 import { activeStatus, failingStatus, type KindHandler } from '../records/kinds.js'
 import type { SshDoors } from './doors.js'
-import { fingerprintOf, meetServer } from './handshake.js'
-import { checkServer, loginOf, secretOf, SECRET_FIELDS, serverOf } from './server.js'
+import { hostKeyFingerprint, meetServer } from './handshake.js'
+import { checkServer, loginOf, secretOf, SECRET_FIELDS, sshServerOf } from './server.js'
 import { SshFailure, shownServer } from './words.js'
 
 /** How long a server that let the sandbox in counts as one that would again. */
@@ -21,17 +21,17 @@ export const sshKind = (host: Pick<Host, 'place' | 'call'>, doors: SshDoors): Ki
     kind: 'ssh',
     secretFields: () => Object.values(SECRET_FIELDS),
     mainSecret: config => SECRET_FIELDS[loginOf({ config })],
-    destination: config => JSON.stringify(serverOf({ config })),
+    destination: config => JSON.stringify(sshServerOf({ config })),
     label: () => undefined,
     check: checkServer,
     apply: async (entry, report, signal) => {
-      const server = serverOf(entry)
+      const server = sshServerOf(entry)
       const known = await knownHosts(entry.id)
-      const before = fingerprintOf(known, server)
+      const before = hostKeyFingerprint(known, server)
       report(`signing in to ${shownServer(server)} as ${server.user}`)
       await meetServer(host, server, secretOf(entry), known, signal)
       met.set(entry.id, Date.now())
-      const key = fingerprintOf(known, server)
+      const key = hostKeyFingerprint(known, server)
       if (before === undefined && key !== undefined)
         report(
           `its host key is ${key}; from now on no other is accepted: compare it with what the server's keeper says`,
@@ -42,7 +42,7 @@ export const sshKind = (host: Pick<Host, 'place' | 'call'>, doors: SshDoors): Ki
     probe: async (entry, signal, thorough) => {
       try {
         if (!thorough && Date.now() - (met.get(entry.id) ?? 0) < TRUSTED_MS) return activeStatus()
-        await meetServer(host, serverOf(entry), secretOf(entry), await knownHosts(entry.id), signal)
+        await meetServer(host, sshServerOf(entry), secretOf(entry), await knownHosts(entry.id), signal)
         met.set(entry.id, Date.now())
         return activeStatus()
       } catch (error) {

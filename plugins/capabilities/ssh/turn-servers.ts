@@ -8,7 +8,7 @@ import { note } from '../../../sdk/node/wall/sources.js'
 import type { TurnVariables } from '../contract.js'
 import type { OpenEntry } from '../records/kinds.js'
 import { AGENT, RELAY, type SshDoors } from './doors.js'
-import { loginOf, secretOf, serverOf } from './server.js'
+import { loginOf, secretOf, sshServerOf } from './server.js'
 import { shownServer } from './words.js'
 
 /** The settings of ssh for the whole system: a turn's user has none of its own behind the wall. */
@@ -25,7 +25,7 @@ const word = (text: string): string => `'${text.replaceAll("'", `'\\''`).replace
 
 const entryOf = (entry: OpenEntry): string => {
   const { id } = entry
-  const { host, port, user } = serverOf(entry)
+  const { host, port, user } = sshServerOf(entry)
   const at = (name: string) => join(FOLDER, id, name)
   const relay = [process.execPath, join(packageFolder(import.meta.dirname), CHILD), at(RELAY)].map(word).join(' ')
   return [
@@ -48,7 +48,7 @@ const askpassFor = (entries: readonly OpenEntry[]): string =>
     '#!/bin/sh',
     'case "$1" in',
     ...entries.map(entry => {
-      const server = serverOf(entry)
+      const server = sshServerOf(entry)
       return `*'${server.user}@${nameOfServer(server)}'*) printf '%s\\n' "$${passwordVariable(entry.id)}" ;;`
     }),
     '*) exit 1 ;;',
@@ -75,7 +75,7 @@ export const serversForTurn = async (
     files.push({ from: await note(place.data, askpassFor(protectedByPassword), 0o555), to: ASKPASS })
     Object.assign(variables, { SSH_ASKPASS: ASKPASS, SSH_ASKPASS_REQUIRE: 'force' })
   }
-  const list = entries.map(entry => `- ${entry.id}: ${serverOf(entry).user} at ${shownServer(serverOf(entry))}`)
+  const list = entries.map(entry => `- ${entry.id}: ${sshServerOf(entry).user} at ${shownServer(sshServerOf(entry))}`)
   const text = `Programs reach these servers over ssh by their names, such as: ssh ${entries[0]!.id} uname\n`
   return { variables, files, notes: [{ title: 'Servers', text: text + list.join('\n') }] }
 }

@@ -9,7 +9,7 @@ import { memo } from '../../ui/memo.js'
 import { CardView } from './cards.js'
 import { SimpleDiff } from './simple-diff.js'
 
-const ToolPicture = lazyView(async () => (await import('./tool-picture.js')).ToolPicture)
+const GivenPicture = lazyView(async () => (await import('./given-picture.js')).GivenPicture)
 
 /** A longer text is cut until the person expands it. */
 const LONG = 8_000
@@ -39,7 +39,7 @@ const LongText = ({ text }: { text: string }) => {
 
 const Content = ({ content }: { content: ToolContent }) => {
   if (content.type === 'text') return <LongText text={content.text} />
-  if (content.type === 'image') return <ToolPicture path={content.path} />
+  if (content.type === 'image') return <GivenPicture path={content.path} />
   return (
     <div class="stack">
       <p class="mono">{visibleName(content.path)}</p>

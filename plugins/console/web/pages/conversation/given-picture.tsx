@@ -5,7 +5,7 @@ import { visibleName } from '../../ui/format.js'
 import { Picture } from '../../ui/picture.js'
 
 /** A picture that a tool gave, as it is now in the files of the shown conversation. */
-export const ToolPicture = ({ path }: { path: string }) => {
+export const GivenPicture = ({ path }: { path: string }) => {
   const [, id = ''] = place.value
   return (
     <figure>
