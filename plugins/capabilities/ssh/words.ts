@@ -38,8 +38,8 @@ export const sshFailure = (said: string, server: SshServer, kind: SshSecret['kin
   if (/remote host identification has changed|host key verification failed/i.test(said))
     return new SshFailure(
       'unauthorized',
-      `the host key of ${at} is not the one it had before, so nothing was sent: if its keeper changed it, disconnect it `
-        + 'here and connect it again',
+      `the host key of ${at} is not the one it had before, so nothing was sent: if its administrator changed it, `
+        + 'disconnect the server here and connect it again',
     )
   if (/permission denied|too many authentication failures/i.test(said))
     return new SshFailure('unauthorized', refusedSecret(said, server, kind))
