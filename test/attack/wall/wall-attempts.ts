@@ -22,9 +22,10 @@ const ATTEMPTS = `
 const fs = require('node:fs'), { execFileSync } = require('node:child_process')
 const say = (...words) => console.log('DONE', ...words)
 const tried = (words, path, work) => { try { work(); say(words, path) } catch {} }
+const holds = path => fs.statSync(path).size < 10_000 && fs.readFileSync(path, 'utf8').includes('${CANARY}')
 const secret = /^(machine.key|sessions.json|authorized_keys)$/
 for (const path of process.argv.slice(1)) {
-  tried('read', path, () => { if (!fs.readFileSync(path, 'utf8').includes('${CANARY}')) throw 0 })
+  tried('read', path, () => { if (!holds(path)) throw 0 })
   tried('listed', path, () => { if (!fs.readdirSync(path).some(name => secret.test(name))) throw 0 })
   tried('moved', path, () => { fs.renameSync(path, path + '.moved'); fs.renameSync(path + '.moved', path) })
   tried('taken', path, () => fs.renameSync(path, '/tmp/taken'))
@@ -49,7 +50,6 @@ for (const path of process.argv.slice(-6)) for (const [words, ...command] of [
   ['mounted in a namespace', 'unshare', '-rm', 'umount', '-l', path],
 ]) tried(words, path, () => execFileSync(command[0], command.slice(1), { stdio: 'ignore' }))
 tried('remounted', '/', () => execFileSync('mount', ['-o', 'remount,rw', '/'], { stdio: 'ignore' }))
-const holds = path => fs.statSync(path).size < 10000 && fs.readFileSync(path, 'utf8').includes('${CANARY}')
 const left = /^[/](proc|sys|dev|usr|opt|nix)([/]|$)|node_modules|[/]dist([/]|$)|[.](nvm|rustup|pyenv|cargo)([/]|$)/
 const walk = folder => {
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
