@@ -25,8 +25,8 @@ const refusedSecret = (said: string, { host, user }: SshServer, kind: SshSecret[
   if (methods.length > 0 && !methods.some(method => mine.includes(method)))
     return `${host} takes no ${kind} from ${user}, only ${methods.join(' or ')}: set auth accordingly`
   return kind === 'key'
-    ? `${host} refused the key for the user ${user}: add its public half to ~/.ssh/authorized_keys of ${user} there, or `
-        + 'correct the user'
+    ? `${host} refused the key for the user ${user}: add its public half to ~/.ssh/authorized_keys of ${user} there, `
+        + 'or correct the user'
     : `${host} refused the password of the user ${user}: correct the password or the user`
 }
 

@@ -140,6 +140,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const [shownRepo, shownPath] = rest
   const action = useAction()
   const landing = useSignal<readonly string[] | undefined>(undefined)
+  useEffect(() => void LandDialog.preload().catch(() => {}), [])
   const picked = useSignal<ReadonlySet<string>>(new Set())
   const discarding = useSignal(false)
   const said = useSignal('')
