@@ -199,7 +199,7 @@ t.test('an advisory switches an extension off, and a blocked listing cannot be i
   const advisory = { id, refs: [commit], reason: 'it leaks', at: '2026-01-05T09:00:00.000Z' }
   lists({ source: { url, ref: commit } }, [advisory])
   await client.call('POST /extensions/updates/check')
-  t.notOk(isRunning(pid))
+  await listedUntil(daemon, () => !isRunning(pid))
   t.match(await recordNamed(daemon, id), { enabled: false, advisory: { reason: 'it leaks', autoDisabled: true } })
   lists({ source: { url, ref: commit } })
   await client.call('POST /extensions/updates/check')
