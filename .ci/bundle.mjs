@@ -4,6 +4,9 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 
 /** What is started by its path, or loaded by one that is put together when the program runs. */
+// Native parts of bundled libraries, which do without them.
+const OPTIONAL = ['cpu-features', '*.node']
+
 const ENTRIES = [
   'kernel/main.js',
   'sdk/cli.js',
@@ -58,8 +61,6 @@ export const bundle = async folder => {
     // Native modules, WebAssembly and programs, and what is large and only used when it is asked for.
     external: [
       'sqlite3',
-      'cpu-features',
-      '*.node',
       '@lydell/node-pty',
       '@ast-grep/napi',
       '@vscode/ripgrep',
@@ -68,6 +69,7 @@ export const bundle = async folder => {
       'isomorphic-git',
       'officeparser',
       'playwright-core',
+      ...OPTIONAL,
     ],
     plugins: [builtin],
     // Libraries in the older format of modules ask by this name.
