@@ -3,10 +3,10 @@ import { chmodSync, globSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 
-/** What is started by its path, or loaded by one that is put together when the program runs. */
-// Native parts of bundled libraries, which do without them.
+/** Native parts of bundled libraries, which do without them. */
 const OPTIONAL = ['cpu-features', '*.node']
 
+/** What is started by its path, or loaded by one that is put together when the program runs. */
 const ENTRIES = [
   'kernel/main.js',
   'sdk/cli.js',
