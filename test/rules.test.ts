@@ -388,6 +388,14 @@ const sizeBreaches = (sources: readonly Source[], limits = LINES): string[] => {
   ]
 }
 
+const MOST_FILES = 30
+
+/** Folders in which a reader has to search for a file. */
+const crowdBreaches = (sources: readonly { readonly file: string }[]): string[] =>
+  Object.entries(Object.groupBy(sources, ({ file }) => dirname(file))).flatMap(([folder, files = []]) =>
+    files.length > MOST_FILES ? [`${folder} has ${files.length} files; it may have ${MOST_FILES}`] : [],
+  )
+
 const WIDTH = 120
 
 /** Lines that are wider than the formatter would make them, because it does not break texts. */
@@ -546,6 +554,7 @@ const obeyed = (sentence: string, breaches: readonly string[]): void =>
 obeyed('folders import only what they may', importBreaches(code, manifests))
 obeyed('the parts of the sdk that browsers load need nothing else', browserBreaches(code))
 obeyed('there are no import cycles of values or types', circles(code))
+obeyed('no folder has more than 30 files', crowdBreaches([...code, ...tests]))
 obeyed(
   'a manifest declares exactly the calls its group makes',
   manifests.flatMap(manifest => permissionBreaches(manifest, code)),
@@ -806,7 +815,9 @@ t.test('a line that is too wide is found, in columns and not in bytes', t => {
   t.end()
 })
 
-t.test('a long file, a large kernel and an excluded form are found', t => {
+t.test('a long file, a large kernel, a full folder and an excluded form are found', t => {
+  const many = Array.from({ length: 31 }, (_, index) => at(`sdk/many/${index}.ts`))
+  t.same(crowdBreaches([...many, at('sdk/a.ts')]), ['sdk/many has 31 files; it may have 30'])
   const long = at('kernel/a.ts', '/** Two', ' * lines. */', 'const a = 1', '', '// why', 'const b = 2')
   t.equal(linesOf(long), 2)
   t.match(
