@@ -217,6 +217,7 @@ t.test('git in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Set changes aside' }).click()
     await dialog.getByLabel('Message').fill('for later')
     await dialog.getByRole('button', { name: 'Stash' }).click()
+    await dialog.waitFor({ state: 'hidden' })
     await page.getByText('for later').waitFor()
     t.equal(readFileSync(at('README.md'), 'utf8'), '# work\n')
     await page.getByRole('button', { name: /^Files/ }).click()
