@@ -121,6 +121,8 @@ t.test('git in the console', withChromium(), async t => {
     await page.getByRole('region', { name: 'Changed' }).waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Commit', exact: true }).click()
     await page.getByText('Nothing is uncommitted').waitFor()
+    // Callers share a scan for half a second.
+    await page.waitForTimeout(600)
     writeFileSync(at('README.md'), '# other\n')
     await page.getByRole('button', { name: 'Discard README.md' }).click()
     await dialog.getByRole('button', { name: 'Discard' }).click()
