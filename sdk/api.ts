@@ -24,7 +24,7 @@ import type {
 } from '../plugins/system/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
-import type { ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
+import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
 /** Every call of the sandbox. Types only: importing this loads no daemon code. */
@@ -63,6 +63,7 @@ export interface Events
     SecretsEvents,
     SettingsEvents,
     SystemEvents,
+    FileEvents,
     ProjectEvents,
     KernelEvents {}
 

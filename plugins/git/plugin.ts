@@ -31,11 +31,12 @@ export const contract: Contract<GitCalls> = { ...gitContract, examples }
 
 /** Reads and changes the repositories of the workspace. */
 export const activate = async (host: Host): Promise<void> => {
-  const refs = new RefsWatch(host, () => scans.wrote())
+  const refs = new RefsWatch(host, () => scans.drop())
   const repositories = new Repositories(host, refs)
   const objects = new Objects(host.signal)
   const locks = new RepoLocks()
   const scans = new Scans(repositories)
+  host.on('files.changed', () => scans.drop())
   const committing = new Committing()
   const running = new RunningWrites(host.store)
   host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))

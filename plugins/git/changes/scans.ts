@@ -19,7 +19,11 @@ const MOST_CHANGES = 500
 const AT_ONCE = 4
 const MOST_SHARED = 200
 
-/** Scans repositories for uncommitted changes; callers with the same reach share a scan for 500 ms. */
+/**
+ * Scans repositories for uncommitted changes.
+ *
+ * Callers with the same reach share a scan for 500 ms, or until a change is noticed.
+ */
 export class Scans {
   readonly #repositories: Repositories
   readonly #shared = new Map<string, Shared>()
@@ -29,8 +33,8 @@ export class Scans {
     this.#repositories = repositories
   }
 
-  /** Drops every scan that began before a write ended. */
-  wrote(): void {
+  /** Lets the next callers scan anew: files, the index or refs changed. */
+  drop(): void {
     this.#shared.clear()
   }
 

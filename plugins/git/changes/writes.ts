@@ -47,7 +47,7 @@ export const changeWrites = (
         writing(deps, { repo, verb: 'commit', expectHead }, context, async write => {
           const place = { workspace: host.place.workspace, folder }
           const head = await commitIndex(write, { message, all, paths, amend }, place)
-          scans.wrote()
+          scans.drop()
           const changes = await scans.of(write.opened)
           if (head === undefined) return { committed: false, ...(write.head && { head: write.head }), changes }
           const subject = message.trim().split('\n')[0]!.slice(0, 200)

@@ -5,7 +5,7 @@ import { GitFolderWatch } from './git-folder-watch.js'
 const BATCH_MS = 250
 const MOST_REPOSITORIES = 1000
 
-/** Publishes `refsChanged` for repositories that moved, whoever moved them, 250 ms after the first move. */
+/** Publishes `refsChanged` 250 ms after refs, index or a halted operation changed, by a call or another program. */
 export class RefsWatch {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'>
   readonly #watches = new Map<string, { readonly place: RepoPlace; readonly folders: readonly GitFolderWatch[] }>()

@@ -58,10 +58,10 @@ class TreeWatch {
 
 /** Watches the shared tree, and private copies while they are read, and publishes what changes in them. */
 export class WorkspaceChanges {
-  readonly #host: Pick<Host, 'call' | 'place' | 'log' | 'signal'>
+  readonly #host: Pick<Host, 'call' | 'emit' | 'place' | 'log' | 'signal'>
   readonly #trees = new Map<string, TreeWatch>()
 
-  constructor(host: Pick<Host, 'call' | 'place' | 'log' | 'signal'>) {
+  constructor(host: Pick<Host, 'call' | 'emit' | 'place' | 'log' | 'signal'>) {
     this.#host = host
     const sweeper = setInterval(() => this.#sweep(), COPY_MS / 10).unref()
     host.signal.addEventListener(
@@ -124,6 +124,7 @@ export class WorkspaceChanges {
   }
 
   async #show(conversationId: string, { since, generation, paths, reset }: ChangeBatch): Promise<void> {
+    if (conversationId === '') this.#host.emit('files.changed', { generation })
     const whole = reset || paths.length > MOST_SENT
     const data = {
       kind: 'workspaceChanged' as const,

@@ -22,6 +22,12 @@ export interface WorkspaceChangedEvent {
   conversationId?: string
 }
 
+/** The events about files that other groups can subscribe to. */
+export interface FileEvents {
+  /** Files of the shared tree changed; comes before clients are notified. */
+  'files.changed': { generation: Generation }
+}
+
 /** Changes of the tree. */
 export interface ChangeCalls {
   /**

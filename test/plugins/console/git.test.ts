@@ -121,8 +121,6 @@ t.test('git in the console', withChromium(), async t => {
     await page.getByRole('region', { name: 'Changed' }).waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Commit', exact: true }).click()
     await page.getByText('Nothing is uncommitted').waitFor()
-    // Callers share a scan for half a second.
-    await page.waitForTimeout(600)
     writeFileSync(at('README.md'), '# other\n')
     await page.getByRole('button', { name: 'Discard README.md' }).click()
     await dialog.getByRole('button', { name: 'Discard' }).click()
@@ -188,7 +186,7 @@ t.test('git in the console', withChromium(), async t => {
     t.equal(git('tag'), 'v1')
     await page.getByText('tag: v1').waitFor()
     await page.getByRole('region', { name: 'docs/page.txt' }).getByRole('link', { name: 'Blame' }).click()
-    await page.getByText('a page of the side').waitFor()
+    await page.getByRole('list', { name: 'Lines' }).getByText('a page of the side').waitFor()
     t.equal(await page.getByRole('list', { name: 'Lines' }).getByRole('listitem').count(), 1)
     t.same(await barriersOf(page), [])
     addEmptyCommits(workspace, 230)

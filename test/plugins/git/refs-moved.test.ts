@@ -7,7 +7,7 @@ import { joined } from '../../support/joined.js'
 import { openEvents } from '../system/stream/events-support.js'
 import { commitAll, put, repoAt, tryGit } from './support.js'
 
-const daemon = await daemonWith(t, ['git', 'system', 'areas'], { files: { 'README.md': '# work\n' } })
+const daemon = await daemonWith(t, ['git', 'system', 'areas', 'workspace'], { files: { 'README.md': '# work\n' } })
 const { client, workspace } = daemon
 
 /** The repositories of each `refsChanged` from now on; `next` waits for one. */
@@ -82,6 +82,22 @@ t.test('an answer after the event shows the move', async t => {
   await seen
   const { repos } = await client.call('GET /git/changes', { repo: 'fresh' })
   t.match(repos, exactly({ staged: exactly({ path: 'f', status: 'modified' }) }))
+})
+
+t.test('an answer after an event about files shows their changes', async t => {
+  const at = await watched('edited')
+  const { generation } = await client.call('GET /workspace/tree', {})
+  const events = await openEvents(t, { url: daemon.url, session: daemon.session }, '')
+  t.teardown(() => events.close())
+  const before = await client.call('GET /git/changes', { repo: 'edited' })
+  t.same(before.repos[0]?.unstaged, [])
+  put(at, { f: 'edited\n' })
+  for (let seen = false; !seen;) {
+    const event = await events.next()
+    seen = event.kind === 'workspaceChanged' && event.generation > generation
+  }
+  const { repos } = await client.call('GET /git/changes', { repo: 'edited' })
+  t.match(repos, exactly({ unstaged: exactly({ path: 'f', status: 'modified' }) }))
 })
 
 t.test('a burst of moves is one event, and a call that moved refs is reported once', async t => {
