@@ -109,7 +109,7 @@ export interface TurnFile {
   from: string
   to: string
 }
-/** What a turn is told of its connections. */
+/** A note for a turn about its connections. */
 export interface ConnectionNote {
   title: string
   text: string

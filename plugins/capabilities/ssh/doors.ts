@@ -71,8 +71,9 @@ export class SshDoors {
 
   /** Ends the connections of turns to a server, and closes the sockets. */
   async close(id: string): Promise<void> {
-    const door = await this.#doors.get(id)?.catch(() => undefined)
+    const opening = this.#doors.get(id)
     this.#doors.delete(id)
+    const door = await opening?.catch(() => undefined)
     if (!door) return
     for (const socket of door.sockets) socket.destroy()
     await Promise.all(door.servers.map(server => new Promise(closed => server.close(closed))))

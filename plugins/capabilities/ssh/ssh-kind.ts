@@ -34,7 +34,8 @@ export const sshKind = (host: Pick<Host, 'place' | 'call'>, doors: SshDoors): Ki
       const key = hostKeyFingerprint(known, server)
       if (before === undefined && key !== undefined)
         report(
-          `its host key is ${key}; from now on no other is accepted: compare it with what the server's keeper says`,
+          `its host key is ${key}; from now on no other is accepted: `
+            + "compare it with what the server's administrator says",
         )
       report(`turns reach it as: ssh ${entry.id}`)
       return activeStatus()
