@@ -40,6 +40,22 @@ t.test('the closing line is counted from what tap wrote', async t => {
   }
 })
 
+t.test('files that failed and held alone count as held, and what failed is listed', async t => {
+  const report = '# Subtest: a.test.js\n    not ok 1 - late\nnot ok 1 - a.test.js\n# { total: 9, pass: 8, fail: 1 }\n'
+  const counted = async (again: string, code: number) =>
+    (
+      await ended(
+        process.execPath,
+        ['count.mjs', 'report', String(code)],
+        t.testdir({ 'count.mjs': counter, report, 'report.again': again }),
+      )
+    ).out.trimEnd()
+  const listed = 'a.test.js > not ok 1 - late'
+  t.equal(await counted('ok 1 - a.test.js\n# { total: 4, pass: 4 }\n', 0), `${listed}\n8 passed, 0 failed`)
+  t.match(await counted('not ok 1 - a.test.js\n# { total: 4, pass: 3, fail: 1 }\n', 1), /\n8 passed, 1 failed$/)
+  t.match(await counted('ok 1 - a.test.js\n    ok 2 - cut', 1), /\n8 passed, 1 failed$/)
+})
+
 t.test('what failed is listed with the tests around it and what tap says of it, each once', async t => {
   const said = '      ---\n      diff: |\n        -2\n        +1\n      ...\n'
   const report =
@@ -123,11 +139,16 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   const tap = `import { mkdirSync, writeFileSync } from 'node:fs'
     const files = process.argv.slice(2).filter(arg => !arg.startsWith('-'))
     console.log(JSON.stringify(process.argv.slice(2)))
-    for (const [at, file] of files.entries()) {
+    const bad = process.env.BAD?.split(' ') ?? []
+    const alone = process.argv.includes('--jobs=1')
+    const ran = files.length ? files : bad
+    const fails = file => file.includes('wall') || file.includes('broken') || bad.includes(file) && !alone
+    for (const [at, file] of ran.entries()) {
       mkdirSync('.tap/test-results/' + file + '/..', { recursive: true })
-      writeFileSync('.tap/test-results/' + file + '.tap', '1..1\\n# time=' + (at + 1) * 1000 + 'ms\\n')
+      const head = fails(file) ? 'not ok 1 - x' : 'ok 1 - x'
+      writeFileSync('.tap/test-results/' + file + '.tap', head + '\\n# time=' + (at + 1) * 1000 + 'ms\\n')
     }
-    process.exit(files.some(file => file.includes('wall')) ? 3 : 0)`
+    process.exit(ran.some(fails) ? 3 : 0)`
   const tree: { [path: string]: string } = {
     'test.mjs': runner,
     'node_modules/tap/dist/esm/run.mjs': tap,
@@ -153,4 +174,19 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   })
   t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
   t.match(await run('nothing'), { code: 1, out: '' })
+
+  const whole = (...bad: string[]) =>
+    ended(process.execPath, ['test.mjs'], cwd, {
+      ...process.env,
+      BAD: bad.map(name => `dist/test/${name}.test.js`).join(' '),
+    })
+  const again = /^\["--jobs=1","dist\/test\/plugins\/agent\.test\.js"\]$/m
+  const held = await whole('plugins/agent')
+  t.match(held, { code: 0, out: /^failed beside other files, and held alone: plugins\/agent$/m })
+  t.match(held.out, again)
+  t.match(await whole('attack/wall'), { code: 3, out: /^failed beside other files, and again alone: attack\/wall$/m })
+  for (const at of [1, 2, 3, 4, 5, 6]) await writeFile(join(cwd, `dist/test/many-${at}.test.js`), '')
+  const many = await whole(...[1, 2, 3, 4, 5, 6].map(at => `many-${at}`))
+  t.match(many, { code: 3 })
+  t.notMatch(many.out, /alone/, 'a run in which many files fail is not repeated')
 })
