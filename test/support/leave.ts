@@ -15,12 +15,15 @@ process.env._TAPJS_PROCESSINFO_EXCLUDE_ = '/^/'
 delete process.env.NODE_OPTIONS
 
 // What tap loads before a test file for mocks and coverage, which no test uses, takes longer than most files do; forked
-// programs would load it too.
+// programs would load it too. Built modules name each other by their files, so that Node need not search for them.
 const LOADED = /\/@tapjs\/(mock|processinfo)\/dist\/esm\/import\.mjs$/
-const hooks = registerHooks({
+const BUILT = /^(?!.*\/node_modules\/).*\/dist\//
+registerHooks({
   resolve: (name, context, next) => {
     if (LOADED.test(name)) return { url: 'data:text/javascript,', format: 'module', shortCircuit: true }
-    if (name.endsWith('.test.js')) hooks.deregister()
+    const from = context.parentURL
+    if (/^\.\.?\/.*\.js$/.test(name) && from !== undefined && BUILT.test(from))
+      return { url: new URL(name, from).href, format: 'module', shortCircuit: true }
     return next(name, context)
   },
 })
