@@ -13,6 +13,7 @@ import {
   ownerTab,
 } from '../../support/browser/console.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+import { inTime } from '../../support/in-time.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
 const CARDS = [
@@ -106,9 +107,11 @@ t.test('journeys through the console', withChromium(), async t => {
     await page.getByRole('link', { name: 'Logs' }).waitFor()
     const { members } = await daemon.client.call('GET /members')
     const { email } = members.find(({ role }) => role === 'maintainer')!
+    const began = performance.now()
     await daemon.client.call('POST /members', { email, role: 'viewer' })
     await page.getByRole('link', { name: 'New conversation' }).waitFor({ state: 'hidden' })
     await page.getByRole('link', { name: 'Logs' }).waitFor({ state: 'hidden' })
+    t.ok(inTime(began, 1_000), 'within a second')
     await page.evaluate('location.hash = "#/c/many"')
     await page.getByRole('heading', { name: /run for/ }).waitFor()
     t.equal(await page.getByLabel('Message to the agent').count(), 0)
