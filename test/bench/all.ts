@@ -21,6 +21,7 @@ const BENCHES = [
   'git',
   'workspace',
   'extensions',
+  'console',
 ] as const
 
 const unknown = asked.filter(name => !(BENCHES as readonly string[]).includes(name))

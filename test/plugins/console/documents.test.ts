@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
 import { textDocument } from '../../support/office.js'
 import { runTurn } from '../../support/turns.js'
@@ -30,7 +30,8 @@ t.test('changed documents are compared as text', withChromium(), async t => {
   writeFileSync(at('dot.png'), Buffer.from(PIXEL, 'base64'))
   commit('documents')
   const browser = await launchBrowser(t)
-  const { page, faults } = await ownerTab(browser, daemon)
+  const tab = await ownerTab(browser, daemon)
+  const { page } = tab
   const goTo = (place: string) => page.evaluate(`location.hash = ${JSON.stringify(place)}`)
   const shows = async (...words: string[]) => {
     for (const word of words) await page.locator('.cm-editor').getByText(word).first().waitFor()
@@ -94,5 +95,5 @@ t.test('changed documents are compared as text', withChromium(), async t => {
     t.same(await barriersOf(page), [])
   })
 
-  t.same(faults, [])
+  await endJourney(t, tab)
 })

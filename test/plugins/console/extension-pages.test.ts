@@ -3,7 +3,15 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  goTo,
+  launchBrowser,
+  ownerBrowser,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { approvePending, daemonWithBackends, listedUntil, writeExtension } from '../extensions/support.js'
 
 const HOST = `
@@ -74,7 +82,8 @@ t.test('pages of extensions in the console', withChromium(), async t => {
 }`,
       },
     )
-    const { page, faults } = await ownerTab(browser, daemon, '#/x/eve.good/main')
+    const tab = await ownerTab(browser, daemon, '#/x/eve.good/main')
+    const { page } = tab
     const frame = page.frameLocator('iframe')
     await frame.locator('#own').waitFor()
     for (const [name, says] of [
@@ -97,7 +106,7 @@ t.test('pages of extensions in the console', withChromium(), async t => {
     await listedUntil(daemon, ({ extensions }) =>
       extensions.some(({ id, usage }) => id === 'eve.good' && usage['GET /agents']?.calls === 1),
     )
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   let connections = 0
@@ -212,7 +221,8 @@ let PORT
 MessagePort.prototype.postMessage = function (...all) { PORT ??= this; return taken.apply(this, all) }
 export const activate = async host => { host.badge(1); ${code} }`
       await add(name, taken)
-      const { page } = await ownerTab(browser, daemon, `#/x/eve.${name}/main`)
+      // The frames of a tab share a process, which a page that spins keeps until nothing uses it.
+      const { page } = await (name === 'spins' ? ownerBrowser : ownerTab)(browser, daemon, `#/x/eve.${name}/main`)
       const begun = Date.now()
       let slowest = 0
       const notice = page.getByRole('alert').filter({ hasText: says })
@@ -228,7 +238,18 @@ export const activate = async host => { host.badge(1); ${code} }`
       t.same(await barriersOf(page), [])
       await page.getByRole('link', { name: 'Fleet' }).click()
       await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+      if (name === 'spins') await page.context().close()
     })
+
+  await t.test('a page whose frame does not load within 10 s is stopped too', async t => {
+    await add('waits', `${HOST}\n}`)
+    const tab = await ownerTab(browser, daemon)
+    await tab.page.route('**/console/frame.html', () => {})
+    await goTo(tab.page, '#/x/eve.waits/main')
+    await tab.page.getByRole('alert').filter({ hasText: 'did not respond for 10 s' }).waitFor()
+    t.equal(await tab.page.locator('iframe').count(), 0)
+    await endJourney(t, tab)
+  })
 
   await t.test('a page that lies about numbers and names gets its own answers and nothing else', async t => {
     await add(
@@ -286,7 +307,8 @@ ${HOST}
       },
     )
     await daemon.client.call('POST /agent', { conversationId: 'first', prompt: 'say hello' })
-    const { page, faults } = await ownerTab(browser, daemon, '#/x/eve.draws/file/table/table.csv')
+    const tab = await ownerTab(browser, daemon, '#/x/eve.draws/file/table/table.csv')
+    const { page } = tab
     const frame = page.frameLocator('iframe')
     t.equal(await frame.locator('#text').textContent(), 'table.csv 8 a,b\n1,2\n')
     t.equal(await frame.locator('#part').textContent(), 'did "1,2"')
@@ -295,6 +317,6 @@ ${HOST}
     t.equal(await page.frameLocator('iframe').locator('#beside').textContent(), 'first')
     t.equal(await page.locator('summary', { hasText: 'Never' }).count(), 0)
     t.equal((await page.locator('iframe').boundingBox())!.height, 300)
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

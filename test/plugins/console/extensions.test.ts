@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, openTab, ownerTab } from '../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  launchBrowser,
+  openTab,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { folderOf, inGit } from '../../support/daemon.js'
 import { committed, gitServer } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
@@ -15,7 +22,7 @@ const groupsButton = async (page: Page): Promise<string> =>
   (await page.getByRole('button', { name: /^Show \d+ groups$/ }).textContent())!
 
 /** What a page shows of something is asked for once more when the event of its removal comes. */
-const isNoMiss = (fault: string): boolean => !fault.includes('404')
+const MISS = /404/
 
 t.test('extensions, skills and personas in the console', withChromium(), async t => {
   const repositories = folderOf(t)
@@ -36,7 +43,8 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
   const browser = await launchBrowser(t)
 
   await t.test('a new extension is created, asks for more, is reviewed, approved and narrowed', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/extensions')
+    const tab = await ownerTab(browser, daemon, '#/extensions')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByText('Extensions add views, tools').waitFor()
     await page.getByRole('button', { name: 'Create an extension' }).click()
@@ -76,15 +84,15 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await dialog.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('button', { name: 'Check', exact: true }).click()
     await page.getByText('What it declares is used').waitFor()
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('settings are saved, and a secret one is stored and never shown', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/secrets')
+    const tab = await ownerTab(browser, daemon, '#/secrets')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Choose one' }).click()
-    await dialog.getByLabel('The encryption is opened by').selectOption('file')
+    await dialog.getByLabel('Unlocked by').selectOption('file')
     await dialog.getByRole('button', { name: 'Choose' }).click()
     await page.getByRole('button', { name: 'Add a secret' }).waitFor()
     await page.evaluate('location.hash = "#/extensions/ada.first"')
@@ -113,13 +121,14 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('Extensions add views, tools').waitFor()
     t.notOk(existsSync(join(workspace, '.sandbox/config/workspace-extensions/first')))
-    t.same(faults.filter(isNoMiss), [])
+    await endJourney(t, tab, MISS)
   })
 
   await t.test(
     'one is installed at a commit, updated with what is new in it, reverted and kept by a policy',
     async t => {
-      const { page, faults } = await ownerTab(browser, daemon, '#/extensions')
+      const tab = await ownerTab(browser, daemon, '#/extensions')
+      const { page } = tab
       const dialog = page.getByRole('dialog')
       await page.getByRole('button', { name: 'Install an extension' }).click()
       await dialog.getByLabel('Repository', { exact: true }).fill(`${url}/notes/.git`)
@@ -147,7 +156,7 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
       t.match((await recordNamed(daemon, 'ada.notes')).updatePolicy, { updates: 'auto', advisories: 'auto-disable' })
-      t.same(faults, [])
+      await endJourney(t, tab)
     },
   )
 
@@ -157,7 +166,8 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     writeExtension(daemon, 'runs', manifest, { 'web.cjs': 'setInterval(() => {}, 1e6)\n' })
     const { digest } = await listedUntil(daemon, ({ pending }) => pending.find(({ id }) => id === 'ada.runs'))
     await client.call('POST /extensions/{id}/approve', { id: 'ada.runs', digest })
-    const { page, faults } = await ownerTab(browser, daemon, '#/extensions/ada.runs')
+    const tab = await ownerTab(browser, daemon, '#/extensions/ada.runs')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     const programs = page.getByRole('region', { name: 'Programs' })
     await programs.getByRole('button', { name: 'Start web' }).click()
@@ -184,16 +194,14 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await folders.getByRole('button', { name: 'Back to its commit' }).click()
     await folders.getByRole('button', { name: 'Run from here' }).waitFor()
     t.equal((await recordNamed(daemon, 'ada.notes')).dev, undefined)
-    t.same(
-      faults.filter(fault => !/409/.test(fault)),
-      [],
-    )
+    await endJourney(t, tab, /409/)
   })
 
   await t.test('a viewer sees what may run here, and has no button that changes it', async t => {
     writeExtension(daemon, 'waits', { publisher: 'eve', name: 'waits', server: 'server.js' }, { 'server.js': '' })
     const { invitation } = await client.call('POST /members', { role: 'viewer' })
-    const { page, faults } = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon)
+    const { page } = tab
     await page.goto(invitation!.url)
     await page.getByLabel('Your name').fill('Vic')
     await page.getByRole('button', { name: 'Accept the invitation' }).click()
@@ -216,21 +224,22 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
       t.same(await page.locator('main').getByRole('button').allTextContents(), [], place)
       t.same(await barriersOf(page), [])
     }
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('on a phone the page "More" leads to the extensions and their views', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/more', { viewport: { width: 390, height: 800 } })
+    const tab = await ownerTab(browser, daemon, '#/more', { width: 390, height: 800 })
+    const { page } = tab
     await page.locator('main').getByRole('link', { name: 'Extensions' }).click()
     await page.getByRole('button', { name: 'Approve eve.waits' }).waitFor()
     const box = (await page.getByRole('button', { name: 'Approve eve.waits' }).boundingBox())!
     t.ok(box.height >= 44, `the target is ${box.height} px high`)
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a skill is written, switched, read, edited and removed, and others are imported', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/skills')
+    const tab = await ownerTab(browser, daemon, '#/skills')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Write a skill' }).click()
     await dialog.getByLabel('Name').fill('release')
@@ -263,11 +272,12 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await page.getByRole('button', { name: 'Remove release' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('When a version is published').waitFor({ state: 'detached' })
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a card is written with its limits, its kit filled, and what a turn gets of it is shown', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/personas')
+    const tab = await ownerTab(browser, daemon, '#/personas')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByText('Write the first card').waitFor()
     await page.getByRole('button', { name: 'Write a card' }).click()
@@ -318,6 +328,6 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await page.getByRole('button', { name: 'Remove reviewer' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('Write the first card').waitFor()
-    t.same(faults.filter(isNoMiss), [])
+    await endJourney(t, tab, MISS)
   })
 })

@@ -2,7 +2,14 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until, withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  guestTab,
+  launchBrowser,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('saved points in the console', withChromium(), async t => {
@@ -14,7 +21,8 @@ t.test('saved points in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('a point is saved, a restore previewed, done and undone', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/history')
+    const tab = await ownerTab(browser, daemon, '#/history')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Save a point' }).click()
     await dialog.getByLabel('Name').fill('Before the change <b>')
@@ -49,13 +57,14 @@ t.test('saved points in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Undo the restore' }).waitFor()
     t.equal(read('new.txt'), 'new\n')
     t.notOk(existsSync(at('b.txt')))
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test(
     'points are filtered by file, and a restore of a point that is gone is refused where it was asked',
     async t => {
-      const { page, faults } = await ownerTab(browser, daemon, '#/history')
+      const tab = await ownerTab(browser, daemon, '#/history')
+      const { page } = tab
       await page.getByLabel('File or folder').fill('web')
       await page
         .getByText('It changed in no saved point.')
@@ -66,15 +75,13 @@ t.test('saved points in the console', withChromium(), async t => {
       await page.getByRole('button', { name: 'Restore', exact: true }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
       await page.getByRole('dialog').getByRole('alert').waitFor()
-      t.same(
-        faults.filter(fault => !/404/.test(fault)),
-        [],
-      )
+      await endJourney(t, tab, /404/)
     },
   )
 
   await t.test('a viewer sees points on a phone and restores nothing', async t => {
-    const { page, faults } = await guestTab(browser, daemon, { role: 'viewer' }, '#/history')
+    const tab = await guestTab(browser, daemon, { role: 'viewer' }, '#/history')
+    const { page } = tab
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('link', { name: /^Before the change/ }).click()
     await page.getByRole('button', { name: 'What changed in it' }).click()
@@ -83,7 +90,6 @@ t.test('saved points in the console', withChromium(), async t => {
     t.same(await barriersOf(page), [])
     await page.getByRole('link', { name: 'Back to the points' }).click()
     await page.getByRole('link', { name: /^Before the change/ }).waitFor()
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

@@ -1,8 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { until, withChromium } from '../../support/browser/browser.js'
+import { connectionsTo } from '../../support/browser/budgets.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  launchBrowser,
+  ownerBrowser,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
 
@@ -20,7 +28,8 @@ t.test('working in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('from the first visit to landed work', async t => {
-    const { page, faults } = await ownerTab(browser, daemon)
+    const tab = await ownerTab(browser, daemon)
+    const { page } = tab
     t.same(await barriersOf(page), [])
     await page.getByRole('link', { name: 'Start a conversation' }).click()
     await page.getByLabel('What should the agent do?').fill(SCRIPT)
@@ -44,7 +53,7 @@ t.test('working in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()
     await page.getByText('The work is in the workspace').waitFor()
     t.equal(readFileSync(join(daemon.workspace, 'greeting.txt'), 'utf8'), 'hello\n')
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a card that is answered elsewhere closes here', async t => {
@@ -55,27 +64,29 @@ t.test('working in the console', withChromium(), async t => {
     })
     await first.page.evaluate('location.hash = "#/c/both"')
     await first.page.getByRole('button', { name: 'Answer' }).waitFor()
-    const second = await ownerTab(browser, daemon, '#/c/both')
+    const second = await ownerBrowser(browser, daemon, '#/c/both')
     await second.page.getByLabel('Yes').check()
     await second.page.getByRole('button', { name: 'Answer' }).click()
     await first.page.getByText('Yes!').waitFor()
     await first.page.getByRole('button', { name: 'Answer' }).waitFor({ state: 'hidden' })
-    t.same([...first.faults, ...second.faults], [])
+    for (const tab of [first, second]) await endJourney(t, tab)
+    await second.page.context().close()
   })
 
   await t.test('hostile output is shown as text', async t => {
     const hostile = '<img src=x onerror=alert(1)> [bad](javascript:alert(1)) ![pic](https://example.org/x.png) a\u202eb'
     await runTurn(daemon.client, 'hostile', `say ${hostile}`)
-    const { page, faults } = await ownerTab(browser, daemon, '#/c/hostile')
+    const tab = await ownerTab(browser, daemon, '#/c/hostile')
+    const { page } = tab
     await page.getByText('⟨U+202E⟩').last().waitFor()
     t.equal(await page.locator('img').count(), 0)
     t.equal(await page.locator('a[href^="javascript"]').count(), 0)
-    t.same(await barriersOf(page), [])
-    t.same(faults, [], 'no policy violation and no request to another origin')
+    await endJourney(t, tab)
   })
 
   await t.test('a draft survives a reload and a refused message', async t => {
-    const { page } = await ownerTab(browser, daemon, '#/c/hostile')
+    const tab = await ownerTab(browser, daemon, '#/c/hostile')
+    const { page } = tab
     const composer = page.getByLabel('Message to the agent')
     await composer.fill('half a thought')
     await page.reload()
@@ -92,12 +103,14 @@ t.test('working in the console', withChromium(), async t => {
     await page.getByText('50 messages wait already. Possible again in 7 s.').waitFor()
     await page.getByText('Possible again in 6 s.').waitFor()
     t.equal(await composer.inputValue(), 'half a thought')
+    await endJourney(t, tab, /429/)
   })
 
   await t.test('a conflict shows both sides, and a choice lands the file', async t => {
     await runTurn(daemon.client, 'clash', 'write b.txt\n| agent\nsay done', { isolated: true })
     writeFileSync(join(daemon.workspace, 'b.txt'), 'person\n')
-    const { page, faults } = await ownerTab(browser, daemon, '#/c/clash/changes')
+    const tab = await ownerTab(browser, daemon, '#/c/clash/changes')
+    const { page } = tab
     await page.getByRole('button', { name: 'Land', exact: true }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('These files do not land as they are').waitFor()
@@ -112,16 +125,17 @@ t.test('working in the console', withChromium(), async t => {
     await pane.getByRole('button', { name: "Take the agent's version" }).click()
     await page.getByText('This file is decided.').waitFor()
     t.equal(readFileSync(join(daemon.workspace, 'b.txt'), 'utf8'), 'agent\n')
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('on a phone a conversation is answered and its files are read', async t => {
     await daemon.client.call('POST /agent', {
       ...{ conversationId: 'phone', isolated: true, prompt: 'write p.txt\n| p\nask Go on?\n| Yes: do\n| No: stop' },
     })
-    const { page, faults } = await ownerTab(browser, daemon, '#/c/phone', {
+    const tab = await ownerBrowser(browser, daemon, '#/c/phone', {
       ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
     })
+    const { page } = tab
     await page.getByLabel('Yes').check()
     t.same(await barriersOf(page), [])
     await page.getByRole('button', { name: 'Answer' }).tap()
@@ -132,12 +146,11 @@ t.test('working in the console', withChromium(), async t => {
     await page.getByRole('link', { name: 'Back to the conversation' }).tap()
     await page.getByRole('link', { name: 'Back to the fleet' }).tap()
     await page.getByRole('heading', { name: 'Fleet' }).waitFor()
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
-  await t.test('six tabs hold one event stream, and all of them follow', async t => {
-    const { page } = await ownerTab(browser, daemon)
+  await t.test('six tabs hold one event stream and at most three connections, and all of them follow', async t => {
+    const { page } = await ownerBrowser(browser, daemon)
     const tabs = [page]
     for (let more = 0; more < 5; more++) {
       const tab = await page.context().newPage()
@@ -147,9 +160,11 @@ t.test('working in the console', withChromium(), async t => {
     }
     await runTurn(daemon.client, 'seen-by-all', 'say hello to six')
     for (const tab of tabs) await tab.getByText('say hello to six').first().waitFor()
+    for (const context of browser.contexts()) if (context !== page.context()) await context.close()
+    // Connections of finished requests are kept for some seconds, those of streams stay.
+    await until(() => connectionsTo(Number(new URL(daemon.url).port)) <= 3)
     await page.close()
     await runTurn(daemon.client, 'after-the-leader', 'say still there')
     await tabs[1]!.getByText('say still there').first().waitFor()
-    t.equal(tabs.length, 6)
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
 import { commandFor, commandsNow, offerCommands, strokeOf } from '../../../plugins/console/web/data/keys.js'
@@ -76,7 +76,8 @@ t.test('the console by keyboard alone', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('a conversation is started, answered in the inbox, reviewed and landed', async t => {
-    const { page, faults } = await ownerTab(browser, daemon)
+    const tab = await ownerTab(browser, daemon)
+    const { page } = tab
     const { keyboard } = page
     await keyboard.press('c')
     await page.getByRole('heading', { name: 'New conversation' }).waitFor()
@@ -134,12 +135,13 @@ t.test('the console by keyboard alone', withChromium(), async t => {
     await page.getByRole('link', { name: /^Changes/ }).waitFor()
     await keyboard.press('Escape')
     await page.getByRole('heading', { name: 'Fleet' }).waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('the palette finds pages, actions and conversations, and the keys are listed', async t => {
     await runTurn(daemon.client, 'heron', 'say hello', { title: 'Where herons stand' })
-    const { page, faults } = await ownerTab(browser, daemon)
+    const tab = await ownerTab(browser, daemon)
+    const { page } = tab
     const { keyboard } = page
     await page.getByRole('link', { name: /^Where herons stand/ }).waitFor()
     await keyboard.press('Control+k')
@@ -173,6 +175,6 @@ t.test('the console by keyboard alone', withChromium(), async t => {
     await keyboard.press('Control+k')
     await dialog.getByRole('combobox').waitFor()
     t.match(page.url(), /#\/me$/, 'letters alone do nothing any more')
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

@@ -3,6 +3,7 @@ import { siteOf, until, withChromium } from '../../support/browser/browser.js'
 import {
   barriersOf,
   CONSOLE_GROUPS,
+  endJourney,
   launchBrowser,
   loginLink,
   openTab,
@@ -31,7 +32,8 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('a terminal is opened, typed into, left with the keyboard, and ended', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/terminals')
+    const tab = await ownerTab(browser, daemon, '#/terminals')
+    const { page } = tab
     await page.getByText('Terminals that people and agents open').waitFor()
     t.same(await barriersOf(page), [])
     await page.getByRole('button', { name: 'Open a terminal' }).click()
@@ -71,12 +73,13 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'End Work <b>' }).click()
     await dialog.getByRole('button', { name: 'End' }).click()
     await page.getByText('Terminals that people and agents open').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a terminal whose connection is cut shows everything once it is back', async t => {
     const { name } = await daemon.client.call('POST /system/terminals', { name: 'web-cut' })
-    const { page } = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon)
+    const { page } = tab
     let cut = (): Promise<void> => Promise.reject(new Error('there is no socket'))
     await page.routeWebSocket(/system\/terminal/, line => {
       line.connectToServer()
@@ -95,12 +98,14 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
     await page.keyboard.type('echo after-$((1+1))\r')
     await screen.getByText(/^after-2/).waitFor()
     t.equal(await screen.getByText(/^before-2/).count(), 1)
+    await endJourney(t, tab)
     await daemon.client.call('DELETE /system/terminals/{name}', { name })
   })
 
   await t.test('a browser is opened, looked at, clicked and typed into', async t => {
     const site = await siteOf(t, { '/': FORM, '/two': '<title>Two</title>the second page' })
-    const { page, faults } = await ownerTab(browser, daemon, '#/browsers')
+    const tab = await ownerTab(browser, daemon, '#/browsers')
+    const { page } = tab
     await page.getByText('Browsers that people and agents open').waitFor()
     await page.getByRole('button', { name: 'Open a browser' }).click()
     const dialog = page.getByRole('dialog')
@@ -129,6 +134,6 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
     await page.getByRole('button', { name: /^Close/ }).click()
     await dialog.getByRole('button', { name: 'Close' }).click()
     await page.getByText('This browser is closed.').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('the machine and the settings in the console', withChromium(), async t => {
@@ -10,7 +10,8 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
   const browser = await launchBrowser(t)
 
   await t.test('a backup is made, downloaded, checked and deleted', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/machine')
+    const tab = await ownerTab(browser, daemon, '#/machine')
+    const { page } = tab
     await page.getByRole('meter', { name: 'Memory' }).waitFor()
     await page.getByText('Backups of this sandbox appear here').waitFor()
     await page.getByRole('button', { name: 'Make a backup' }).click()
@@ -35,19 +36,21 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
     await page.getByRole('button', { name: /^Delete/ }).click()
     await dialog.getByRole('button', { name: 'Delete' }).click()
     await page.getByText('Backups of this sandbox appear here').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a configuration file that cannot be honoured is named', async t => {
     mkdirSync(join(daemon.workspace, '.sandbox', 'config'), { recursive: true })
     writeFileSync(join(daemon.workspace, '.sandbox', 'config', 'settings.json'), '{"agentRetentionDay": 3}')
-    const { page } = await ownerTab(browser, daemon, '#/machine')
-    await page.getByText('Did you mean agentRetentionDays?').waitFor()
+    const tab = await ownerTab(browser, daemon, '#/machine')
+    await tab.page.getByText('Did you mean agentRetentionDays?').waitFor()
+    await endJourney(t, tab)
     writeFileSync(join(daemon.workspace, '.sandbox', 'config', 'settings.json'), '{}')
   })
 
   await t.test('settings are saved, refused with the reason, and a change by somebody else is seen', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/settings')
+    const tab = await ownerTab(browser, daemon, '#/settings')
+    const { page } = tab
     const days = page.getByLabel('Archive finished conversations')
     await days.fill('9')
     t.same(await barriersOf(page), [])
@@ -60,7 +63,7 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
     t.same(await barriersOf(page), [])
     await page.getByRole('button', { name: 'Take theirs' }).click()
     t.equal(await days.inputValue(), '30')
-    t.same(faults, [])
+    await endJourney(t, tab)
     await page.getByLabel('Also reachable').fill('not a host')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').waitFor()
@@ -68,7 +71,8 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
   })
 
   await t.test('by keyboard alone, on a phone, a setting is found and changed', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '', { viewport: { width: 390, height: 844 } })
+    const tab = await ownerTab(browser, daemon, '', { width: 390, height: 844 })
+    const { page } = tab
     await page.getByRole('link', { name: 'More' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'Settings' }).focus()
@@ -79,6 +83,6 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
     await page.keyboard.press('Enter')
     await page.getByText('Saved. Turns').waitFor()
     t.equal((await daemon.client.call('GET /settings')).autoResumeOnRestart, true)
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

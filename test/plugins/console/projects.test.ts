@@ -1,7 +1,14 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, guestTab, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  guestTab,
+  launchBrowser,
+  ownerTab,
+} from '../../support/browser/console.js'
 import { daemonWith, makeWorkspace } from '../../support/daemon.js'
 
 const json = (value: object): string => JSON.stringify(value)
@@ -27,7 +34,8 @@ t.test('projects in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('dependencies are installed, and their terminal shows how', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/projects')
+    const tab = await ownerTab(browser, daemon, '#/projects')
+    const { page } = tab
     const row = page.getByRole('region', { name: 'Dependencies' }).getByRole('listitem').filter({ hasText: 'The work' })
     await row.getByText('Not installed').waitFor()
     t.same(await barriersOf(page), [])
@@ -38,11 +46,12 @@ t.test('projects in the console', withChromium(), async t => {
     t.same(await barriersOf(page), [])
     await row.getByRole('link', { name: 'Progress' }).click()
     await page.getByRole('group', { name: /^Terminal panel-.*install$/ }).waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('an app is started, answers on its port and is stopped, and a test is run', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/projects')
+    const tab = await ownerTab(browser, daemon, '#/projects')
+    const { page } = tab
     await page.getByRole('link', { name: 'shop' }).click()
     const apps = page.getByRole('region', { name: 'Apps' })
     await apps.getByText('Stopped').waitFor()
@@ -66,19 +75,16 @@ t.test('projects in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Run', exact: true }).click()
     await page.getByRole('group', { name: /^Terminal panel-.*tests$/ }).waitFor()
     await page.getByText('all of top passed').first().waitFor()
-    t.same(
-      faults.filter(fault => !/400/.test(fault)),
-      [],
-    )
+    await endJourney(t, tab, /400/)
   })
 
   await t.test('a viewer reads it on a phone, and starts nothing', async t => {
-    const { page, faults } = await guestTab(browser, daemon, { role: 'viewer' }, '#/projects/shop')
+    const tab = await guestTab(browser, daemon, { role: 'viewer' }, '#/projects/shop')
+    const { page } = tab
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('region', { name: 'Apps' }).getByText('Stopped').waitFor()
     for (const name of ['Start web', 'Add an app', 'Run tests', 'Install'])
       t.equal(await page.getByRole('button', { name }).count(), 0, name)
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

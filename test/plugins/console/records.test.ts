@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { daySpan, typeWords, withNewest, withOlder } from '../../../plugins/console/web/data/record-pages.js'
@@ -35,7 +35,8 @@ t.test('the records of the sandbox in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('activity is filtered, held and followed, and says whether it is intact', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/activity')
+    const tab = await ownerTab(browser, daemon, '#/activity')
+    const { page } = tab
     await page.getByText('every one bound to the one before').waitFor()
     await page.getByText('Session opened').first().click()
     await page.locator('details[open]').getByText('hash', { exact: true }).waitFor()
@@ -52,7 +53,7 @@ t.test('the records of the sandbox in the console', withChromium(), async t => {
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export' }).click()
     t.equal((await download).suggestedFilename(), 'activity.ndjson')
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a log is followed line by line, and searched', async t => {
@@ -61,7 +62,8 @@ t.test('the records of the sandbox in the console', withChromium(), async t => {
     const file = join(folder, 'sample.log')
     const line = (level: string, message: string) => JSON.stringify({ level, at: Date.now(), message }) + '\n'
     writeFileSync(file, line('info', 'began') + line('error', 'broke \u202e') + 'plain text\n')
-    const { page, faults } = await ownerTab(browser, daemon, '#/logs')
+    const tab = await ownerTab(browser, daemon, '#/logs')
+    const { page } = tab
     await page.getByRole('link', { name: 'plugins/sample.log' }).click()
     await page.getByText('plain text').waitFor()
     await page.getByText('broke ⟨U+202E⟩').waitFor()
@@ -78,7 +80,6 @@ t.test('the records of the sandbox in the console', withChromium(), async t => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('link', { name: 'Back to the logs' }).click()
     await page.getByRole('link', { name: 'plugins/sample.log' }).waitFor()
-    t.same(await barriersOf(page), [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('secrets, usage and models in the console', withChromium(), async t => {
@@ -8,10 +8,11 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('a secret is stored, revealed to the owner, rotated and removed', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/secrets')
+    const tab = await ownerTab(browser, daemon, '#/secrets')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Choose one' }).click()
-    await dialog.getByLabel('The encryption is opened by').selectOption('file')
+    await dialog.getByLabel('Unlocked by').selectOption('file')
     t.same(await barriersOf(page), [])
     await dialog.getByRole('button', { name: 'Choose' }).click()
     await page.getByRole('button', { name: 'Add a secret' }).click()
@@ -35,11 +36,12 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Remove API_TOKEN' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('Values that agents use without seeing them').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a budget is added beside those of others, changed and removed', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/usage')
+    const tab = await ownerTab(browser, daemon, '#/usage')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByText('nothing limits what turns cost').waitFor()
     await page.getByRole('button', { name: 'Add a budget' }).click()
@@ -56,11 +58,12 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('nothing limits what turns cost').waitFor()
     t.same((await daemon.client.call('GET /usage/budget')).budgets, [])
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 
   await t.test('a model server is added, tested and removed, and its failure is shown as a sentence', async t => {
-    const { page, faults } = await ownerTab(browser, daemon, '#/models')
+    const tab = await ownerTab(browser, daemon, '#/models')
+    const { page } = tab
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Add a server' }).click()
     await dialog.getByLabel('Id', { exact: true }).fill('nowhere')
@@ -74,6 +77,6 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Remove nowhere' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('Servers that speak a known protocol').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })

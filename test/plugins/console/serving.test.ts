@@ -113,7 +113,9 @@ t.test('an address gets 600 pages a minute', async t => {
 
 /** Limits in bytes of gzip. */
 const KB = 1000
-const BUDGETS = { initial: 80 * KB, css: 15 * KB, chunk: 130 * KB, terminal: 95 * KB, grammar: 36 * KB }
+const BUDGETS = {
+  ...{ initial: 80 * KB, css: 15 * KB, editor: 130 * KB, terminal: 95 * KB, grammar: 36 * KB, highlighter: 20 * KB },
+}
 
 t.test('scripts and styles stay within their budgets', async t => {
   const outputs = JSON.parse(readFileSync(join(BUILT, 'outputs.json'), 'utf8')) as {
@@ -134,11 +136,20 @@ t.test('scripts and styles stay within their budgets', async t => {
   const bytes = [...initial].reduce((sum, file) => sum + sizeOf(file), 0)
   t.ok(bytes < BUDGETS.initial, `fleet, conversation and review need ${bytes} bytes of script`)
   t.ok(sizeOf(entryOf('main.css')) < BUDGETS.css)
-  const terminal = sizeOf(entryOf('terminals/screen.ts'))
-  t.ok(terminal < BUDGETS.terminal, `the terminal needs ${terminal} bytes`)
+  /** What is loaded for a part that the page does not begin with. */
+  const laterFor = (...names: string[]): number =>
+    [...names.reduce((all, name) => withImports(entryOf(name), all), new Set<string>())]
+      .filter(file => !initial.has(file))
+      .reduce((sum, file) => sum + sizeOf(file), 0)
+  const parts = [
+    ['the terminal', laterFor('terminals/screen.ts'), BUDGETS.terminal],
+    ['the highlighter', laterFor('ui/code/colouring.ts'), BUDGETS.highlighter],
+    ['the editor with the comparison', laterFor('ui/code/code-editor.ts', 'ui/code/diff-editor.ts'), BUDGETS.editor],
+  ] as const
+  for (const [part, size, budget] of parts) t.ok(size < budget, `${part} needs ${size} bytes`)
   const grammars = Object.keys(outputs).filter(file => /@lezer\/[a-z]+\/dist/.test(outputs[file]!.entryPoint ?? ''))
   t.ok(grammars.length > 5)
   for (const file of grammars) t.ok(sizeOf(file) < BUDGETS.grammar, file)
   for (const file of readdirSync(BUILT).filter(name => name.endsWith('.js')))
-    t.ok(readFileSync(join(BUILT, `${file}.gz`)).length < BUDGETS.chunk, file)
+    t.ok(readFileSync(join(BUILT, `${file}.gz`)).length < BUDGETS.editor, file)
 })

@@ -2,7 +2,14 @@ import t from 'tap'
 import { readConfig } from '../../../kernel/config.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import { withChromium } from '../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, launchBrowser, loginLink, openTab } from '../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  launchBrowser,
+  loginLink,
+  openTab,
+} from '../../support/browser/console.js'
 import { daemonWith, folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { startRealIssuer } from '../../support/servers/real-issuer.js'
@@ -12,7 +19,8 @@ t.test('signing in without a provider', withChromium(), async t => {
   const browser = await launchBrowser(t)
 
   await t.test('a link signs in once, and the person stays signed in until they sign out', async t => {
-    const { page, faults } = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon)
+    const { page } = tab
     await page.goto(daemon.url)
     await page.getByText('You are not signed in.').waitFor()
     t.same(await barriersOf(page), [])
@@ -29,7 +37,7 @@ t.test('signing in without a provider', withChromium(), async t => {
     await page.getByText('You are signed out.').waitFor()
     await page.reload()
     await page.getByText('You are not signed in.').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
     await page.goto('about:blank')
     await page.goto(url)
     await page.getByText(/code/).first().waitFor()
@@ -55,14 +63,15 @@ t.test('signing in without a provider', withChromium(), async t => {
       body: JSON.stringify({ role: 'collaborator' }),
     })
     const { invitation } = (await invited.json()) as { invitation: { url: string } }
-    const { page, faults } = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon)
+    const { page } = tab
     await page.goto(invitation.url)
     await page.getByText('You were invited').waitFor()
     t.same(await barriersOf(page), [])
     await page.getByLabel('Your name').fill('Ada <b>')
     await page.getByRole('button', { name: 'Accept the invitation' }).click()
     await page.getByText('Ada <b>').waitFor()
-    t.same(faults, [])
+    await endJourney(t, tab)
   })
 })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Page, type ViewportSize } from 'playwright-core'
 import type { Test } from 'tap'
 import { findChromium } from '../../../plugins/system/browsers/chromium.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
@@ -52,8 +52,8 @@ export const loginLink = async ({ socket }: Pick<Support, 'socket'>): Promise<st
 export const findDaemonSocket = (data: string): string =>
   (JSON.parse(readFileSync(join(data, 'daemon.json'), 'utf8')) as { socket: string }).socket
 
-/** A tab in which the owner is signed in, at an address of the console. */
-export const ownerTab = async (
+/** A new tab in which the owner is signed in, in a browser context of its own: a second browser of the owner. */
+export const ownerBrowser = async (
   browser: Browser,
   daemon: Support,
   place = '',
@@ -62,8 +62,49 @@ export const ownerTab = async (
   const tab = await openTab(browser, daemon, options)
   await tab.page.goto(await loginLink(daemon))
   await tab.page.locator('[data-ready=yes]').waitFor()
-  if (place) await tab.page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+  if (place) await goTo(tab.page, place)
   return tab
+}
+
+const WIDE = { width: 1280, height: 720 }
+
+/** The owner's tab of each browser. */
+const owners = new WeakMap<Browser, ConsoleTab & { readonly url: string }>()
+
+/**
+ * The owner's tab, at an address of the console.
+ *
+ * The journeys of a file share it, since a new context costs more than most journeys: it comes without what the one
+ * before left, but for what the page keeps in memory.
+ */
+export const ownerTab = async (
+  browser: Browser,
+  daemon: Support,
+  place = '#/fleet',
+  viewport: ViewportSize = WIDE,
+): Promise<ConsoleTab> => {
+  const before = owners.get(browser)
+  if (before?.url !== daemon.url || before.page.isClosed()) {
+    const tab = await ownerBrowser(browser, daemon, place, { viewport })
+    owners.set(browser, { ...tab, url: daemon.url })
+    return tab
+  }
+  const { page, faults } = before
+  await page.unrouteAll()
+  await page.setViewportSize(viewport)
+  await page.emulateMedia({ colorScheme: null })
+  await goTo(page, '#/me')
+  await goTo(page, place)
+  faults.length = 0
+  return { page, faults }
+}
+
+/** Goes to an address of the console, and waits until the page before is gone. */
+export const goTo = async (page: Page, place: string): Promise<void> => {
+  await page.evaluate(`new Promise(resolve => {
+    location.hash = ${JSON.stringify(place)}
+    requestAnimationFrame(() => requestAnimationFrame(resolve))
+  })`)
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -74,31 +115,65 @@ const RULES = {
   dark: ['color-contrast', 'link-in-text-block'],
 } as const
 
-/** What breaks WCAG 2.2 A and AA on the page, in both themes, and whether it scrolls sideways at 320 px. */
-export const barriersOf = async (page: Page): Promise<string[]> => {
+/** The elements of a page and what the rules read of them, but for its texts. */
+const SHAPE = `[...document.querySelectorAll('*')].map(one => one.tagName
+  + [...one.attributes].map(({ name, value }) => name + (/^(?:class|role|type|tabindex)$/.test(name) ? value : '')))
+  .concat(innerWidth, document.title === '').join()`
+
+/** The shapes of pages that had no barriers: each is checked once in a file. */
+const passed = new Set<string>()
+
+const axeFindings = async (page: Page): Promise<string[]> => {
   const found: string[] = []
   // The page's content security policy blocks scripts of a test; an isolated world allows them.
   const session = await page.context().newCDPSession(page)
   const { frameTree } = await session.send('Page.getFrameTree')
-  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id })
-  await session.send('Runtime.evaluate', { expression: axe, contextId: executionContextId })
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', {
+    ...{ frameId: frameTree.frame.id, worldName: 'axe' },
+  })
+  const evaluated = async (expression: string): Promise<unknown> => {
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+      ...{ contextId: executionContextId, awaitPromise: true, returnByValue: true, expression },
+    })
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+    return result.value
+  }
+  if (await evaluated('typeof axe === "undefined"')) await evaluated(`${axe}; undefined`)
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme })
-    const { result } = await session.send('Runtime.evaluate', {
-      contextId: executionContextId,
-      awaitPromise: true,
-      returnByValue: true,
-      expression: `axe.run(document, { runOnly: ${JSON.stringify(RULES[scheme])}, resultTypes: ['violations'] })
-        .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))`,
-    })
-    found.push(...(result.value as string[]).map(one => `${scheme}: ${one}`))
+    const options = { runOnly: RULES[scheme], resultTypes: ['violations'], iframes: false, preload: false }
+    const violations = await evaluated(`axe.run(document, ${JSON.stringify(options)})
+      .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))`)
+    found.push(...(violations as string[]).map(one => `${scheme}: ${one}`))
   }
   await session.detach()
+  return found
+}
+
+/** What breaks WCAG 2.2 A and AA on the page, in both themes, and whether it scrolls sideways at 320 px. */
+export const barriersOf = async (page: Page): Promise<string[]> => {
+  const shape = String(await page.evaluate(SHAPE))
+  const found = passed.has(shape) ? [] : await axeFindings(page)
+  if (found.length === 0) passed.add(shape)
   const size = page.viewportSize()!
   await page.setViewportSize({ width: 320, height: size.height })
   if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push('scrolls sideways at 320 px')
   await page.setViewportSize(size)
   return found
+}
+
+/**
+ * Ends a journey: the page has no barriers, and there was no error, no policy violation and no request to another
+ * origin, but for `expected` ones.
+ */
+export const endJourney = async (
+  t: Pick<Test, 'same'>,
+  { page, faults }: ConsoleTab,
+  expected?: RegExp,
+): Promise<void> => {
+  t.same(await barriersOf(page), [], 'no barriers in either theme, and nothing scrolls sideways at 320 px')
+  const others = faults.filter(fault => !expected?.test(fault))
+  t.same(others, [], 'no error, no policy violation, and no request to another origin')
 }
 
 /** A tab in which another person is signed in, with a role and where asked limited to areas. */
@@ -114,6 +189,6 @@ export const guestTab = async (
   await tab.page.getByLabel('Your name').fill(`A ${grant.role}`)
   await tab.page.getByRole('button', { name: 'Accept the invitation' }).click()
   await tab.page.locator('[data-ready=yes]').waitFor()
-  await tab.page.evaluate(`location.hash = ${JSON.stringify(place)}`)
+  await goTo(tab.page, place)
   return tab
 }

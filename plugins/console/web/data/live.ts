@@ -137,6 +137,7 @@ const lead = async (signal: AbortSignal): Promise<void> => {
   tabs?.addEventListener('message', answer)
   let delay = FIRST
   while (!signal.aborted) {
+    let again = false
     try {
       let id = ''
       const input = { clientId, roster: 'delta', ...(cursor && { after: cursor }) } as const
@@ -150,13 +151,16 @@ const lead = async (signal: AbortSignal): Promise<void> => {
         // Snapshots follow a resync, so that they lack no event after an older position.
         if (event.kind === 'resync') cursor = ''
         tell({ kind: 'event', event, cursor })
-        if (event.kind === 'resync' && event.reason === 'access') break
+        again = event.kind === 'resync' && event.reason === 'access'
+        if (again) break
       }
     } catch (error) {
       if (signal.aborted) break
       if (error instanceof Refusal && error.reason === 'unauthenticated') sessionEnds.value += 1
     }
     if (signal.aborted) break
+    // What a person may see changed: nothing is lost, and what they may no longer see must go at once.
+    if (again) continue
     stateIs('reconnecting')
     await pause(delay * (1 + Math.random() / 4))
     delay = Math.min(delay * 2, MOST)

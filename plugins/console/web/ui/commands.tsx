@@ -1,11 +1,12 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { offerCommands, type KeyCommand } from '../data/keys.js'
 
 /** Offers commands while the component is shown. */
 export const useCommands = (commands: readonly KeyCommand[]): void => {
   const current = useRef(commands)
   current.current = commands
-  useEffect(() => offerCommands(() => current.current), [])
+  // Before the page is seen: a key that follows at once finds them.
+  useLayoutEffect(() => offerCommands(() => current.current), [])
 }
 
 const NAMES: { readonly [key: string]: string } = {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { useAction } from './action.js'
 import { FaultLine } from './page.js'
 
@@ -18,12 +18,16 @@ const FRAMES = 60
  * the page shows in its place by now.
  */
 const giveBack = (opener: Element | null, frames: number): void => {
+  awaited = opener
   requestAnimationFrame(() => {
-    if (document.activeElement !== document.body) return
-    nowInPlaceOf(opener)?.focus()
-    if (frames > 0) giveBack(opener, frames - 1)
+    if (document.activeElement === document.body) nowInPlaceOf(opener)?.focus()
+    if (document.activeElement === document.body && frames > 0) giveBack(opener, frames - 1)
+    else awaited = null
   })
 }
+
+/** What gets the focus of a closed dialog soon: a dialog that opens before that returns it there too. */
+let awaited: Element | null = null
 
 /** An element, or the one that replaced it when the page was rendered again. */
 const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
@@ -35,10 +39,11 @@ const nowInPlaceOf = (element: Element | null): HTMLElement | null => {
 /** A question or a form in front of the page; Escape and another address close it. */
 export const Dialog = ({ title, close, children }: DialogProps) => {
   // Asked while it is rendered: by the time of the effect the page may have replaced or disabled it.
-  const opener = useRef(document.activeElement)
+  const opener = useRef(document.activeElement === document.body ? awaited : document.activeElement)
   const box = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  // Before the next key: until a dialog is open, keys act on the page behind it.
+  useLayoutEffect(() => {
     box.current?.showModal()
     addEventListener('hashchange', close)
     return () => {

@@ -40,6 +40,9 @@ const notice = (sentence: string): void => {
 
 const tabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('sandbox.session') : undefined
 
+/** Where a session ended: its person comes back there with a link that is opened in the same tab. */
+let leftAt = ''
+
 /** The session of this tab, if the browser stores none. */
 let held: KeptSession | undefined
 
@@ -131,6 +134,8 @@ export const beginSession = async (): Promise<void> => {
     if (link.kind === 'login') {
       await openSession({ login: link.login })
       if (link.conversation) showPlace(fragmentOf('c', link.conversation))
+      else if (leftAt) showPlace(leftAt)
+      leftAt = ''
       return
     }
     if (link.kind === 'invite' || link.kind === 'claim') {
@@ -157,7 +162,9 @@ export const watchSession = (): void => {
     if (linkCodeOf(location.hash)) void beginSession()
   })
   sessionEnds.subscribe(times => {
-    if (times > 0 && signIn.value.kind === 'in') void dropSession().then(() => signedOut('Your session has ended.'))
+    if (times === 0 || signIn.value.kind !== 'in') return
+    leftAt = location.hash.startsWith('#/') ? location.hash : ''
+    void dropSession().then(() => signedOut('Your session has ended.'))
   })
   tabs?.addEventListener('message', ({ data }) => {
     if (data === 'out') void signedOut('You are signed out.')

@@ -30,7 +30,7 @@ const Plan = ({ plan }: { plan: RemovalPlan }) => {
     ...connections.map(({ id, effect }) => `Connection ${id}: ${effect}`),
     ...(settings.length > 0 ? [`Forgets the settings ${settings.map(({ key }) => key).join(', ')}`] : []),
     ...(processes.length > 0 ? [`Ends the programs ${processes.join(', ')}`] : []),
-    ...automations.map(one => `The automation ${one} stays and goes quiet`),
+    ...automations.map(one => `The automation ${one} stays and no longer starts`),
     ...keeps,
   ]
   return (

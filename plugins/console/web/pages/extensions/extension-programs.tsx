@@ -12,7 +12,7 @@ const STATES: { readonly [state in ExtensionProcessStatus['state']]: ToneWord } 
   stopped: ['', 'Stopped'],
   exited: ['', 'Ended'],
   restarting: ['warn', 'Starts again'],
-  quarantined: ['bad', 'Ended too often'],
+  quarantined: ['bad', 'Stopped after repeated failures'],
 }
 
 interface ProcessRowProps {

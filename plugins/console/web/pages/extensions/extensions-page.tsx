@@ -61,7 +61,7 @@ const Listed = ({ record }: { record: ExtensionRecord }) => {
 
 const Invalid = ({ invalid }: { invalid: readonly InvalidExtension[] }) => (
   <section aria-labelledby="invalid-heading">
-    <h2 id="invalid-heading">Folders that are no extension</h2>
+    <h2 id="invalid-heading">Folders without a valid extension</h2>
     <ul class="items">
       {invalid.map(({ dir, error }) => (
         <Item

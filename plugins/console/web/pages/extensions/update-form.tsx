@@ -74,7 +74,7 @@ export const UpdateForm = ({
         label="Commit"
         value={ref}
         required
-        hint={update ? 'The one that its registry lists.' : 'All 40 digits; its registry lists no newer one.'}
+        hint={update ? 'The commit that its registry lists.' : 'All 40 digits; its registry lists no newer one.'}
       />
     </DialogForm>
   )
@@ -104,7 +104,7 @@ export const PolicyForm = ({ record: { id, updatePolicy }, close }: { record: Ex
         choices={[
           ['notify', 'Show them here'],
           ['agent', 'Show them here, with what an agent says of each'],
-          ['auto', 'Apply what its registry verified and what asks for nothing new'],
+          ['auto', 'Apply versions that its registry verified and that ask for no new powers'],
         ]}
       />
       <ChoiceField

@@ -10,6 +10,7 @@ import { sizeTextOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { useRead } from '../../ui/read.js'
+import { Toggle } from '../../ui/toggle.js'
 import { reaches } from '../registry.js'
 import { downloadFile, EntryActions } from './file-actions.js'
 import { DocumentView, LargeText, MediaView, PictureView } from './other-files.js'
@@ -83,18 +84,7 @@ export const WorkspaceFilePane = ({ path, line }: { path: string; line: number |
     <section class="side-main" aria-label={visibleName(path)}>
       <div class="pane-tools">
         <h2 class="mono">{visibleName(path)}</h2>
-        {readsAsDocument(path) && (
-          <button
-            class="button"
-            type="button"
-            aria-pressed={document.value}
-            onClick={() => {
-              document.value = !document.value
-            }}
-          >
-            As a document
-          </button>
-        )}
+        {readsAsDocument(path) && <Toggle label="As a document" on={document} />}
         <button
           class="button"
           type="button"

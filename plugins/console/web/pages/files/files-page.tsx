@@ -18,6 +18,7 @@ import { FolderPane } from './folder-pane.js'
 import { SearchPane } from './search-pane.js'
 import { TrashPane } from './trash-pane.js'
 import { TreePane } from './tree-pane.js'
+import { TwoPanes } from '../../ui/two-panes.js'
 
 interface OpenedPlaceProps {
   readonly tree: FileTree
@@ -95,33 +96,35 @@ export const FilesPage = ({ rest: [part, path, line] }: PageProps) => {
           </a>
         )}
       </header>
-      <main class={`two-panes${chosen ? ' chosen' : ''}`}>
-        <div class="side">
-          <div class="side-search">
-            <input
-              class="input"
-              type="search"
-              aria-label="Search files"
-              placeholder="Search words, names, symbols"
-              data-key="search"
-              value={query.value}
-              onInput={event => {
-                query.value = event.currentTarget.value
-              }}
-            />
-          </div>
-          {query.value.trim() ? <SearchPane query={query.value} mode={mode} /> : <TreePane tree={tree} current={at} />}
+      <TwoPanes
+        chosen={chosen}
+        detail={
+          part === 'trash' ? (
+            <TrashPane />
+          ) : at !== undefined ? (
+            <OpenedPlace key={at} tree={tree} path={at} line={line && /^\d+$/.test(line) ? Number(line) : undefined} />
+          ) : (
+            <div class="wide-only root-pane">
+              <FolderPane path="." />
+            </div>
+          )
+        }
+      >
+        <div class="side-search">
+          <input
+            class="input"
+            type="search"
+            aria-label="Search files"
+            placeholder="Search words, names, symbols"
+            data-key="search"
+            value={query.value}
+            onInput={event => {
+              query.value = event.currentTarget.value
+            }}
+          />
         </div>
-        {part === 'trash' ? (
-          <TrashPane />
-        ) : at !== undefined ? (
-          <OpenedPlace key={at} tree={tree} path={at} line={line && /^\d+$/.test(line) ? Number(line) : undefined} />
-        ) : (
-          <div class="wide-only root-pane">
-            <FolderPane path="." />
-          </div>
-        )}
-      </main>
+        {query.value.trim() ? <SearchPane query={query.value} mode={mode} /> : <TreePane tree={tree} current={at} />}
+      </TwoPanes>
       {making.value === 'file' && <NewFileForm folder={folder} close={close} />}
       {making.value === 'folder' && <NewFolderForm folder={folder} close={close} />}
     </>

@@ -150,7 +150,7 @@ export const LargeText = ({ path, size, version }: OtherFileProps & { size: numb
       <Loaded query={query}>
         {({ content = '', lossy }) => (
           <>
-            {lossy && <p class="notice">Not all of it is UTF-8.</p>}
+            {lossy && <p class="notice">Parts of this file are not UTF-8 and show as �.</p>}
             <pre class="code scrolls large-text" tabIndex={0} dir="ltr">
               {visibleText(content)}
             </pre>

@@ -76,7 +76,7 @@ const freshnessOf = ({ freshness, partial }: SearchResult): string =>
   [
     freshness.state === 'building' && `The index is being built: ${Math.round((freshness.progress ?? 0) * 100)} %.`,
     freshness.state === 'stale' && `The index is behind by ${countText(freshness.behind ?? 0)} files.`,
-    partial && freshness.state !== 'building' && 'There is more than a search within its limits finds.',
+    partial && freshness.state !== 'building' && 'The search stopped at a limit: there may be more.',
   ]
     .filter(Boolean)
     .join(' ')

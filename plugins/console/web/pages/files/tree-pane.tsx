@@ -106,7 +106,7 @@ export const TreePane = ({ tree, current }: { tree: FileTree; current: string | 
     <>
       {tree.polling.value && (
         <p class="notice side-note small">
-          The system watches no more folders: changes that others make show after 30 s.
+          The system cannot watch more folders: changes made elsewhere show after 30 s.
         </p>
       )}
       <VirtualList

@@ -3,17 +3,17 @@ import { useMemo } from 'preact/hooks'
 import type { GitCommit } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf, goTo } from '../../data/route.js'
-import { hello } from '../../data/live.js'
 import { lanesOf, type CommitLane } from '../../run/commit-lanes.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { TextField, useSettled } from '../../ui/fields.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
-import { FaultLine, Loaded } from '../../ui/page.js'
+import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { CommitPane } from './commit-pane.js'
 import type { RepoTabProps } from './repo-tab.js'
+import { MoreRow, NothingChosen, TwoPanes } from '../../ui/two-panes.js'
 
 const PAGE = 200
 const STEP = 12
@@ -126,47 +126,43 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
   ])
   const hasMore = !ended.value && (query.data?.hasMore ?? false)
   return (
-    <main class={`two-panes log-panes${sha === undefined ? '' : ' chosen'}`} data-ready={hello.value && 'yes'}>
-      <div class="side">
-        <div class="side-filters">
-          <TextField label="Words of the message" type="search" value={words} />
-          <TextField label="Author" type="search" value={author} />
-          <TextField label="Branch, tag or commit" type="search" value={ref} />
-          <TextField label="File" type="search" value={file} />
-        </div>
-        <Loaded query={query}>
-          {() =>
-            rows.length === 0 ? (
-              <p class="side-note quiet">
-                {filtered ? 'No commit fits.' : 'Commits appear here as soon as there is one.'}
-              </p>
-            ) : (
-              <>
-                <VirtualList
-                  label="Commits"
-                  items={rows}
-                  keyOf={({ commit }) => commit.sha}
-                  estimate={() => HEIGHT}
-                  render={row => <Row repo={repo} row={row} current={row.commit.sha === sha} />}
-                />
-                {hasMore && (
-                  <div class="more-row">
-                    <button class="button" type="button" disabled={action.busy} onClick={more}>
-                      Show older commits
-                    </button>
-                  </div>
-                )}
-                <FaultLine fault={action.fault} />
-              </>
-            )
-          }
-        </Loaded>
+    <TwoPanes
+      class="log-panes"
+      chosen={sha !== undefined}
+      detail={
+        sha === undefined ? (
+          <NothingChosen>Choose a commit to see what it changed.</NothingChosen>
+        ) : (
+          <CommitPane key={sha} repo={repo} sha={sha} path={path} maintains={maintains} />
+        )
+      }
+    >
+      <div class="side-filters">
+        <TextField label="Words of the message" type="search" value={words} />
+        <TextField label="Author" type="search" value={author} />
+        <TextField label="Branch, tag or commit" type="search" value={ref} />
+        <TextField label="File" type="search" value={file} />
       </div>
-      {sha === undefined ? (
-        <p class="empty quiet wide-only">Choose a commit to see what it changed.</p>
-      ) : (
-        <CommitPane key={sha} repo={repo} sha={sha} path={path} maintains={maintains} />
-      )}
-    </main>
+      <Loaded query={query}>
+        {() =>
+          rows.length === 0 ? (
+            <p class="side-note quiet">
+              {filtered ? 'No commit fits.' : 'Commits appear here as soon as there is one.'}
+            </p>
+          ) : (
+            <>
+              <VirtualList
+                label="Commits"
+                items={rows}
+                keyOf={({ commit }) => commit.sha}
+                estimate={() => HEIGHT}
+                render={row => <Row repo={repo} row={row} current={row.commit.sha === sha} />}
+              />
+              <MoreRow label="Show older commits" shown={hasMore} action={action} more={more} />
+            </>
+          )
+        }
+      </Loaded>
+    </TwoPanes>
   )
 }

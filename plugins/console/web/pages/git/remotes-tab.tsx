@@ -32,7 +32,7 @@ const RemoteForm = ({ repo, remote, close }: { repo: string; remote?: GitRemote;
         required
         value={url}
         placeholder="https://example.org/team/project.git"
-        hint="Without a password: the value that Secrets bind to the host goes with each fetch and push."
+        hint="Leave passwords out: fetch and push use the secret that is bound to the host."
       />
     </DialogForm>
   )

@@ -40,7 +40,7 @@ const CloneForm = ({ close }: { close: () => void }) => {
         return 'stays'
       }}
     >
-      <p>It takes as long as its size needs. The value that Secrets bind to the host goes with it.</p>
+      <p>A large repository takes minutes. If a secret is bound to the host, the clone signs in with it.</p>
       <TextField label="Address" required value={url} placeholder="https://example.org/team/project.git" />
       <TextField label="Folder" value={name} placeholder={guessed} />
       <TextField label="Branch" value={branch} placeholder="The default branch" />

@@ -16,6 +16,7 @@ import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { PointPane } from './point-pane.js'
+import { MoreRow, NothingChosen, TwoPanes } from '../../ui/two-panes.js'
 
 const PAGE = 100
 const TRIGGERS: { readonly [trigger in Snapshot['trigger']]: string } = {
@@ -161,58 +162,53 @@ export const HistoryPage = ({ rest: [id, scope, path] }: PageProps) => {
           undo={async () => done(await askDaemon('POST /history/restore', { id: restored.value!.point }))}
         />
       )}
-      <main class={`two-panes${id === undefined ? '' : ' chosen'}`}>
-        <div class="side">
-          <div class="side-filters">
-            <TextField label="File or folder" type="search" value={file} />
-            <CheckField label="Those in between too" value={intervals} />
-          </div>
-          <Loaded query={query}>
-            {() =>
-              points.length === 0 ? (
-                <p class="side-note quiet">
-                  {file.value.trim()
-                    ? 'It changed in no saved point.'
-                    : 'Points are saved before and after turns, and before what can lose work. They appear here.'}
-                </p>
-              ) : (
-                <>
-                  <VirtualList
-                    label="Saved points"
-                    items={points}
-                    keyOf={point => point.id}
-                    estimate={() => 60}
-                    render={point => <PointRow point={point} current={point.id === id} />}
-                  />
-                  {next.value !== undefined && (
-                    <div class="more-row">
-                      <button class="button" type="button" disabled={action.busy} onClick={more}>
-                        Show older points
-                      </button>
-                    </div>
-                  )}
-                  <FaultLine fault={action.fault} />
-                </>
-              )
-            }
-          </Loaded>
+      <TwoPanes
+        chosen={id !== undefined}
+        detail={
+          id === undefined ? (
+            <NothingChosen>Choose a point to see what changed, and what a restore would do.</NothingChosen>
+          ) : (
+            <PointPane
+              key={id}
+              id={id}
+              title={points.find(point => point.id === id)}
+              scope={scope}
+              path={path}
+              done={result => {
+                done(result)
+                goTo('history')
+              }}
+            />
+          )
+        }
+      >
+        <div class="side-filters">
+          <TextField label="File or folder" type="search" value={file} />
+          <CheckField label="Include the points of every minute" value={intervals} />
         </div>
-        {id === undefined ? (
-          <p class="empty quiet wide-only">Choose a point to see what changed, and what a restore would do.</p>
-        ) : (
-          <PointPane
-            key={id}
-            id={id}
-            title={points.find(point => point.id === id)}
-            scope={scope}
-            path={path}
-            done={result => {
-              done(result)
-              goTo('history')
-            }}
-          />
-        )}
-      </main>
+        <Loaded query={query}>
+          {() =>
+            points.length === 0 ? (
+              <p class="side-note quiet">
+                {file.value.trim()
+                  ? 'It changed in no saved point.'
+                  : 'Points are saved before and after turns, and before what can lose work. They appear here.'}
+              </p>
+            ) : (
+              <>
+                <VirtualList
+                  label="Saved points"
+                  items={points}
+                  keyOf={point => point.id}
+                  estimate={() => 60}
+                  render={point => <PointRow point={point} current={point.id === id} />}
+                />
+                <MoreRow label="Show older points" shown={next.value !== undefined} action={action} more={more} />
+              </>
+            )
+          }
+        </Loaded>
+      </TwoPanes>
     </>
   )
 }

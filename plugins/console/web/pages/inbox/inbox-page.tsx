@@ -114,7 +114,7 @@ export const InboxPage = (_: PageProps) => {
         title="Stuck"
         agents={stuck}
         say={({ status, failure }) =>
-          failure ?? (status === 'conflict' ? 'Its work conflicts with the workspace.' : 'Its turn did not end well.')
+          failure ?? (status === 'conflict' ? 'Its work conflicts with the workspace.' : 'Its last turn failed.')
         }
       />
     </PageFrame>

@@ -106,7 +106,9 @@ export const LogPane = ({ name }: { name: string }) => {
         <TextField label="Find" type="search" value={words} placeholder="Words of a line" />
       </div>
       {find && follow.value && (
-        <p class="quiet small side-note">Searching does not follow: clear the words to follow.</p>
+        <p class="quiet small side-note">
+          New lines are not shown while you search. Clear the search to follow the log.
+        </p>
       )}
       <FaultLine fault={fault} />
       {lines.length === 0 && !fault && (

@@ -9,6 +9,7 @@ import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
 import { LogPane } from './log-pane.js'
+import { NothingChosen, TwoPanes } from '../../ui/two-panes.js'
 
 const KINDS = [
   ['', 'Every kind'],
@@ -48,35 +49,37 @@ export const LogsPage = ({ rest: [name] }: PageProps) => {
         )}
         <h1 class="grow">Logs</h1>
       </header>
-      <main class={`two-panes${name === undefined ? '' : ' chosen'}`}>
-        <div class="side">
-          <div class="side-filters">
-            <ChoiceField label="Kind" value={kind} choices={KINDS} />
-            <TextField label="Name" type="search" value={words} />
-          </div>
-          <Loaded query={files}>
-            {({ files: all }) => {
-              const found = all.filter(fits)
-              return found.length ? (
-                <ul class="side-list" aria-label="Log files">
-                  {found.map(file => (
-                    <LogLink key={file.name} file={file} current={file.name === name} />
-                  ))}
-                </ul>
-              ) : (
-                <p class="quiet side-note">
-                  {all.length ? 'No log fits these filters.' : 'Logs appear here as soon as something is written.'}
-                </p>
-              )
-            }}
-          </Loaded>
+      <TwoPanes
+        chosen={name !== undefined}
+        detail={
+          name === undefined ? (
+            <NothingChosen>Choose a log to read it.</NothingChosen>
+          ) : (
+            <LogPane key={name} name={name} />
+          )
+        }
+      >
+        <div class="side-filters">
+          <ChoiceField label="Kind" value={kind} choices={KINDS} />
+          <TextField label="Name" type="search" value={words} />
         </div>
-        {name === undefined ? (
-          <p class="empty quiet wide-only">Choose a log to read it.</p>
-        ) : (
-          <LogPane key={name} name={name} />
-        )}
-      </main>
+        <Loaded query={files}>
+          {({ files: all }) => {
+            const found = all.filter(fits)
+            return found.length ? (
+              <ul class="side-list" aria-label="Log files">
+                {found.map(file => (
+                  <LogLink key={file.name} file={file} current={file.name === name} />
+                ))}
+              </ul>
+            ) : (
+              <p class="quiet side-note">
+                {all.length ? 'No log fits these filters.' : 'Logs appear here as soon as something is written.'}
+              </p>
+            )
+          }}
+        </Loaded>
+      </TwoPanes>
     </>
   )
 }

@@ -157,7 +157,7 @@ const Shortfalls = () => {
         <Loaded query={problems}>
           {files =>
             files.length === 0 ? (
-              <p class="quiet">Every file that people edit by hand can be honoured.</p>
+              <p class="quiet">No configuration file has errors.</p>
             ) : (
               <ul class="items">
                 {files.map(({ path, problems: found }) => (

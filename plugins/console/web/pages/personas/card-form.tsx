@@ -10,7 +10,7 @@ const SWITCHES = [
   ['shell', 'Run commands'],
   ['code', 'Run scripts'],
   ['web', 'Fetch pages and search the web'],
-  ['browser', 'Use the browser that holds nobody’s account'],
+  ['browser', 'Use a browser without sign-ins'],
   ['delegate', 'Start subagents'],
   ['sandbox', 'Read the sandbox itself'],
 ] as const

@@ -62,8 +62,8 @@ const CardActions = ({ card }: { card: Persona }) => (
       }}
     >
       <p>
-        Its prompt and skills are deleted. Its accounts stay connected. What names it goes quiet: conversations that
-        wear it get no account and no tools.
+        Its prompt and skills are deleted. Its accounts stay connected. Conversations that wear it get no account and no
+        tools.
       </p>
     </AskButton>
   </>
@@ -127,7 +127,7 @@ const Card = ({ id }: { id: string }) => {
         </div>
       )}
       <section aria-labelledby="resolved-heading">
-        <h2 id="resolved-heading">What a turn that wears it gets</h2>
+        <h2 id="resolved-heading">What its turns get</h2>
         <Loaded query={resolved}>{found => <Resolved resolved={found} />}</Loaded>
       </section>
       <KitSection id={id} maintains={maintains} />

@@ -34,8 +34,8 @@ const StoreForm = ({ state, close }: { state: StoreState; close: () => void }) =
     >
       {!state.locked && (
         <>
-          <p>Values are encrypted. Those that are stored already move with the choice.</p>
-          <ChoiceField label="The encryption is opened by" value={unlock} choices={choices} />
+          <p>Values are encrypted. Stored values are encrypted again with the key you choose.</p>
+          <ChoiceField label="Unlocked by" value={unlock} choices={choices} />
         </>
       )}
       {unlock.value === 'passphrase' && (

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { served } from '../../data/live.js'
 import { visibleName } from '../format.js'
 import { lazyView } from '../lazy.js'
+import { Toggle } from '../toggle.js'
 import type { ComparedSource } from './compared-documents.js'
 import { DiffView, type HunkAction, type PickedLines } from './diff-view.js'
 
@@ -45,28 +46,8 @@ export const ComparedTexts = ({ path, sides, error, source, hunks, picked, tools
     <section class="file-pane" aria-label={visibleName(path)}>
       <div class="row file-head">
         <h2 class="mono grow">{visibleName(path)}</h2>
-        {mayRender && READABLE.test(path) && (
-          <button
-            class="button"
-            type="button"
-            aria-pressed={rendered.value}
-            onClick={() => {
-              rendered.value = !rendered.value
-            }}
-          >
-            As a document
-          </button>
-        )}
-        <button
-          class="button wide-only"
-          type="button"
-          aria-pressed={split.value}
-          onClick={() => {
-            split.value = !split.value
-          }}
-        >
-          Side by side
-        </button>
+        {mayRender && READABLE.test(path) && <Toggle label="As a document" on={rendered} />}
+        <Toggle label="Side by side" on={split} class="wide-only" />
         {tools}
       </div>
       {children}

@@ -17,6 +17,9 @@ import {
 import { useTheme } from '../shown-theme.js'
 import { useQuery } from '../query.js'
 
+/** The time in which the frame itself must load. */
+const LOAD_MS = 10_000
+
 interface ExtensionFrameProps {
   readonly extension: ShownExtension
   readonly surface: UiSurface
@@ -110,7 +113,10 @@ const RunningFrame = ({
       channel.current = undefined
       stop(sentence)
     }
+    // A frame in the process of one that did not respond never loads.
+    const late = setTimeout(() => ended('It did not respond for 10 s.'), LOAD_MS)
     const loaded = () => {
+      clearTimeout(late)
       loads += 1
       if (loads > 1) return ended('It left its page.')
       void begin().catch(error => loading.signal.aborted || ended(faultSentence(error)))
@@ -143,6 +149,7 @@ const RunningFrame = ({
     frame.addEventListener('load', loaded)
     frame.src = '/console/frame.html'
     return () => {
+      clearTimeout(late)
       loading.abort()
       channel.current?.close()
       channel.current = undefined

@@ -147,6 +147,10 @@ export const Shell = () => {
   }
   useCommands([...shellCommands(open), ...commandsOfExtensions()])
   useEffect(() => {
+    // Keys that are typed while it is loaded would act on the page.
+    void Palette.preload().catch(() => {})
+  }, [])
+  useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page.label} – Sandbox`
   }, [waiting, page.label])
   useEffect(() => {
