@@ -15,6 +15,7 @@ createServer(async (request, response) => {
   let body = ''
   for await (const piece of request) body += piece
   if (request.url === '/_env') return response.end(JSON.stringify({ env: process.env, argv: process.argv }))
+  if (request.url === '/_end') return process.exit(3)
   if (request.url === '/_fork') {
     require('node:child_process').spawn('sleep', ['1000'], { stdio: 'ignore' })
     return response.end('{}')
@@ -111,6 +112,32 @@ t.test('its credential is in its environment alone, and no longer than it runs',
   const again = await start()
   const { env: next } = await again('GET', '/_env')
   t.not(next.SANDBOX_EXTENSION_TOKEN, token)
+  await stop()
+})
+
+t.test('a program that ends by itself loses its credential, and is restarted with another', async t => {
+  const ask = await start()
+  const token = (await ask('GET', '/_env')).env.SANDBOX_EXTENSION_TOKEN!
+  t.equal((await as(token, '/skills')).status, 200)
+  const { port } = await client.call('GET /extensions/{id}/processes/{name}', { id, name: 'web' })
+  await fetch(`http://127.0.0.1:${port}/_end`).catch(() => {})
+  for (const end = Date.now() + 15_000; (await as(token, '/skills')).status !== 401;)
+    if (Date.now() > end) throw new Error('its credential is still valid')
+  t.not((await ask('GET', '/_env')).env.SANDBOX_EXTENSION_TOKEN, token)
+  await stop()
+})
+
+t.test('no spelling of a path reaches what no entry names', async t => {
+  const ask = await start()
+  for (const path of [
+    `/extensions/${id}%2Fx/readiness`,
+    '/skills/../secrets',
+    '/skills/%2e%2e/secrets',
+    '/SECRETS',
+    '//secrets',
+    `/extensions/${id}/readiness/../settings`,
+  ])
+    t.match(String((await ask('GET', path)).status), /^(?:400|403|404)$/, path)
   await stop()
 })
 
