@@ -36,7 +36,7 @@ interface Answered {
   readonly argv: readonly string[]
 }
 const id = 'ada.caller'
-const ENTRIES = ['GET /extensions/{id}/readiness', 'POST /skills', 'POST /skills/*', 'GET /*']
+const ENTRIES = ['GET /extensions/{id}/readiness', 'POST /skills', 'POST /skills/*', 'GET /*', 'DELETE /members/*']
 const manifestOf = (name: string, daemonEntries: readonly string[]) => ({
   ...{ publisher: 'ada', name, version: '1.0.0', permissions: { daemon: daemonEntries } },
   contributes: { processes: [{ name: 'web', command: 'node web.cjs', port: 'auto' }] },
@@ -75,8 +75,9 @@ t.test('a process calls what its manifest names, and nothing else', async t => {
   t.not(saved.status, 403, 'a maintainer route that an entry names')
   for (const [method, path, why] of [
     ['GET', '/secrets', 'what no extension reaches'],
+    ['DELETE', '/members/self', 'the same, though every viewer may'],
     ['GET', '/logs', 'a maintainer route behind a wildcard'],
-    ['POST', '/skills/remove', 'the same'],
+    ['POST', '/skills/remove', 'a maintainer route behind a wildcard'],
     ['GET', `/extensions/${id}/settings`, 'no entry'],
     ['POST', '/settings', 'no entry'],
     ['POST', '/system/ws-ticket', 'no entry'],
