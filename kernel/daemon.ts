@@ -109,7 +109,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
       for (const id of [what.sessionId, what.tokenId]) if (id !== undefined) connections.end(id)
       kernel.events.emit('credential.ended', what)
     },
-    refused: what => kernel.events.emit('credential.refused', what),
+    emit: (event, what) => kernel.events.emit(event, what),
     say: options.say ?? (() => {}),
   })
   streams = new OpenStreams(id => auth.limits.enterStream(id))

@@ -192,6 +192,14 @@ export interface ServedRoute {
   tokens?: Scope[]
 }
 
+/** A route that an extension's process may call. */
+export interface ExtensionReach {
+  /** Its operation id. */
+  route: string
+  /** The entries of the manifest that reach it, such as `GET /areas/{id}`. */
+  entries: string[]
+}
+
 /** A call of a route for an extension. */
 export interface ExtensionCall {
   /** `<publisher>.<name>` */
@@ -308,6 +316,13 @@ export interface Kernel {
   'kernel.extension.call'(input: ExtensionCall): { value: unknown }
   /** The events of a call that streams, made for an extension. */
   'kernel.extension.stream'(input: ExtensionCall): Stream<unknown>
+  /**
+   * Mints the credential of one process of an extension, which reaches these routes and nothing else. It is in memory
+   * alone; only this answer contains it.
+   */
+  'kernel.extension.mint'(input: { extension: string; reach: ExtensionReach[] }): { id: string; token: string }
+  /** Ends the credential of a process, with its streams. */
+  'kernel.extension.end'(input: { id: string }): Ok
   /** The pieces of the body of a request below a subtree, once. */
   'kernel.subtree.body'(input: { body: number }): Stream<{ bytes: Uint8Array }>
 }
@@ -319,6 +334,8 @@ export interface KernelEvents {
    * refused unchecked.
    */
   'credential.refused': { address: string; credential: string }
+  /** The process of an extension used an entry of its manifest. */
+  'extension.reached': { extension: string; entry: string }
   /** All boot steps have ended. */
   'daemon.ready': { ms: number }
   /** A credential ended, or a person's access was reduced; end everything that depends on it. */

@@ -35,6 +35,18 @@ export const patternHolds = ({ method, segments }: RoutePattern, asked: string, 
   return segments.every((segment, at) => segment === '**' || segmentHolds(segment, path[at]!))
 }
 
+/** The pattern that holds for a request: preferably one without a `*`. */
+export const patternFor = (
+  patterns: readonly RoutePattern[],
+  method: string,
+  path: readonly string[],
+): RoutePattern | undefined => {
+  // A repository's path is one segment of a request, with its slashes encoded.
+  const segments = path.map(segment => segment.replaceAll('/', '%2f'))
+  const matching = patterns.filter(pattern => patternHolds(pattern, method, segments))
+  return matching.find(({ named }) => named) ?? matching[0]
+}
+
 /** `{name}` is a whole segment, `*` one or more characters within one. */
 const segmentHolds = (pattern: string, segment: string): boolean => {
   if (/^\{\w+\}$/.test(pattern)) return true

@@ -1,13 +1,15 @@
 import type { Context, Handlers } from '../../sdk/contract.js'
-import type { IdentityProvider, Kernel, OpenedSession } from '../../sdk/kernel.js'
+import type { IdentityProvider, Kernel, KernelEvents, OpenedSession } from '../../sdk/kernel.js'
 import { admitProof, BadCode } from './admission.js'
 import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from './book.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { Failures } from '../../sdk/node/access/failures.js'
+import { MemorySecrets } from '../../sdk/node/access/memory-secrets.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { Caller, Role, Scope } from '../../sdk/types.js'
 import { Codes } from './codes.js'
 import type { Credential } from './credential.js'
+import { extensionToken, reachedBy, type AskedRoute, type ExtensionToken } from '../extensions/extension-tokens.js'
 import { kernelMemberCalls } from './members.js'
 import type { KeptFiles } from '../../sdk/node/files/kept.js'
 import { CallLimits } from './call-limits.js'
@@ -21,15 +23,21 @@ const MINUTE = 60_000
  */
 const SWEEP = 10_000
 
-type AuthCall = Extract<keyof Kernel, `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`>
+type AuthCall = Extract<
+  keyof Kernel,
+  `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}` | `kernel.extension.${'mint' | 'end'}`
+>
 
 /** The kernel calls that authentication serves. */
 export type AuthHandlers = Pick<Handlers<Kernel>, AuthCall>
 
 /** Authentication: sessions, tokens, tickets and codes. */
 export interface Auth {
-  /** The caller of a credential, from memory; refuses with 401, or 429 after too many failures from one address. */
-  authenticate(credential: Credential, address: string): Caller
+  /**
+   * The caller of a credential, from memory; refuses with 401, or 429 after too many failures from one address, and the
+   * process of an extension with 403 where its manifest does not name the route.
+   */
+  authenticate(credential: Credential, address: string, asked?: AskedRoute): Caller
   /** The person of a ticket with their current role and areas; refuses as `authenticate` does. */
   redeem(shown: Shown, address: string): Caller
   /** Lets tickets of a purpose be used any number of times for the given ms. */
@@ -61,8 +69,8 @@ export interface AuthOptions {
   }
   /** Called for each credential that became invalid, and for each person whose access was reduced. */
   readonly ended: (what: { sessionId?: string; tokenId?: string; email?: string }) => void
-  /** Called for each invalid credential. */
-  readonly refused?: (what: { address: string; credential: string }) => void
+  /** Called for each invalid credential, and when the process of an extension used an entry of its manifest. */
+  readonly emit?: <E extends 'credential.refused' | 'extension.reached'>(event: E, what: KernelEvents[E]) => void
   /** Prints a line at the terminal. */
   readonly say: (line: string) => void
 }
@@ -93,7 +101,7 @@ export const createAuth = async ({
   files,
   now,
   identity: settings,
-  refused,
+  emit,
   say,
   ...callbacks
 }: AuthOptions): Promise<Auth> => {
@@ -101,6 +109,7 @@ export const createAuth = async ({
   const sessions = new Sessions(kept, now)
   const codes = new Codes(kept, now)
   const tokens = await Tokens.open(files, now)
+  const extensions = new MemorySecrets<ExtensionToken>('sbe')
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
@@ -157,17 +166,23 @@ export const createAuth = async ({
       refuse('too-many', `too many failed credentials from this address; ask again in ${retryAfter} s`, { retryAfter })
     }
     failed.add(address)
-    refused?.({ address, credential })
+    emit?.('credential.refused', { address, credential })
     return refuse('unauthenticated', message)
   }
 
   const session = (text: string, address: string, unknown: string) =>
     sessions.check(text, address) ?? fail(address, unknown)
 
-  const authenticate = ({ kind, value }: Credential, address: string): Caller => {
+  const authenticate = ({ kind, value }: Credential, address: string, asked = NO_ROUTE): Caller => {
     if (kind === 'bearer') {
       const found = session(value, address, isJwt(value) ? IDENTITY_TOKEN : UNKNOWN.bearer)
       return sessionCaller(found.session, found.person)
+    }
+    const process = kind === 'extension' ? extensions.check(value) : undefined
+    if (process) {
+      const { caller, entry } = reachedBy(process, asked)
+      emit?.('extension.reached', { extension: process.extension, entry })
+      return caller
     }
     const token = kind === 'token' ? tokens.check(value, address) : undefined
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
@@ -196,7 +211,7 @@ export const createAuth = async ({
         const rules = () => ({ now: now(), claimNeeded, claimHash: codes.claimHash, expectedOwner })
         const opening = sessions.open({ device, address }, book => admitProof(book, proof, rules()))
         const { session: made, did } = await opening.catch(error => {
-          if (error instanceof BadCode) refused?.({ address, credential: 'code' })
+          if (error instanceof BadCode) emit?.('credential.refused', { address, credential: 'code' })
           return codes.refuse(error)
         })
         failpoint('access.opened')
@@ -221,6 +236,11 @@ export const createAuth = async ({
     ...kernelMemberCalls({ kept, now, sessions: () => sessions.list(), shrunk: email => ended({ email }), leaving }),
     'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
+    'kernel.extension.mint': ({ extension, reach }) => extensions.mint(id => extensionToken(id, extension, reach)),
+    'kernel.extension.end': ({ id }) => {
+      if (extensions.end(id)) ended({ tokenId: id })
+      return { ok: true }
+    },
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -257,6 +277,9 @@ export const createAuth = async ({
     },
   }
 }
+
+/** Of a credential that is checked for no request. */
+const NO_ROUTE: AskedRoute = { id: 'this', method: 'GET', path: '/' }
 
 const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 

@@ -47,7 +47,8 @@ export const admitted = (
       'no credential: send a session as "authorization: Bearer …" or a control token as "x-sandbox-control"',
     )
   refusePlain(arrival)
-  const caller = deps.auth.authenticate(credential, arrival.address)
+  const { method, path } = ctx
+  const caller = deps.auth.authenticate(credential, arrival.address, { id: access.id, method, path })
   deps.connections.keep(ctx.req.socket, credentialOf(caller))
   admit(caller, access)
   return { caller, leave: deps.auth.limits.enter(credentialOf(caller)) }

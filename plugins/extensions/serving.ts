@@ -19,6 +19,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   const processes = new ExtensionProcesses({
     host,
     records: all,
+    routes: () => all.routes,
     printed: (id, line, name) => backends.logs.write(id, 'info', line, { process: name }),
   })
   all.runProcessesOn(processes)
@@ -33,6 +34,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.on('extension.reached', ({ extension, entry }) => all.used(extension, entry))
   host.stopping(() => all.close())
   host.stopping(() => processes.close())
   await host.serve(extensionsContract, {

@@ -223,7 +223,7 @@ export class MessageDelivery {
       updatedAt: at,
       openedBy: by,
       lastBy: by,
-      ...(caller.tokenId && { openedByToken: caller.tokenId }),
+      ...(caller.kind === 'token' && caller.tokenId && { openedByToken: caller.tokenId }),
       provider: adapter.id,
       harness,
       ...(input.startIn && { startIn: input.startIn }),

@@ -4,7 +4,7 @@ import type { BackendOperations } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionCall } from '../../../sdk/kernel.js'
 import type { ExtensionRecords } from '../runtime.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import { patternHolds, type ManifestEntries } from '../../../sdk/node/extension/entries.js'
+import { patternFor, type ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from './operations.js'
 import { isReachable, showsTranscripts } from '../manifest/trust-surface.js'
 
@@ -46,19 +46,11 @@ const checkedCall = async (
   if (!access) return refuse('not-found', `nothing serves ${entry.slice(0, 200)}`)
   if (!isReachable({ call: entry, ...access })) return deny(entry, `no extension can make the call ${access.id}`)
   const segments = segmentsWith(path, fields as { [name: string]: unknown })
-  // A repository's path is one segment of a request, with its slashes encoded.
-  const matching = entries.routes.filter(pattern =>
-    patternHolds(
-      pattern,
-      method,
-      segments.map(segment => segment.replaceAll('/', '%2f')),
-    ),
-  )
-  if (matching.length === 0) return deny(entry)
+  const found = patternFor(entries.routes, method, segments)
+  if (!found) return deny(entry)
   if (showsTranscripts(access) && !entries.readsConversations) return deny('conversation:read')
-  const named = matching.find(pattern => pattern.named)
-  records.used(id, (named ?? matching[0]!).entry)
-  return { extension: id, role: named ? 'maintainer' : 'collaborator', call: entry, input: fields }
+  records.used(id, found.entry)
+  return { extension: id, role: found.named ? 'maintainer' : 'collaborator', call: entry, input: fields }
 }
 
 /** The operations that call routes of the daemon. */

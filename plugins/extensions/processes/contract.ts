@@ -39,7 +39,9 @@ export interface ProcessCalls {
    *
    * It runs behind the wall of the sandbox's programs, its code read-only, and ends with the daemon. Its restart rule
    * starts it again after 1 s, doubling to 60 s; after 5 ends in 10 minutes it stays quarantined. One that runs already
-   * is left alone.
+   * is left alone. Where the manifest has `permissions.daemon`, the program finds the address of the sandbox in
+   * `SANDBOX_DAEMON` and a credential for exactly these calls in `SANDBOX_EXTENSION_TOKEN`: it sends it in the header
+   * `x-sandbox-extension`, and it is valid until the program ends.
    *
    * - 404: no such extension, or it declares no such process
    * - 409: the extension is switched off or waits for approval, or a file or secret is not there

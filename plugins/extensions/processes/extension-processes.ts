@@ -6,7 +6,9 @@ import { record } from '../../../sdk/node/record/record.js'
 import { BACKEND_LIMITS } from '../backend/process/limits.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
+import type { GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionProcessStatus } from './contract.js'
+import { daemonAccess } from './daemon-access.js'
 import { processCommand } from './process-command.js'
 import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
 
@@ -14,6 +16,8 @@ import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
 export interface ProcessesDeps {
   readonly host: Host
   readonly records: Pick<ExtensionRecords, 'settings' | 'changed'>
+  /** The served routes. */
+  readonly routes: () => readonly GroupRoute[]
   readonly printed: (id: string, line: string, name: string) => void
   readonly limits?: SupervisedDeps['limits']
 }
@@ -98,7 +102,7 @@ export class ExtensionProcesses {
   }
 
   async #begin(extension: RunnableExtension, declared: ExtensionProcess): Promise<void> {
-    const { host, records, printed, limits = BACKEND_LIMITS } = this.#deps
+    const { host, records, routes, printed, limits = BACKEND_LIMITS } = this.#deps
     const { id, revision } = extension
     const { name, secrets: keys = [] } = declared
     const process = new SupervisedProcess(declared, {
@@ -106,10 +110,16 @@ export class ExtensionProcesses {
       command: async before => {
         const secrets = keys.length > 0 ? await this.#mount(id, name, keys) : undefined
         const env = settingVariables(extension, await records.settings(id))
-        return processCommand({
-          ...{ place: host.place, extension, declared, env, before },
-          ...(secrets !== undefined && { secrets }),
-        })
+        const access = await daemonAccess(host, extension, routes())
+        try {
+          return await processCommand({
+            ...{ place: host.place, extension, declared, env, access, before },
+            ...(secrets !== undefined && { secrets }),
+          })
+        } catch (error) {
+          access.end()
+          throw error
+        }
       },
       printed: line => printed(id, line, name),
       changed: () => records.changed(id),

@@ -10,6 +10,7 @@ import { splitWords } from '../../../sdk/node/programs/split-words.js'
 import { walled } from '../../../sdk/node/wall/wall.js'
 import type { RunnableExtension } from '../runtime.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
+import type { DaemonAccess } from './daemon-access.js'
 import type { ProcessCommand } from './supervised-process.js'
 
 /** What the command of a program is made from. */
@@ -19,6 +20,8 @@ export interface CommandOrder {
   readonly declared: ExtensionProcess
   /** Its settings that have the name of a variable. */
   readonly env: { readonly [name: string]: string }
+  /** With what it calls the daemon. */
+  readonly access: DaemonAccess
   /** The folder with its secrets. */
   readonly secrets?: string
   /** The port of the start before. */
@@ -27,7 +30,7 @@ export interface CommandOrder {
 
 /** The command that runs a declared program behind the wall, its code read-only and its data folder writable. */
 export const processCommand = async (order: CommandOrder): Promise<ProcessCommand> => {
-  const { place, extension, declared, env, secrets, before } = order
+  const { place, extension, declared, env, access: calls, secrets, before } = order
   const { dir, dataDir } = extension
   const root = await realpath(place.workspace)
   const [word = '', ...args] = splitWords(declared.command) ?? []
@@ -49,6 +52,7 @@ export const processCommand = async (order: CommandOrder): Promise<ProcessComman
       env: listEnv({
         ...env,
         ...{ PWD: cwd, HOME: dataDir, SANDBOX_WORKSPACE: root, SANDBOX_EXTENSION_DATA: dataDir },
+        ...calls.env,
         ...(port !== undefined && { PORT: String(port) }),
         ...(secrets !== undefined && { SANDBOX_SECRETS_DIR: secrets }),
       }),
@@ -58,7 +62,8 @@ export const processCommand = async (order: CommandOrder): Promise<ProcessComman
   )
   if (!command.enforced)
     refuse('missing-program', 'its programs cannot be contained on this machine: install bubblewrap')
-  return { program: command.program, args: command.args, env: command.env, ...(port !== undefined && { port }) }
+  const { end: ended } = calls
+  return { program: command.program, args: command.args, env: command.env, ended, ...(port !== undefined && { port }) }
 }
 
 /** A program of the extension's own, from the folder that it starts in. */

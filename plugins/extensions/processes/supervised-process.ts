@@ -16,6 +16,8 @@ export interface ProcessCommand {
   readonly args: readonly string[]
   readonly env: { readonly [name: string]: string | undefined }
   readonly port?: number
+  /** Called when it has ended, or could not start. */
+  readonly ended: () => void
 }
 
 /** What a program is run with. */
@@ -120,7 +122,7 @@ export class SupervisedProcess {
 
   async #spawn(): Promise<void> {
     this.#set('starting')
-    const { program, args, env, port } = await this.#deps.command(this.#port)
+    const { program, args, env, port, ended } = await this.#deps.command(this.#port)
     const child = spawn(program, args, {
       cwd: '/',
       env: { ...env },
@@ -131,10 +133,16 @@ export class SupervisedProcess {
     const { promise, resolve } = Promise.withResolvers<void>()
     child.once('exit', (code, signal) => {
       if (child.pid !== undefined) killWalled(child.pid)
+      ended()
       this.#over(code, signal)
       resolve()
     })
-    await once(child, 'spawn')
+    try {
+      await once(child, 'spawn')
+    } catch (error) {
+      ended()
+      throw error
+    }
     lowerPriority(child.pid!)
     this.#child = child
     this.#ended = promise

@@ -3,7 +3,7 @@ import { isClosedName } from '../files/closed-names.js'
 import { routePattern, type RoutePattern } from '../../route-pattern.js'
 import type { Role } from '../../types.js'
 
-export { patternHolds, routePattern, type RoutePattern } from '../../route-pattern.js'
+export { patternFor, patternHolds, routePattern, type RoutePattern } from '../../route-pattern.js'
 
 /** The entries of a manifest's `permissions`. */
 export interface DeclaredEntries {

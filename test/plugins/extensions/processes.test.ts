@@ -181,7 +181,7 @@ t.test('a process that ends at once is not restarted after five times', async t 
       limits: { ...BACKEND_LIMITS, backoff: { first: 40, most: 100 } },
       command: async () => {
         starts.push(performance.now())
-        return { program: '/bin/false', args: [], env: {} }
+        return { program: '/bin/false', args: [], env: {}, ended: () => {} }
       },
       printed: () => {},
       changed: () => {},

@@ -1,0 +1,53 @@
+import type { Host } from '../../../sdk/index.js'
+import type { ExtensionReach, GroupRoute } from '../../../sdk/kernel.js'
+import type { ExtensionManifest } from '../manifest/manifest.js'
+import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
+import { isReachable, isWildReachable, showsTranscripts } from '../manifest/trust-surface.js'
+
+/** What a program needs to call the daemon; `end` makes its credential invalid. */
+export interface DaemonAccess {
+  readonly env: { readonly [name: string]: string }
+  readonly end: () => void
+}
+
+/** The routes that the processes of an extension may call, with the entries of its manifest that reach them. */
+export const routesReached = (
+  { permissions: { daemon = [], sandbox = [] } = {} }: ExtensionManifest,
+  routes: readonly GroupRoute[],
+): ExtensionReach[] => {
+  const entries = daemon.flatMap(text => {
+    const entry = routeEntryOf(text)
+    return entry ? [{ ...entry, text }] : []
+  })
+  if (entries.length === 0) return []
+  const transcripts = sandbox.includes('conversation:read')
+  return routes.flatMap(route => {
+    if (!isReachable(route) || (showsTranscripts(route) && !transcripts)) return []
+    const reaching = entries.filter(entry => entryCovers(entry, route.call) && (!entry.wild || isWildReachable(route)))
+    return reaching.length === 0 ? [] : [{ route: route.id, entries: reaching.map(({ text }) => text) }]
+  })
+}
+
+/** The variables with which a program calls the daemon as its extension; nothing where its manifest names no call. */
+export const daemonAccess = async (
+  host: Host,
+  { id, manifest }: { readonly id: string; readonly manifest: ExtensionManifest },
+  routes: readonly GroupRoute[],
+): Promise<DaemonAccess> => {
+  const reach = routesReached(manifest, routes)
+  const { listeners } = reach.length > 0 ? await host.call('kernel.listeners') : { listeners: [] }
+  const [listener] = listeners
+  if (!listener) return { env: {}, end: () => {} }
+  const minted = await host.call('kernel.extension.mint', { extension: id, reach })
+  return {
+    env: { SANDBOX_DAEMON: addressOf(listener), SANDBOX_EXTENSION_TOKEN: minted.token },
+    // The daemon that stops has no credentials any more.
+    end: () => void host.call('kernel.extension.end', { id: minted.id }).catch(() => {}),
+  }
+}
+
+/** The address of a listener from this machine. */
+const addressOf = ({ host, port }: { readonly host: string; readonly port: number }): string => {
+  const near = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${near.includes(':') ? `[${near}]` : near}:${port}`
+}
