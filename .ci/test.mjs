@@ -1,6 +1,6 @@
 // Runs the test files that the words of the command line name, all without one, and says which ten took longest. A word
-// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Of a run of all,
-// up to five files that failed run again, one after the other: what fails only beside others is told, and counts as held.
+// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. After a run of
+// all, up to five files that failed run again, one after the other: what failed only beside others is told and held.
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, sep } from 'node:path'
