@@ -20,7 +20,8 @@ const partsOf = async (bytes: Buffer, wanted: (name: string) => boolean): Promis
   let all = 0
   for (const entry of entries) {
     all += entry.uncompressedSize
-    if (all > MOST_BYTES || entry.uncompressedSize > MOST_PART) throw new Error('it unpacks to more than 256 MiB')
+    if (entry.uncompressedSize > MOST_PART) throw new Error(`${entry.fileName} unpacks to more than 128 MiB`)
+    if (all > MOST_BYTES) throw new Error('what is read of it unpacks to more than 256 MiB')
     const pieces: Buffer[] = []
     for await (const piece of await zip.openReadStreamPromise(entry)) pieces.push(piece as Buffer)
     parts.set(entry.fileName, Buffer.concat(pieces).toString())

@@ -9,6 +9,7 @@ import { inTime } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
 import { presentation, textDocument, workbook, zipOf } from '../../support/office.js'
 import { pdfOf } from '../../support/pdf.js'
+import { zipBomb } from '../../support/zip-bomb.js'
 import { commitAll, gitWorld, put, repoAt, tryGit } from '../git/support.js'
 
 const GROUPS = ['workspace', 'history', 'diffs']
@@ -294,11 +295,12 @@ t.test('damaged, encrypted and endless documents say why, and others are answere
     'secret.docx': Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(600)]),
     'cut.xlsx': sheet.subarray(0, 300),
     'bomb.xlsx': bomb,
+    'endless.xlsx': zipBomb({ 'xl/workbook.xml': '<workbook/>' }, 'xl/worksheets/s0.xml'),
     'pointer.docx': 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n',
   })
   const before = process.memoryUsage().rss
   const begun = performance.now()
-  const answers = Promise.all(['secret.docx', 'cut.xlsx', 'bomb.xlsx', 'pointer.docx'].map(unstaged))
+  const answers = Promise.all(['secret.docx', 'cut.xlsx', 'bomb.xlsx', 'endless.xlsx', 'pointer.docx'].map(unstaged))
   const meanwhile = performance.now()
   t.match(await client.call('GET /git/{repo}/status', { repo: 'root' }), { branch: 'main' })
   t.ok(inTime(meanwhile, 5_000), 'another call is answered meanwhile')
@@ -307,7 +309,8 @@ t.test('damaged, encrypted and endless documents say why, and others are answere
     exactly(
       { after: { failed: /encrypted/ } },
       { after: { failed: /./ } },
-      { after: { failed: /256 MiB/ } },
+      { after: { failed: /more than 256 MiB/ } },
+      { after: { failed: 'xl/worksheets/s0.xml unpacks to more than 128 MiB' } },
       { after: { failed: /LFS/ } },
     ),
   )

@@ -5,8 +5,10 @@ import t from 'tap'
 import { createClient } from '../../../sdk/client.js'
 import { daemonWith } from '../../support/daemon.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { inTime } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
 import { workbook } from '../../support/office.js'
+import { zipBomb } from '../../support/zip-bomb.js'
 import { workspaceWorld } from './support.js'
 import { pdfOf } from '../../support/pdf.js'
 
@@ -115,13 +117,41 @@ void t.test('derived text', async t => {
       t.match(await derive(path), { state: 'broken', path, derivable: true, reason })
       t.match(await derived(path), { state: 'broken', reason })
     }
-    put('bomb.xlsx', await workbook(`<row r="1"><c r="A1"><v>${' '.repeat(200_000_000)}</v></c></row>`))
+  })
+
+  await t.test('a part of 4 GB is refused in bounded time and memory, whatever size it claims', async t => {
+    const book = {
+      'xl/workbook.xml': '<workbook><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>',
+      'xl/_rels/workbook.xml.rels':
+        '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
+    }
+    const bombs = {
+      'bomb.xlsx': zipBomb(book, 'xl/worksheets/sheet1.xml'),
+      'lying.xlsx': zipBomb(book, 'xl/worksheets/sheet1.xml', 1000),
+      'lying.docx': zipBomb({ '[Content_Types].xml': '<Types/>' }, 'word/document.xml', 1000),
+      'bomb.pptx': zipBomb({ 'ppt/presentation.xml': '<p/>' }, 'ppt/slides/slide1.xml'),
+      'bomb.odt': zipBomb({ mimetype: 'application/vnd.oasis.opendocument.text' }, 'content.xml'),
+    }
+    for (const [path, bytes] of Object.entries(bombs)) put(path, bytes)
     const before = process.memoryUsage().rss
-    const [bomb, tree] = await Promise.all([derive('bomb.xlsx'), client.call('GET /workspace/tree', {})])
-    t.match(bomb, { state: 'broken' })
-    t.ok(tree.tree.length > 0)
+    const begun = performance.now()
+    const answers = Promise.all(Object.keys(bombs).map(derive))
+    const meanwhile = performance.now()
+    t.ok((await client.call('GET /workspace/tree', {})).tree.length > 0)
+    t.ok(inTime(meanwhile, 5_000), 'another call is answered meanwhile')
+    t.match(
+      await answers,
+      exactly(
+        { state: 'broken', reason: 'xl/worksheets/sheet1.xml unpacks to more than 128 MiB' },
+        { state: 'broken', reason: /expected 1000/ },
+        { state: 'broken', reason: /size limit exceeded/ },
+        { state: 'broken', reason: /size limit exceeded/ },
+        { state: 'broken', reason: /size limit exceeded/ },
+      ),
+    )
+    t.ok(inTime(begun, 60_000), 'all end within 60 s')
     t.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024)
-    rmSync(join(workspace, 'bomb.xlsx'))
+    for (const path of Object.keys(bombs)) rmSync(join(workspace, path))
   })
 
   await t.test('a text is kept over a restart', async t => {
