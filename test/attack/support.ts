@@ -20,6 +20,17 @@ const NO_WALL = noWall((await wallKind()) !== 'none')
  */
 export const walled = (): { skip?: string } => (NO_WALL === false ? {} : { skip: NO_WALL })
 
+/** What starts a daemon that does not find a program. */
+export const hiding = (program: string): string[] => [
+  'unshare',
+  '--mount',
+  'sh',
+  '-c',
+  `for p in /usr/local/bin /usr/bin /bin; do [ ! -e $p/${program} ] || mount --bind /dev/null $p/${program} || `
+    + 'exit; done; exec "$@"',
+  'sh',
+]
+
 /** The results of a turn's calls, in order. */
 export const answersOf = (frames: readonly Frame[]): { ok: boolean; text: string }[] =>
   frames.flatMap(frame =>
