@@ -37,7 +37,7 @@ export interface DevCalls {
    * - 400: a bad path
    * - 404: no such extension, or no such folder
    * - 409: it is not installed from a repository, or the folder adds powers and `digest` is missing or not that of its
-   *   powers; the message lists them
+   *   powers: `added` holds the sentences of the added ones, `digest` the digest to approve all of them with
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: it is another extension, its manifest cannot be used, its bundles are not built, or a link leaves it
    */
@@ -61,7 +61,8 @@ export interface DevCalls {
    * Where nothing changed, nothing is started again.
    *
    * - 404: no such extension, or the folder is gone
-   * - 409: it does not run from a folder, or the folder adds powers and `digest` is missing or not that of its powers
+   * - 409: it does not run from a folder, or the folder adds powers and `digest` is missing or not that of its
+   *   powers: `added` and `digest` as for the first run
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: it is another extension, its manifest cannot be used, its bundles are not built, or a link leaves it
    */

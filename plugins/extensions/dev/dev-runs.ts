@@ -125,10 +125,9 @@ export class DevRuns {
       const approved = before?.approval ?? kept.installed.current.approval
       const { added } = comparedPowers(powers, approved.powers)
       if (digest === undefined ? added.length > 0 : digest !== powersDigest(id, powers))
-        refuse(
-          'conflict',
-          `approve the powers of ${path} with their digest ${powersDigest(id, powers)}; it adds: ${added.join('; ')}`,
-        )
+        refuse('conflict', `approve the powers of ${path} with their digest; it adds: ${added.join('; ')}`, {
+          fields: { added, digest: powersDigest(id, powers) },
+        })
       const approval = added.length > 0 ? approvedBy(powers, context) : before?.approval
       const { uncommitted } = await gitStateOf(all.host, path)
       const dev: DevSource = { path, revision, uncommitted, ...(approval && { approval }) }

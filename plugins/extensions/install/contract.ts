@@ -130,8 +130,8 @@ export interface InstallCalls {
    *
    * - 404: no such extension
    * - 409: another update runs, it runs from a folder of the workspace, no update is recorded, or it adds a power and
-   *   `digest` is missing or not that of its
-   *   powers
+   *   `digest` is missing or not that of its powers: `added` holds the sentences of the added ones, `digest` the digest
+   *   to approve all of them with
    * - 413: more than 200 MiB or 20,000 files, or the disk is full
    * - 422: the commit is not this extension, its manifest cannot be used, or it is for another host
    * - 424: the source refused; the old version keeps running

@@ -119,7 +119,9 @@ export class ExtensionUpdates {
         const shown = powersDigest(id, powers)
         if (!compatible) refuse('unprocessable', `${id} at ${ref} is for host versions ${engines}`)
         if (digest === undefined ? added.length > 0 : digest !== shown)
-          refuse('conflict', `approve the powers of ${id} at ${ref} with their digest; it adds: ${added.join('; ')}`)
+          refuse('conflict', `approve the powers of ${id} at ${ref} with their digest; it adds: ${added.join('; ')}`, {
+            fields: { added, digest: shown },
+          })
         if (ref === installed.current.ref) refuse('conflict', `${id} is at ${ref} already`)
         await staging.place(staged, join(all.codeFolder, id, ref))
       } catch (error) {

@@ -104,10 +104,12 @@ t.test('a folder that adds a power waits for its digest', async t => {
   write('more', { permissions: { daemon: ['GET /activity'] } })
   t.match((await recordNamed(daemon, id)).dev, { held: /adds: calls GET \/activity/ })
   const refused = await refusalOf(() => reload())
-  t.match(refused, { status: 409, message: /GET \/activity/ })
-  t.equal(await status(reload('0'.repeat(64))), 409)
+  const added = exactly(/GET \/activity/)
+  t.match(refused, { status: 409, message: /GET \/activity/, body: { added, digest: /^[0-9a-f]{64}$/ } })
+  t.match(await refusalOf(() => dev('notes')), { status: 409, body: refused.body })
+  t.match(await refusalOf(() => reload('0'.repeat(64))), { status: 409, body: refused.body })
   t.equal(await word(), 'fourth')
-  const digest = /digest ([0-9a-f]{64})/.exec(refused.message)![1]!
+  const digest = refused.body.digest as string
   t.notOk((await reload(digest)).dev.held)
   t.equal(await word(), 'more')
   t.match(await refusalOf(() => client.call('POST /extensions/{id}/update', { id, ref: '1'.repeat(40) })), {

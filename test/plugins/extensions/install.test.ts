@@ -137,7 +137,10 @@ t.test('an update is previewed, applied and taken back, twice', async t => {
   })
   const pid = pidOf(await running('1.0.0'))
   t.equal(await status(client.call('POST /extensions/{id}/update', { id })), 409, 'none is recorded')
-  t.equal(await status(client.call('POST /extensions/{id}/update', { id, ref })), 409, 'it adds a power')
+  t.match(await refusalOf(() => client.call('POST /extensions/{id}/update', { id, ref })), {
+    status: 409,
+    body: { added: exactly('calls GET /activity of the sandbox'), digest: shown.digest },
+  })
   t.equal(await status(client.call('POST /extensions/{id}/update', { id, ref: '0'.repeat(40) })), 424)
   t.ok(isRunning(pid), 'the old one keeps running')
   t.same(await client.call('POST /extensions/{id}/update', { id, ref, digest: shown.digest }), { ok: true, ref })

@@ -1,6 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Client } from '../../../client.js'
-import { Refusal } from '../../../refusal.js'
+import { unapprovedDigest } from '../../../unapproved-digest.js'
 import { connected } from '../../daemon/connection.js'
 import { printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'
@@ -10,7 +10,6 @@ import { say, write } from '../../terminal/write.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../../verb.js'
 
 const LOOK_MS = 500
-const DIGEST = /digest ([0-9a-f]{64})/
 
 type Run = (digest?: string) => Promise<{ readonly dev: { readonly revision: string } }>
 
@@ -45,9 +44,9 @@ const withApproval = async (terminal: Terminal, given: GivenArguments, run: Run)
   try {
     return await run()
   } catch (error) {
-    const digest = error instanceof Refusal ? DIGEST.exec(error.message)?.[1] : undefined
+    const digest = unapprovedDigest(error)
     if (digest === undefined) throw error
-    say(terminal, `${oneLine((error as Refusal).message)}\n`)
+    say(terminal, `${oneLine((error as Error).message)}\n`)
     const yes = given.on('yes') || (await confirmed(terminal, given, 'approve this?', '--yes'))
     return yes ? run(digest) : undefined
   }

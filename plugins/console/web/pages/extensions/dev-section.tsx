@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { DevCheckout, ExtensionRecord } from '../../../../extensions/contract.js'
-import { Refusal } from '../../../../../sdk/refusal.js'
+import { unapprovedDigest } from '../../../../../sdk/unapproved-digest.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { useAction } from '../../ui/action.js'
@@ -10,10 +10,6 @@ import { FaultLine, Item } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 
 const changed = (): void => refetch(new Set(['extensions', 'files']))
-
-/** A refusal of powers that were not approved names the digest of what it lists. */
-const digestOf = (error: unknown): string | undefined =>
-  error instanceof Refusal && error.reason === 'conflict' ? /digest ([0-9a-f]{64})/.exec(error.message)?.[1] : undefined
 
 interface RunFormProps {
   readonly id: string
@@ -38,7 +34,7 @@ const RunForm = ({ id, path, again, close }: RunFormProps) => {
           if (again) await askDaemon('POST /extensions/{id}/dev/reload', { id, ...approved })
           else await askDaemon('POST /extensions/{id}/dev', { id, path, ...approved })
         } catch (error) {
-          const digest = digestOf(error)
+          const digest = unapprovedDigest(error)
           if (digest === undefined || digest === added.value?.digest) throw error
           added.value = { digest, words: (error as Error).message }
           return 'stays'
