@@ -11,7 +11,7 @@ import { asksSocket } from './sockets/sockets.js'
 export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections: Connections): Server => {
   const serve = app.koa.callback()
   const server = createServer(
-    { maxHeaderSize: 16_384, ...HEADERS, requestTimeout: 0, requireHostHeader: false, ...asksSocket },
+    { maxHeaderSize: 16_384, ...HEADERS, ...IDLE, requestTimeout: 0, requireHostHeader: false, ...asksSocket },
     serve,
   )
   app.upgrades.listen(server, serve)
@@ -26,6 +26,12 @@ export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections
 
 /** The time limit for request headers, checked each second; by default Node checks only every 30 s. */
 const HEADERS = { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
+
+/**
+ * Clients are told that an idle connection ends after 5 s, and it ends 10 s later: a client on a busy machine, which
+ * notices late that the time is over, would otherwise send a request into a connection that is being closed.
+ */
+const IDLE = { keepAliveTimeout: 5_000, keepAliveTimeoutBuffer: 10_000 }
 
 /** Listens at the configured address; resolves with the daemon's URL. */
 export const listen = (server: Server, { host, port }: Config): Promise<string> =>

@@ -1,12 +1,13 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
+import { ExtensionLogs } from './backend/process/log.js'
 import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
-import { processCalls } from './processes/calls.js'
+import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
@@ -14,14 +15,16 @@ import { recoverCreations } from './scaffold/scaffold.js'
 /** Serves the calls of the group. */
 export const serveExtensions = async (host: Host): Promise<void> => {
   const all = new LoadedExtensions(host)
-  const backends = openBackends(host, all)
-  all.runBackendsOn(backends.runtime)
+  const logs = new ExtensionLogs(host.place.logs)
   const processes = new ExtensionProcesses({
     host,
     records: all,
     routes: () => all.routes,
-    printed: (id, line, name) => backends.logs.write(id, 'info', line, { process: name }),
+    printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
+  const background = backgroundPrograms(all, processes)
+  const backends = openBackends(host, all, { logs, background })
+  all.runBackendsOn(backends.runtime)
   all.runProcessesOn(processes)
   const install = installParts(all)
   const dev = new DevRuns(all, install.updates)
@@ -40,7 +43,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,
-    ...processCalls(all, processes),
+    ...processCalls(background),
     ...devCalls(dev),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),

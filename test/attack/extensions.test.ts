@@ -282,12 +282,12 @@ t.test('an extension', walled(), async t => {
     },
     'claims large parts': { body: `raw('[999999999] {"kind":"ping"}\\n')`, why: /more than 8388608 bytes/ },
     'uses a number twice': {
-      body: `for (let n = 0; n < 2; n++) write({ kind: 'request', id: 1e6, op: 'storage.get', input: { key: 'a' } })`,
+      body: `write(...[1, 2].map(() => ({ kind: 'request', id: 1e6, op: 'storage.get', input: { key: 'a' } })))`,
       why: /number 1000000 of a request twice/,
     },
     'has too much in flight': {
-      body: `for (let n = 0; n < 400; n++)
-        write({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })`,
+      body: `write(...Array.from({ length: 400 }, (_, n) =>
+        ({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })))`,
       why: /more than 256 requests in flight/,
     },
     'nests deeper than any stack': {
@@ -311,7 +311,8 @@ t.test('an extension', walled(), async t => {
           server: `
             const pipe = process._getActiveHandles().find(handle => handle.fd === 3 || handle._handle?.fd === 3)
             const raw = text => pipe.write(text)
-            const write = message => raw(JSON.stringify(message) + '\\n')
+            // All at once: the answer to the first must not end the process before the last arrives.
+            const write = (...messages) => raw(messages.map(message => JSON.stringify(message) + '\\n').join(''))
             export const activate = () => { ${body} }`,
         })
         return daemon.until(id, ({ state }) => state === 'error' || state === 'stopped')

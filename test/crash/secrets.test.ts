@@ -70,7 +70,7 @@ const MOVES: readonly [from: StoreConfig, to: StoreConfig][] = [
   [DOTENV, OTHER],
 ]
 
-const write = async ({ once: client }: { once: Support['client'] }): Promise<void> => {
+const write = async (client: Support['client']): Promise<void> => {
   await client.call('POST /secrets/import', { text: 'A=\'value of a $\'\nB="value\\nof b"\n' })
   await client.call('POST /secrets', { key: 'C', value: VALUES['C']! })
 }
@@ -84,10 +84,10 @@ for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.
     const name = (config: StoreConfig) => (config.kind === 'vault' ? config.unlock : config.path)
     t.test(`a move from ${name(from)} to ${name(to)}, killed at ${point}`, beside, async t => {
       const where = secretsIn(t)
-      const before = await spawnDaemon(t, where)
+      const before = await daemonWith(t, ['secrets'], where)
       await before.client.call('POST /secrets/store', from)
-      await write(before)
-      await before.terminate()
+      await write(before.client)
+      await before.stop()
       await dies(t, where, point, async ({ once: client }) => {
         if (from === PASSPHRASE) await client.call('POST /secrets/store', from)
         await client.call('POST /secrets/store', to)
@@ -106,7 +106,7 @@ for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.ci.')
       client.call('POST /secrets/ci', { targets: [{ repo: 'root' }], keys: ['A', 'B'] })
     await dies(t, where, point, async daemon => {
       await daemon.once.call('POST /secrets/store', FILE)
-      await write(daemon)
+      await write(daemon.once)
       const config = { provider: 'forgejo', url: `http://127.0.0.1:${server.port}`, token: 'forge-token' }
       for await (const step of await daemon.once.call('POST /capabilities', { id: 'forge', kind: 'cli', config }))
         void step
@@ -165,19 +165,19 @@ t.test('the first choice of a store, killed at each step, can be repeated', besi
   for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))) {
     const where = secretsIn(t)
     await dies(t, where, point, ({ once: client }) => client.call('POST /secrets/store', FILE))
-    const next = await spawnDaemon(t, where)
+    const next = await daemonWith(t, ['secrets'], where)
     t.match(await next.client.call('POST /secrets/store', FILE), { ok: true, moved: 0 }, point)
     await next.client.call('POST /secrets', { key: 'A', value: VALUES['A']! })
-    await next.terminate()
+    await next.stop()
     t.same(await settled(t, where), { A: VALUES['A'] })
   }
 })
 
 t.test('a kill at any moment of writes loses nothing acknowledged', beside, async t => {
   const where = secretsIn(t)
-  const start = await spawnDaemon(t, where)
+  const start = await daemonWith(t, ['secrets'], where)
   await start.client.call('POST /secrets/store', FILE)
-  await start.terminate()
+  await start.stop()
   const kept = new Map<string, string>()
   for (const writes of [1, 3, 7, 12]) {
     const daemon = await spawnDaemon(t, where)
@@ -197,20 +197,20 @@ t.test('a kill at any moment of writes loses nothing acknowledged', beside, asyn
     await enough.promise
     await daemon.kill9()
     await Promise.all(all)
-    const next = await spawnDaemon(t, where)
+    const next = await daemonWith(t, ['secrets'], where)
     const values = await found(next)
     for (const [key, value] of kept) t.ok([value, asked.get(key)].includes(values[key]), `${key} after ${writes}`)
     for (const [key, value] of Object.entries(values)) kept.set(key, value)
-    await next.terminate()
+    await next.stop()
   }
 })
 
 t.test('an interrupted move into an existing .env file leaves the file unchanged', beside, async t => {
   const where = secretsIn(t)
-  const before = await spawnDaemon(t, where)
+  const before = await daemonWith(t, ['secrets'], where)
   await before.client.call('POST /secrets/store', FILE)
-  await write(before)
-  await before.terminate()
+  await write(before.client)
+  await before.stop()
   const mine = `# mine\nOWN=1\nB="value\\nof b"\n`
   writeFileSync(join(where.workspace, '.env'), mine)
   await dies(t, where, 'secrets.move.filled', ({ once: client }) => client.call('POST /secrets/store', DOTENV))

@@ -4,6 +4,7 @@ import { record } from '../../../sdk/node/record/record.js'
 import { Names } from '../../../sdk/node/network/names.js'
 import type { ExtensionRecords } from '../runtime.js'
 import type { ExtensionBackend, BackendParts } from './backend.js'
+import { backgroundOperations, type BackgroundPrograms } from './background.js'
 import { callOperations } from './calls.js'
 import type { BackendServices } from './contract.js'
 import { connectOperations } from './connections.js'
@@ -27,7 +28,6 @@ import type { ProcessPlace } from './process/start-process.js'
 /** The runtime of backends, and the calls that use it. */
 export interface OpenedBackends {
   readonly runtime: Backends
-  readonly logs: ExtensionLogs
   readonly calls: Handlers<BackendServices>
 }
 
@@ -35,10 +35,19 @@ export interface OpenedBackends {
 export const openBackends = (
   host: Host,
   records: ExtensionRecords,
-  { limits = BACKEND_LIMITS, wall }: { limits?: BackendLimits; wall?: ProcessPlace['wall'] } = {},
+  {
+    limits = BACKEND_LIMITS,
+    wall,
+    logs = new ExtensionLogs(host.place.logs),
+    background,
+  }: {
+    limits?: BackendLimits
+    wall?: ProcessPlace['wall']
+    logs?: ExtensionLogs
+    background?: BackgroundPrograms
+  } = {},
 ): OpenedBackends => {
   const { place } = host
-  const logs = new ExtensionLogs(place.logs)
   const published = new PublishedEvents()
   const events = new SandboxEvents(host, published)
   const names = new Names()
@@ -55,6 +64,7 @@ export const openBackends = (
       void backend.process?.link.request('due', { key }).catch(() => {})
     })
     const connected = connectOperations({ reach, secrets, link })
+    const programs = background && backgroundOperations(background, backend)
     return {
       operate: operateWith({
         ...logOperations(logs, id),
@@ -64,6 +74,7 @@ export const openBackends = (
         ...fetchOperations({ reach, secrets, link }),
         ...connected.handlers,
         ...programOperations({ place, extension, entries, records, wall }),
+        ...programs?.handlers,
         ...scheduleOperations(schedule),
         ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
         ...fileOperations({ workspace: place.workspace, id, entries, records }),
@@ -76,6 +87,7 @@ export const openBackends = (
         subscribed.end()
         connected.end()
         schedule.end()
+        programs?.end()
       },
     }
   }
@@ -100,7 +112,6 @@ export const openBackends = (
   })
   return {
     runtime,
-    logs,
     calls: {
       'extensions.tools': () => offeredTools(tools),
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),

@@ -36,6 +36,7 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
     ...(permissions.daemon ?? []).flatMap(entry => routeProblems(entry, host.routes)),
     ...conditionProblems(contributes),
     ...(contributes.automationTemplates ?? []).flatMap(templateProblem),
+    ...automationProblems(contributes, host.routes),
     ...takenProblems(contributes, host.earlier),
     ...(await processProblems(contributes)),
     ...(contributes.environment ? ['its lines for the image are not built in yet'] : []),
@@ -83,6 +84,18 @@ const NEEDED = { schedule: 'cron', listener: 'provider', event: 'event', workspa
 const templateProblem = ({ id, trigger }: ExtensionTemplate): string[] => {
   const needed = NEEDED[trigger.kind]
   return trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
+}
+
+/** What a manifest contributes to automations does nothing where no group serves them. */
+const automationProblems = (
+  { listener, automationTemplates = [] }: ExtensionContributions,
+  routes: readonly GroupRoute[],
+): string[] => {
+  if (routes.some(({ call }) => /^\w+ \/automations(?:\/|$)/.test(call))) return []
+  return [
+    ...(listener ? [`its messages of ${listener.provider} start nothing: this sandbox has no automations`] : []),
+    ...(automationTemplates.length > 0 ? ['its automations are not offered: this sandbox has none'] : []),
+  ]
 }
 
 /** Names that an extension before this one took. */

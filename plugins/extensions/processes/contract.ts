@@ -1,29 +1,9 @@
-import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { ExtensionProcessStatus } from '../../../sdk/node/extension/protocol.js'
+import type { Ok } from '../../../sdk/types.js'
 import type { ExtensionId } from '../listing/contract.js'
 import type { ExtensionSlug } from '../manifest/manifest.js'
 
-/** How a background program of an extension stands. What it prints is in the log `plugins/extension-<id>.log`. */
-export interface ExtensionProcessStatus {
-  name: string
-  running: boolean
-  /**
-   * `exited`: it ended and is not started again; `restarting`: it is started again after a while; `quarantined`: it
-   * ended too often, and somebody has to start it.
-   */
-  state: 'running' | 'starting' | 'stopped' | 'exited' | 'restarting' | 'quarantined'
-  /** The first process of its wall, on this machine. */
-  pid?: Count
-  /** The port that it was given in `PORT`, on this machine. */
-  port?: Count
-  /** When it was started. */
-  since?: Millis
-  /** Of its last end. */
-  exitCode?: Count
-  /** How often it was started again by itself since somebody started it. */
-  restarts: Count
-  /** Why it does not run, as a sentence. */
-  detail?: string
-}
+export type { ExtensionProcessStatus } from '../../../sdk/node/extension/protocol.js'
 
 /** The background programs of extensions. */
 export interface ProcessCalls {

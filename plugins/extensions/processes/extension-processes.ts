@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import type { ExtensionProcessExit } from '../../../sdk/node/extension/protocol.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { BACKEND_LIMITS } from '../backend/process/limits.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
@@ -35,6 +36,7 @@ export class ExtensionProcesses {
   /** Stopped by somebody: these do not start by themselves. */
   readonly #held = new Set<string>()
   readonly #turns = new KeyedMutex()
+  readonly #listeners = new Map<string, Set<(exit: ExtensionProcessExit) => void>>()
 
   constructor(deps: ProcessesDeps) {
     this.#deps = deps
@@ -83,6 +85,15 @@ export class ExtensionProcesses {
     return this.#running.get(id)?.get(name)?.process.status ?? { name, running: false, state: 'stopped', restarts: 0 }
   }
 
+  /** Calls the listener with each end of a program, until the answered function is called. */
+  onExit(id: string, listener: (exit: ExtensionProcessExit) => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners.add(listener))
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(id)
+    }
+  }
+
   /** Ends all of them. */
   async close(): Promise<void> {
     await Promise.all(
@@ -123,6 +134,7 @@ export class ExtensionProcesses {
       },
       printed: line => printed(id, line, name),
       changed: () => records.changed(id),
+      exited: end => this.#listeners.get(id)?.forEach(listener => listener({ name, ...end })),
       quarantined: why => {
         const extra = { process: name }
         const error = why.slice(0, 500)

@@ -7,6 +7,7 @@ import { Backoff } from '../backend/process/backoff.js'
 import type { BackendLimits } from '../backend/process/limits.js'
 import { eachLine } from '../backend/process/output-lines.js'
 import { terminateInner } from '../backend/process/process-watch.js'
+import type { ExtensionProcessExit } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionProcessStatus } from './contract.js'
 
@@ -27,6 +28,8 @@ export interface SupervisedDeps {
   readonly command: (before: number | undefined) => Promise<ProcessCommand>
   readonly printed: (line: string) => void
   readonly changed: () => void
+  /** A process of it ended, however. */
+  readonly exited: (end: Omit<ExtensionProcessExit, 'name'>) => void
   /** It ended and is not started again, against its rule. */
   readonly quarantined: (why: string) => void
 }
@@ -156,6 +159,7 @@ export class SupervisedProcess {
     const ran = Date.now() - (this.#since ?? Date.now())
     this.#child = undefined
     this.#exitCode = code ?? undefined
+    this.#deps.exited({ ...(code !== null && { code }), ...(signal && { signal }) })
     if (!this.#wanted) return
     const why = signal ? `it was ended by ${signal}` : `it ended with ${code}`
     const { restart = 'on-failure' } = this.declared

@@ -18,6 +18,7 @@ export class BackendAnswers {
   readonly tools = new Map<string, UseTool>()
   readonly listeners = new Map<number, (event: object) => void>()
   readonly watches = new Map<number, (paths: string[]) => void>()
+  readonly exits = new Map<number, (exit: { name: string; code: number | null; signal?: string }) => void>()
   readonly settings = new Set<(keys: string[]) => void>()
   readonly due = new Map<string, () => void>()
   readonly stops = new Set<() => void | Promise<void>>()
@@ -51,6 +52,11 @@ export class BackendAnswers {
       case 'files': {
         const { watch, paths } = input as OperationInput<BackendOperations, 'files'>
         this.watches.get(watch)?.(paths)
+        return {}
+      }
+      case 'exited': {
+        const { watch, exit } = input as OperationInput<BackendOperations, 'exited'>
+        this.exits.get(watch)?.({ ...exit, code: exit.code ?? null })
         return {}
       }
       case 'settings':

@@ -104,6 +104,16 @@ export const authorHost = (
         const { code, ...result } = await ask('processes.run', { program, args, ...options }, signal)
         return { code: code ?? null, ...result }
       },
+      start: async name => void (await ask('processes.start', { name })),
+      stop: async name => void (await ask('processes.stop', { name })),
+      status: async name => (await ask('processes.status', { name })).status,
+      onExit: listener => {
+        const { number, off } = answers.keep(answers.exits, listener, watch =>
+          send(ask('processes.unwatch', { watch })),
+        )
+        send(ask('processes.watch', { watch: number }))
+        return off
+      },
     },
     tools: {
       handle: (name, answer) => {

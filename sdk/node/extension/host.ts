@@ -1,6 +1,7 @@
 import type { Api } from '../../api.js'
 import type { Args, Call, Input, Reply } from '../../contract.js'
 import type { Role } from '../../types.js'
+import type { ExtensionProcessStatus } from './protocol.js'
 
 /** Undoes a registration. */
 export type Off = () => void
@@ -188,6 +189,13 @@ export interface ExtensionHost {
         signal?: AbortSignal
       },
     ): Promise<ProgramResult>
+    /** Starts a background program that the manifest contributes; resolves when it runs. */
+    start(name: string): Promise<void>
+    /** Ends it with its children; it stays stopped until somebody starts it. */
+    stop(name: string): Promise<void>
+    status(name: string): Promise<ExtensionProcessStatus>
+    /** Each end of a background program of the extension, also one that was asked for. */
+    onExit(listener: (exit: { name: string; code: number | null; signal?: string }) => void): Off
   }
   tools: {
     /** Serves a tool that the manifest contributes. */

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Role } from '../../types.js'
+import type { Count, Millis, Role } from '../../types.js'
 
 /** The version of the host API, which the `engines` of a manifest are compared with. */
 export const HOST_API = '1.0.0'
@@ -113,6 +113,36 @@ export interface HostFetchInput {
   timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<600000>
 }
 
+/** How a background program of an extension stands. What it prints is in the log `plugins/extension-<id>.log`. */
+export interface ExtensionProcessStatus {
+  name: string
+  running: boolean
+  /**
+   * `exited`: it ended and is not started again; `restarting`: it is started again after a while; `quarantined`: it
+   * ended too often, and somebody has to start it.
+   */
+  state: 'running' | 'starting' | 'stopped' | 'exited' | 'restarting' | 'quarantined'
+  /** The first process of its wall, on this machine. */
+  pid?: Count
+  /** The port that it was given in `PORT`, on this machine. */
+  port?: Count
+  /** When it was started. */
+  since?: Millis
+  /** Of its last end. */
+  exitCode?: Count
+  /** How often it was started again by itself since somebody started it. */
+  restarts: Count
+  /** Why it does not run, as a sentence. */
+  detail?: string
+}
+
+/** The end of a background program: with an exit code, or by a signal. */
+export interface ExtensionProcessExit {
+  name: string
+  code?: number
+  signal?: string
+}
+
 /** What a backend asks of the daemon. */
 export interface HostOperations {
   log(input: { level: 'debug' | 'info' | 'warn' | 'error'; message: string; fields?: { [name: string]: unknown } }): {}
@@ -168,6 +198,11 @@ export interface HostOperations {
     input?: UncheckedBytes
     timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<600000>
   }): { code?: number; signal?: string; stdout: LinkBytes; stderr: LinkBytes; truncated: boolean }
+  'processes.start'(input: { name: Name }): {}
+  'processes.stop'(input: { name: Name }): {}
+  'processes.status'(input: { name: Name }): { status: ExtensionProcessStatus }
+  'processes.watch'(input: { watch: Count }): {}
+  'processes.unwatch'(input: { watch: Count }): {}
   'tools.handle'(input: { name: Name }): {}
   'tools.off'(input: { name: Name }): {}
   'tools.progress'(input: { call: Count; text: string & tags.MaxLength<20000> }): {}
@@ -219,6 +254,7 @@ export interface BackendOperations {
   }): { text: string & tags.MaxLength<1000000>; data?: unknown; error?: boolean }
   event(input: { subscription: Count; event: unknown }): {}
   files(input: { watch: Count; paths: string[] }): {}
+  exited(input: { watch: Count; exit: ExtensionProcessExit }): {}
   settings(input: { keys: string[] }): {}
   due(input: { key: string }): {}
   stop(input: {}): {}

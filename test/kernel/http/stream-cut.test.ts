@@ -77,3 +77,16 @@ t.test('a stream that ended is a complete answer, and its connection serves the 
   t.equal(health.statusCode, 200)
   t.ok(next.reusedSocket)
 })
+
+t.test('an idle connection still serves a client that is late by a few seconds', async t => {
+  const { url } = await daemonWith(t, ['settings'])
+  const socket = createConnection(Number(new URL(url).port), '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  const ask = async () => {
+    socket.write(`GET /health HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`)
+    return String((await once(socket, 'data'))[0])
+  }
+  t.match(await ask(), /^HTTP\/1\.1 200 [^]*\r\nKeep-Alive: timeout=5\r\n/)
+  await new Promise(resolve => setTimeout(resolve, 7_500))
+  t.match(await ask(), /^HTTP\/1\.1 200 /)
+})

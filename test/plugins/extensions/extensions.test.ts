@@ -208,6 +208,15 @@ t.test('declarations that cannot be honoured are problems', async t => {
       commands: [{ command: 'odd.run', title: 'Run', when: 'a == ' }],
       processes: [{ name: 'worker', command: 'no-such-program-here --x' }],
       automationTemplates: [{ id: 't', title: 'T', prompt: 'x', trigger: { kind: 'schedule' } }],
+      listener: {
+        provider: 'chat',
+        events: [{ type: 'message', label: 'Message' }],
+        automation: {
+          label: 'On a message',
+          channel: { label: 'Channel', placeholder: '#general' },
+          starterPrompt: 'Answer it.',
+        },
+      },
     },
   })
   await pending('eve.odd')
@@ -219,6 +228,8 @@ t.test('declarations that cannot be honoured are problems', async t => {
     /extensions\/\*\*/,
     /odd\.run/,
     /no-such-program/,
+    /messages of chat start nothing: this sandbox has no automations/,
+    /automations are not offered/,
   ])
     t.ok(
       problems.some(problem => expected.test(problem)),

@@ -145,7 +145,7 @@ t.test('an update is previewed, applied and taken back, twice', async t => {
   t.ok(isRunning(pid), 'the old one keeps running')
   t.same(await client.call('POST /extensions/{id}/update', { id, ref, digest: shown.digest }), { ok: true, ref })
   t.match(await running('2.0.0'), { previous: { ref: first, version: '1.0.0' }, health: { state: 'watching' } })
-  t.notOk(isRunning(pid))
+  await listedUntil(daemon, () => !isRunning(pid))
   t.same(await client.call('POST /extensions/{id}/revert', { id }), { ok: true, ref: first })
   t.match(await running('1.0.0'), { previous: { ref } })
   t.same(await client.call('POST /extensions/{id}/revert', { id }), { ok: true, ref })

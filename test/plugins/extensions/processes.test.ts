@@ -184,6 +184,7 @@ t.test('a process that ends at once is not restarted after five times', async t 
         return { program: '/bin/false', args: [], env: {}, ended: () => {} }
       },
       printed: () => {},
+      exited: () => {},
       changed: () => {},
       quarantined: why => {
         told.push(why)
