@@ -150,7 +150,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|refusal|route-pattern|page)\.ts$/,
+        /^sdk\/(?:client|refusal|route-pattern|page|unapproved-digest)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
       ],
       types: [/^sdk\/(?!node\/)/, CONTRACTS, WEB],
