@@ -107,3 +107,9 @@ export class Refusal extends Error {
 export const refuse = (reason: Reason, message: string, detail?: RefusalDetail): never => {
   throw new Refusal(reason, message, detail)
 }
+
+/** The digest to approve powers with, from the refusal of an extension whose powers nobody approved. */
+export const unapprovedDigest = (error: unknown): string | undefined => {
+  const digest = error instanceof Refusal && error.reason === 'conflict' ? error.detail.fields?.digest : undefined
+  return typeof digest === 'string' ? digest : undefined
+}

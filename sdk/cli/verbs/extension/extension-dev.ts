@@ -1,6 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Client } from '../../../client.js'
-import { unapprovedDigest } from '../../../unapproved-digest.js'
+import { unapprovedDigest } from '../../../refusal.js'
 import { connected } from '../../daemon/connection.js'
 import { printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { DevCheckout, ExtensionRecord } from '../../../../extensions/contract.js'
-import { unapprovedDigest } from '../../../../../sdk/unapproved-digest.js'
+import { unapprovedDigest } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { useAction } from '../../ui/action.js'
