@@ -5,11 +5,12 @@ import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { ConfigFile } from '../../../sdk/node/files/config-file.js'
 import { inside } from '../../../sdk/node/files/paths.js'
-import { checkOutNamed } from '../../../sdk/node/transport/fetched-commit.js'
+import { checkOutNamed, type NamedSource } from '../../../sdk/node/transport/fetched-commit.js'
 import { BUILT_IN } from './built-in.js'
 import type { AppTemplate, TemplateList } from './contract.js'
 
 const CONFIG = '.sandbox/config/templates.json'
+const FIELDS = '{ "source": text, "ref"?: text, "secret"?: text }'
 /** What is wrong with a source is wrong in the file that names it, not in what a caller asked for. */
 const WRONG_SOURCE = new Set(['invalid', 'not-found', 'too-large', 'unprocessable'])
 const LIMITS = { files: 20_000, bytes: 512 * 1024 ** 2, purpose: 'reading templates' }
@@ -87,20 +88,21 @@ export class Templates {
     const { keys, wrong } = await this.#config.load()
     if (wrong !== undefined) refuse('unprocessable', wrong)
     if (Object.keys(keys).length === 0) return builtIn()
-    const { source, ref } = keys
-    if (!isText(source) || (ref !== undefined && !isText(ref)))
-      return refuse('unprocessable', `${CONFIG}: expected { "source": text, "ref"?: text }, found something else`)
-    const folder = await this.#locks.with('fetch', () => this.#fetched(source, ref))
-    return { source, ...(ref !== undefined && { ref }), templates: await this.#templatesIn(folder) }
+    const { source, ref, secret } = keys
+    if (!isText(source) || ![ref, secret].every(field => field === undefined || isText(field)))
+      return refuse('unprocessable', `${CONFIG}: expected ${FIELDS}, found something else`)
+    const named = { url: source, ref: ref as string | undefined, secret: secret as string | undefined }
+    const folder = await this.#locks.with('fetch', () => this.#fetched(named))
+    return { source, ...(isText(ref) && { ref }), templates: await this.#templatesIn(folder) }
   }
 
-  /** The folder with what a source holds; fetched if that was never done. */
-  async #fetched(source: string, ref: string | undefined): Promise<string> {
+  /** The folder with what a source holds; fetched if that was never done, with whatever token. */
+  async #fetched(source: NamedSource): Promise<string> {
     const cache = join(this.#host.place.folder, 'templates')
     const folder = join(
       cache,
       createHash('sha256')
-        .update(JSON.stringify([source, ref]))
+        .update(JSON.stringify([source.url, source.ref]))
         .digest('hex'),
     )
     const known = await lstat(folder).catch(() => undefined)
@@ -108,7 +110,7 @@ export class Templates {
     await mkdir(cache, { recursive: true, mode: 0o700 })
     const staged = await mkdtemp(join(cache, 'fetch-'))
     try {
-      await checkOutNamed(this.#host, staged, { url: source, ...(ref !== undefined && { ref }) }, LIMITS)
+      await checkOutNamed(this.#host, staged, source, LIMITS)
       await rename(staged, folder)
     } catch (error) {
       await rm(staged, { recursive: true, force: true })

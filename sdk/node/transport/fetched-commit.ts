@@ -13,14 +13,24 @@ const FETCH = [...CHECKED, 'fetch', '--progress', '--no-tags', '--no-recurse-sub
 /** What a fetch by name needs that a server refused by its id. */
 const EVERYTHING = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
 
-/** A commit of a repository elsewhere. */
-export interface CommitSource {
+/** A repository elsewhere. */
+interface RepositorySource {
   /** https, ssh, http on this machine, or the path of a repository in the workspace. */
   readonly url: string
+  /** The name of a stored secret that is sent as access token. */
+  readonly secret?: string | undefined
+}
+
+/** A commit of a repository elsewhere. */
+export interface CommitSource extends RepositorySource {
   /** The full id of the commit. */
   readonly ref: string
-  /** The name of a stored secret that is sent as access token. */
-  readonly secret?: string
+}
+
+/** What a name stands for in a repository elsewhere. */
+export interface NamedSource extends RepositorySource {
+  /** A branch, a tag or a commit; HEAD where it is missing. */
+  readonly ref?: string | undefined
 }
 
 /** How much a commit may hold, and what it is fetched for, as the log of uses of secrets says it. */
@@ -45,8 +55,7 @@ export const checkOutCommit = async (
   limits: CommitLimits,
 ): Promise<void> => {
   const address = sourceAddress(host.place.workspace, url)
-  const token = secret === undefined ? undefined : await tokenFor(host, address, secret, limits.purpose)
-  const fetched = new FetchedRepository(host, `${folder}.git`, token)
+  const fetched = new FetchedRepository(host, `${folder}.git`, await tokenFor(host, address, secret, limits.purpose))
   try {
     await fetched.fetch(address, url, ref)
     await fetched.assertCommit(url, ref)
@@ -64,13 +73,14 @@ export const checkOutCommit = async (
 export const checkOutNamed = async (
   host: FetchingHost,
   folder: string,
-  { url, ref = 'HEAD' }: { readonly url: string; readonly ref?: string },
+  { url, ref = 'HEAD', secret }: NamedSource,
   limits: CommitLimits,
 ): Promise<void> => {
   if (!/^\w[\w./-]*$/.test(ref)) refuse('invalid', 'ref: expected the name of a branch or tag, or a commit')
-  const fetched = new FetchedRepository(host, `${folder}.git`, undefined)
+  const address = sourceAddress(host.place.workspace, url)
+  const fetched = new FetchedRepository(host, `${folder}.git`, await tokenFor(host, address, secret, limits.purpose))
   try {
-    await fetched.fetchNamed(sourceAddress(host.place.workspace, url), url, ref)
+    await fetched.fetchNamed(address, url, ref)
     await fetched.assertSize('FETCH_HEAD', limits)
     await fetched.checkOut('FETCH_HEAD', folder)
   } finally {
@@ -221,9 +231,10 @@ const sourceAddress = (workspace: string, url: string): RemoteAddress => {
 const tokenFor = async (
   host: FetchingHost,
   address: RemoteAddress,
-  secret: string,
+  secret: string | undefined,
   detail: string,
-): Promise<string> => {
+): Promise<string | undefined> => {
+  if (secret === undefined) return undefined
   if (address.kind !== 'https') return refuse('invalid', 'secret: expected only with an https address')
   const missing = `there is no stored secret ${secret} that can be read: set it with POST /secrets`
   const server: ServerAddress = address

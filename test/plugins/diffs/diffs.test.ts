@@ -288,7 +288,7 @@ t.test('damaged, encrypted and endless documents say why, and others are answere
   const bomb = await zipOf({
     'xl/workbook.xml': '<workbook><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>',
     'xl/_rels/workbook.xml.rels': '<Relationships><Relationship Id="rId1" Target="worksheets/s0.xml"/></Relationships>',
-    ...Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`xl/worksheets/s${at}.xml`, page])),
+    ...Object.fromEntries(Array.from({ length: 5 }, (_, at) => [`xl/worksheets/s${at}.xml`, page])),
   })
   const sheet = await workbook('<row r="1"><c r="A1"><v>1</v></c></row>')
   put(workspace, {

@@ -159,6 +159,7 @@ t.test('undo does what its preview showed, a second undo redoes, and an old prev
     ['amend', 'soft', 'commit', '-q', '--amend', '--allow-empty', '-m', 'other words'],
     ['merge', 'hard', 'merge', '-q', '--no-edit', clean],
     ['reset', 'hard', 'reset', '-q', '--hard', 'HEAD~1'],
+    ['rebase', 'hard', 'rebase', '-q', clean],
   ]
   for (const [kind, recommended, ...args] of moves) {
     const before = head(at)

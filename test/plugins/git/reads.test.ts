@@ -382,6 +382,32 @@ t.test('unborn, detached, SHA-256, shallow and index version 4 repositories are 
   t.ok((await client.call('GET /git/{repo}/commit-diff', { repo: 'shallow', sha: last.sha })).files.length > 0)
 })
 
+t.test('a clone that borrows its objects, and one without contents, are read right', async t => {
+  const origin = join(workspace, 'lent')
+  const first = repoAt(origin, { f: '1\n', 'deep/g': 'g\n' })
+  put(origin, { f: '2\n' })
+  const second = commitAll(origin, 'second')
+  inGit(origin, 'config', 'uploadpack.allowFilter', 'true')
+  inGit(origin, 'gc', '-q')
+  inGit(workspace, 'clone', '-q', '--shared', origin, join(workspace, 'borrows'))
+  const url = `file://${origin}`
+  inGit(workspace, 'clone', '-q', '--filter=blob:none', url, join(workspace, 'partial'))
+  for (const repo of ['borrows', 'partial']) {
+    put(join(workspace, repo), { 'deep/g': 'changed\n', new: 'n\n' })
+    t.same(
+      (await client.call('GET /git/{repo}/log', { repo, ref: 'main' })).commits.map(({ sha }) => sha),
+      [second, first],
+      repo,
+    )
+    t.same([...(await client.call('GET /git/{repo}/status', { repo })).files].sort(), ['deep/g', 'new'], repo)
+    t.match(await client.call('GET /git/{repo}/file', { repo, path: 'f', ref: 'main' }), { content: '2\n' }, repo)
+  }
+  t.match(await client.call('GET /git/{repo}/file', { repo: 'borrows', path: 'f', ref: first }), { content: '1\n' })
+  t.match(await client.call('GET /git/{repo}/commit-diff', { repo: 'borrows', sha: second }), {
+    files: exactly({ path: 'f', status: 'modified' }),
+  })
+})
+
 t.test('worktrees and submodules are listed, remotes without their passwords', async t => {
   const at = join(workspace, 'modules')
   repoAt(at, { f: '1\n' })

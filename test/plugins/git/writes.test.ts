@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -84,6 +84,29 @@ t.test('a conflict is resolved by taking a side, and the commit concludes the me
   t.match({ committed, head }, { committed: true, head: inGit(at, 'rev-parse', 'HEAD').trim() })
   t.equal(inGit(at, 'log', '-1', '--format=%P').trim().split(' ').length, 2)
   t.notOk('operation' in changes!)
+})
+
+t.test('taking a side of a conflict leaves what git leaves', async t => {
+  for (const take of ['ours', 'theirs'] as const) {
+    const { repo, at } = fresh({ f: 'base\n', deep: 'base\n' })
+    inGit(at, 'checkout', '-q', '-b', 'side')
+    put(at, { f: 'theirs\n', deep: 'theirs\n', added: 'theirs\n' })
+    commitAll(at, 'side')
+    inGit(at, 'checkout', '-q', 'main')
+    put(at, { f: 'ours\n', deep: 'ours\n', added: 'ours\n' })
+    commitAll(at, 'main')
+    t.notOk(tryGit(at, 'merge', 'side').ok)
+    const twin = `${at}-twin`
+    cpSync(at, twin, { recursive: true })
+    const paths = ['f', 'deep', 'added']
+    inGit(twin, 'checkout', '-q', `--${take}`, ...paths)
+    inGit(twin, 'add', ...paths)
+    await client.call('POST /git/{repo}/stage', { repo, paths, take })
+    t.equal(inGit(at, 'ls-files', '-s'), inGit(twin, 'ls-files', '-s'), take)
+    t.equal(status(at), status(twin))
+    for (const path of paths) t.equal(readFileSync(join(at, path), 'utf8'), `${take}\n`)
+    rmSync(twin, { recursive: true })
+  }
 })
 
 t.test('commit: staged changes, paths, everything, amend, nothing, and the author', async t => {

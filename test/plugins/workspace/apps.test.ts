@@ -1,9 +1,12 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { inGit, makeWorkspace } from '../../support/daemon.js'
+import { refusalOf } from '../../kernel/auth/memory.js'
+import { daemonWith, folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { bareCopy, gitServer, trustedAuthority } from '../../support/servers/git-server.js'
 import { endOf, shownIn, until } from './projects-support.js'
 import { workspaceWorld } from './support.js'
 
@@ -232,4 +235,52 @@ void t.test('apps are made of templates, all of a call or none', async t => {
       t.match(((await answer.json()) as { message: string }).message, message)
     }
   })
+})
+
+t.test('templates come from a repository that asks for a token, which is a stored secret', async t => {
+  const token = 'ghp_templates%correct/horse'
+  const authority = await trustedAuthority(t)
+  const { client, workspace, data, logged } = await daemonWith(t, [])
+  const needs = `x-access-token:${token}`
+  const server = await gitServer(t, folderOf(t), { secure: authority, needs })
+  const plain = await gitServer(t, folderOf(t), { needs })
+  const made = join(folderOf(t), 'apps')
+  makeWorkspace(made, {
+    'templates.json': json({
+      templates: [{ key: 'mine', label: 'Mine', description: 'ours', kind: 'app', path: 'mine' }],
+    }),
+    'mine/a.txt': 'a',
+  })
+  bareCopy(made, join(server.folder, 'apps.git'))
+  bareCopy(made, join(plain.folder, 'apps.git'))
+  mkdirSync(join(workspace, '.sandbox/config'), { recursive: true })
+  const source = `${server.url}/apps.git`
+  const templates = (value: object) => {
+    writeFileSync(join(workspace, '.sandbox/config/templates.json'), json(value))
+    return client.call('GET /workspace/templates')
+  }
+  const refused = async (value: object, status: number, message: RegExp) =>
+    t.match(await refusalOf(() => templates(value)), { status, message }, json(value))
+  await refused({ source }, 424, /refused/)
+  await refused({ source, secret: 'FORGE' }, 424, /no stored secret FORGE/)
+  await refused({ source, secret: 7 }, 422, /"secret"\?: text/)
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /secrets', { key: 'ELSEWHERE', value: token, hosts: ['example.org'] })
+  await refused({ source, secret: 'ELSEWHERE' }, 424, /ELSEWHERE/)
+  await client.call('POST /secrets', { key: 'FORGE', value: token, hosts: ['localhost'] })
+  await refused(
+    { source: `${plain.url}/apps.git`, secret: 'FORGE' },
+    422,
+    /secret: expected only with an https address/,
+  )
+  t.same(
+    [...server.requests, ...plain.requests].filter(({ authorization }) => authorization !== undefined),
+    [],
+    'no server was told the value yet',
+  )
+  t.match(await templates({ source, secret: 'FORGE' }), { source, templates: exactly({ key: 'mine' }) })
+  const { uses } = await client.call('GET /secrets/uses', {})
+  t.match(uses[0], { name: 'FORGE', lane: 'git', detail: 'reading templates' })
+  t.notMatch(logged.join('\n'), /correct/)
+  t.throws(() => execFileSync('grep', ['-rl', 'correct/horse', data, workspace]), 'the value is in no file')
 })
