@@ -48,8 +48,7 @@ const contentOf = async (
   } else {
     const entry = await objects.entry(git, commit, path)
     if (!entry || entry.type !== 'blob' || isLink(entry) || isModule(entry)) return absent()
-    const found = await objects.read(git, entry.id, MOST_BYTES)
-    side = typeof found === 'string' ? undefined : (found.bytes ?? 'large')
+    side = (await objects.content(git, entry, MOST_BYTES)).bytes ?? 'large'
   }
   if (side === undefined) return absent()
   if (side === 'large') return refuse('too-large', `${path} is larger than ${MOST_BYTES / 1024 / 1024} MiB`)

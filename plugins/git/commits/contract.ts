@@ -73,7 +73,8 @@ export interface CommitCalls {
    * List the files that a commit changed against its first parent, or that differ between `base` and it; at most 5,000.
    *
    * - 404: no such repository or commit
-   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   * - 422: a shortened id names more than one commit, a content was left out of a partial clone, or the git folder
+   *   cannot be used
    */
   'GET /git/{repo}/commit-diff'(input: { repo: GitRepoName; sha: Sha; base?: Sha }): {
     files: GitChange[]

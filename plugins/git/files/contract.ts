@@ -34,7 +34,8 @@ export interface GitFileCalls {
    *
    * - 404: no such repository, branch, tag or commit, or no such file there
    * - 413: the file is larger than 1 MiB
-   * - 422: a folder, a submodule, a link out of the workspace, at a commit any link, or the git folder cannot be used
+   * - 422: a folder, a submodule, a link out of the workspace, at a commit any link, a content that a partial clone
+   *   left out, or the git folder cannot be used
    */
   'GET /git/{repo}/file'(input: { repo: GitRepoName; path: RepoPath; ref?: Revision }): RepoFile
 }

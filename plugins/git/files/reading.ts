@@ -28,9 +28,8 @@ export const fileAt = async (objects: Objects, opened: OpenRepo, name: string, r
   if (entry.type === 'tree') refuse('unprocessable', `${path} is a folder at ${ref}`)
   if (isModule(entry)) refuse('unprocessable', `${path} is a submodule at ${ref}`)
   if (isLink(entry)) refuse('unprocessable', `${path} is a symbolic link at ${ref}`)
-  const found = await objects.read(git, entry.id, MOST_BYTES)
-  if (typeof found === 'string') throw new Error(`the object ${entry.id} of ${repo} is ${found}`)
-  return found.bytes ? fileOf(path, found.bytes, entry.id) : tooLarge(path)
+  const { bytes } = await objects.content(git, entry, MOST_BYTES)
+  return bytes ? fileOf(path, bytes, entry.id) : tooLarge(path)
 }
 
 /** Reads a file from disk; follows links within the workspace. */

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
-import type { RepoGit } from '../repositories/repo-git.js'
+import { isLeftOut, refuseLeftOut, type RepoGit } from '../repositories/repo-git.js'
 import { isRefName } from '../repositories/names.js'
-import { BatchReader, type FoundObject } from './batch-reader.js'
+import { BatchReader, type FoundObject, type GitObject } from './batch-reader.js'
 
 interface Resident {
   readonly reader: Promise<BatchReader>
@@ -49,6 +49,15 @@ export class Objects {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** The content of an entry up to `most` bytes; refuses one that is not in the repository. */
+  async content(git: RepoGit, { id }: TreeEntryAt, most: number): Promise<GitObject> {
+    const { repo } = git.place
+    const found = await this.read(git, id, most).catch((error: unknown) => {
+      throw isLeftOut(error) ? refuseLeftOut(repo, error) : error
+    })
+    return typeof found === 'string' ? refuseLeftOut(repo) : found
   }
 
   /** The full id of a commit; refuses an unknown or ambiguous name. */

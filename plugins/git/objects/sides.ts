@@ -35,9 +35,7 @@ export const sideOfEntry = async (
 ): Promise<FileSide | undefined> => {
   if (!entry || entry.type === 'tree') return undefined
   if (isModule(entry)) return Buffer.from(`Subproject commit ${entry.id}\n`)
-  const found = await objects.read(git, entry.id, most)
-  if (typeof found === 'string') throw new Error(`the object ${entry.id} of ${git.place.repo} is ${found}`)
-  return found.bytes ?? 'large'
+  return (await objects.content(git, entry, most)).bytes ?? 'large'
 }
 
 /**

@@ -10,6 +10,21 @@ type How = Omit<GitOptions, 'wall'>
 const READ_MS = 30_000
 const WRITE_MS = 120_000
 
+/** Git's words for an object that a partial clone left out; the daemon's own git fetches none. */
+const LEFT_OUT = /promisor remote/
+
+/** Refuses to read what a partial clone left out, or a damaged repository lost. */
+export const refuseLeftOut = (repo: string, cause?: unknown): never =>
+  refuse(
+    'unprocessable',
+    `${repo} lacks a content that is asked for, as a partial clone does: \`git fetch --refetch --no-filter\` in a `
+      + 'terminal fetches all of them',
+    { cause },
+  )
+
+/** Whether git ended because an object was left out. */
+export const isLeftOut = (error: unknown): boolean => error instanceof Error && LEFT_OUT.test(error.message)
+
 /** Runs git on one checkout, with the git dir and working tree that the daemon determined. */
 export class RepoGit {
   readonly place: RepoPlace
@@ -61,6 +76,7 @@ export class RepoGit {
       return await git(this.place.dir, args, { ...options, env: { ...this.env, ...options.env } })
     } catch (error) {
       if (error instanceof GitFailure && / did not end within /.test(error.message)) refuse('failed', error.message)
+      if (error instanceof GitFailure && LEFT_OUT.test(error.stderr)) refuseLeftOut(this.place.repo, error)
       throw error
     }
   }

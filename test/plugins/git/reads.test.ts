@@ -408,6 +408,21 @@ t.test('a clone that borrows its objects, and one without contents, are read rig
   })
 })
 
+t.test('what a partial clone left out is refused with the command that fetches it', async t => {
+  const repo = 'partial'
+  const at = join(workspace, repo)
+  const first = inGit(at, 'rev-parse', 'main~1').trim()
+  const left = [
+    () => client.call('GET /git/{repo}/file', { repo, path: 'f', ref: first }),
+    () => client.call('GET /git/{repo}/commit-diff', { repo, sha: inGit(at, 'rev-parse', 'main').trim() }),
+  ]
+  for (const ask of left)
+    t.match(await refusalOf(ask), { status: 422, message: /^partial lacks .* `git fetch --refetch --no-filter`/ })
+  inGit(at, 'fetch', '-q', '--refetch', '--no-filter')
+  t.match(await left[0]!(), { content: '1\n' })
+  t.match(await left[1]!(), { files: exactly({ path: 'f', status: 'modified' }) })
+})
+
 t.test('worktrees and submodules are listed, remotes without their passwords', async t => {
   const at = join(workspace, 'modules')
   repoAt(at, { f: '1\n' })
