@@ -46,7 +46,7 @@ export const hooksOf = async (git: RepoGit, workspace: string): Promise<string> 
   return folder !== undefined && contains(workspace, folder) ? folder : join(common, 'hooks')
 }
 
-/** Runs a step; restores the index if it fails. */
+/** Runs a step; restores the index if it fails, unless the disk has no room for it. */
 export const keepingIndex = async <T>(write: Writing, folder: string, step: () => Promise<T>): Promise<T> => {
   const { gitdir } = write.opened.git.place
   const kept = join(folder, `index-${randomUUID()}`)
@@ -59,8 +59,10 @@ export const keepingIndex = async <T>(write: Writing, folder: string, step: () =
     return await step()
   } catch (error) {
     const back = join(gitdir, `index-${randomUUID()}`)
-    if (before) await copyFile(kept, back).then(() => rename(back, join(gitdir, 'index')))
-    else await rm(join(gitdir, 'index'), { force: true })
+    const restored = before
+      ? copyFile(kept, back).then(() => rename(back, join(gitdir, 'index')))
+      : rm(join(gitdir, 'index'), { force: true })
+    await restored.catch(() => rm(back, { force: true }))
     throw error
   } finally {
     await rm(kept, { force: true })

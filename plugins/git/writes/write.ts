@@ -1,5 +1,8 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { refuse, type Context, type Host } from '../../../sdk/index.js'
+import { writeFailure } from '../../../sdk/node/files/disk.js'
 import { GitFailure, type GitAnswer, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { operationOf } from '../changes/operation.js'
@@ -68,6 +71,7 @@ export interface Writing {
 }
 
 const LOCKED = /(?:unable to (?:create|lock)|cannot lock ref|could not lock)[^\n]*(?:File exists|\.lock)/i
+const FULL = /No space left on device|Out of diskspace|Disk quota exceeded/
 const PATIENCE_MS = 10_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
@@ -86,6 +90,7 @@ export const writing = async <T>(
   const { gitdir, common } = git.place
   const by = `${verb} by ${context.caller.actor}`
   return locks.with(common, by, order.signal ?? context.signal, async () => {
+    await checkWritable(repo, gitdir)
     const operation = operationOf(gitdir)
     if (operation && order.whole)
       refuse('conflict', `${repo} is in the middle of a ${operation}: continue or abort it first`, {
@@ -99,7 +104,7 @@ export const writing = async <T>(
       context,
       head,
       identity,
-      run: (args, how = {}) => patiently(opened, () => git.write(args, { ...how, identity })),
+      run: (args, how = {}) => patiently(opened, () => unlessFull(git.write(args, { ...how, identity }))),
       savePoint: async label => {
         if (!(await host.serves('history.snapshot'))) return undefined
         return (await host.call('history.snapshot', { trigger: 'user', label, by: context.caller.actor })).id
@@ -133,6 +138,29 @@ const checkHead = (repo: string, head: string | undefined, expected: string | un
   refuse('conflict', `HEAD of ${repo} is ${head ?? 'before the first commit'}, expected ${expected}: look again`, {
     fields: { ...(head !== undefined && { head }) },
   })
+}
+
+const checkWritable = async (repo: string, gitdir: string): Promise<void> => {
+  await access(gitdir, constants.W_OK).catch((cause: NodeJS.ErrnoException) => {
+    const why =
+      cause.code === 'EROFS' ? 'its file system is read-only' : `its git folder is not writable (${cause.code})`
+    refuse('unprocessable', `${repo} cannot be changed: ${why}`, { cause })
+  })
+}
+
+/** Refuses in the words of every call where git says that the disk is full. */
+const unlessFull = async (answering: Promise<GitAnswer>): Promise<GitAnswer> => {
+  const full = (said: string, cause?: unknown): void => {
+    if (FULL.test(said)) throw writeFailure(Object.assign(new Error(said, { cause }), { code: 'ENOSPC' }))
+  }
+  try {
+    const answer = await answering
+    if (answer.code !== 0) full(answer.stderr)
+    return answer
+  } catch (error) {
+    if (error instanceof GitFailure) full(error.stderr, error)
+    throw error
+  }
 }
 
 /** Repeats git while a lock file of another program blocks it, for up to 10 s. */

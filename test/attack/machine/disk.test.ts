@@ -6,7 +6,9 @@ import t, { type Test } from 'tap'
 import { createClient } from '../../../sdk/client.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { made } from '../../plugins/system/bundles/bundles-made.js'
+import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
+import { commitAll, gitWorld, put, repoAt } from '../../plugins/git/support.js'
 
 const MOUNTS =
   process.getuid?.() === 0
@@ -220,4 +222,37 @@ t.test('on a full disk backups and restores are refused with the required space,
   } else t.match(asked, { status: 413 })
   t.same([readdirSync(join(data, 'system', 'exports')), existsSync(join(data, 'system', 'making'))], [[], false])
   free()
+})
+
+t.test('a repository on a full disk, or on one that cannot be written, says so and is left whole', skip, async t => {
+  const { client, workspace } = await gitWorld(t, {}, ['workspace', 'history'])
+  const repo = 'small'
+  const at = smallDisk(t, join(workspace, repo))
+  repoAt(at, { f: '1\n' })
+  put(at, { f: '2\n' })
+  const head = commitAll(at, 'second')
+  put(at, { f: randomBytes(100 * 1024) })
+  const asks = [
+    () => client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }),
+    () => client.call('POST /git/{repo}/commit', { repo, message: 'm', all: true }),
+    () => client.call('POST /git/{repo}/branches', { repo, name: 'b', checkout: true }),
+    () => client.call('POST /git/{repo}/stash', { repo }),
+  ]
+  const state = () => [inGit(at, 'rev-parse', 'main').trim(), inGit(at, 'ls-files', '-s'), inGit(at, 'branch')]
+  const before = state()
+  const free = fill(at)
+  for (const ask of asks) {
+    t.match(await refused(ask()), { status: 413, message: /disk/ }, String(ask))
+    t.same(state(), before)
+  }
+  inGit(at, 'fsck', '--no-dangling')
+  t.match(await client.call('GET /git/{repo}/status', { repo }), { head, dirty: true })
+  free()
+  t.match(await client.call('POST /git/{repo}/commit', { repo, message: 'm', all: true }), { committed: true })
+
+  put(at, { f: '4\n' })
+  execFileSync('mount', ['-o', 'remount,ro', at])
+  for (const ask of asks)
+    t.match(await refused(ask()), { status: 422, message: 'small cannot be changed: its file system is read-only' })
+  t.match(await client.call('GET /git/{repo}/status', { repo }), { files: exactly('f') })
 })
