@@ -85,7 +85,8 @@ export interface CommitCalls {
    * Get both sides of one file in a commit, each at most 512 KiB; `from` is the earlier name of a renamed file.
    *
    * - 404: no such repository or commit, or the path is on neither side
-   * - 422: a shortened id names more than one commit, or the git folder cannot be used
+   * - 422: a shortened id names more than one commit, a content was left out of a partial clone, or the git folder
+   *   cannot be used
    */
   'GET /git/{repo}/commit-file-diff'(input: {
     repo: GitRepoName
@@ -102,7 +103,8 @@ export interface CommitCalls {
    *
    * - 404: no such repository, branch or commit, or no such tracked file there
    * - 413: the file is larger than 5 MiB
-   * - 422: the file is binary, `start` is past its end, or the git folder cannot be used
+   * - 422: the file is binary, `start` is past its end, a content was left out of a partial clone, or the git folder
+   *   cannot be used
    */
   'GET /git/{repo}/blame'(input: {
     repo: GitRepoName

@@ -53,11 +53,11 @@ export class Objects {
 
   /** The content of an entry up to `most` bytes; refuses one that is not in the repository. */
   async content(git: RepoGit, { id }: TreeEntryAt, most: number): Promise<GitObject> {
-    const { repo } = git.place
     const found = await this.read(git, id, most).catch((error: unknown) => {
-      throw isLeftOut(error) ? refuseLeftOut(repo, error) : error
+      if (isLeftOut(error)) return 'missing' as const
+      throw error
     })
-    return typeof found === 'string' ? refuseLeftOut(repo) : found
+    return typeof found === 'string' ? refuseLeftOut(git.place.repo) : found
   }
 
   /** The full id of a commit; refuses an unknown or ambiguous name. */

@@ -76,7 +76,7 @@ export class RepoGit {
       return await git(this.place.dir, args, { ...options, env: { ...this.env, ...options.env } })
     } catch (error) {
       if (error instanceof GitFailure && / did not end within /.test(error.message)) refuse('failed', error.message)
-      if (error instanceof GitFailure && LEFT_OUT.test(error.stderr)) refuseLeftOut(this.place.repo, error)
+      if (isLeftOut(error)) refuseLeftOut(this.place.repo, error)
       throw error
     }
   }

@@ -60,7 +60,7 @@ export interface Writing {
   /** HEAD when the write began; undefined before the first commit. */
   readonly head: string | undefined
   readonly identity: Identity
-  /** Runs git, and waits while a lock file blocks it. */
+  /** Runs git, waits while a lock file blocks it, and refuses where the disk is full. */
   run(args: readonly string[], how?: Omit<GitOptions, 'wall' | 'identity'>): Promise<GitAnswer>
   /** Saves a point of the workspace; undefined if the group history is not served. */
   savePoint(label: string): Promise<string | undefined>
@@ -72,6 +72,8 @@ export interface Writing {
 
 const LOCKED = /(?:unable to (?:create|lock)|cannot lock ref|could not lock)[^\n]*(?:File exists|\.lock)/i
 const FULL = /No space left on device|Out of diskspace|Disk quota exceeded/
+/** Whether git failed because of what surrounds the repository, not because of what it was asked. */
+const isOutside = (said: string): boolean => FULL.test(said) || LOCKED.test(said)
 const PATIENCE_MS = 10_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
@@ -104,7 +106,7 @@ export const writing = async <T>(
       context,
       head,
       identity,
-      run: (args, how = {}) => patiently(opened, () => unlessFull(git.write(args, { ...how, identity }))),
+      run: (args, how = {}) => patiently(opened, () => git.write(args, { ...how, identity })),
       savePoint: async label => {
         if (!(await host.serves('history.snapshot'))) return undefined
         return (await host.call('history.snapshot', { trigger: 'user', label, by: context.caller.actor })).id
@@ -148,34 +150,20 @@ const checkWritable = async (repo: string, gitdir: string): Promise<void> => {
   })
 }
 
-/** Refuses in the words of every call where git says that the disk is full. */
-const unlessFull = async (answering: Promise<GitAnswer>): Promise<GitAnswer> => {
-  const full = (said: string, cause?: unknown): void => {
-    if (FULL.test(said)) throw writeFailure(Object.assign(new Error(said, { cause }), { code: 'ENOSPC' }))
-  }
-  try {
-    const answer = await answering
-    if (answer.code !== 0) full(answer.stderr)
-    return answer
-  } catch (error) {
-    if (error instanceof GitFailure) full(error.stderr, error)
-    throw error
-  }
-}
-
-/** Repeats git while a lock file of another program blocks it, for up to 10 s. */
+/** Repeats git while a lock file of another program blocks it, for up to 10 s; refuses where the disk is full. */
 const patiently = async (opened: OpenRepo, run: () => Promise<GitAnswer>): Promise<GitAnswer> => {
   const until = performance.now() + PATIENCE_MS
   for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
     let said: string
     try {
       const answer = await run()
-      if (answer.code === 0 || !LOCKED.test(answer.stderr)) return answer
+      if (answer.code === 0 || !isOutside(answer.stderr)) return answer
       said = answer.stderr
     } catch (error) {
-      if (!(error instanceof GitFailure) || !LOCKED.test(error.stderr)) throw error
+      if (!(error instanceof GitFailure) || !isOutside(error.stderr)) throw error
       said = error.stderr
     }
+    if (FULL.test(said)) throw writeFailure(Object.assign(new Error(said), { code: 'ENOSPC' }))
     if (performance.now() + wait > until) {
       const lock = lockOf(opened.git.place)?.info
       const file = lock?.file ?? 'a lock file'
