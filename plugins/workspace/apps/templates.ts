@@ -21,6 +21,7 @@ interface SourceTemplate extends AppTemplate {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isOptionalText = (value: unknown): value is string | undefined => value === undefined || isText(value)
 const isTemplate = (value: unknown): value is SourceTemplate => {
   const each = (typeof value === 'object' && value !== null ? value : {}) as { [field: string]: unknown }
   return (
@@ -89,11 +90,10 @@ export class Templates {
     if (wrong !== undefined) refuse('unprocessable', wrong)
     if (Object.keys(keys).length === 0) return builtIn()
     const { source, ref, secret } = keys
-    if (!isText(source) || ![ref, secret].every(field => field === undefined || isText(field)))
+    if (!isText(source) || !isOptionalText(ref) || !isOptionalText(secret))
       return refuse('unprocessable', `${CONFIG}: expected ${FIELDS}, found something else`)
-    const named = { url: source, ref: ref as string | undefined, secret: secret as string | undefined }
-    const folder = await this.#locks.with('fetch', () => this.#fetched(named))
-    return { source, ...(isText(ref) && { ref }), templates: await this.#templatesIn(folder) }
+    const folder = await this.#locks.with('fetch', () => this.#fetched({ url: source, ref, secret }))
+    return { source, ...(ref !== undefined && { ref }), templates: await this.#templatesIn(folder) }
   }
 
   /** The folder with what a source holds; fetched if that was never done, with whatever token. */
