@@ -6,6 +6,7 @@ import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
+import { listenerCalls } from './listeners/calls.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
@@ -45,6 +46,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...listenerCalls(all),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),
