@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Automation, AutomationRow, AutomationRun } from '../../plugins/automations/contract.js'
 import { daemonWith, type Support, type SupportOptions } from './daemon.js'
@@ -19,17 +18,27 @@ export const automation = (id: string, more: Partial<Automation> & Pick<Automati
   ...more,
 })
 
-/** The automation as it stands once something holds of it. */
+/** The automation as it stands once something holds of it; looks again at every event of automations. */
 export const until = async (
   { client }: Pick<Support, 'client'>,
   id: string,
   holds: (row: AutomationRow) => boolean,
 ): Promise<AutomationRow> => {
-  for (;;) {
-    const row = await client.call('GET /automations/{id}', { id })
-    if (holds(row)) return row
-    await pause(20)
+  const over = new AbortController()
+  try {
+    for await (const event of await client.call('GET /events', {}, { signal: over.signal })) {
+      const isNews = event.kind === 'hello' || event.kind === 'heartbeat'
+      if (!isNews && !(event.kind === 'runtimeChanged' && event.domains.includes('automations'))) continue
+      const row = await client.call('GET /automations/{id}', { id })
+      if (!holds(row)) continue
+      // Otherwise the end of the loop would wait for the next event.
+      over.abort()
+      return row
+    }
+  } finally {
+    over.abort()
   }
+  throw new Error('the events ended')
 }
 
 /** Waits until an automation has so many runs and none is running. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { refuse, type Store } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import { failpoint } from '../../../sdk/node/failpoint.js'
 import { ConfigFile } from '../../../sdk/node/files/config-file.js'
 import { automations, type Automation, type AutomationProblem } from '../contract.js'
 import { cronProblem } from '../schedule/cron.js'
@@ -124,7 +123,6 @@ export class DefinitionFile {
     if (bytes >= MOST_BYTES)
       refuse('too-large', `the automations would have ${bytes} bytes: expected less than ${MOST_BYTES}`)
     await this.#file.save({ keys, mode: kept.mode })
-    failpoint('automations.file.written')
   }
 }
 

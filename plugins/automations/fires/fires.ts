@@ -81,7 +81,6 @@ export class Fires {
       if (busy && overlap === 'replace') await this.#makeRoom(id, order.agentId)
       const live = new LiveFire(await this.#made(id, order, busy))
       await this.#keep(live)
-      failpoint('automations.fire.stored')
       // What ran may have ended meanwhile.
       if (this.#current.has(id)) this.#enqueue(live)
       else this.#begin(live)
