@@ -91,7 +91,7 @@ export interface PluginManifest {
   programs: string[]
   permissions: Permissions
   /** The paths that it answers besides its routes. */
-  subtree?: import('./extensions/subtree-access.js').Subtree
+  subtrees?: import('./extensions/subtree-access.js').Subtree[]
   routes: { [call: string]: CallAccess }
 }
 

@@ -33,6 +33,7 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
     if (trigger.kind !== 'event') await tokens.forget(id)
     else if (!tokens.of(id)) await tokens.make(id)
     await scheduler.refresh()
+    host.emit('automations.changed', { id })
   }
   return {
     'GET /automations': async () => {
@@ -87,6 +88,7 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
         await fires.dropQueued(id)
       }
       await scheduler.refresh()
+      host.emit('automations.changed', { id })
       await told(enabled ? 'automation.enabled' : 'automation.disabled', id, context)
       changed(id)
       return OK
@@ -97,6 +99,7 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
       await held.removeOf(id)
       await Promise.all([tokens.forget(id), switches.forget(id), scheduler.forget(id), dispatch.forget(id)])
       await history.forget(id)
+      host.emit('automations.changed', { id })
       await told('automation.removed', id, context)
       changed(id)
       return OK

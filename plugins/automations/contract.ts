@@ -1,9 +1,11 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
+import type { DispatchFrame, ListenerMessage, ListeningAutomation } from '../../sdk/node/extension/protocol.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type { ConversationId, Harness, HeldWake, RunId } from '../agent/contract.js'
 
 export type { HeldWake } from '../agent/contract.js'
+export type { DispatchFrame, ListenerMessage } from '../../sdk/node/extension/protocol.js'
 
 /** The id of an automation; `catalog`, `pending`, `preview` and `turn` are words of routes. */
 export type AutomationId = string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
@@ -235,42 +237,6 @@ export interface RevealedToken extends WebhookToken {
   lastUsedFrom?: string
 }
 
-/** Who wrote a message. */
-export interface ListenerAuthor {
-  id: string & tags.MaxLength<300>
-  name: string & tags.MaxLength<300>
-}
-/** A message from outside that an extension received; at most 256 KiB. */
-export interface ListenerMessage {
-  provider: Provider
-  type: string & tags.MinLength<1> & tags.MaxLength<60>
-  /** The sender's id of the message: the same one again does nothing. */
-  id: string & tags.MinLength<1> & tags.MaxLength<300>
-  channelId: string & tags.MinLength<1> & tags.MaxLength<300>
-  author: ListenerAuthor
-  content: string & tags.MaxLength<262144>
-  mentioned?: boolean
-  branch?: string & tags.MaxLength<300>
-  history?: { [key: string]: unknown }[] & tags.MaxItems<100>
-  timestamp: string & tags.MaxLength<60>
-  extra?: { [key: string]: unknown }
-}
-/** First the automations that a message matched, then what their agents say. */
-export interface DispatchFrame {
-  /** Once, first. */
-  matched?: string[]
-  automationId?: string
-  delta?: string
-  failed?: string
-  end?: true
-}
-/** The listener automations of one provider, as its extension sees them. */
-export interface ListeningAutomation {
-  id: string
-  enabled: boolean
-  trigger: ListenerTrigger
-}
-
 /** Work that starts by itself. */
 export interface AutomationsCalls {
   /**
@@ -445,6 +411,8 @@ export const automations: Contract<AutomationsCalls> = {
 
 /** Events of the group. */
 export interface AutomationsEvents {
+  /** A definition changed; `id` is the automation. */
+  'automations.changed': { id: string }
   /** A wake is held, or was released; so many wait now. */
   'automations.held': { waiting: Count }
 }

@@ -7,6 +7,7 @@ import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
 import { listenerCalls } from './listeners/calls.js'
+import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
@@ -24,7 +25,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
   const background = backgroundPrograms(all, processes)
-  const backends = openBackends(host, all, { logs, background })
+  const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
+  const listeners = new Listeners({ host, running })
+  const backends = openBackends(host, all, { logs, background, received: listeners })
   all.runBackendsOn(backends.runtime)
   all.runProcessesOn(processes)
   const install = installParts(all)
@@ -46,7 +49,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
-    ...listenerCalls(all),
+    ...listenerCalls(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

@@ -6,20 +6,14 @@ import type { WebhookFired } from '../../plugins/automations/contract.js'
 import { automation, settled, until } from '../support/automations.js'
 import { exactly } from '../support/lists.js'
 import { spawnDaemon } from '../support/daemon.js'
+import { framesOf } from '../support/turns.js'
 import { dies, whereIn, type Where } from './failpoints/failpoints.js'
 
 const HOOK = { kind: 'event' } as const
 
 /** Daemons one after the other: the second one after the first was killed at the point. */
-const killed = async (
-  t: Test,
-  point: string,
-  id: string,
-  more: Partial<Parameters<typeof automation>[1]>,
-  resumes = true,
-) => {
+const killed = async (t: Test, point: string, id: string, more: Partial<Parameters<typeof automation>[1]>) => {
   const where = whereIn(t)
-  if (!resumes) writeFileSync(join(where.workspace, '.sandbox/config/settings.json'), '{}')
   let hook = { url: '', token: '' }
   const call = async (base: string): Promise<WebhookFired> => {
     const { pathname } = new URL(hook.url)
@@ -61,20 +55,28 @@ for (const [point, guards, cause] of [
   })
 }
 
-for (const [resumes, outcome] of [
-  [true, 'completed'],
-  [false, 'interrupted'],
-] as const) {
-  void t.test(`a fire whose daemon is killed in its turn is recorded as ${outcome} and never repeated`, async t => {
-    const point = 'automations.fire.started'
-    const { daemon, where, again } = await killed(t, point, 'hook', { prompt: 'wait 100\nsay done' }, resumes)
-    const { runs } = await settled(daemon, 'hook', 1)
-    t.match(runs, exactly({ outcome, cause: 'webhook' }))
-    t.match(await again(), { ok: true, run: runs[0]!.run! })
-    t.same(lines(where, 'guards'), ['the payload'])
-    t.equal((await daemon.client.call('GET /automations/{id}', { id: 'hook' })).runs.length, 1)
-  })
-}
+t.test('a fire whose daemon is killed when its turn was accepted goes on, and is never repeated', async t => {
+  const point = 'automations.fire.started'
+  const { daemon, where, again } = await killed(t, point, 'hook', { prompt: 'wait 100\nsay done' })
+  const { runs } = await settled(daemon, 'hook', 1)
+  t.match(runs, exactly({ outcome: 'completed', cause: 'webhook' }))
+  t.match(await again(), { ok: true, run: runs[0]!.run! })
+  t.same(lines(where, 'guards'), ['the payload'])
+  t.equal((await daemon.client.call('GET /automations/{id}', { id: 'hook' })).runs.length, 1)
+})
+
+t.test('a fire whose daemon is killed in the middle of its turn is recorded as interrupted', async t => {
+  const where = whereIn(t)
+  writeFileSync(join(where.workspace, '.sandbox/config/settings.json'), '{}')
+  const first = await spawnDaemon(t, where)
+  const trigger = { kind: 'schedule', cron: '0 0 1 1 *' } as const
+  await first.client.call('POST /automations', automation('long', { trigger, prompt: 'say begun\nwait 20000' }))
+  const { conversationId, run } = await first.client.call('POST /automations/{id}/run', { id: 'long' })
+  await framesOf(first.once, conversationId!, { run: run! }).until(({ kind }) => kind === 'delta')
+  await first.kill9()
+  const second = await spawnDaemon(t, where)
+  t.match((await settled(second, 'long', 1)).runs, exactly({ outcome: 'interrupted', run: run!, cause: 'hand' }))
+})
 
 t.test('a fire whose daemon is killed after its record has one record', async t => {
   const { daemon } = await killed(t, 'automations.fire.recorded', 'hook', { prompt: 'say done' })

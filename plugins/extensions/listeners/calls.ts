@@ -1,20 +1,15 @@
-import type { Handlers } from '../../../sdk/index.js'
-import type { LoadedExtensions } from '../listing/loaded-extensions.js'
+import type { Handlers, Host } from '../../../sdk/index.js'
 import type { ListenerServices } from './contract.js'
+import type { Listeners } from './listeners.js'
+import { serveListener } from './routes.js'
 
 /** Serves what extensions are for automations. */
-export const listenerCalls = (all: LoadedExtensions): Handlers<ListenerServices> => ({
-  'extensions.automations': () => {
-    const running = [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
-    return {
-      listeners: running.flatMap(({ id: extension, manifest }) => {
-        const { listener } = manifest.contributes ?? {}
-        return listener ? [{ extension, listener }] : []
-      }),
-      templates: running.flatMap(({ id: extension, manifest }) =>
-        (manifest.contributes?.automationTemplates ?? []).map(template => ({ extension, template })),
-      ),
-    }
+export const listenerCalls = (host: Pick<Host, 'call'>, listeners: Listeners): Handlers<ListenerServices> => ({
+  'extensions.listen': (request, context) => serveListener(host, listeners, request, context),
+  'extensions.automations': () => listeners.contributed(),
+  'extensions.deliver': async ({ provider, channelId, text }) => {
+    await listeners.deliver(provider, channelId, text)
+    return { ok: true }
   },
-  'extensions.deliver': () => ({ ok: true }),
+  'extensions.listening': () => ({ connections: listeners.connections }),
 })
