@@ -47,7 +47,7 @@ export const activate = async (host: Host): Promise<void> => {
           ...problems.map(({ id, message }) => ({ kind: 'invalidEntry' as const, detail: `${id}: ${message}` })),
           ...waiting.map(({ automation: { id } }) => ({
             kind: 'unaccepted' as const,
-            detail: `${id}: it fires once a maintainer has saved it (sandbox call automations.upsert)`,
+            detail: `${id}: it fires once a maintainer has saved it (sandbox automations upsert)`,
           })),
         ],
       },

@@ -51,10 +51,17 @@ export interface Settings {
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
   networkOnly: boolean
 }
+/** Which automations may run, by what starts them; a source may be left out. */
+export interface AdmissionFloorGiven {
+  schedule?: SettingVerdict
+  event?: SettingVerdict
+  listener?: SettingVerdict
+  workspace?: SettingVerdict
+}
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {
   /** Sources left out are unchanged by a patch, and `allow` in a whole write. */
-  admission?: Partial<AdmissionFloor>
+  admission?: AdmissionFloorGiven
 }
 export type SettingKey = keyof Settings
 

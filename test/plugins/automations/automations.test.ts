@@ -105,7 +105,10 @@ t.test('automations', async t => {
     t.equal(new Set(runs.map(({ conversationId }) => conversationId)).size, runs.length)
     const sorted = runs.toReversed()
     t.ok(sorted.slice(1).every(({ at }, index) => at >= sorted[index]!.at + sorted[index]!.durationMs!))
-    t.match(await messagesOf(daemon, runs[0]!.conversationId), [{ role: 'user' }, { role: 'assistant', text: 'tick' }])
+    t.match(
+      await messagesOf(daemon, runs[0]!.conversationId),
+      exactly({ role: 'user' }, { role: 'assistant', text: 'tick' }),
+    )
   })
 
   t.test('run by hand answers with the turn, keeps guard and history, and meets a running one with 409', async t => {

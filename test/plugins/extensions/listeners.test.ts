@@ -104,12 +104,15 @@ t.test(
 
     await t.test('a process dispatches and streams', async t => {
       const state = await asked('GET', '/listeners/chat/state')
-      t.match(JSON.parse(state.text), { automations: exactly({ id: 'greeter', enabled: true }), connections: [] })
+      t.match(JSON.parse(state.text), {
+        automations: exactly({ id: 'greeter', enabled: true }),
+        connections: exactly(),
+      })
       const { status, text } = await asked('POST', '/listeners/chat/dispatch?stream=1', message('1'))
       t.equal(status, 200)
       const frames = text.split('\n\n').flatMap(event => /^event: message\ndata: (.*)$/m.exec(event)?.[1] ?? [])
       const parsed = frames.map(frame => JSON.parse(frame) as { delta?: string })
-      t.match(parsed[0], { matched: ['greeter'] })
+      t.same(parsed[0], { matched: ['greeter'] })
       t.equal(
         parsed
           .map(({ delta = '' }) => delta)
@@ -168,7 +171,7 @@ t.test(
     })
 
     await t.test('switched off, nothing of it can be used, and the automation says so', async t => {
-      t.match((await client.call('GET /extensions/{id}/removal', { id })).automations, ['greeter'])
+      t.same((await client.call('GET /extensions/{id}/removal', { id })).automations, ['greeter'])
       await client.call('POST /extensions/{id}/enabled', { id, enabled: false })
       t.match((await client.call('GET /automations/catalog')).sources, exactly())
       t.match(

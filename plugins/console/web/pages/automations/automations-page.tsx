@@ -17,7 +17,7 @@ import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AutomationForm } from './automation-form.js'
-import { HeldWakes } from './held-wakes.js'
+import { HeldWakeSection } from './held-wakes.js'
 
 const OUTCOMES: { readonly [outcome in AutomationRun['outcome']]: ToneWord } = {
   completed: ['good', 'Completed'],
@@ -283,7 +283,7 @@ const List = () => {
   const maintains = reaches(person.value?.role, 'maintainer')
   return (
     <PageFrame title="Automations">
-      <HeldWakes />
+      <HeldWakeSection />
       <section aria-labelledby="automations-heading">
         <div class="section-head">
           <h2 id="automations-heading">Work that starts by itself</h2>

@@ -80,7 +80,7 @@ const WakeRow = ({ wake }: { wake: HeldWake }) => {
 }
 
 /** The fires of automations that wait; nothing where none does. */
-export const HeldWakes = () => {
+export const HeldWakeSection = () => {
   const list = useQuery('held wakes', ['automations'], () => askDaemon('GET /automations/pending'))
   return (
     <Loaded query={list}>

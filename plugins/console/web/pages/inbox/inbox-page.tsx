@@ -11,7 +11,7 @@ import { cardTitle, StatusTag } from '../../ui/status.js'
 import { pageIsVisible } from '../../ui/visible.js'
 import { OpenCardView } from '../conversation/cards.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
-import { HeldWakes } from '../automations/held-wakes.js'
+import { HeldWakeSection } from '../automations/held-wakes.js'
 import { reaches, type PageProps } from '../registry.js'
 
 const titleOf = (id: string): string => {
@@ -105,7 +105,7 @@ export const InboxPage = (_: PageProps) => {
         </div>
       )}
       <Questions />
-      {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakes />}
+      {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakeSection />}
       <Conversations
         title="Asked to be landed"
         agents={landings}
