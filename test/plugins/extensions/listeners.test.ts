@@ -122,8 +122,8 @@ t.test(
       )
       t.match(parsed.at(-1), { automationId: 'greeter', end: true })
       const { runs } = await settled(daemon, 'greeter', 1)
-      t.match(runs, exactly({ outcome: 'completed', cause: 'listener' }))
-      t.match(JSON.parse((await asked('POST', '/listeners/chat/dispatch', message('1'))).text), {
+      t.same(runs, exactly({ outcome: 'completed', cause: 'listener' }))
+      t.same(JSON.parse((await asked('POST', '/listeners/chat/dispatch', message('1'))).text), {
         matched: ['greeter'],
       })
       t.equal((await settled(daemon, 'greeter', 1)).runs.length, 1, 'the same message does nothing again')
