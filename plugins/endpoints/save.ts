@@ -31,12 +31,19 @@ export const checkBaseUrl = async (baseUrl: string, listeners: readonly Listener
     )
   if (url.search || url.hash)
     refuse('unprocessable', 'baseUrl: expected an address without ? and #, found one with them')
+  await checkAddress('baseUrl', baseUrl, listeners)
+}
+
+/** Refuses an address that the daemon does not ask for somebody else, such as its own. */
+export const checkAddress = async (field: string, address: string, listeners: readonly Listener[]): Promise<void> => {
+  const url = URL.parse(address)
+  if (!url) return
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => [])
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
   for (const { address } of addresses) {
     const why = barred(address, port, { near: true, listeners })
-    if (why !== undefined) refuse('unprocessable', `baseUrl: ${url.origin} is no model server: ${why}`)
+    if (why !== undefined) refuse('unprocessable', `${field}: ${url.origin} is no model server: ${why}`)
   }
 }
 
