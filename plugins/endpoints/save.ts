@@ -5,7 +5,7 @@ import { barred, type Listener } from '../../sdk/node/network/addresses.js'
 import type { CapabilityGiven } from '../capabilities/contract.js'
 import type { EndpointRow, ServerAsConnection, ServerCondition, ServerInput, WireProtocol } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
-import { checkHeaderLines } from './header-lines.js'
+import { checkHeaderLines, checkKey } from './header-lines.js'
 import { type EndpointStore, KEEP_STORED } from './store.js'
 
 const RESERVED = new Set(['trial', 'local-model', 'free-trial'])
@@ -54,6 +54,7 @@ export const givenServer = async (
   before: ServerEntry | undefined,
 ): Promise<{ given: CapabilityGiven; changes: boolean }> => {
   if (headers !== undefined && headers !== KEEP_STORED) checkHeaderLines(headers)
+  if (apiKey !== undefined) checkKey(apiKey)
   const fields: [field: 'apiKey' | 'headers', value: string | undefined, held: boolean][] = [
     ['apiKey', apiKey, before?.hasKey === true],
     ['headers', headers, before?.hasHeaders === true],

@@ -2,7 +2,7 @@ import { type Host, refuse, Refusal } from '../../sdk/index.js'
 import { headersOf } from '../../sdk/node/models/model-list.js'
 import type { CapabilityGiven, CapabilityRecord } from '../capabilities/contract.js'
 import { SERVER_KIND, type ServerEntry, serverOf } from './entry.js'
-import { headerLines } from './header-lines.js'
+import { headerLines, isSendable } from './header-lines.js'
 import { LOCAL_KIND, type LocalEntry, localOf } from './local/entry.js'
 
 /** In place of a secret: the stored one stays. */
@@ -87,6 +87,8 @@ export class EndpointStore {
       const text = entry.hasHeaders ? await this.secret(entry.id, 'headers') : undefined
       if ((entry.hasKey && key === undefined) || (entry.hasHeaders && text === undefined))
         return { ...none, problem: 'its key is no longer in the secret store: save it again' }
+      if (key !== undefined && !isSendable(key))
+        return { ...none, problem: 'its key has a line break or a character that no header can hold: save it again' }
       const lines = headerLines(text ?? '')
       return {
         headers: headersOf(entry.protocol, key, Object.fromEntries(lines.map(({ name, value }) => [name, value]))),
