@@ -85,7 +85,7 @@ export interface LocalInput {
   kind: 'local'
   /** A model of the list of `GET /endpoints/local-model/fit`, or `custom`. */
   model: string & tags.MinLength<1> & tags.MaxLength<300>
-  /** For `custom`: the address of its file in the format GGUF. */
+  /** For `custom`: the address of its file in the format GGUF. Left out: the stored one stays, with its checksum. */
   url?: string & tags.Pattern<'^https?://[^\\s]+$'> & tags.MaxLength<2048>
   /** For `custom`: the checksum of its file; not checked when left out. */
   sha256?: string & tags.Pattern<'^[0-9a-f]{64}$'>
@@ -106,9 +106,8 @@ export type EndpointStatus =
 /** A model that this machine runs: its file, its memory, and its process. */
 export interface LocalDetails {
   model: string
-  /** Where a model of a person's own comes from, and its checksum. */
+  /** Where a model of a person's own comes from, without a query. */
   url?: string
-  sha256?: string
   /** Tokens; 0 while the numbers of the model are not known. */
   context: Count
   /** The window that the entry names; left out, it is chosen by what fits. */

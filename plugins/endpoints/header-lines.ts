@@ -68,7 +68,7 @@ export const isSendable = (key: string): boolean => {
 export const checkKey = (key: string): void => {
   if (isSendable(key)) return
   const expected = 'one line without blanks around it and without control characters'
-  refuse('invalid', `apiKey: expected ${expected}: copy it again without a line break`, {
+  refuse('invalid', `apiKey: expected ${expected}, found another: copy it again without a line break`, {
     errors: [{ path: 'apiKey', expected }],
   })
 }

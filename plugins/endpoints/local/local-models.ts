@@ -160,14 +160,24 @@ export class LocalModels {
   }
 
   async #entryOf(input: LocalInput, before: LocalEntry | undefined): Promise<LocalEntry> {
-    const { id, label, model, url, sha256, context, gpu, enabled = true } = input
+    const { id, label, model, context, gpu, enabled = true } = input
+    const kept = model === CUSTOM && before?.model === CUSTOM && input.url === undefined ? before : input
+    const { url, sha256 } = kept
     if (gpu === 'on') refuse('unprocessable', NO_CARD)
     if (model === CUSTOM) {
-      if (url === undefined) refuse('unprocessable', 'url: expected the address of a file, since the model is custom')
-      if (!URL.canParse(url!)) refuse('invalid', 'url: expected the address of a file with http or https')
+      if (url === undefined)
+        return refuse('unprocessable', 'url: expected the address of a file for the model custom, found none')
+      const address = URL.parse(url)
+      if (address?.username || address?.password)
+        refuse('unprocessable', 'url: expected an address without user and password, found one with them')
+      if (!address)
+        refuse('invalid', `url: expected the address of a file with http or https, found ${JSON.stringify(url)}`, {
+          errors: [{ path: 'url', expected: 'an address with http or https' }],
+        })
     } else {
-      if (url !== undefined || sha256 !== undefined)
-        refuse('unprocessable', 'url and sha256 belong to the model custom: leave them out')
+      const extra = url === undefined ? sha256 && 'sha256' : 'url'
+      if (extra)
+        refuse('unprocessable', `${extra}: expected none, found one: it belongs to the model custom, so leave it out`)
       offeredModel(model, await this.#fitting.models())
     }
     return {
@@ -184,17 +194,21 @@ export class LocalModels {
   async #needProgram(): Promise<void> {
     const { program } = await needModelProgram(this.#deps.host.place)
     if (!(await this.#fitting.now()).serverReady)
-      refuse('missing-program', `${program} does not start: run it with --version to see why, and install it again`)
+      refuse(
+        'missing-program',
+        `expected a program that starts, found ${program}: run it with --version to see why, and install it again`,
+      )
   }
 
   async #needFit(entry: LocalEntry): Promise<void> {
     const model = modelOfEntry(entry, await this.#fitting.models())!
     try {
       const need = await this.#fitting.need(model, entry.context)
-      if (need && !need.fits) refuse('unprocessable', `model ${model.name} cannot be loaded: ${exceedsMemory(need)}`)
+      if (need && !need.fits)
+        refuse('unprocessable', `model: expected one that fits, found ${model.name}: ${exceedsMemory(need)}`)
     } catch (error) {
       if (!(error instanceof NotGguf)) throw error
-      refuse('unprocessable', `url: expected a model in the format GGUF; of what is there, ${error.message}`)
+      refuse('unprocessable', `url: expected a model in the format GGUF, found a file that is none: ${error.message}`)
     }
   }
 }

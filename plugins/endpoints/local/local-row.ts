@@ -1,3 +1,4 @@
+import { shownAddress } from '../../../sdk/node/models/base-address.js'
 import type { EndpointChoice, EndpointRow, EndpointStatus, EndpointTarget, ModelRow } from '../contract.js'
 import type { LocalEntry } from './entry.js'
 import { localLog, type LocalView } from './local-servers.js'
@@ -19,7 +20,7 @@ const statusOf = ({ state }: LocalView, rows: readonly ModelRow[]): EndpointStat
 /** A local model as it is listed. */
 export const localRow = (entry: LocalEntry, view: LocalView, rows: readonly ModelRow[]): EndpointRow => {
   const { state, model, need } = view
-  const { id, label, url, sha256, context, enabled } = entry
+  const { id, label, url, context, enabled } = entry
   const totalBytes = state.status === 'downloading' ? (state.totalBytes ?? model?.sizeBytes) : undefined
   return {
     id,
@@ -35,8 +36,7 @@ export const localRow = (entry: LocalEntry, view: LocalView, rows: readonly Mode
     default: defaultOf(rows),
     local: {
       model: entry.model,
-      ...(url !== undefined && { url }),
-      ...(sha256 !== undefined && { sha256 }),
+      ...(url !== undefined && { url: shownAddress(url) }),
       context: need?.context ?? context ?? 0,
       ...(context !== undefined && { wantedContext: context }),
       device: 'host',

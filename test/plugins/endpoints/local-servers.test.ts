@@ -51,12 +51,18 @@ const world = async (t: Test, folder = folderOf(t), store = new CapabilityStore(
 const runs = (pid: number | undefined): boolean => pid !== undefined && existsSync(`/proc/${pid}`)
 
 t.test('a local model is fetched, loaded and served behind the wall', CAN, async t => {
-  const { daemon, client, call, save, row, reaches, files, llama, folder } = await world(t)
+  const { daemon, client, call, save, row, reaches, files, llama, folder, store } = await world(t)
   const custom = { id: 'tiny', label: 'Tiny', model: 'custom', url: files.url, context: 1024 }
 
   await t.test('its states are those of its file and its server', async t => {
     llama.hold()
-    t.match(await save({ ...custom, enabled: false }), { status: 'stopped', local: { context: 1024 } })
+    const addressed = { ...custom, url: `${files.url}?ticket=once` }
+    t.match(await save({ ...addressed, enabled: false }), {
+      status: 'stopped',
+      local: { context: 1024, url: files.url },
+    })
+    t.notMatch(JSON.stringify(await save({ id: 'tiny', model: 'custom', enabled: false })), 'once')
+    t.equal(store.records.get('tiny')!.config.url, addressed.url, 'the stored address stays')
     files.script.holdsAfter = 2000
     t.match(await save(custom), { kind: 'local', provider: 'endpoint/tiny', status: 'downloading', protocol: 'openai' })
     await until(async () => (await row('tiny')).local?.receivedBytes === 2000)
@@ -177,7 +183,8 @@ t.test('what cannot be served is refused, and nothing is stored', async t => {
     [{ url: 'ftp://127.0.0.1/m.gguf', model: 'custom' }, 400, /url/],
     [{ model: 'none' }, 422, /expected one of small, huge or custom/],
     [{ model: 'custom' }, 422, /url: expected the address of a file/],
-    [{ url: files.url }, 422, /belong to the model custom/],
+    [{ model: 'custom', url: 'http://ada:secret@127.0.0.1/m.gguf' }, 422, /without user/],
+    [{ url: files.url }, 422, /url: expected none, found one/],
     [{ model: 'huge' }, 422, /needs \d{16} bytes with a window of 4096 tokens, and \d+ are there/],
     [{ model: 'custom', url: page.url }, 422, /GGUF/],
     [{ gpu: 'on' }, 422, /gpu: expected off/],

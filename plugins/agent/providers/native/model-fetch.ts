@@ -129,7 +129,7 @@ const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sen
 
 const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
   new ServerFault(
-    `the model server sent nothing for ${Math.round(silenceMs / 1000)} seconds: check that it is not stuck or overloaded`,
+    `the model server sent nothing for ${Math.round(silenceMs / 1000)} seconds: check that it is not stuck`,
     { code: 'provider-outage' },
   )
 

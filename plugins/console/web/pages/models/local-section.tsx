@@ -74,8 +74,6 @@ const inputOf = ({ id, label, local }: EndpointRow, enabled: boolean): LocalInpu
   label,
   kind: 'local',
   model: local!.model,
-  ...(local!.url !== undefined && { url: local!.url }),
-  ...(local!.sha256 !== undefined && { sha256: local!.sha256 }),
   ...(local!.wantedContext !== undefined && { context: local!.wantedContext }),
   enabled,
 })
