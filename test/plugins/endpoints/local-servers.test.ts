@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { EndpointRow, LocalInput } from '../../../plugins/endpoints/contract.js'
+import { Fitting } from '../../../plugins/endpoints/local/fit.js'
 import { LocalServer, type ServerLimits } from '../../../plugins/endpoints/local/local-server.js'
 import { ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
@@ -197,6 +198,27 @@ t.test('what cannot be served is refused, and nothing is stored', async t => {
   t.match(await client.call('GET /endpoints'), { endpoints: exactly() })
   t.equal(store.puts, 0)
   t.notOk(existsSync(join(folder, 'd', 'endpoints', 'models')))
+})
+
+t.test('whether the program is there, and starts, is measured', async t => {
+  const folder = folderOf(t)
+  const { program } = llamaProgram(folder)
+  const broken = join(folder, 'broken')
+  writeFileSync(broken, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  for (const [found, serverReady] of [
+    [undefined, false],
+    [broken, false],
+    [program, true],
+  ] as const) {
+    const fitting = new Fitting({
+      folder,
+      program: async () => found,
+      files: { read: async () => undefined, write: async () => {} },
+      log: { warn: () => {} },
+      signal: new AbortController().signal,
+    })
+    t.match(await fitting.now(), { serverReady })
+  }
 })
 
 t.test('a model whose server never answers for long is given up, until it is saved again', async t => {
