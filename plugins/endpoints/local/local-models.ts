@@ -63,6 +63,7 @@ export class LocalModels {
       place,
       fitting: this.#fitting,
       transfers,
+      stored: id => deps.store.local(id),
       log,
       changed,
       ports: ports =>
@@ -114,19 +115,19 @@ export class LocalModels {
       const { id, label } = entry
       await store.put({ id, kind: LOCAL_KIND, label, config: { ...configOf(entry) } })
     }
-    await this.#servers.apply(entry)
+    await this.#servers.apply(entry.id)
     return changes
   }
 
   /** Removes an entry; resolves when its process is gone. */
   async remove(id: string): Promise<void> {
     await this.#deps.store.drop(id)
-    await this.#servers.end(id)
+    await this.#servers.apply(id)
   }
 
   /** Brings what runs in line with what is stored. */
   async sync(): Promise<void> {
-    await this.#servers.sync(await this.#deps.store.locals())
+    await this.#servers.sync((await this.#deps.store.locals()).map(({ id }) => id))
   }
 
   async #found(entry: LocalEntry): Promise<LocalFound> {

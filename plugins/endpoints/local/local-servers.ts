@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Log, type Place, refuse } from '../../../sdk/index.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { RotatingFile } from '../../../sdk/node/logs/rotating-file.js'
 import type { CatalogueModel } from './contract.js'
 import { type LocalEntry, type ResolvedModel, modelOfEntry, runsTheSame } from './entry.js'
@@ -21,6 +22,8 @@ export interface LocalServersDeps {
   readonly place: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants' | 'models' | 'logs'>
   readonly fitting: Pick<Fitting, 'models' | 'need' | 'learn'>
   readonly transfers: Pick<WeightsTransfers, 'fetch'>
+  /** What is stored of an entry now. */
+  readonly stored: (id: string) => Promise<LocalEntry | undefined>
   readonly log: Pick<Log, 'warn'>
   readonly changed: (id: string) => void
   /** Called with the ports of all servers when they changed. */
@@ -56,6 +59,7 @@ export class LocalServers {
   readonly #running = new Map<string, Running>()
   readonly #failed = new Map<string, string>()
   readonly #ports = new Set<number>()
+  readonly #locks = new KeyedMutex()
   #toldAt = 0
   #closed = false
 
@@ -81,37 +85,37 @@ export class LocalServers {
     }
   }
 
-  /** Starts, restarts or ends the server of an entry, as the entry says; one that runs the same goes on. */
-  async apply(entry: LocalEntry): Promise<void> {
-    const running = this.#running.get(entry.id)
-    const over = running?.server.state.status === 'error' && running.server.state.over
-    if (running && entry.enabled && !over && runsTheSame(running.entry, entry)) return
-    await this.end(entry.id)
-    if (entry.enabled && !this.#closed) await this.#start(entry)
-    this.#deps.changed(entry.id)
+  /** Starts, restarts or ends the server of an entry, as is stored of it; one that runs the same goes on. */
+  async apply(id: string): Promise<void> {
+    await this.#locks.with(id, async () => {
+      const entry = await this.#deps.stored(id)
+      const running = this.#running.get(id)
+      const over = running?.server.state.status === 'error' && running.server.state.over
+      if (running && entry?.enabled && !over && runsTheSame(running.entry, entry)) return
+      await this.#end(id)
+      if (entry?.enabled) await this.#start(entry)
+      this.#deps.changed(id)
+    })
   }
 
-  /** Brings what runs in line with all entries. */
-  async sync(entries: readonly LocalEntry[]): Promise<void> {
-    const known = new Set(entries.map(({ id }) => id))
-    await Promise.all([...this.#running.keys()].filter(id => !known.has(id)).map(id => this.end(id)))
-    await Promise.all(entries.map(entry => this.apply(entry)))
+  /** Brings what runs in line with what is stored; `ids` are those of all entries. */
+  async sync(ids: readonly string[]): Promise<void> {
+    await Promise.all([...new Set([...this.#running.keys(), ...ids])].map(id => this.apply(id)))
   }
 
-  /** Ends the server of an entry; resolves when its process is gone. */
-  async end(id: string): Promise<void> {
+  /** Ends all servers. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#running.keys()].map(id => this.#locks.with(id, () => this.#end(id))))
+  }
+
+  async #end(id: string): Promise<void> {
     this.#failed.delete(id)
     const running = this.#running.get(id)
     if (!running) return
     this.#running.delete(id)
     await running.server.end()
     await running.log.close()
-  }
-
-  /** Ends all servers. */
-  async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all([...this.#running.keys()].map(id => this.end(id)))
   }
 
   async #start(entry: LocalEntry): Promise<void> {
@@ -122,6 +126,7 @@ export class LocalServers {
       this.#failed.set(id, `its model ${entry.model} is no longer offered: choose another, or name its file as custom`)
       return
     }
+    if (this.#closed) return
     const file = new RotatingFile(join(place.logs, localLog(id)))
     let port: number | undefined
     const server = new LocalServer({

@@ -147,10 +147,18 @@ t.test('a local model is fetched, loaded and served behind the wall', CAN, async
     t.match(await save({ ...custom, enabled: false }), { status: 'stopped', local: { enabled: false } })
     t.notOk(runs(pid))
     t.match(await call('endpoints.target', { id: 'tiny' }), { problem: /is stopped: start it/ })
-    await save(custom)
+    const event = { id: 'another', kind: 'localmodel' }
+    for (const context of [512, 768, 1024]) {
+      daemon.kernel.events.emit('capability.connected', event)
+      await save({ ...custom, context })
+      daemon.kernel.events.emit('capability.connected', event)
+    }
     const { local } = await reaches('tiny', 'ready')
+    t.match(local, { context: 1024 }, 'the last change counts')
     await client.call('DELETE /endpoints/{id}', { id: 'tiny' })
     t.notOk(runs(local!.pid))
+    const left = readdirSync('/proc').filter(name => /^\d+$/.test(name) && argumentsOf(name).includes(llama.program))
+    t.same(left, [], 'no process of the program is left')
     t.match(await client.call('GET /endpoints'), { endpoints: exactly() })
     t.match(readdirSync(join(folder, 'd', 'endpoints', 'models')), exactly(/\.gguf$/), 'its weights stay')
   })
