@@ -230,6 +230,8 @@ export interface Kernel {
   'kernel.groups'(): { groups: LoadedGroup[] }
   /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
+  /** Replaces the addresses of programs that a group runs for the daemon, such as those of local models. */
+  'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[] }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean

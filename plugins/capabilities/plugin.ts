@@ -35,10 +35,11 @@ export const activate = async (host: Host): Promise<void> => {
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
   const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
+  const models = connectedModels(host)
   const capabilities: Capabilities = new Capabilities(
     host,
     new Map(kinds.map(kind => [kind.kind, kind])),
-    new Map([['endpoint', connectedModels(host)]]),
+    new Map(['endpoint', 'localmodel'].map(kind => [kind, models])),
   )
   const logins = loginCalls(host, {
     entries: () => capabilities.entries,

@@ -39,7 +39,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['DELETE /capabilities/recommendations/', 'no control on the page yet'],
   ['POST /capabilities/{id}/', 'no page yet: connections of other kinds come with their own'],
   ['GET /endpoints/', 'the list of servers has what the page shows'],
-  ['POST /endpoints/local-model/', 'no page yet: local models'],
+  ['POST /endpoints/local-model/', 'a model is fetched when it is added'],
   ['GET /providers/', 'a turn takes the default model; choosing one has no page yet'],
   ['GET /sessions', 'no page yet: past sessions of agent programs'],
   ['DELETE /sessions/', 'no page yet: past sessions of agent programs'],
