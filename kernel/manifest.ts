@@ -5,9 +5,10 @@ type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
 /**
  * A type of body besides JSON. `text` becomes the input field `text`; the fields of a form, and the files of a
- * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query.
+ * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query;
+ * `raw` takes a body of any type as text in the field `body`, with the other fields in the query.
  */
-export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes'
+export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes' | 'raw'
 
 /** The body that a call takes; default: JSON of at most 1 MiB. */
 export interface BodyAccess {
@@ -92,7 +93,7 @@ export interface PluginManifest {
   programs: string[]
   permissions: Permissions
   /** The paths that it answers besides its routes. */
-  subtree?: import('./extensions/subtree-access.js').Subtree
+  subtrees?: import('./extensions/subtree-access.js').Subtree[]
   routes: { [call: string]: CallAccess }
 }
 

@@ -366,7 +366,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(
     contract,
     recorded(host, cards, {
-      ...queueCalls({ host, delivery, board, conversations, look }),
+      ...queueCalls({ host, delivery, board, conversations, look, queue, engine }),
       ...turnCalls({
         host,
         environment,

@@ -7,6 +7,8 @@ import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
+import { listenerCalls } from './listeners/calls.js'
+import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
 import { marketplaceCalls } from './marketplace/calls.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
@@ -25,7 +27,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
   const background = backgroundPrograms(all, processes)
-  const backends = openBackends(host, all, { logs, background })
+  const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
+  const listeners = new Listeners({ host, running })
+  const backends = openBackends(host, all, { logs, background, received: listeners })
   all.runBackendsOn(backends.runtime)
   all.runProcessesOn(processes)
   const install = installParts(all)
@@ -49,6 +53,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...devCalls(dev),
     ...connectionCalls(all),
     ...marketplaceCalls(all),
+    ...listenerCalls(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

@@ -2,6 +2,20 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 
+/** Whether what starts by itself may run: at once, after a person's approval, or not at all. */
+export type SettingVerdict = 'allow' | 'hold' | 'deny'
+
+/** Which automations may run, by what starts them; all `allow` unless set. */
+export interface AdmissionFloor {
+  schedule: SettingVerdict
+  /** Webhooks. */
+  event: SettingVerdict
+  /** Messages from outside, through extensions. */
+  listener: SettingVerdict
+  /** Events of the workspace. */
+  workspace: SettingVerdict
+}
+
 /** The settings of this sandbox's agents. */
 export interface Settings {
   /** The names of the skills that are switched on, none unless set. */
@@ -35,11 +49,18 @@ export interface Settings {
    * the machine, reachable inside at the same port. Otherwise names give no access to the machine itself.
    */
   networkAllow: (string & tags.MinLength<1> & tags.MaxLength<260>)[] & tags.MaxItems<200>
+  /** Which automations may run; stricter than what an automation says for itself. */
+  admission: AdmissionFloor
+  /** Failures in a row after which an automation is switched off, 0 unless set: never. */
+  automationFailureLimit: number & tags.Type<'uint32'> & tags.Maximum<20>
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
   networkOnly: boolean
 }
 /** Settings to write; a key that is none of them is refused. */
-export interface SettingsGiven extends Partial<Settings> {}
+export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {
+  /** Sources left out are unchanged by a patch, and `allow` in a whole write. */
+  admission?: Partial<AdmissionFloor>
+}
 export type SettingKey = keyof Settings
 
 export interface SettingsCalls {

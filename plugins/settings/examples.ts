@@ -13,6 +13,8 @@ const SETTINGS: Settings = {
   network: 'own',
   networkAllow: ['localhost:5432'],
   networkOnly: false,
+  admission: { schedule: 'allow', event: 'hold', listener: 'hold', workspace: 'allow' },
+  automationFailureLimit: 3,
 }
 
 /** One use of each call. */

@@ -32,6 +32,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /agents/{id}/place', 'for editors that write into a private copy'],
   ['POST /agents/{id}/rename', 'no control on the page yet'],
   ['POST /agents/{id}/resume-after-outage', 'no control on the page yet'],
+  ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],
   ['GET /capabilities/', 'no page yet: connections of other kinds come with their own'],
