@@ -45,7 +45,7 @@ export class BatchReader {
   /** Starts one for a repository; `env` names its folders. */
   static async open(dir: string, env: { readonly [name: string]: string }): Promise<BatchReader> {
     const command = await residentGit(dir, ['-c', STREAMED, 'cat-file', '--batch'], env)
-    return new BatchReader(new PipedProcess({ ...command, enforced: false }))
+    return new BatchReader(new PipedProcess({ ...command, enforced: false }, 'own'))
   }
 
   /** How it ended. */
