@@ -7,6 +7,7 @@ import { Committing } from './changes/committing.js'
 import { Scans } from './changes/scans.js'
 import { changeWrites } from './changes/writes.js'
 import { cloneCalls } from './clones/calls.js'
+import { reposChanged } from './clones/repos-changed.js'
 import { commitCalls } from './commits/calls.js'
 import { gitContract, type GitCalls } from './contract.js'
 import { examples } from './examples.js'
@@ -37,6 +38,7 @@ export const activate = async (host: Host): Promise<void> => {
   const locks = new RepoLocks()
   const scans = new Scans(repositories)
   host.on('files.changed', () => scans.drop())
+  host.on('folders.changed', () => reposChanged(host, repositories))
   const committing = new Committing()
   const running = new RunningWrites(host.store)
   host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
@@ -63,5 +65,6 @@ export const activate = async (host: Host): Promise<void> => {
   })
   void repositories
     .ids(accessViewWith(host.place.workspace, undefined))
+    .then(ids => repositories.differ(ids))
     .catch(error => host.log.warn('watching repositories failed', { error: String(error) }))
 }

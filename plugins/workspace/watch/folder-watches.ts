@@ -17,6 +17,8 @@ export interface FolderWatchesDeps {
   /** The tree's real folder. */
   readonly root: string
   readonly changed: (paths: readonly string[]) => void
+  /** Folders, or git folders in them, came or went. */
+  readonly folders: () => void
   /** More may have changed than was reported. */
   readonly lost: () => void
   /** Called when the system's limit of watches is reached. */
@@ -132,6 +134,7 @@ export class FolderWatches {
     if (this.#seen++ === 0) setImmediate(() => (this.#seen = 0))
     if (name === null || this.#seen === MOST_AT_ONCE) return void this.#rescan()
     const path = pathIn(folder, name)
+    if (name === '.git' && kind === 'rename') this.#deps.folders()
     if (this.#passes(path)) return
     const stats = lstatSync(join(this.#deps.root, path), { throwIfNoEntry: false, bigint: true })
     const directory = stats?.isDirectory() ?? this.#folders.has(path)
@@ -142,6 +145,7 @@ export class FolderWatches {
       return void this.#rescan()
     }
     if (kind !== 'rename') return
+    if (directory) this.#deps.folders()
     if (!stats?.isDirectory()) return this.#folders.has(path) ? this.#drop(path) : undefined
     if (this.#folders.get(path)?.inode !== stats.ino) void this.#add(path, true)
   }
@@ -156,6 +160,7 @@ export class FolderWatches {
         if (gone || (path !== '.' && this.#rules.ignores(path, true))) this.#drop(path)
       }
       this.#deps.lost()
+      this.#deps.folders()
       await this.#add('.', false)
       this.#deps.lost()
     })

@@ -1,4 +1,4 @@
-import { ChildProcess } from 'node:child_process'
+import { ChildProcess, execFileSync } from 'node:child_process'
 import fs, { chmodSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import isomorphic from 'isomorphic-git'
@@ -97,4 +97,25 @@ t.test('files and diffs of commits, and the remote, are read without starting a 
   t.equal(await startsOf(reads), 0)
   inGit(at, 'remote', 'set-url', 'origin', 'https://example.org/moved.git')
   t.match((await client.call('GET /git/remote-repos')).repos, [{ project: 'moved' }], 'a changed setting is read')
+})
+
+t.test('of more than 500 changes 500 are listed and the others counted, and files are paged to the last', async t => {
+  const at = join(workspace, 'wide')
+  repoAt(at, { f: '1\n' })
+  const blob = inGit(at, 'rev-parse', 'HEAD:f').trim()
+  const paths = Array.from({ length: 20_000 }, (_, n) => `d${n % 7}/f${String(n).padStart(5, '0')}`)
+  execFileSync('git', ['update-index', '--index-info'], {
+    cwd: at,
+    input: paths.map(path => `100644 ${blob}\t${path}\n`).join(''),
+  })
+  const { repos } = await client.call('GET /git/changes', { repo: 'wide' })
+  t.equal(repos[0]!.staged.length + repos[0]!.unstaged.length, 500)
+  t.equal(repos[0]!.truncated, 2 * paths.length - 500, 'each is added to the index and missing on disk')
+  const found: string[] = []
+  for (let after: string | undefined, more = true; more; after = found.at(-1)) {
+    const page = await client.call('GET /git/{repo}/files', { repo: 'wide', limit: 6000, ...(after && { after }) })
+    found.push(...page.files)
+    more = page.hasMore
+  }
+  t.same(found, [...paths, 'f'].sort())
 })
