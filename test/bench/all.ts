@@ -20,6 +20,7 @@ const BENCHES = [
   'native',
   'git',
   'workspace',
+  'large',
   'extensions',
   'console',
 ] as const
