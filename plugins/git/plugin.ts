@@ -18,6 +18,7 @@ import { recoverWrites } from './operations/recovery.js'
 import { remoteReads } from './remotes/calls.js'
 import { Fetches } from './remotes/fetching.js'
 import { remoteWrites } from './remotes/writes.js'
+import { refusingDamaged } from './repositories/damaged.js'
 import { RepoLocks } from './repositories/repo-locks.js'
 import { lockCalls } from './repositories/lock-calls.js'
 import { Repositories } from './repositories/repositories.js'
@@ -47,7 +48,7 @@ export const activate = async (host: Host): Promise<void> => {
   const writes = { host, repositories, objects, scans, locks, refs, running }
   const remotes = { ...writes, transfers, folder: host.place.folder }
   const fetches = new Fetches(remotes)
-  await host.serve(gitContract, {
+  const handlers = {
     ...lockCalls(host, locks),
     ...changeCalls({ repositories, objects, scans, locks, committing: () => committing.repos }),
     ...changeWrites({ ...writes, committing, folder: host.place.folder }),
@@ -62,7 +63,8 @@ export const activate = async (host: Host): Promise<void> => {
     ...(await cloneCalls(remotes, fetches)),
     ...sideCalls(repositories, objects),
     ...gitFileCalls(host, repositories, objects),
-  })
+  }
+  await host.serve(gitContract, refusingDamaged(handlers))
   void repositories
     .ids(accessViewWith(host.place.workspace, undefined))
     .then(ids => repositories.differ(ids))

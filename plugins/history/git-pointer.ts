@@ -6,15 +6,15 @@ import { kindOf } from '../../sdk/node/wall/sources.js'
 
 const POINTER = /^gitdir: (.+)\n$/s
 
-/** The name of the git dir in the data folder that a checkout's `.git` file points to; undefined: it has another git. */
+/** The name of the git dir in the data folder that a checkout's `.git` file points to; undefined: it has another. */
 export const pointedGitdir = (dir: string, data: string): string | undefined => {
   const gitdir = POINTER.exec(readPlain(join(dir, '.git')) ?? '')?.[1]
   return gitdir !== undefined && dirname(gitdir) === gitdirsIn(data) ? basename(gitdir) : undefined
 }
 
 /**
- * Writes the `.git` file of a checkout that lost it, unless something is there, its git dir is gone, or another checkout
- * has that git dir now.
+ * Writes the `.git` file of a checkout that lost it, unless something is there, its git dir is gone, or another
+ * checkout has that git dir now.
  */
 export const restorePointer = async (
   dir: string,

@@ -4,7 +4,7 @@ import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
 import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
-import { GitFolders } from '../../../sdk/node/repositories/git-folders.js'
+import { FoldersWithGit } from '../../../sdk/node/repositories/git-folders.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { RefsWatch } from '../watch/refs-watch.js'
 import { RepoGit } from './repo-git.js'
@@ -34,7 +34,7 @@ const MOST_REPOSITORIES = 1000
 export class Repositories {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place'>
   readonly #refs: RefsWatch
-  readonly #folders: GitFolders
+  readonly #folders: FoldersWithGit
   #last: string | undefined
   /** The facts about the machine for git's wall. */
   readonly wall: WallBase
@@ -44,7 +44,7 @@ export class Repositories {
     this.#host = host
     this.#refs = refs
     const { workspace, data, hidden, grants } = host.place
-    this.#folders = new GitFolders(workspace)
+    this.#folders = new FoldersWithGit(workspace)
     this.wall = { workspace, data, hide: hidden, grants }
   }
 

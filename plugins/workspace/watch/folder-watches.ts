@@ -75,9 +75,12 @@ export class FolderWatches {
       const found: string[] = []
       const scope = this.#rules.in(path)
       for (const entry of namesOfFolder(this.#deps.root, path)) {
-        const below = pathIn(path, entry.name.toString())
+        const name = entry.name.toString()
+        const below = pathIn(path, name)
         const folder = entry.isDirectory()
-        if (isTemporary(entry.name.toString())) await this.#deps.temporary(below)
+        if (isTemporary(name)) await this.#deps.temporary(below)
+        // Most names of a large tree are files, and only what is new is reported.
+        if (!folder && !report) continue
         if (this.#passes(below) || isIgnored(scope, below, folder)) continue
         found.push(below)
         if (folder && this.#folders.get(below) === undefined) waiting.push(below)

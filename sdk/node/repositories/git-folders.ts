@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { SEARCH_DEPTH } from './folders-with-git.js'
-import { knownFolder, type KnownFolder } from './known-folder.js'
+import { knownFolder, type ReadFolder } from './read-folder.js'
 
 const MOST_KEPT = 50_000
 const BATCH = 200
 
 /** The folders of a workspace with a `.git`. Each folder is read again only if an entry of it came or went. */
-export class GitFolders {
+export class FoldersWithGit {
   readonly #workspace: string
-  #known: ReadonlyMap<string, KnownFolder> = new Map()
+  #known: ReadonlyMap<string, ReadFolder> = new Map()
 
   constructor(workspace: string) {
     this.#workspace = workspace
@@ -16,7 +16,7 @@ export class GitFolders {
 
   /** Their paths from the root of the workspace, parents first. Git may still reject them. */
   async paths(): Promise<string[]> {
-    const now = new Map<string, KnownFolder>()
+    const now = new Map<string, ReadFolder>()
     const found: string[] = []
     let level: readonly string[] = ['']
     let looked = 0

@@ -5,7 +5,7 @@ import { git, GitFailure } from '../programs/git.js'
 import { readPlain } from '../files/files.js'
 import { contains } from '../files/paths.js'
 import { gitdirsIn } from '../wall/gitdir.js'
-import { knownFolder, stampOf, type KnownFolder } from './known-folder.js'
+import { knownFolder, stateStamp, type ReadFolder } from './read-folder.js'
 import { DEPENDENCY_FOLDERS, SEARCH_DEPTH } from './folders-with-git.js'
 import { below, pathOf, type MainRepository } from './main-repository.js'
 
@@ -109,7 +109,7 @@ const repositoryAt = async (
  */
 export class RepositoryScan {
   readonly #where: WorkspaceFolders
-  #folders: ReadonlyMap<string, KnownFolder> = new Map()
+  #folders: ReadonlyMap<string, ReadFolder> = new Map()
   /** By common git dir. */
   readonly #ignored = new Map<string, Ignored>()
   /** By name. */
@@ -155,7 +155,7 @@ export class RepositoryScan {
 
   /** Whether the workspace has a repository; only checks one found before, if there is one. */
   async some(): Promise<boolean> {
-    const still = this.#last.some(({ dir }) => stampOf(join(dir, '.git')))
+    const still = this.#last.some(({ dir }) => stateStamp(join(dir, '.git')))
     return still || (await this.now()).repositories.length > 0
   }
 
@@ -207,7 +207,7 @@ export class RepositoryScan {
   async #walk(): Promise<{ gits: string[]; named: string[] }> {
     const { workspace } = this.#where
     const ignored = this.#ignoredPaths()
-    const folders = new Map<string, KnownFolder>()
+    const folders = new Map<string, ReadFolder>()
     const gits: string[] = []
     const named: string[] = []
     let level: readonly { path: string; ignored: boolean }[] = [{ path: '', ignored: false }]
@@ -248,7 +248,7 @@ const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string
   if (config === undefined || /excludesfile|include|worktreeconfig/i.test(config)) return undefined
   const around = asked.flatMap(path => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/')))
   const ignores = [...new Set(around)].map(folder => join(dir, folder, '.gitignore'))
-  const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stampOf)
+  const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stateStamp)
   if (stamps.some(stamp => stamp?.racy)) return undefined
   return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
 }

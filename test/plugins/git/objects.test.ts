@@ -5,6 +5,7 @@ import isomorphic from 'isomorphic-git'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inGit } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 
 const { client, workspace } = await gitWorld(t, { 'README.md': '# work\n' })
@@ -91,12 +92,16 @@ t.test('files and diffs of commits, and the remote, are read without starting a 
       path: 'a/b/c',
     })
     t.same([before, after], ['1\n', '2\n'])
-    t.match((await client.call('GET /git/remote-repos')).repos, [{ repo: 'quiet', project: 'quiet' }])
+    t.match((await client.call('GET /git/remote-repos')).repos, exactly({ repo: 'quiet', project: 'quiet' }))
   }
   await reads()
   t.equal(await startsOf(reads), 0)
   inGit(at, 'remote', 'set-url', 'origin', 'https://example.org/moved.git')
-  t.match((await client.call('GET /git/remote-repos')).repos, [{ project: 'moved' }], 'a changed setting is read')
+  t.match(
+    (await client.call('GET /git/remote-repos')).repos,
+    exactly({ project: 'moved' }),
+    'a changed setting is read',
+  )
 })
 
 t.test('of more than 500 changes 500 are listed and the others counted, and files are paged to the last', async t => {

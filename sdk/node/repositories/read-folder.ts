@@ -2,7 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs'
 import { DEPENDENCY_FOLDERS, NOT_SEARCHED } from './folders-with-git.js'
 
 /** A cached folder of the workspace; valid while its stamp is unchanged. */
-export interface KnownFolder {
+export interface ReadFolder {
   readonly stamp: string
   readonly git: boolean
   readonly inner: readonly string[]
@@ -13,10 +13,10 @@ export interface KnownFolder {
 const FINE_MS = 100
 const COARSE_MS = 2_000
 
-const EMPTY: KnownFolder = { stamp: '', git: false, inner: [], named: [] }
+const EMPTY: ReadFolder = { stamp: '', git: false, inner: [], named: [] }
 
 /** The state of a file or folder; `racy`: a later change may leave it the same. Undefined: nothing is there. */
-export const stampOf = (path: string): { stamp: string; racy: boolean } | undefined => {
+export const stateStamp = (path: string): { stamp: string; racy: boolean } | undefined => {
   try {
     const { dev, ino, ctimeNs } = lstatSync(path, { bigint: true })
     const age = Date.now() - Number(ctimeNs / 1_000_000n)
@@ -26,7 +26,7 @@ export const stampOf = (path: string): { stamp: string; racy: boolean } | undefi
   }
 }
 
-const readFolder = (path: string, stamp: string): KnownFolder => {
+const readFolder = (path: string, stamp: string): ReadFolder => {
   const found = { stamp, git: false, inner: [] as string[], named: [] as string[] }
   try {
     for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -42,8 +42,8 @@ const readFolder = (path: string, stamp: string): KnownFolder => {
 }
 
 /** A folder as it was read before, or read now if it changed. */
-export const knownFolder = (before: ReadonlyMap<string, KnownFolder>, place: string, path: string): KnownFolder => {
-  const now = stampOf(place)
+export const knownFolder = (before: ReadonlyMap<string, ReadFolder>, place: string, path: string): ReadFolder => {
+  const now = stateStamp(place)
   if (!now) return EMPTY
   const known = before.get(path)
   if (known?.stamp === now.stamp) return known
