@@ -21,6 +21,7 @@ const BENCHES = [
   'programs',
   'git',
   'workspace',
+  'large',
   'extensions',
   'console',
 ] as const
