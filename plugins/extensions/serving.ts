@@ -1,6 +1,7 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { ExtensionLogs } from './backend/process/log.js'
+import { connectionCalls } from './connections/calls.js'
 import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
@@ -9,6 +10,7 @@ import { listingCalls } from './listing/calls.js'
 import { listenerCalls } from './listeners/calls.js'
 import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
+import { marketplaceCalls } from './marketplace/calls.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
@@ -49,6 +51,8 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...connectionCalls(all),
+    ...marketplaceCalls(all),
     ...listenerCalls(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),

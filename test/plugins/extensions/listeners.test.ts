@@ -122,7 +122,7 @@ t.test(
       )
       t.match(parsed.at(-1), { automationId: 'greeter', end: true })
       const { runs } = await settled(daemon, 'greeter', 1)
-      t.same(runs, exactly({ outcome: 'completed', cause: 'listener' }))
+      t.match(runs, exactly({ outcome: 'completed', cause: 'listener' }))
       t.same(JSON.parse((await asked('POST', '/listeners/chat/dispatch', message('1'))).text), {
         matched: ['greeter'],
       })
