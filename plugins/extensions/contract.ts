@@ -5,6 +5,7 @@ import type { DevCalls } from './dev/contract.js'
 import type { InstallCalls } from './install/contract.js'
 import type { ListingCalls } from './listing/contract.js'
 import type { ProcessCalls } from './processes/contract.js'
+import type { ExtensionTurnCalls } from './turns/contract.js'
 
 export type * from './backend/contract.js'
 export type * from './dev/contract.js'
@@ -12,9 +13,11 @@ export type * from './install/contract.js'
 export type * from './listing/contract.js'
 export type * from './manifest/manifest.js'
 export type * from './processes/contract.js'
+export type * from './turns/contract.js'
 
 /** The extensions of the sandbox: the loaded ones, those that wait for approval, and their powers. */
-export interface ExtensionsCalls extends BackendServices, DevCalls, InstallCalls, ListingCalls, ProcessCalls {}
+export interface ExtensionsCalls
+  extends BackendServices, DevCalls, InstallCalls, ListingCalls, ProcessCalls, ExtensionTurnCalls {}
 
 export const extensionsContract: Contract<ExtensionsCalls> = {
   schema: () => typia.json.application<ExtensionsCalls>(),

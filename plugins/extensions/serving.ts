@@ -11,6 +11,7 @@ import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
+import { extensionTurnCalls } from './turns/turn-parts.js'
 
 /** Serves the calls of the group. */
 export const serveExtensions = async (host: Host): Promise<void> => {
@@ -45,6 +46,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...extensionTurnCalls(host, all),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

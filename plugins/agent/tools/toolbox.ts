@@ -33,7 +33,7 @@ const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders, skills = [], persona }: PreparedTurn,
+  { root, cwd, folders, skills = [], persona, agentFolders = [] }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -82,7 +82,9 @@ export const toolbox = (
       })
       return toolsFor(persona, offered)
     },
-    walled: program =>
-      treeCommand(wall, root, cwd, { ...program, env: { ...listeners.env, ...program.env } }, listeners.begun),
+    walled: async program => {
+      const env = { ...listeners.env, ...program.env }
+      return { ...(await treeCommand(wall, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
+    },
   }
 }

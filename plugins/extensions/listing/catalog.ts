@@ -38,7 +38,7 @@ export interface CatalogDeps {
 }
 
 /** The agent folder's files that run automatically. */
-const HOOKS = ['hooks', '.mcp.json'] as const
+export const AGENT_HOOKS = ['hooks', '.mcp.json'] as const
 
 /** The extensions on the disk: those of the workspace and installed ones. */
 export class ExtensionCatalog {
@@ -173,7 +173,7 @@ export const powersIn = (
 ): ExtensionPower[] => {
   const { agent } = manifest.contributes ?? {}
   const root = agent?.path === undefined || agent.path === '.' ? '' : `${agent.path}/`
-  const hooks = HOOKS.some(name => folder.files.has(root + name) || hasBelow(folder, root + name))
+  const hooks = AGENT_HOOKS.some(name => folder.files.has(root + name) || hasBelow(folder, root + name))
   return compatible ? declaredPowers(manifest, { hooks }) : []
 }
 
