@@ -21,7 +21,6 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     host,
     records: all,
     routes: () => all.routes,
-    printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
   const background = backgroundPrograms(all, processes)
   const backends = openBackends(host, all, { logs, background })
@@ -38,9 +37,10 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.on('terminal.ended', ({ purpose, exitCode }) => processes.ended(purpose, exitCode))
   host.on('extension.reached', ({ extension, entry }) => all.used(extension, entry))
   host.stopping(() => all.close())
-  host.stopping(() => processes.close())
+  host.stopping(async () => processes.close())
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,

@@ -92,7 +92,18 @@ export class LoadedExtensions implements ExtensionRecords {
   /** Starts approved extensions, from here on. */
   async open(): Promise<void> {
     this.#open = true
+    if (this.catalog.loaded.size > 0 || this.kept.all().length > 0) await this.#recoverProcesses()
     await Promise.all([...this.catalog.loaded.keys()].map(id => this.converge(id)))
+  }
+
+  async #recoverProcesses(): Promise<void> {
+    const runnable = async (id: string) => {
+      const found = this.runnable(id)
+      return found && this.asRunnable(found)
+    }
+    await this.#processes
+      ?.recover(runnable)
+      .catch(error => this.host.log.warn('taking over programs of extensions failed', { error: String(error) }))
   }
 
   async close(): Promise<void> {
