@@ -44,9 +44,12 @@ import net from 'node:net'
 const got = []
 const attempts = {
   ...Object.fromEntries(
-    ['/etc/passwd', '/usr/bin/env', '/dev/old', '/proc/1/root', '/proc/1/environ', '/proc/${daemon}/environ', '/sys/kernel',
-      ${JSON.stringify(data)} + '/machine.key', '..', '/runtime/node']
-      .map(path => ['read ' + path, () => fs.statSync(path) && (fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path))])),
+    [
+      '/etc/passwd', '/usr/bin/env', '/dev/old', '/proc/1/root', '/proc/1/environ', '/proc/${daemon}/environ',
+      '/sys/kernel', ${JSON.stringify(data)} + '/machine.key', '..', '/runtime/node',
+    ].map(path => ['read ' + path, () =>
+      fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path)]),
+  ),
   write: () => fs.writeFileSync(${JSON.stringify(join(data, 'planted'))}, 'x') ?? 'written',
   kill: () => process.kill(${daemon}, 'SIGKILL'),
 }

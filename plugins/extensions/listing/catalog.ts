@@ -34,7 +34,7 @@ export interface CatalogDeps {
   readonly code: string
   /** The folder of the copies that installed extensions run from: `<id>/<revision>/`. */
   readonly dev: string
-  readonly kept: KeptExtensions
+  readonly kept: Pick<KeptExtensions, 'get'>
 }
 
 /** The agent folder's files that run automatically. */
@@ -108,7 +108,10 @@ export class ExtensionCatalog {
     this.#workspace.set(name, await readFolder(dir, { named: name, source: 'workspace', shown }, before))
   }
 
-  /** Loads each id once: an installed extension before one of the workspace, then the one that came first. */
+  /**
+   * Loads each id once: an installed extension before one of the workspace, then the folder whose powers were approved,
+   * then the one that came first.
+   */
   #resolve(): void {
     const loaded = new Map<string, LoadedExtension>()
     const invalid: { dir: string; error: string }[] = []
@@ -120,7 +123,9 @@ export class ExtensionCatalog {
     }
     for (const [id, found] of [...this.#installed].sort(byKey)) add(id, found)
     const isNew = ({ loaded: found }: FoundFolder) => Number(!found || this.#loaded.get(found.id)?.dir !== found.dir)
-    for (const [name, found] of [...this.#workspace].sort(byKey).sort((one, other) => isNew(one[1]) - isNew(other[1])))
+    const rank = ([name, found]: readonly [string, FoundFolder]) =>
+      this.#deps.kept.get(found.loaded?.id ?? '')?.folder === name ? -1 : isNew(found)
+    for (const [name, found] of [...this.#workspace].sort(byKey).sort((one, other) => rank(one) - rank(other)))
       add(`${WORKSPACE_FOLDER}/${name}`, found)
     this.#loaded = loaded
     this.#invalid = invalid

@@ -11,7 +11,13 @@ import { KeptExtensions } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
 import type { ExtensionProcessStatus } from '../processes/contract.js'
 import type { ExtensionProcesses } from '../processes/extension-processes.js'
-import type { BackendStatus, ExtensionRecords, ExtensionRuntime, RunnableExtension } from '../runtime.js'
+import {
+  QUARANTINED,
+  type BackendStatus,
+  type ExtensionRecords,
+  type ExtensionRuntime,
+  type RunnableExtension,
+} from '../runtime.js'
 import { ExtensionSettings } from '../settings/extension-settings.js'
 import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
 import { ExtensionWatcher } from './folder-watcher.js'
@@ -162,6 +168,12 @@ export class LoadedExtensions implements ExtensionRecords {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
     await this.#processes?.converge(id, wanted && (await this.asRunnable(wanted)))
+  }
+
+  /** Starts a backend again that crashed too often. */
+  async endQuarantine(id: string): Promise<void> {
+    const found = this.catalog.loaded.get(id)
+    if (found && this.backendOf(found)?.detail?.startsWith(QUARANTINED)) await this.converge(id, { anew: true })
   }
 
   /** What runs of an extension, with its data folder. */

@@ -243,8 +243,8 @@ export const builder = (kind: WallKind): Promise<Builder | undefined> => {
 let tight: Promise<boolean> | undefined
 
 /**
- * The builder of a tight wall of this kind: with `unshare` only if Node starts behind one, which needs the last programs
- * in one folder and libraries that they find. Cached.
+ * The builder of a tight wall of this kind: with `unshare` only if Node starts behind one, which needs the last
+ * programs in one folder and libraries that they find. Cached.
  */
 export const tightBuilder = async (kind: WallKind): Promise<Builder | undefined> => {
   const build = await builder(kind)
