@@ -47,6 +47,8 @@ export interface RouteAccess extends BodyAccess {
   role: Role
   /** The scopes of control tokens that may make the call; empty: people only (the trust surface). */
   tokens: Scope[]
+  /** Serves extensions alone, whose manifests name the route. */
+  only?: 'extension'
   /** Accepts a ticket in the query field `ticket` in place of a credential. */
   ticket?: TicketAccess
   /** Answers before the start is done. */
@@ -100,6 +102,5 @@ const parse = typia.json.createValidateParse<PluginManifest>()
 export const parseManifest = (text: string, file: string): PluginManifest => {
   const result = parse(text)
   if (result.success) return result.data
-  const [first] = result.errors
-  throw new Error(`${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+  throw new Error(`${file}: ${result.errors[0]?.path.replace('$input.', '')}: expected ${result.errors[0]?.expected}`)
 }

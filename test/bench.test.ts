@@ -27,6 +27,7 @@ const ROWS = {
   git: /\| git: a blob to a spawn of git \| /,
   workspace: /\| workspace: recall@5 of 6 questions in mode q \| /,
   console: /\| console: switching conversations \| .* \| at most 150 ms \| (?:reached|missed) \|/,
+  programs: /\| programs: the daemon, resident, with 2 turns in programs at once \| /,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

@@ -174,6 +174,7 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
+    lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     additions: additionsOf(host),

@@ -1,12 +1,14 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { ExtensionLogs } from './backend/process/log.js'
+import { connectionCalls } from './connections/calls.js'
 import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
+import { marketplaceCalls } from './marketplace/calls.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
@@ -46,7 +48,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...connectionCalls(all),
     ...extensionTurnCalls(host, all),
+    ...marketplaceCalls(all),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

@@ -6,6 +6,11 @@ import type { Ok } from '../../sdk/types.js'
 export interface Settings {
   /** The names of the skills that are switched on, none unless set. */
   skills: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,59}$'>)[] & tags.MaxItems<200>
+  /**
+   * `Read` names each line of a file by its number and a short hash of its text, and `Edit` takes these names, so that
+   * an edit of a file that changed meanwhile is refused; from the next turn on, off unless set.
+   */
+  hashlineEdits: boolean
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Resume turns that a restart of the sandbox interrupted; off unless set. */

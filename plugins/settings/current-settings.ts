@@ -13,6 +13,7 @@ import { FILE, type SettingsFile } from './settings-file.js'
 /** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
   skills: [],
+  hashlineEdits: false,
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,

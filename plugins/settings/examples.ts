@@ -3,6 +3,7 @@ import type { Settings, SettingsCalls } from './contract.js'
 
 const SETTINGS: Settings = {
   skills: ['release'],
+  hashlineEdits: false,
   agentRetentionDays: 3,
   autoResumeOnRestart: true,
   resumeAfterOutage: false,

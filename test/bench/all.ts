@@ -18,6 +18,7 @@ const BENCHES = [
   'mask',
   'usage',
   'native',
+  'programs',
   'git',
   'workspace',
   'extensions',

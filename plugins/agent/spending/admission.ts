@@ -34,10 +34,14 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
   return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
-    // What a subagent used in all is known when it has ended, and has to count before the next step.
+    // What other agents of the run used since the last step has to count before this one.
     const known = knownOf(counted, turn)
-    for (const part of turn.record.spending.ofSubagents.filter(({ subagent: id }) => !known.has(id))) {
-      known.add(part.subagent)
+    for (const part of turn.record.spending.ofSubagents) {
+      const { turns, inputTokens, outputTokens, costUsd } = part
+      const state = [part.subagent, turns, inputTokens, outputTokens, costUsd].join(' ')
+      // A step of its own says what it used.
+      if (known.has(state) || (used && part.subagent === subagent?.id)) continue
+      known.add(state)
       await host.call('usage.admit', askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])))
     }
     const admission = await host.call(

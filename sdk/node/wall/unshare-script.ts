@@ -27,8 +27,8 @@ exit 0
  *
  * Its arguments are `<root|user> <uid> <gid> <setsid|exec|tight> <PATH> <cwd>`, the number of folders to make in the
  * new root and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is
- * evaluated as script. The new root is made below a temporary /dev, which contains no source, so that all sources stay reachable
- * until the new root replaces the old one.
+ * evaluated as script. The new root is made below a temporary /dev, which contains no source, so that all sources stay
+ * reachable until the new root replaces the old one.
  */
 export const SCRIPT = `
 set -eu

@@ -35,6 +35,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],
   ['GET /capabilities/', 'no page yet: connections of other kinds come with their own'],
+  ['POST /capabilities/marketplace', 'no page yet: extensions are installed by their address'],
   ['DELETE /capabilities/recommendations/', 'no control on the page yet'],
   ['POST /capabilities/{id}/', 'no page yet: connections of other kinds come with their own'],
   ['GET /endpoints/', 'the list of servers has what the page shows'],

@@ -9,7 +9,7 @@ export type SettingInput =
 
 /** A setting as people read it. */
 export interface KnownSetting {
-  readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Skills' | 'Network'
+  readonly section: 'Conversations' | 'Tools' | 'After a failure' | 'Subagents' | 'Skills' | 'Network'
   readonly label: string
   /** Its effect, and when it applies. */
   readonly about: string
@@ -26,6 +26,13 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
     about: 'After so many days without activity; 0: never.',
     input: { kind: 'number', min: 0, max: 365, unit: 'days' },
     usual: 3,
+  },
+  hashlineEdits: {
+    section: 'Tools',
+    label: 'Edit lines by their hashes',
+    about: 'Agents name lines by number and hash, so that an edit of a file that changed meanwhile is refused.',
+    input: { kind: 'switch' },
+    usual: false,
   },
   autoResumeOnRestart: {
     section: 'After a failure',
