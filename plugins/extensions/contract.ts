@@ -8,6 +8,7 @@ import type { ListenerServices } from './listeners/contract.js'
 import type { ListingCalls } from './listing/contract.js'
 import type { MarketplaceCalls } from './marketplace/contract.js'
 import type { ProcessCalls } from './processes/contract.js'
+import type { ExtensionTurnCalls } from './turns/contract.js'
 
 export type * from './backend/contract.js'
 export type * from './connections/contract.js'
@@ -18,6 +19,7 @@ export type * from './listing/contract.js'
 export type * from './manifest/manifest.js'
 export type * from './marketplace/contract.js'
 export type * from './processes/contract.js'
+export type * from './turns/contract.js'
 
 /** The extensions of the sandbox: the loaded ones, those that wait for approval, and their powers. */
 export interface ExtensionsCalls
@@ -25,6 +27,7 @@ export interface ExtensionsCalls
     BackendServices,
     ConnectionCalls,
     DevCalls,
+    ExtensionTurnCalls,
     InstallCalls,
     ListenerServices,
     ListingCalls,

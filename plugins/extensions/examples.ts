@@ -128,7 +128,10 @@ export const examples = (): Examples<ExtensionsCalls> => ({
   'POST /extensions/{id}/update-policy': { input: { id: ID, updates: 'auto' }, output: { ok: true } },
   'GET /extensions/{id}/processes/{name}': {
     input: { id: ID, name: 'web' },
-    output: { name: 'web', running: true, state: 'running', pid: 4211, port: 40123, since: 1767603600000, restarts: 0 },
+    output: {
+      ...{ name: 'web', running: true, state: 'running', session: 'proc-ada-notes-web' },
+      ...{ pid: 4211, port: 40123, since: 1767603600000, restarts: 0 },
+    },
   },
   'POST /extensions/{id}/processes/{name}/start': { input: { id: ID, name: 'web' }, output: { ok: true } },
   'POST /extensions/{id}/processes/{name}/stop': { input: { id: ID, name: 'web' }, output: { ok: true } },

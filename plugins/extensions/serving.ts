@@ -15,6 +15,7 @@ import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
+import { extensionTurnCalls } from './turns/turn-parts.js'
 
 /** Serves the calls of the group. */
 export const serveExtensions = async (host: Host): Promise<void> => {
@@ -24,7 +25,6 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     host,
     records: all,
     routes: () => all.routes,
-    printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
   const background = backgroundPrograms(all, processes)
   const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
@@ -43,15 +43,17 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.on('terminal.ended', ({ purpose, exitCode }) => processes.ended(purpose, exitCode))
   host.on('extension.reached', ({ extension, entry }) => all.used(extension, entry))
   host.stopping(() => all.close())
-  host.stopping(() => processes.close())
+  host.stopping(async () => processes.close())
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
     ...connectionCalls(all),
+    ...extensionTurnCalls(host, all),
     ...marketplaceCalls(all),
     ...listenerCalls(host, listeners),
     ...listingCalls(all, {

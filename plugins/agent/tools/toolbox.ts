@@ -43,7 +43,7 @@ const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders, skills = [], persona, lineHashes = false }: PreparedTurn,
+  { root, cwd, folders, skills = [], persona, agentFolders = [], lineHashes = false }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -93,7 +93,9 @@ export const toolbox = (
       })
       return toolsFor(persona, offered)
     },
-    walled: program =>
-      treeCommand(wall, root, cwd, { ...program, env: { ...listeners.env, ...program.env } }, listeners.begun),
+    walled: async program => {
+      const env = { ...listeners.env, ...program.env }
+      return { ...(await treeCommand(wall, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
+    },
   }
 }

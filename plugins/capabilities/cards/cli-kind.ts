@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { ShownConfig } from '../records/contract.js'
@@ -8,8 +9,6 @@ import { cliCard, type CliCard } from './cards.js'
 
 const HOST = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$/
 const VARIABLE = /^[A-Z][A-Z0-9_]{0,79}$/
-/** Variables that decide how programs run: a connection sets none of them. */
-const MEANINGFUL = /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_.*|GIT_.*|PYTHON.*|TMPDIR)$/
 
 const fieldsOf = ({ fields }: CliCard, secret: boolean): string[] =>
   fields.filter(field => (field.secret ?? false) === secret).map(({ key }) => key)
@@ -51,7 +50,7 @@ const check = ({ config, secrets }: OpenEntry): CliCard => {
   if (config.host !== undefined && !HOST.test(String(config.host)))
     refuse('invalid', 'config.host: expected the name of a host, such as github.com')
   if (config.url !== undefined) addressOf(String(config.url))
-  if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || MEANINGFUL.test(String(config.name))))
+  if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || isMeaningfulVariable(String(config.name))))
     refuse('invalid', 'config.name: expected the name of a variable, such as API_TOKEN, that means nothing to programs')
   if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
   return card

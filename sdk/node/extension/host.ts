@@ -160,7 +160,12 @@ export interface ExtensionHost {
     ...args: Args<Input<Api, E>>
   ): AsyncIterable<Reply<Api, E> extends AsyncIterable<infer F> ? F : never>
   routes: {
-    /** Answers `METHOD /path` below `/x/<id>`; `to` is who may ask, default: persons and tokens. */
+    /**
+     * Answers `METHOD /path` below `/x/<id>`; `to` is who may ask, default: persons and tokens.
+     *
+     * Only the role of a caller is checked: members limited to areas reach it too, so show them nothing that only some
+     * members may see, or ask for a higher `floor`.
+     */
     handle(
       entry: string,
       options: { floor?: Role; to?: string[] },

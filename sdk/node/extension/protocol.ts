@@ -122,6 +122,8 @@ export interface ExtensionProcessStatus {
    * ended too often, and somebody has to start it.
    */
   state: 'running' | 'starting' | 'stopped' | 'exited' | 'restarting' | 'quarantined'
+  /** The terminal session that it runs in; after an end it shows what the program wrote for 24 h. */
+  session: string
   /** The first process of its wall, on this machine. */
   pid?: Count
   /** The port that it was given in `PORT`, on this machine. */

@@ -113,8 +113,8 @@ t.test('its credential is in its environment alone, and no longer than it runs',
   t.notMatch(JSON.stringify(argv), 'sbe_')
   t.notMatch(execFileSync('ps', ['-eo', 'args', 'ww'], { encoding: 'utf8' }), token)
   const secret = token.split('.')[1]!
-  const logged = () => readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8')
-  await listedUntil(daemon, () => logged().includes('its token is sb'))
+  const logged = () => readFileSync(join(daemon.data, 'logs/terminals/proc-ada-caller-web.log'), 'utf8')
+  await listedUntil(daemon, () => logged().includes('its token is'))
   for (const file of readdirSync(daemon.data, { recursive: true, withFileTypes: true }))
     if (file.isFile()) t.notMatch(readFileSync(join(file.parentPath, file.name), 'latin1'), secret, file.name)
   t.equal((await as(token, '/skills')).status, 200)

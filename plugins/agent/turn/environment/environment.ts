@@ -24,6 +24,8 @@ export interface PreparedTurn {
   readonly persona?: TurnPersona
   /** The skills that are offered to it. */
   readonly skills?: readonly TurnSkill[]
+  /** The agent folders of extensions, as programs see them. */
+  readonly agentFolders?: readonly string[]
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
   /** Its tools name lines by number and hash. */
