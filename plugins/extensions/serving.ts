@@ -7,7 +7,7 @@ import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
-import { listenerCalls } from './listeners/calls.js'
+import { listenerHandlers } from './listeners/calls.js'
 import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
 import { marketplaceCalls } from './marketplace/calls.js'
@@ -55,7 +55,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...connectionCalls(all),
     ...extensionTurnCalls(host, all),
     ...marketplaceCalls(all),
-    ...listenerCalls(host, listeners),
+    ...listenerHandlers(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

@@ -4,7 +4,7 @@ import type { Listeners } from './listeners.js'
 import { serveListener } from './routes.js'
 
 /** Serves what extensions are for automations. */
-export const listenerCalls = (host: Pick<Host, 'call'>, listeners: Listeners): Handlers<ListenerServices> => ({
+export const listenerHandlers = (host: Pick<Host, 'call'>, listeners: Listeners): Handlers<ListenerServices> => ({
   'extensions.listen': (request, context) => serveListener(host, listeners, request, context),
   'extensions.automations': () => listeners.contributed(),
   'extensions.deliver': async ({ provider, channelId, text }) => {
