@@ -60,6 +60,12 @@ export const scopesOf = ({ access }: Routed): readonly Scope[] | 'open' => ('ope
 /** Whether a call is reached with a ticket alone, which is checked before the rest of the request. */
 export const takesTicket = ({ access }: Routed): boolean => 'open' in access && access.ticket !== undefined
 
+/** Whether a call is reached by programs of extensions alone. */
+export const isForExtensions = ({ access }: Routed): boolean => 'only' in access && access.only === 'extension'
+
+/** Whether a call takes a body of any type, which nothing parses. */
+export const takesAnyBody = ({ access }: Routed): boolean => access.forms?.includes('raw') === true
+
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
   /** The calls reached since the last call of this function. */

@@ -71,8 +71,8 @@ export const triggerProblem = (
   const all = sources.map(one => one.provider)
   if (!source)
     return (
-      `trigger.provider: no enabled extension receives messages of ${JSON.stringify(provider.slice(0, 60))}; `
-      + `expected ${all.length > 0 ? all.join(' or ') : 'one, and none is installed'}`
+      `trigger.provider: expected ${all.join(' or ') || 'a provider of an enabled extension, of which there is none'}, `
+      + `found ${JSON.stringify(provider.slice(0, 60))}`
     )
   if (eventType === undefined || source.events.some(({ value }) => value === eventType)) return undefined
   const kinds = source.events.map(({ value }) => value).join(' or ')

@@ -75,7 +75,8 @@ const fromRepository = async (host: ReadingHost, { url, token }: MarketAsked): P
 }
 
 const fromFile = async ({ place }: ReadingHost, { url, token }: MarketAsked): Promise<Buffer> => {
-  if (token !== undefined) refuse('invalid', 'token: expected only with an https address')
+  if (token !== undefined)
+    refuse('invalid', `token: expected none for a file of the workspace, found one of ${token.length} characters`)
   const path = await inside(await realpath(place.workspace), url).catch(error =>
     error instanceof Refusal && error.reason === 'not-found'
       ? refuse('unprocessable', `there is no ${url.slice(0, 200)} in the workspace`, { cause: error })

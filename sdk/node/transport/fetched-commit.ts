@@ -112,7 +112,8 @@ export const fileOfRepository = async (
   { url, paths, maxBytes, token }: WantedFile,
 ): Promise<RepositoryFile | undefined> => {
   const address = sourceAddress(host.place.workspace, url)
-  if (token !== undefined && address.kind !== 'https') refuse('invalid', 'token: expected only with an https address')
+  if (token !== undefined && address.kind !== 'https')
+    refuse('invalid', `token: expected only with an https address, found ${address.kind}`)
   const fetched = new FetchedRepository(host, scratch, token)
   try {
     await fetched.fetchNamed(address, url, 'HEAD')
@@ -273,7 +274,8 @@ const tokenFor = async (
   detail: string,
 ): Promise<string | undefined> => {
   if (secret === undefined) return undefined
-  if (address.kind !== 'https') return refuse('invalid', 'secret: expected only with an https address')
+  if (address.kind !== 'https')
+    return refuse('invalid', `secret: expected only with an https address, found ${address.kind}`)
   const missing = `there is no stored secret ${secret} that can be read: set it with POST /secrets`
   const server: ServerAddress = address
   if (!(await host.serves('secrets.atHost'))) return refuse('dependency', missing)

@@ -1,5 +1,15 @@
 import t from 'tap'
-import { freshSession, guarded, isShadow, methodsAt, ROUTED, takesTicket, type Guarded } from '../calls.js'
+import {
+  freshSession,
+  guarded,
+  isForExtensions,
+  isShadow,
+  methodsAt,
+  ROUTED,
+  takesAnyBody,
+  takesTicket,
+  type Guarded,
+} from '../calls.js'
 import { head, rawRequest, type RawAnswer } from '../support.js'
 
 const STREAMS = new Set(['GET /events', 'GET /logs/follow'])
@@ -99,6 +109,7 @@ t.test('each route is reached by its own path and by no variant of it', async t 
     const { status } = await ask(method, path)
     if (takesTicket(routed))
       t.same([[401, 426].includes(status), daemon.reached()], [true, []], `${call} takes a ticket, found ${status}`)
+    else if (isForExtensions(routed)) t.same([status, daemon.reached()], [403, []], `${call} is refused to people`)
     else t.same([status, daemon.reached()], [409, [call]], `${call} is reached by its path`)
     const forms = disguises(path, call.split(' ')[1]!)
     const answers = await Promise.all(forms.map(async form => ({ form, status: (await ask(method, form)).status })))
@@ -202,7 +213,7 @@ t.test('HEAD is answered like GET without a body, and reaches only GET calls', a
         `HEAD of ${call} spends no ticket, found ${plain.status}`,
       )
     else if (STREAMS.has(call)) t.same([plain.status, seen], [405, []], 'HEAD of a stream is refused')
-    else t.same([plain.status, seen], [409, [call]], `HEAD of ${call}`)
+    else t.same([plain.status, seen], isForExtensions(routed) ? [403, []] : [409, [call]], `HEAD of ${call}`)
     if ('open' in access) continue
     const bare = await rawRequest(daemon.url, head('HEAD', path, [['host', hostOf(daemon)]]))
     const narrow = await rawRequest(
@@ -294,7 +305,8 @@ t.test('an ambiguous request head reaches nothing', async t => {
 t.test('a foreign host or origin reaches nothing', async t => {
   const daemon = await guarded(t)
   const own = hostOf(daemon)
-  for (const { call, method, path } of ROUTED) {
+  for (const routed of ROUTED) {
+    const { call, method, path } = routed
     const session = ['authorization', `Bearer ${freshSession(daemon)}`] as const
     const size = [
       ['content-type', 'application/json'],
@@ -311,7 +323,9 @@ t.test('a foreign host or origin reaches nothing', async t => {
             [['host', own], ['origin', 'http://evil.example'], session, ...size] as const,
             [['host', own], ['origin', `http://${own}.evil.example`], session, ...size] as const,
             [['host', own], ['sec-fetch-site', 'cross-site'], session, ...size] as const,
-            [['host', own], session, ['content-type', 'text/plain'], ['content-length', '2']] as const,
+            ...(takesAnyBody(routed)
+              ? []
+              : [[['host', own], session, ['content-type', 'text/plain'], ['content-length', '2']] as const]),
           ]),
     ]
     for (const headers of foreign) {

@@ -361,7 +361,7 @@ t.test('an index that cannot be shown is refused by what is wrong with it', asyn
     [{ url: 'ftp://example.org/registry.json' }, 400, /url: expected https/],
     [{ url: 'http://example.org/registry.json' }, 400, /url: expected https/],
     [{ url: '../registry.json' }, 400, /url: expected https/],
-    [{ url: 'other.json', token: 'x' }, 400, /token: expected only with an https address/],
+    [{ url: 'other.json', token: 'x' }, 400, /token: expected none for a file of the workspace, found one of 1 char/],
     [{ url: `${server}/empty/.git`, token: 'x' }, 400, /token: expected only with an https address/],
     [{ url: 'large.json' }, 413, /more than 5242880 bytes/],
     [{ url: 'nowhere.json' }, 422, /there is no nowhere\.json/],
