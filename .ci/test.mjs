@@ -1,6 +1,6 @@
 // Runs the test files that the words of the command line name, all without one, and says which ten took longest. A word
-// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need no
-// process of their own share one, a few at a time. Up to five files that failed run again, each in a process of its
+// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need
+// no process of their own share one, a few at a time. Up to five files that failed run again, each in a process of its
 // own: those that hold then are named.
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -143,6 +143,8 @@ export interface GroupRoute {
   id: string
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -190,6 +192,8 @@ export interface ServedRoute {
   /** Left out: an open route. */
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A route that an extension's process may call. */

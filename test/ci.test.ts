@@ -138,7 +138,8 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   )
   const tap = `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
     const args = process.argv.slice(2)
-    const together = file => file.includes('together/') ? JSON.parse(/\\[.*\\]/.exec(readFileSync(file, 'utf8'))[0]) : []
+    const listed = file => JSON.parse(/\\[.*\\]/.exec(readFileSync(file, 'utf8'))[0])
+    const together = file => (file.includes('together/') ? listed(file) : [])
     console.log(JSON.stringify(args.map(arg => (together(arg).length ? together(arg) : arg))))
     const bad = process.env.BAD?.split(' ') ?? []
     const alone = args.includes('--jobs=1')

@@ -6,6 +6,7 @@ import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
 import { loginCalls } from './login/calls.js'
 import { SignInTokens } from './login/tokens.js'
+import { oneTimeCodeCalls } from './otp/calls.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
 import { connectedModels } from './records/model-servers.js'
@@ -68,6 +69,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(calls, {
     ...mcp.calls,
     ...logins,
+    ...oneTimeCodeCalls(host, { entries: () => capabilities.entries, vault: capabilities.vault }),
     'GET /capabilities': async () => ({
       capabilities: await capabilities.list(),
       recommendations: await recommendations.list(),

@@ -43,6 +43,12 @@ code=$?
 sleep 0.3
 exit $code`
 
+const endingLast = async ({ program, args, env }: ShellCommand): Promise<ShellCommand> => ({
+  program: await needProgram('sh'),
+  args: ['-c', LAST, WALL, program, ...args],
+  env,
+})
+
 /** The home of programs that see only these folders: no other programs share its caches. */
 const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
   homeOfProgram(data, `areas-${createHash('sha256').update(JSON.stringify(only)).digest('hex').slice(0, 32)}`)
@@ -53,8 +59,9 @@ const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
  */
 export const shellCommand = async (
   { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
-  { folder, program: runs }: Pick<Opening, 'folder' | 'program'>,
+  { folder, program: runs, command }: Pick<Opening, 'folder' | 'program' | 'command'>,
 ): Promise<ShellCommand> => {
+  if (command) return endingLast(command)
   const shell = await ownShell()
   const only = runs?.only
   const { program, args, env, enforced } = await walled(
@@ -74,5 +81,5 @@ export const shellCommand = async (
   )
   if (only && !enforced)
     refuse('forbidden', 'this machine has no wall that keeps a program to your areas: install bubblewrap')
-  return { program: await needProgram('sh'), args: ['-c', LAST, WALL, program, ...args], env }
+  return endingLast({ program, args, env })
 }

@@ -111,7 +111,8 @@ t.test('a group runs programs in a session, is notified when they end, and reads
 
   await t.test('it ends when the program that holds its terminal is killed', async t => {
     const seconds = `${86_400 + process.pid}`
-    const runs = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n').includes(`sleep ${seconds}`)
+    const runs = () =>
+      execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n').includes(`sleep ${seconds}`)
     await start('panel-e', ['sleep', seconds])
     await until('it runs', async () => runs())
     endTerminals(data)
