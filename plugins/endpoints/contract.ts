@@ -207,6 +207,8 @@ export interface ServerAsConnection {
 /** How a model server stands, for the list of connections. */
 export interface ServerCondition {
   ready: boolean
+  /** Why it is not: it is on its way, or switched off; neither: it fails. */
+  waits?: 'pending' | 'inactive'
   detail?: string
 }
 export interface EndpointServices {

@@ -107,5 +107,7 @@ export const serverIn = (id: string, config: ServerAsConnection['config']): Serv
 /** How a server stands, for the list of connections. */
 export const conditionOf = ({ status, detail }: EndpointRow): ServerCondition => ({
   ready: status === 'ready',
+  ...(status === 'stopped' && { waits: 'inactive' as const }),
+  ...((status === 'downloading' || status === 'loading') && { waits: 'pending' as const }),
   ...(status !== 'ready' && { detail: detail ?? `it is ${status}` }),
 })

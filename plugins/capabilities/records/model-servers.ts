@@ -18,8 +18,9 @@ export const connectedModels = (host: Pick<Host, 'call' | 'serves'>): ForwardedK
       : { state: 'inactive', detail: 'this sandbox has no group of model servers', checkedAt: Date.now() },
 })
 
-const statusOf = ({ ready, detail }: ServerCondition): CapabilityStatus => ({
-  state: ready ? 'active' : 'error',
-  ...(detail !== undefined && { detail, code: 'unreachable' }),
+const statusOf = ({ ready, waits, detail }: ServerCondition): CapabilityStatus => ({
+  state: ready ? 'active' : (waits ?? 'error'),
+  ...(detail !== undefined && { detail }),
+  ...(!ready && !waits && { code: 'unreachable' as const }),
   checkedAt: Date.now(),
 })

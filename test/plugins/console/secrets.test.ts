@@ -110,7 +110,7 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await page.getByRole('progressbar', { name: 'Download of tiny' }).waitFor()
     t.same(await barriersOf(page), [])
     await page.getByRole('button', { name: 'Stop tiny' }).click()
-    await page.getByText('Stopped').waitFor()
+    await page.getByText('Stopped', { exact: true }).waitFor()
     delete files.script.holdsAfter
     await page.getByRole('button', { name: 'Start tiny' }).click()
     await page.getByText(/1,024 tokens .* uses/).waitFor()

@@ -113,8 +113,8 @@ const ConnectionRow = ({ connection }: { connection: CapabilitySummary }) => {
 /** The connections of agents, and the agent programs that turns can run on. */
 export const ConnectionSection = () => {
   const list = useQuery('capabilities', ['capabilities'], () => askDaemon('GET /capabilities'))
-  // Model servers have their own section.
-  const others = list.data?.capabilities.filter(({ kind }) => kind !== 'endpoint') ?? []
+  // Model servers and models of this machine have their own sections.
+  const others = list.data?.capabilities.filter(({ kind }) => kind !== 'endpoint' && kind !== 'localmodel') ?? []
   return (
     <section aria-labelledby="connections-heading">
       <div class="section-head">
