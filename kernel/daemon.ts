@@ -8,6 +8,7 @@ import { Calls } from './calls.js'
 import type { Config } from './config.js'
 import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
+import { ownListeners } from './http/own-listeners.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
 import { liveCalls } from './streams/live-calls.js'
@@ -132,11 +133,14 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     options.restart?.()
     return { restarting: options.restart !== undefined }
   })
-  kernel.calls.add('kernel.listeners', 'kernel', async () => ({
-    listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
-  }))
   const [bodies, others] = callsForOthers(kernel, () => groups)
-  const own = { ...auth.handlers, ...liveCalls(live), ...others, ...redactCalls(data) }
+  const own = {
+    ...auth.handlers,
+    ...liveCalls(live),
+    ...others,
+    ...redactCalls(data),
+    ...ownListeners(config.host, () => url),
+  }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -151,6 +155,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     hidden,
     grants,
     limits: deployment.wall?.limits ?? {},
+    previews: { ...deployment.previews, host: config.host },
     ...(deployment.models && { models: deployment.models }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
@@ -221,7 +226,5 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     stop,
   }
 }
-
-const portOf = (url: string): number => Number(new URL(url).port || 80)
 
 const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')

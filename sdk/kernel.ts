@@ -224,8 +224,13 @@ export interface Kernel {
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The loaded groups with their routes. */
   'kernel.groups'(): { groups: LoadedGroup[] }
-  /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
-  'kernel.listeners'(): { listeners: { host: string; port: number }[] }
+  /**
+   * The addresses that this daemon listens on, to exclude as targets of outgoing requests, and its process. The first
+   * is that of the calls.
+   */
+  'kernel.listeners'(): { listeners: { host: string; port: number }[]; pid: number }
+  /** Adds an address on which the caller listens for others to those of `kernel.listeners`. */
+  'kernel.listening'(input: { host: string; port: number }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean

@@ -15,10 +15,10 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1200,
+    kernel: 1220,
     'kernel/auth': 1500,
     'kernel/extensions': 300,
-    'kernel/http': 1140,
+    'kernel/http': 1160,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 450,

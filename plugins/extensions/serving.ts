@@ -22,6 +22,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     routes: () => all.routes,
     printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
+  host.contribute('system.processes', () => processes.owned)
   const background = backgroundPrograms(all, processes)
   const backends = openBackends(host, all, { logs, background })
   all.runBackendsOn(backends.runtime)

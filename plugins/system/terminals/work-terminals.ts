@@ -34,7 +34,7 @@ export class WorkTerminals {
     this.#deps = deps
   }
 
-  handlers(): Pick<Handlers<System>, keyof TerminalWorkCalls> {
+  handlers(): Omit<Pick<Handlers<System>, keyof TerminalWorkCalls>, 'terminals.processes'> {
     return {
       'terminals.start': input => this.#locks.with(input.name, () => this.#start(input)),
       'terminals.running': async () => ({ sessions: (await this.#sessions().catch(noneWhereMissing)).map(rowOf) }),
