@@ -63,10 +63,10 @@ export class Forwards {
     if (this.active.some(({ forward }) => now - (forward!.goneAt ?? now) >= WAITS_MS)) await this.settle()
   }
 
-  /** Forwards a port to what listens there now. */
+  /** Forwards a port to what listens there now, as `assert` saw it at most a second ago. */
   forward(place: PortPlace): Promise<{ slot: ForwardSlot; title: string }> {
     return this.#alone(async () => {
-      const ports = await this.#deps.scan(true)
+      const ports = await this.#deps.scan(false)
       const found = forwardable(ports, place)
       const forward = await this.#programOf(found, await this.#deps.probe(found))
       const slot = await this.#claim(place, ports, forward)
