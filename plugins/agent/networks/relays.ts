@@ -84,10 +84,13 @@ export class Relays {
 
   #reach(id: string, known: KnownListener): Promise<Socket | undefined> {
     const { dial, listening } = this.#deps
-    return dialListener(known, {
-      sockets: async () => (await listening()).find(network => network.id === id)?.sockets ?? [],
-      connect: ({ host, port }) => dial(id, port, host),
-    })
+    const reach = () =>
+      dialListener(known, {
+        sockets: async () => (await listening()).find(network => network.id === id)?.sockets ?? [],
+        connect: ({ host, port }) => dial(id, port, host),
+      })
+    // The helper inside may have gone to rest at this moment: the next one is a new one.
+    return reach().catch(reach)
   }
 }
 
