@@ -8,9 +8,9 @@ import { Calls } from './calls.js'
 import type { Config } from './config.js'
 import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
-import { ownListeners } from './http/own-listeners.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
+import { listenerCalls } from './http/listeners.js'
 import { liveCalls } from './streams/live-calls.js'
 import { EventBus } from './events.js'
 import { grantsOf } from './storage/grants.js'
@@ -134,13 +134,8 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     return { restarting: options.restart !== undefined }
   })
   const [bodies, others] = callsForOthers(kernel, () => groups)
-  const own = {
-    ...auth.handlers,
-    ...liveCalls(live),
-    ...others,
-    ...redactCalls(data),
-    ...ownListeners(config.host, () => url),
-  }
+  const listening = listenerCalls(() => (url ? [{ host: config.host, port: portOf(url) }] : []))
+  const own = { ...auth.handlers, ...liveCalls(live), ...listening, ...others, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }
@@ -226,5 +221,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     stop,
   }
 }
+
+const portOf = (url: string): number => Number(new URL(url).port || 80)
 
 const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')

@@ -143,6 +143,8 @@ export interface GroupRoute {
   id: string
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -190,6 +192,8 @@ export interface ServedRoute {
   /** Left out: an open route. */
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A route that an extension's process may call. */
@@ -229,8 +233,8 @@ export interface Kernel {
    * is that of the calls.
    */
   'kernel.listeners'(): { listeners: { host: string; port: number }[]; pid: number }
-  /** Adds an address on which the caller listens for others to those of `kernel.listeners`. */
-  'kernel.listening'(input: { host: string; port: number }): Ok
+  /** Replaces the addresses of programs that a group runs for the daemon, such as those of local models. */
+  'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[] }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean

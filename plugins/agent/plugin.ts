@@ -174,6 +174,7 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
+    lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     variables: async (conversationId, persona) =>
@@ -366,7 +367,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(
     contract,
     recorded(host, cards, {
-      ...queueCalls({ host, delivery, board, conversations, look }),
+      ...queueCalls({ host, delivery, board, conversations, look, queue, engine }),
       ...turnCalls({
         host,
         environment,

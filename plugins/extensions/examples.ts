@@ -9,6 +9,32 @@ const SOURCE = { url: 'https://git.example.org/ada/notes.git', ref: REF }
 
 /** One use of each call. */
 export const examples = (): Examples<ExtensionsCalls> => ({
+  'GET /capabilities/{id}/connection': {
+    input: { id: 'tracker' },
+    output: {
+      id: 'tracker',
+      kind: 'mcp',
+      config: { url: 'https://tracker.example.org/mcp', token: '{{secret:tracker/token}}' },
+    },
+  },
+  'POST /capabilities/marketplace': {
+    input: { url: 'https://git.example.org/team/registry.git' },
+    output: {
+      name: 'team',
+      plugins: [
+        {
+          name: ID,
+          kind: 'extension',
+          description: 'Notes beside the code.',
+          version: '1.2.0',
+          trust: 'verified',
+          admitted: true,
+          install: SOURCE,
+          installed: { id: ID, ref: REF },
+        },
+      ],
+    },
+  },
   'GET /extensions': {
     output: {
       extensions: [

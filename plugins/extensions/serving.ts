@@ -1,12 +1,16 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { ExtensionLogs } from './backend/process/log.js'
+import { connectionCalls } from './connections/calls.js'
 import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
+import { listenerCalls } from './listeners/calls.js'
+import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
+import { marketplaceCalls } from './marketplace/calls.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
@@ -24,7 +28,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   host.contribute('system.processes', () => processes.owned)
   const background = backgroundPrograms(all, processes)
-  const backends = openBackends(host, all, { logs, background })
+  const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
+  const listeners = new Listeners({ host, running })
+  const backends = openBackends(host, all, { logs, background, received: listeners })
   all.runBackendsOn(backends.runtime)
   all.runProcessesOn(processes)
   const install = installParts(all)
@@ -46,6 +52,9 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...connectionCalls(all),
+    ...marketplaceCalls(all),
+    ...listenerCalls(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

@@ -3,6 +3,7 @@ import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
 import { cliCard, type CliCard } from './cards.js'
 
 const HOST = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$/
@@ -52,6 +53,7 @@ const check = ({ config, secrets }: OpenEntry): CliCard => {
   if (config.url !== undefined) addressOf(String(config.url))
   if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || MEANINGFUL.test(String(config.name))))
     refuse('invalid', 'config.name: expected the name of a variable, such as API_TOKEN, that means nothing to programs')
+  if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
   return card
 }
 
@@ -74,22 +76,28 @@ export const cliKind = (): KindHandler => {
     // A card that nobody knows may have any secret: what looks like one is treated so.
     secretFields: config => {
       const card = cliCard(config.provider)
-      return card ? fieldsOf(card, true) : ['token', 'password', 'secret']
+      return card ? fieldsOf(card, true) : ['token', 'password', 'secret', SEED]
     },
-    mainSecret: () => 'token',
+    mainSecret: config => cliCard(config.provider)?.fields.find(({ secret }) => secret)?.key ?? 'token',
     destination: (config: ShownConfig) => {
       const [field, fallback] = cliCard(config.provider)?.server ?? ['url', '']
       return JSON.stringify([config.provider, config[field] ?? fallback, config.name])
     },
     label: config => {
       const card = cliCard(config.provider)
-      return card?.id === 'token' ? String(config.name ?? '') || undefined : card?.name
+      const own = String(config[card?.id === 'token' ? 'name' : 'account'] ?? '')
+      return own || card?.name
     },
     card: config => String(config.provider),
     check: async entry => void check(entry),
     apply: async (entry, report) => {
       const card = check(entry)
-      report(`programs find it as ${Object.keys(variablesOfCli(entry)).join(', ')}`)
+      const names = Object.keys(variablesOfCli(entry))
+      report(
+        names.length > 0
+          ? `programs find it as ${names.join(', ')}`
+          : `GET /capabilities/${entry.id}/otp answers its codes`,
+      )
       return state(card)
     },
     probe: async entry => {

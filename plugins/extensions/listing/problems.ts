@@ -79,11 +79,11 @@ const conditionProblems = ({ sideViews = [], commands = [], capabilities = [] }:
     when === undefined || isCondition(when) ? [] : [`the condition of ${name} cannot be read: ${when}`],
   )
 
-const NEEDED = { schedule: 'cron', listener: 'provider', event: 'event', workspace: 'event' } as const
+const NEEDED = { schedule: 'cron', listener: 'provider', workspace: 'event' } as const
 
 const templateProblem = ({ id, trigger }: ExtensionTemplate): string[] => {
-  const needed = NEEDED[trigger.kind]
-  return trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
+  const needed = trigger.kind === 'event' ? undefined : NEEDED[trigger.kind]
+  return needed !== undefined && trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
 }
 
 /** What a manifest contributes to automations does nothing where no group serves them. */

@@ -172,7 +172,7 @@ export class Previews implements PreviewDirectory {
     // Addresses contain the port, so it stays what it was where it can.
     const usual = [...(listener ? [listener] : []), ...(first && first.port < 65_535 ? [first.port + 1] : []), 0]
     const found = await this.#listener.listen(place.previews.host, port === undefined ? usual : [port])
-    await call('kernel.listening', { host: place.previews.host, port: found })
+    await call('kernel.listeners.set', { name: 'previews', listeners: [{ host: place.previews.host, port: found }] })
     if (found !== listener) await store.change(() => ({ listener: found }))
     this.#port = found
   }

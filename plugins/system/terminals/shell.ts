@@ -27,12 +27,13 @@ const ownShell = async (): Promise<string> => {
 }
 
 /**
- * Ends last: when the first process of a terminal ends, the system drops unread output.
+ * Ends last: when the first process of a terminal ends, the system drops unread output. It ends at once when the
+ * terminal itself is gone (SIGHUP, which the system sends to it alone), and the programs of the terminal with it.
  *
  * It handles signals instead of ignoring them, because the shell would inherit ignored ones. After the end it sends its
  * parent SIGCHLD a few times: tmux misses a process that ends while libutempter blocks that signal.
  */
-const LAST = `trap : HUP INT QUIT TERM
+const LAST = `trap : INT QUIT TERM
 "$@"
 code=$?
 (

@@ -36,6 +36,8 @@ export interface TurnEnvironmentDeps {
   readonly subagentDeps: SubagentDeps
   /** The limits of subagents at the start of a turn. */
   readonly limits: () => Promise<SubagentLimits>
+  /** Whether the tools of a turn that starts now name lines by number and hash. */
+  readonly lineHashes: () => Promise<boolean>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The folders that a turn limited to areas reaches. */

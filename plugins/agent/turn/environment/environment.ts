@@ -26,6 +26,8 @@ export interface PreparedTurn {
   readonly skills?: readonly TurnSkill[]
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
+  /** Its tools name lines by number and hash. */
+  readonly lineHashes?: boolean
 }
 
 /** The adapter's interface of a turn, and when all its work has ended. */

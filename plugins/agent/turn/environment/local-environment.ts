@@ -114,6 +114,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     return {
       helpers: await this.#deps.limits(),
+      lineHashes: await this.#deps.lineHashes(),
       root,
       cwd: await this.#start(root, conversation, folders),
       preamble: preambleOf(notes),
