@@ -3,7 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
-import type { LimitSettings, ModelSettings } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewSettings } from '../sdk/host.js'
 import type { IdentityProvider } from '../sdk/kernel.js'
 import { stateFolder } from '../sdk/node/files/state-folder.js'
 
@@ -45,6 +45,8 @@ export interface Deployment {
     /** Memory and process limits for the programs of one turn. */
     limits?: LimitSettings
   }
+  /** Where servers of the workspace are shown. */
+  previews?: PreviewSettings
   /** Providers of models, and the free trial. */
   models?: ModelSettings
 }
@@ -84,21 +86,32 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
       `the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`,
     )
   }
-  const port = Number(flags.port ?? env.SANDBOX_PORT ?? 8787)
-  if (!isPort(port))
-    throw new StartError(`--port expects a number from 0 to 65535, found ${flags.port ?? env.SANDBOX_PORT}`)
   const file = flags.config ?? env.SANDBOX_CONFIG
   return {
     workspace,
     data,
     host: flags.host ?? env.SANDBOX_HOST ?? '127.0.0.1',
-    port,
+    port: portIn('--port', flags.port ?? env.SANDBOX_PORT ?? '8787'),
     store: flags.store ?? env.SANDBOX_STORE ?? `sqlite://${join(data, 'store.sqlite')}`,
     json: flags.json ?? false,
-    deployment: withPublicUrl(file ? readDeployment(resolve(file)) : {}, flags['public-url'] ?? env.SANDBOX_PUBLIC_URL),
+    deployment: withPreviewPort(
+      withPublicUrl(file ? readDeployment(resolve(file)) : {}, flags['public-url'] ?? env.SANDBOX_PUBLIC_URL),
+      flags['preview-port'] ?? env.SANDBOX_PREVIEW_PORT,
+    ),
     ...(file && { deploymentFile: realpathSync(resolve(file)) }),
   }
 }
+
+const portIn = (flag: string, text: string): number => {
+  const port = Number(text)
+  if (!isPort(port) || !text.trim()) throw new StartError(`${flag} expects a number from 0 to 65535, found ${text}`)
+  return port
+}
+
+const withPreviewPort = (deployment: Deployment, named: string | undefined): Deployment =>
+  named === undefined
+    ? deployment
+    : { ...deployment, previews: { ...deployment.previews, port: portIn('--preview-port', named) } }
 
 const withPublicUrl = ({ http, ...deployment }: Deployment, named = http?.publicUrl): Deployment => {
   if (named === undefined) return { ...deployment, ...(http && { http }) }
@@ -119,6 +132,7 @@ const readFlags = (args: readonly string[]) => {
       data: text,
       host: text,
       port: text,
+      'preview-port': text,
       store: text,
       config: text,
       'public-url': text,

@@ -150,6 +150,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     hidden,
     grants,
     limits: deployment.wall?.limits ?? {},
+    previews: { ...deployment.previews, host: config.host },
     ...(deployment.models && { models: deployment.models }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),

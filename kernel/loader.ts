@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, ModelSettings, WallGrants } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewPlace, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly grants: WallGrants
   /** The deployment's limits for turns. */
   readonly limits: LimitSettings
+  /** Where previews are served. */
+  readonly previews: PreviewPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
   /** Load only these groups; default: all. */
@@ -37,13 +39,13 @@ const LAST_WORK = 8_000
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { root, only, apart = [], workspace, data, hidden, grants, limits, models } = options
+  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, models } = options
   const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
     const own = { folder: join(data, name), logs: join(data, 'logs') }
-    const place = { workspace, data, ...own, root, hidden, grants, limits, ...(models && { models }) }
+    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, ...(models && { models }) }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

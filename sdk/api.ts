@@ -12,6 +12,7 @@ import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
+import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -52,6 +53,7 @@ export interface Api
     SkillsCalls,
     ExtensionsCalls,
     DiffsCalls,
+    PortsCalls,
     AutomationsCalls,
     Kernel {}
 

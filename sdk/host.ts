@@ -101,6 +101,23 @@ export interface ModelSettings {
   trial?: TrialSettings
 }
 
+/** The deployment's settings of previews. */
+export interface PreviewSettings {
+  /** The port of the preview listener; 0: a free one. Default: the one after that of the calls, else a free one. */
+  port?: number & tags.Type<'uint32'> & tags.Maximum<65535>
+  /**
+   * The address below which previews have their names, such as `https://previews.example.org`: a wildcard certificate
+   * and a proxy of the deployment serve it. Default: names below `localhost`.
+   */
+  zone?: string & tags.Pattern<'^https?://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$'>
+}
+
+/** Where previews are served. */
+export interface PreviewPlace extends PreviewSettings {
+  /** The host on which the preview listener listens. */
+  host: string
+}
+
 /** The daemon that a plugin runs in; constant while it runs. */
 export interface Place {
   /** The workspace's real path. */
@@ -122,6 +139,8 @@ export interface Place {
   readonly grants: WallGrants
   /** The deployment's limits for turns. */
   readonly limits: LimitSettings
+  /** Where previews are served. */
+  readonly previews: PreviewPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
 }

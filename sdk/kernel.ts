@@ -228,8 +228,11 @@ export interface Kernel {
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The loaded groups with their routes. */
   'kernel.groups'(): { groups: LoadedGroup[] }
-  /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
-  'kernel.listeners'(): { listeners: { host: string; port: number }[] }
+  /**
+   * The addresses that this daemon listens on, to exclude as targets of outgoing requests, and its process. The first
+   * is that of the calls.
+   */
+  'kernel.listeners'(): { listeners: { host: string; port: number }[]; pid: number }
   /** Replaces the addresses of programs that a group runs for the daemon, such as those of local models. */
   'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[] }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */

@@ -15,7 +15,7 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1200,
+    kernel: 1220,
     'kernel/auth': 1500,
     'kernel/extensions': 300,
     'kernel/http': 1180,

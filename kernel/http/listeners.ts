@@ -7,7 +7,7 @@ type Listeners = { host: string; port: number }[]
 export const ownListenerCalls = (own: () => Listeners): Pick<Handlers<Kernel>, `kernel.listeners${'' | '.set'}`> => {
   const others = new Map<string, Listeners>()
   return {
-    'kernel.listeners': () => ({ listeners: [...own(), ...[...others.values()].flat()] }),
+    'kernel.listeners': () => ({ listeners: [...own(), ...[...others.values()].flat()], pid: process.pid }),
     'kernel.listeners.set': ({ name, listeners }) => {
       others.set(name, listeners)
       return { ok: true }

@@ -4,6 +4,7 @@ import type { BoardCalls } from './board/contract.js'
 import type { CardCalls } from './cards/contract.js'
 import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
+import type { NetworkCalls } from './networks/contract.js'
 import type { ProviderCalls } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
@@ -18,6 +19,7 @@ export type * from './conversations/contract.js'
 export type * from './conversations/conversation.js'
 export type * from './conversations/record.js'
 export type * from './copies/contract.js'
+export type * from './networks/contract.js'
 export type * from './providers/contract.js'
 export type * from './queue/contract.js'
 export type * from './records/contract.js'
@@ -37,7 +39,8 @@ export interface Agent
     ProviderCalls,
     SessionRecordCalls,
     SubagentCalls,
-    CopyCalls {}
+    CopyCalls,
+    NetworkCalls {}
 
 export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */

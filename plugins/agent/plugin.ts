@@ -33,6 +33,7 @@ import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
 import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
+import { networkCalls } from './networks/calls.js'
 import { wearing } from './personas/messages.js'
 import { agentPrograms, modelServers } from './providers/connected.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
@@ -342,7 +343,7 @@ export const activate = async (host: Host): Promise<void> => {
     await commands.close()
     await environment.idle()
     // Git still needs the networks until then.
-    networks.close()
+    await networks.close()
     index.close()
   })
 
@@ -396,6 +397,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),
+      ...networkCalls(networks),
     }),
   )
 }

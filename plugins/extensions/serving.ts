@@ -26,6 +26,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     records: all,
     routes: () => all.routes,
   })
+  host.contribute('system.processes', () => processes.owned)
   const background = backgroundPrograms(all, processes)
   const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
   const listeners = new Listeners({ host, running })

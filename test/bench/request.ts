@@ -258,6 +258,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
     hidden: [],
     grants: { read: [], write: [] },
     limits: {},
+    previews: { host: '127.0.0.1' },
   }
   const { host, answer } = createHost('agent', place, {
     request: async (_, input) => {

@@ -140,12 +140,11 @@ const takenProblems = (
 
 const processProblems = async ({ processes = [] }: ExtensionContributions): Promise<string[]> => {
   const found: string[] = []
-  for (const { name, command, preview } of processes) {
+  for (const { name, command } of processes) {
     const [program = ''] = splitWords(command) ?? []
     if (program === '') found.push(`the command of ${name} cannot be read: a quote is not closed`)
     else if (!program.includes('/') && (await programNamed(program)) === undefined)
       found.push(`the program ${program} of ${name} is not installed`)
-    if (preview) found.push(`${name} gets no preview: this sandbox has no outside address for one`)
   }
   return found
 }

@@ -7,6 +7,7 @@ import { record } from '../../../sdk/node/record/record.js'
 import { BACKEND_LIMITS } from '../backend/process/limits.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
+import type { OwnedProcess } from '../../system/contract.js'
 import type { GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionProcessStatus } from './contract.js'
 import { daemonAccess } from './daemon-access.js'
@@ -37,6 +38,8 @@ export class ExtensionProcesses {
   readonly #held = new Set<string>()
   readonly #turns = new KeyedMutex()
   readonly #sessions: ProcessSessions
+  /** The addresses of those that are shown, by id and name. */
+  readonly #addresses = new Map<string, string>()
   readonly #listeners = new Map<string, Set<(exit: ExtensionProcessExit) => void>>()
 
   constructor(deps: ProcessesDeps) {
@@ -106,13 +109,26 @@ export class ExtensionProcesses {
     return this.#turns.with(id, async () => {
       await this.#of(id).get(name)?.process.stop()
       await this.#unmount(id, name)
+      await this.#hide(id, name)
     })
   }
 
   /** How a declared program stands. */
   status(id: string, name: string): ExtensionProcessStatus {
     const none = { name, running: false, state: 'stopped' as const, session: processSessionOf(id, name), restarts: 0 }
-    return this.#running.get(id)?.get(name)?.process.status ?? none
+    const status = this.#running.get(id)?.get(name)?.process.status ?? none
+    const previewUrl = status.running ? this.#addresses.get(`${id} ${name}`) : undefined
+    return { ...status, ...(previewUrl && { previewUrl }) }
+  }
+
+  /** The programs that run, as group system and group ports attribute their processes. */
+  get owned(): OwnedProcess[] {
+    return [...this.#running].flatMap(([id, known]) =>
+      [...known].flatMap(([name, { process }]) => {
+        const { pid } = process.status
+        return pid === undefined ? [] : [{ pid, origin: 'extension' as const, session: processSessionOf(id, name) }]
+      }),
+    )
   }
 
   /** Calls the listener with each end of a program, until the answered function is called. */
@@ -144,7 +160,7 @@ export class ExtensionProcesses {
     const { id, revision } = extension
     const { name, secrets: keys = [] } = declared
     const session = processSessionOf(id, name)
-    const process = new SupervisedProcess(declared, {
+    const process: SupervisedProcess = new SupervisedProcess(declared, {
       ...{ limits, session },
       purpose: () => purposeOf(id, name, revision),
       run: (purpose, command) => this.#sessions.run(session, `${name} of ${id}`, purpose, command),
@@ -163,7 +179,10 @@ export class ExtensionProcesses {
           throw error
         }
       },
-      changed: () => records.changed(id),
+      changed: () => {
+        records.changed(id)
+        if (process.status.running) void this.#show(id, declared, process.status)
+      },
       exited: end => this.#listeners.get(id)?.forEach(listener => listener({ name, ...end })),
       quarantined: why => {
         const extra = { process: name }
@@ -196,8 +215,32 @@ export class ExtensionProcesses {
     await known.get(name)?.process.stop()
     known.delete(name)
     await this.#unmount(id, name)
+    await this.#hide(id, name)
+  }
+
+  /** Gives a program that runs its address, where its manifest asks for one. */
+  async #show(id: string, { name, preview }: ExtensionProcess, { pid, port }: ExtensionProcessStatus): Promise<void> {
+    const { host, records } = this.#deps
+    if (!preview || pid === undefined || !(await host.serves('preview.register'))) return
+    const target = { pid, ...(port !== undefined && { port }) }
+    try {
+      const { url } = await host.call('preview.register', { label: labelOf(id, name), target })
+      if (url !== undefined) this.#addresses.set(`${id} ${name}`, url)
+      records.changed(id)
+    } catch (error) {
+      host.log.warn('a program of an extension got no preview', { id, name, error: String(error) })
+    }
+  }
+
+  async #hide(id: string, name: string): Promise<void> {
+    const { host } = this.#deps
+    if (!this.#addresses.delete(`${id} ${name}`) || !(await host.serves('preview.unregister'))) return
+    await host.call('preview.unregister', { label: labelOf(id, name) })
   }
 }
+
+/** The label of the preview of a program. */
+const labelOf = (id: string, name: string): string => `extension-${id}--${name}`
 
 /** The name of a program for group secrets. */
 const mounted = (id: string, name: string): string => `extension ${id}/${name}`

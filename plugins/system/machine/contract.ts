@@ -8,7 +8,7 @@ export type ProcessOrigin = 'daemon' | 'agent' | 'terminal' | 'panel' | 'extensi
 export interface OwnedProcess {
   pid: Count
   origin: ProcessOrigin
-  /** The terminal or browser session that it belongs to. */
+  /** The terminal or browser session that it belongs to, or the extension and its program. */
   session?: string
   conversationId?: ConversationId
 }

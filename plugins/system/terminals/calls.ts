@@ -65,6 +65,10 @@ export const terminals = (
     }),
     'POST /system/terminals': (input, context) => all.open(input, context),
     ...work.handlers(),
+    'terminals.processes': async () => {
+      const sessions = found ? await (await found).list() : []
+      return { processes: sessions.flatMap(({ name, pid, running }) => (running && pid ? { name, pid } : [])) }
+    },
     'DELETE /system/terminals/{name}': async ({ name }, context) => {
       await all.kill(name, context)
       await work.check()

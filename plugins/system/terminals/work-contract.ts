@@ -34,6 +34,12 @@ export interface TerminalWorkRow {
   port?: TcpPort
 }
 
+/** The first process of a session. */
+export interface TerminalProcess {
+  name: string
+  pid: number
+}
+
 /** Sessions that other groups run programs in: people see them as terminals. */
 export interface TerminalWorkCalls {
   /**
@@ -72,6 +78,9 @@ export interface TerminalWorkCalls {
 
   /** The sessions that groups started. */
   'terminals.running'(): { sessions: TerminalWorkRow[] }
+
+  /** The first process of every session that runs, also of people's shells. */
+  'terminals.processes'(): { processes: TerminalProcess[] }
 
   /** Ends a session and its processes: SIGTERM and after 5 s SIGKILL. */
   'terminals.stop'(input: { name: WorkName }): Ok

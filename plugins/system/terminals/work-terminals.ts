@@ -35,7 +35,7 @@ export class WorkTerminals {
     this.#deps = deps
   }
 
-  handlers(): Pick<Handlers<System>, keyof TerminalWorkCalls> {
+  handlers(): Omit<Pick<Handlers<System>, keyof TerminalWorkCalls>, 'terminals.processes'> {
     return {
       'terminals.start': input => this.#locks.with(input.name, () => this.#start(input)),
       'terminals.run': input => this.#locks.with(input.name, () => this.#run(input)),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { refuse, type Handlers } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
+import { listeningOf, type Listening } from '../../../sdk/node/network/socket-table.js'
 import { missingProgram } from '../../../sdk/node/programs/run.js'
 import type { TerminalWorkRow } from '../../system/contract.js'
 import type { ProjectDeps } from '../projects/calls.js'
@@ -17,7 +18,8 @@ import { namesOfFolder } from '../tree/sweep.js'
 import { sharedTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { AppCalls, AppSummary } from './contract.js'
-import { answersHttp, listeningOf, type Listening } from './listening.js'
+import { answersHttp } from './listening.js'
+import { addressOfApp, appLabel, hideApp, showApp } from './preview.js'
 import { Scaffold, type PlannedApp } from './scaffold.js'
 import { Templates } from './templates.js'
 
@@ -185,7 +187,11 @@ export const appCalls = async (
     const sessions = await sessionsByName(host)
     const known = sessions.get(session)
     if (known?.running && known.purpose === purpose)
-      return { session, port: serverOf(known)?.port ?? known.port ?? (await freePort()) }
+      return {
+        session,
+        port: serverOf(known)?.port ?? known.port ?? (await freePort()),
+        ...(await showApp(host, appLabel(repo, found.app), known)),
+      }
     const project = (await projectOf(tree, repo, found.path))!
     const { manager } = project
     if (!(await programs.has(manager))) await missingProgram(manager)
@@ -193,7 +199,7 @@ export const appCalls = async (
       refuse('conflict', `the dependencies of ${found.app} are being installed: wait for that`)
     const { state } = await setupOf(deps, tree, project)
     const port = await freePort()
-    await startSession(host, {
+    const row = await startSession(host, {
       name: session,
       purpose,
       port,
@@ -205,7 +211,7 @@ export const appCalls = async (
       ],
     })
     publish(found.path)
-    return { session, port }
+    return { session, port, ...(await showApp(host, appLabel(repo, found.app), row)) }
   }
 
   const summaryOf = async (
@@ -224,6 +230,7 @@ export const appCalls = async (
       ...(kind !== undefined && { kind }),
       ...(server && { port: server.port }),
       ...(running && { session: name }),
+      ...(running && (await addressOfApp(host, appLabel(repo, app)))),
     }
     return summary
   }
@@ -265,6 +272,7 @@ export const appCalls = async (
       // Its manifest may have changed since it was started.
       if (!session?.running || session.purpose !== PURPOSE + path) await needApp(tree, repo, app)
       else await host.call('terminals.stop', { name })
+      await hideApp(host, appLabel(repoPath, app))
       publish(path)
       return { ok: true }
     },

@@ -28,6 +28,8 @@ export interface AppSummary {
   app: string
   /** The framework it is made with, where its manifest names one. */
   kind?: string
+  /** The address at which everybody who knows it reaches the app, while it runs. */
+  previewUrl?: string
   running: boolean
   /** Its port answers HTTP or HTTPS, with any status. */
   healthy: boolean
@@ -56,6 +58,8 @@ export interface StartedApp {
   session: string
   /** The port it listens on, or before that the one it was asked to listen on (`PORT`). */
   port: AppPort
+  /** The address at which everybody who knows it reaches the app; until it listens, a page that waits for it. */
+  previewUrl?: string
 }
 
 /** The apps of repositories. */

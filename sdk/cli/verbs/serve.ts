@@ -8,6 +8,10 @@ export const SERVE: { readonly [name: string]: Flag } = {
   data: { value: 'DIR', help: 'the data folder, outside the workspace (SANDBOX_DATA)' },
   host: { value: 'HOST', help: 'the address to listen on; default: 127.0.0.1 (SANDBOX_HOST)' },
   port: { value: 'PORT', help: 'the port; default: 8787; 0 picks a free one (SANDBOX_PORT)' },
+  'preview-port': {
+    value: 'PORT',
+    help: 'the port of previews; default: the one after --port, or a free one (SANDBOX_PREVIEW_PORT)',
+  },
   store: { value: 'URL', help: 'the document store; default: a file in the data folder (SANDBOX_STORE)' },
   'public-url': {
     value: 'URL',

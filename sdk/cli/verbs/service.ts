@@ -161,14 +161,18 @@ const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Ser
     await access(config).catch((error: NodeJS.ErrnoException) =>
       misused(`--config: ${plain(config)} cannot be read (${error.code})`),
     )
-  const port = chosen('port')
-  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536))
-    misused(`--port: expected a number from 0 to 65535, found ${plain(port)}`)
+  const portOf = (name: string): string | undefined => {
+    const port = chosen(name)
+    if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536))
+      misused(`--${name}: expected a number from 0 to 65535, found ${plain(port)}`)
+    return port
+  }
   const options = {
     workspace,
     data: path('data'),
     host: chosen('host'),
-    port,
+    port: portOf('port'),
+    'preview-port': portOf('preview-port'),
     store: storeOf(chosen('store')),
     'public-url': chosen('public-url'),
     config,

@@ -128,6 +128,8 @@ export interface ExtensionProcessStatus {
   pid?: Count
   /** The port that it was given in `PORT`, on this machine. */
   port?: Count
+  /** The address at which everybody who knows it reaches the program, where its manifest asks for a preview. */
+  previewUrl?: string
   /** When it was started. */
   since?: Millis
   /** Of its last end. */

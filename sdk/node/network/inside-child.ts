@@ -32,7 +32,7 @@ const dial = (id: number, port: number, [host, ...others]: readonly string[] = L
 
 process.on('message', ({ id, ...asked }: AskedInside) => {
   if ('listen' in asked) listen(id, asked.host, asked.listen)
-  else dial(id, asked.dial)
+  else dial(id, asked.dial, asked.host ? [asked.host] : LOOPBACKS)
 })
 process.once('disconnect', () => process.exit())
 // Who ends the daemon from its terminal ends it alone.

@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { NEAR_NETWORKS } from './addresses.js'
+import { parseSocketTable, type ListeningSocket, type Loopback } from './socket-table.js'
 import { packageFolder } from '../programs/package.js'
 import { lowerPriority } from '../programs/priority.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
@@ -10,7 +11,7 @@ import { needProgram, ownEnv, run } from '../programs/run.js'
 /** What the helper inside is asked: to listen on a port of loopback, or to connect to one. */
 export type AskedInside =
   | { readonly id: number; readonly listen: number; readonly host: string }
-  | { readonly id: number; readonly dial: number }
+  | { readonly id: number; readonly dial: number; readonly host?: Loopback }
 
 /** What it answers: that it is there, and the socket or the system's code of a failure. */
 export type ToldInside = { readonly ready: true } | { readonly id: number; readonly failed?: string }
@@ -84,7 +85,7 @@ class Helper {
   }
 
   async ask(
-    asked: { readonly listen: number; readonly host: string } | { readonly dial: number },
+    asked: { readonly listen: number; readonly host: string } | { readonly dial: number; readonly host?: Loopback },
   ): Promise<Server | Socket> {
     clearTimeout(this.#timer)
     const id = ++this.#next
@@ -123,6 +124,8 @@ class Helper {
 export class NetworkNamespace {
   readonly #net: number
   readonly #user: number | undefined
+  /** Its socket tables: an open one stays that of its network. */
+  readonly #tables: readonly number[]
   readonly #nsenter: string
   readonly #env: NodeJS.ProcessEnv
   #helper: Helper | undefined
@@ -132,11 +135,18 @@ export class NetworkNamespace {
   private constructor(helper: Helper, nsenter: string, env: NodeJS.ProcessEnv) {
     this.#nsenter = nsenter
     this.#env = env
-    this.#net = openSync(`/proc/${helper.pid}/ns/net`, 'r')
+    const opened: number[] = []
+    const open = (path: string): number => {
+      const fd = openSync(`/proc/${helper.pid}/${path}`, 'r')
+      opened.push(fd)
+      return fd
+    }
     try {
-      this.#user = process.getuid?.() === 0 ? undefined : openSync(`/proc/${helper.pid}/ns/user`, 'r')
+      this.#net = open('ns/net')
+      this.#user = process.getuid?.() === 0 ? undefined : open('ns/user')
+      this.#tables = [open('net/tcp'), ...(existsSync(`/proc/${helper.pid}/net/tcp6`) ? [open('net/tcp6')] : [])]
     } catch (error) {
-      closeSync(this.#net)
+      for (const fd of opened) closeSync(fd)
       throw error
     }
     this.#keep(helper)
@@ -198,9 +208,14 @@ export class NetworkNamespace {
     return server.unref()
   }
 
+  /** The sockets in it on which something listens. */
+  listening(): ListeningSocket[] {
+    return this.#closed ? [] : this.#tables.flatMap(fd => parseSocketTable(textOf(fd)))
+  }
+
   /** A connection to a port of its loopback, paused. */
-  async dial(port: number): Promise<Socket> {
-    const socket = (await (await this.#help()).ask({ dial: port })) as Socket
+  async dial(port: number, host?: Loopback): Promise<Socket> {
+    const socket = (await (await this.#help()).ask({ dial: port, ...(host && { host }) })) as Socket
     socket.allowHalfOpen = true
     return socket.on('error', () => {}).pause()
   }
@@ -222,8 +237,7 @@ export class NetworkNamespace {
     if (this.#closed) return
     this.#closed = true
     this.#helper?.end()
-    closeSync(this.#net)
-    if (this.#user !== undefined) closeSync(this.#user)
+    for (const fd of [this.#net, this.#user, ...this.#tables]) if (fd !== undefined) closeSync(fd)
   }
 
   #help(): Promise<Helper> {
@@ -244,6 +258,20 @@ export class NetworkNamespace {
   #keep(helper: Helper): void {
     this.#helper = helper
     void helper.gone.then(() => void (this.#helper === helper && (this.#helper = undefined)))
+  }
+}
+
+const PIECE = 65_536
+
+/** The text of an open file of the system, from its start. */
+const textOf = (fd: number): string => {
+  const pieces: Buffer[] = []
+  for (let at = 0; ;) {
+    const piece = Buffer.alloc(PIECE)
+    const read = readSync(fd, piece, 0, PIECE, at)
+    if (read === 0) return Buffer.concat(pieces).toString()
+    pieces.push(piece.subarray(0, read))
+    at += read
   }
 }
 

@@ -3,6 +3,7 @@ import { refuse } from '../../refusal.js'
 import { Semaphore } from '../concurrency/semaphore.js'
 import type { EnteredNetwork } from '../wall/spec.js'
 import { OwnNetwork, type NetworkOwner } from './own-network.js'
+import type { ListeningSocket, Loopback } from './socket-table.js'
 
 const LOOK_MS = 2_500
 /** A command that was made for a network starts within this time. */
@@ -70,13 +71,19 @@ export class Networks {
     return address
   }
 
+  /** The sockets on which the programs of each conversation listen, in its network. */
+  async listening(): Promise<{ readonly id: string; readonly sockets: readonly ListeningSocket[] }[]> {
+    const networks = [...this.#kept].map(async ([id, { network }]) => ({ id, sockets: (await network).listening() }))
+    return (await Promise.allSettled(networks)).flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+  }
+
   /** A connection to a port of a conversation's loopback; refused when nothing runs for it. */
-  async dial(id: string, port: number): Promise<Socket> {
+  async dial(id: string, port: number, host?: Loopback): Promise<Socket> {
     const kept =
       this.#kept.get(id)
       ?? refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`)
     this.#use(id)
-    return (await kept.network).dial(port)
+    return (await kept.network).dial(port, host)
   }
 
   /** Every network follows the rules as they are now. */

@@ -10,6 +10,7 @@ import { NetworkNamespace } from './namespace.js'
 import { connectChecked, type NetworkRules, type Target } from './policy.js'
 import { EgressProxy } from './proxy.js'
 import { Slirp } from './slirp.js'
+import type { ListeningSocket, Loopback } from './socket-table.js'
 import { splice } from './splice.js'
 
 /** Where the proxy of the daemon is in every network. */
@@ -132,10 +133,15 @@ export class OwnNetwork {
     return `http://127.0.0.1:${SERVICE_PORT}`
   }
 
+  /** The sockets on which its programs listen: without those that the daemon placed in it. */
+  listening(): ListeningSocket[] {
+    return this.#namespace.listening().filter(({ port }) => !OWN_PORTS.has(port) && !this.#ports.has(port))
+  }
+
   /** A connection to a port of its loopback. */
-  async dial(port: number): Promise<Socket> {
+  async dial(port: number, host?: Loopback): Promise<Socket> {
     try {
-      return await this.#namespace.dial(port)
+      return await this.#namespace.dial(port, host)
     } catch (error) {
       if (codeOf(error) !== 'ECONNREFUSED') throw error
       return refuse('dependency', `nothing is listening on port ${port} in the network of the conversation`, {

@@ -9,6 +9,7 @@ import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../../sdk/node/network/allow.js'
 import type { NetworkOwner } from '../../../../sdk/node/network/own-network.js'
 import { Networks } from '../../../../sdk/node/network/networks.js'
+import type { KnownListener } from '../../../../sdk/node/network/dial-listener.js'
 import {
   isNamed,
   written,
@@ -18,6 +19,7 @@ import {
 } from '../../../../sdk/node/network/policy.js'
 import { record } from '../../../../sdk/node/record/record.js'
 import { wallKind, type WallNetwork } from '../../../../sdk/node/wall/wall.js'
+import { Relays } from '../../networks/relays.js'
 import type { BoundValues, ReferenceUser } from '../../secrets/bound-values.js'
 import { NetworkFiles } from './network-files.js'
 import type { Settings } from '../../../settings/contract.js'
@@ -63,6 +65,7 @@ export class ConversationNetworks {
   readonly #networks: Networks
   readonly #told = new WeakMap<Turn, Set<string>>()
   readonly #files: NetworkFiles
+  readonly #relays: Relays
 
   constructor(deps: ConversationNetworksDeps) {
     this.#deps = deps
@@ -71,6 +74,11 @@ export class ConversationNetworks {
       log: deps.host.log,
       busy: id => !deps.limiter.idle(id),
       owner: id => this.#owner(id),
+    })
+    this.#relays = new Relays({
+      folder: join(deps.folder, 'relays'),
+      dial: (id, port, host) => this.#networks.dial(id, port, host),
+      listening: () => this.#networks.listening(),
     })
   }
 
@@ -122,6 +130,16 @@ export class ConversationNetworks {
     return this.#networks.dial(id, port)
   }
 
+  /** The sockets on which the programs of each conversation listen, in its network. */
+  listening(): ReturnType<Networks['listening']> {
+    return this.#networks.listening()
+  }
+
+  /** The path of a local socket that leads to a server in the network of a conversation. */
+  relay(id: string, server: KnownListener): Promise<string> {
+    return this.#relays.open(id, server)
+  }
+
   /** Applies changed settings to existing networks. */
   update(): Promise<void> {
     return this.#networks.update()
@@ -130,12 +148,14 @@ export class ConversationNetworks {
   /** Closes the network of a deleted conversation. */
   async forget(id: string): Promise<void> {
     this.#networks.forget(id)
+    this.#relays.forget(id)
     await this.#files.forget(id)
   }
 
   /** Closes all networks when the daemon stops. */
-  close(): void {
+  async close(): Promise<void> {
     this.#networks.close()
+    await this.#relays.close()
   }
 
   #owner(id: string): NetworkOwner {

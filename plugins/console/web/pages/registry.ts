@@ -141,6 +141,17 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./browsers/browsers-page.js')).BrowsersPage,
   },
   {
+    name: 'ports',
+    label: 'Ports',
+    icon: 'port',
+    role: 'viewer',
+    needs: 'ports.list',
+    listed: true,
+    wide: true,
+    key: 'o',
+    load: async () => (await import('./ports/ports-page.js')).PortsPage,
+  },
+  {
     name: 'activity',
     label: 'Activity',
     icon: 'activity',

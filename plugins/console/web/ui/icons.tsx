@@ -14,6 +14,7 @@ const PATHS = {
   skill: 'M4 3h8l2 2v10H4V3zM7 7h4M7 10h4',
   terminal: 'M3 4h12v10H3zM5.5 7.5l2 1.5-2 1.5M9 11h3',
   browser: 'M3 4h12v10H3zM3 7.5h12M5 5.8h.01',
+  port: 'M4 5h10v7l-2 2H6l-2-2V5zM7 5v3M9 5v3M11 5v3',
   file: 'M5 2h5l4 4v10H5zM10 2v4h4',
   git: 'M6 5v8M6 5a1.6 1.6 0 1 0-.1 0M6 16.2a1.6 1.6 0 1 0-.1 0M13 8a1.6 1.6 0 1 0-.1 0M13 8c0 3-7 2-7 5',
   history: 'M4 5v4h4M4.5 9a5.5 5.5 0 1 1 1.5 4M9.5 6v4l2.5 1.5',

@@ -40,6 +40,7 @@ const browsersWith = (t: Test, room: DiskQuota) => {
       hidden: [],
       grants: { read: [], write: [] },
       limits: {},
+      previews: { host: '127.0.0.1' },
     },
     log,
     signal: new AbortController().signal,

@@ -41,6 +41,7 @@ const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
       hidden: [],
       grants: { read: [], write: [] },
       limits: {},
+      previews: { host: '127.0.0.1' },
     },
     log: { info: () => {}, warn: () => {}, error: () => {} },
     signal: new AbortController().signal,

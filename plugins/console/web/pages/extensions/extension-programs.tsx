@@ -3,6 +3,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { AddressLink } from '../../ui/address-link.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -57,6 +58,12 @@ const ProcessRow = ({ id, name, command, maintains }: ProcessRowProps) => {
         <>
           <span class="mono">{visibleName(command)}</span>
           {facts.length > 0 && ` · ${facts.join(' · ')}`}
+          {data?.previewUrl !== undefined && (
+            <>
+              {' '}
+              <AddressLink address={data.previewUrl} label="Preview" />
+            </>
+          )}
           <FaultLine fault={action.fault} />
         </>
       }

@@ -9,6 +9,7 @@ import { useAction } from '../../ui/action.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName, visibleText } from '../../ui/format.js'
+import { AddressLink } from '../../ui/address-link.js'
 import { FaultLine, Item, Loaded, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
@@ -35,7 +36,7 @@ const Port = ({ port }: { port: number }) =>
   )
 
 const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
-  const { app, kind, running, port, session } = summary
+  const { app, kind, running, port, previewUrl, session } = summary
   const action = useAction()
   const run = (start: boolean) =>
     void action.run(async () => {
@@ -51,6 +52,12 @@ const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
         <>
           {kind && `${visibleName(kind)} `}
           {port !== undefined && <Port port={port} />}
+          {previewUrl !== undefined && (
+            <>
+              {' '}
+              <AddressLink address={previewUrl} label="Preview" />
+            </>
+          )}
           {session !== undefined && (
             <>
               {' '}

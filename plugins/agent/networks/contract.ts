@@ -1,0 +1,32 @@
+import type { tags } from 'typia'
+import type { ConversationId } from '../turn/frames/frames.js'
+
+/** A socket on which a program of a conversation listens, in the network of the conversation. */
+export interface NetworkSocket {
+  port: number & tags.Type<'uint32'>
+  address: string
+  /** Names it on this machine. */
+  inode: string
+}
+/** The sockets of one conversation. */
+export interface NetworkSockets {
+  conversationId: ConversationId
+  sockets: NetworkSocket[]
+}
+
+/** The networks of conversations. */
+export interface NetworkCalls {
+  /** The sockets on which programs listen in networks of conversations, without those that the daemon placed there. */
+  'networks.listening'(): { networks: NetworkSockets[] }
+
+  /**
+   * Opens a way for the daemon to a server in the network of a conversation: each connection to the local socket at
+   * `path` reaches one of these sockets and no other, or is closed.
+   */
+  'networks.relay'(input: {
+    conversationId: ConversationId
+    host: '127.0.0.1' | '::1'
+    port: number & tags.Type<'uint32'>
+    inodes: string[]
+  }): { path: string }
+}
