@@ -10,13 +10,27 @@ import {
   ownerBrowser,
   ownerTab,
 } from '../../support/browser/console.js'
-import { daemonWith } from '../../support/daemon.js'
+import { daemonWith, type Support } from '../../support/daemon.js'
 import { inTime } from '../../support/in-time.js'
 import { STATUS, type Reason } from '../../../sdk/refusal.js'
 import { runTurn } from '../../support/turns.js'
 
 /** The kinds of refusals that an action can end in. */
 const REASONS = (Object.keys(STATUS) as Reason[]).filter(reason => reason !== 'unauthenticated')
+
+/** The events with which a stream begins, as they are sent. */
+const eventsOf = async (daemon: Support): Promise<string> => {
+  const stream = await daemon.fetch('/events?clientId=probe&roster=delta')
+  const reader = stream.body!.getReader()
+  let text = ''
+  while (!text.includes('"kind":"agents"')) {
+    const { value, done } = await reader.read()
+    if (done) throw new Error(`the stream ended: ${text}`)
+    text += new TextDecoder().decode(value)
+  }
+  await reader.cancel()
+  return text.slice(0, text.lastIndexOf('\n\n') + 2)
+}
 
 t.test('bad input in the console', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS, { files: { 'README.md': '# work\n', 'script.sh': 'true\n' } })
@@ -26,6 +40,8 @@ t.test('bad input in the console', withChromium(), async t => {
     const rows = Array.from({ length: 1_000 }, (_, at) => `| |${` ${at} |`.repeat(50)}`)
     const table = [`| |${' h |'.repeat(50)}`, `| |${' - |'.repeat(50)}`, ...rows]
     await runTurn(daemon.client, 'huge', ['say', ...table, '|', `| ${'x'.repeat(300_000)}`].join('\n'))
+    // The longest message there is: one line, in one frame.
+    await runTurn(daemon.client, 'line', `say ${'y'.repeat(1024 * 1024 - 4)}`)
     const open = ['say', '| \u001b[31mred\u001b[0m nul \u0000 bidi \u202e end', '|', '| ~~~ts', '| const open = 1']
     await runTurn(daemon.client, 'hostile', open.join('\n'))
     const tab = await ownerTab(browser, daemon)
@@ -38,6 +54,13 @@ t.test('bad input in the console', withChromium(), async t => {
     await page.getByText(/^[\d,.]+ more rows$/).waitFor()
     t.ok(inTime(began, 5_000), 'within five seconds')
     t.ok((await page.locator('td').count()) <= 2_000)
+    const opened = performance.now()
+    await goTo(page, '#/c/line')
+    const prose = page.locator('.prose')
+    await prose.getByRole('button', { name: /^Show a block of [\d,.]+ characters$/ }).click()
+    await prose.locator('p', { hasText: /^y+$/ }).waitFor()
+    t.equal((await prose.locator('p').textContent())?.length, 1024 * 1024 - 4)
+    t.ok(inTime(opened, 5_000), 'within five seconds')
     await goTo(page, '#/c/hostile')
     await page.getByText('const open = 1').last().waitFor()
     t.match(await page.locator('.prose').last().textContent(), /⟨U\+202E⟩/)
@@ -48,6 +71,7 @@ t.test('bad input in the console', withChromium(), async t => {
     const prompt = [
       `run printf x > "$(printf 'two\\nlines.txt')"; : > empty.txt; chmod +x script.sh`,
       'run head -c 99 /dev/zero > some.dat',
+      "run head -c 2000000 /dev/zero | tr '\\0' 'z' > long.txt",
       'say done',
     ].join('\n')
     await runTurn(daemon.client, 'strange', prompt, { isolated: true, title: '😀'.repeat(40) })
@@ -61,6 +85,11 @@ t.test('bad input in the console', withChromium(), async t => {
       await page.getByRole('link', { name }).click()
       await page.getByRole('region', { name }).getByText('Both sides have the same text.').waitFor()
     }
+    await page.getByRole('link', { name: /long\.txt/ }).click()
+    await page
+      .getByRole('region', { name: 'long.txt' })
+      .getByText('Only the first MiB of this file is shown.')
+      .waitFor()
     await page.getByRole('link', { name: /two⏎lines\.txt/ }).click()
     await page.getByRole('region', { name: 'two⏎lines.txt' }).getByText('x', { exact: true }).waitFor()
     await endJourney(t, tab)
@@ -83,26 +112,105 @@ t.test('bad input in the console', withChromium(), async t => {
     await endJourney(t, tab, /status of [45]/)
   })
 
-  await t.test('a message whose answer is lost is sent again without effect', async t => {
+  await t.test('what has no answer is asked again with its id, and done once', async t => {
     const tab = await ownerTab(browser, daemon, '#/c/strange')
     const { page } = tab
-    const ids: unknown[] = []
-    await page.route('**/agent', async route => {
-      ids.push((route.request().postDataJSON() as { messageId?: string }).messageId)
-      if (ids.length > 1) return route.continue()
-      await route.fetch()
-      await route.abort('connectionreset')
-    })
-    await page.getByLabel('Message to the agent').fill('say only once')
+    /** Loses the first answer to a call, and keeps what is sent. */
+    const loseAnswer = async (path: string): Promise<{ messageId?: string; requestId?: string }[]> => {
+      const sent: { messageId?: string; requestId?: string }[] = []
+      await page.route(path, async route => {
+        sent.push(route.request().postDataJSON() as object)
+        if (sent.length > 1) return route.continue()
+        await route.fetch()
+        await route.abort('connectionreset')
+      })
+      return sent
+    }
+    const messages = await loseAnswer('**/agent')
+    await page.getByLabel('Message to the agent').fill('ask Which one?\n| A: first\n| B: second\nsay took $answer')
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('only once', { exact: true }).waitFor()
-    await page.getByText('The sandbox does not answer.').waitFor()
-    await page.getByRole('button', { name: 'Send' }).click()
-    await until(() => ids.length > 1)
-    t.ok(ids[0] !== undefined && new Set(ids).size === 1, 'with the same id')
-    const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id: 'strange', limit: 50 })
-    t.equal(messages.filter(({ role, text }) => role === 'user' && text === 'say only once').length, 1)
+    await page.getByText('Sending').waitFor({ state: 'hidden' })
+    t.equal(messages.length, 2)
+    t.ok(messages[0]?.messageId && messages[0].messageId === messages[1]?.messageId, 'the same message')
+    const replies = await loseAnswer('**/agent/reply')
+    await page.getByLabel('B second').check()
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await page.getByText('took B').last().waitFor()
+    await until(() => replies.length === 2)
+    t.ok(replies[0]?.requestId && replies[0].requestId === replies[1]?.requestId, 'the same answer')
+    await page.getByRole('button', { name: 'Answer' }).waitFor({ state: 'hidden' })
+    await page.getByText('Ready to land').waitFor()
+    const record = await daemon.client.call('GET /agents/{id}/transcript', { id: 'strange', limit: 50 })
+    t.equal(record.messages.filter(({ role, text }) => role === 'user' && text.startsWith('ask Which')).length, 1)
     await endJourney(t, tab, /ERR_/)
+  })
+
+  await t.test('what this page does not know yet is a grey line or a plain word, and the rest goes on', async t => {
+    const [event = '', ...others] = (await eventsOf(daemon)).split(/(?<=\n\n)/)
+    const said = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+    const { agents } = await daemon.client.call('GET /agents')
+    const strange = agents.find(({ id }) => id === 'strange')!
+    const cards = [{ requestId: 'h', kind: 'hologram', title: 'A hologram', raisedAt: 1 }]
+    const news = [
+      said({ kind: 'hologram', more: [1] }),
+      said({ kind: 'runtimeChanged', domains: ['holograms'], versions: { holograms: 3 } }),
+      said({
+        kind: 'agents',
+        rev: 1e9,
+        agents: [...agents, { ...strange, id: 'dream', title: 'A dream', status: 'asleep', cards }],
+      }),
+    ]
+    const tab = await openTab(browser, daemon)
+    const { page } = tab
+    let asked = false
+    await page.route('**/events*', route => {
+      const headers = { 'content-type': 'text/event-stream' }
+      if (!asked) void route.fulfill({ headers, body: [event, ...others, ...news].join('') })
+      asked = true
+    })
+    await page.route('**/agent/cards*', route =>
+      route.fulfill({
+        json: {
+          cards: [{ conversationId: 'dream', run: 'r', raisedAt: 1, card: { kind: 'hologram', requestId: 'h' } }],
+        },
+      }),
+    )
+    await page.route('**/agents/dream*', route => route.fulfill({ json: { ...strange, id: 'dream' } }))
+    await page.route('**/agents/dream/transcript*', route =>
+      route.fulfill({
+        json: {
+          total: 3,
+          messages: [
+            { index: 0, role: 'user', text: 'dream' },
+            {
+              ...{ index: 1, role: 'oracle', text: 'words of an unknown role' },
+              tools: [
+                {
+                  ...{ id: 'x', name: 'Gaze', category: 'future', status: 'pondering' },
+                  content: [{ type: 'hologram', rays: 3 }],
+                },
+              ],
+              cards: [{ card: { kind: 'hologram', requestId: 'h' } }],
+            },
+            { index: 2, role: 'assistant', text: 'and the end' },
+          ],
+        },
+      }),
+    )
+    await page.goto(await loginLink(daemon))
+    await page.getByRole('link', { name: /^A dream/ }).waitFor()
+    await page.getByText('asleep', { exact: true }).waitFor()
+    await page.getByRole('link', { name: /^A dream/ }).click()
+    await page.getByText('and the end').waitFor()
+    await page.getByText('words of an unknown role').waitFor()
+    await page.locator('.line.quiet', { hasText: 'a kind that this page does not know: hologram' }).first().waitFor()
+    await page.getByText('pondering').click()
+    await page.locator('.line.quiet', { hasText: 'does not know this kind of output' }).waitFor()
+    await goTo(page, '#/inbox')
+    await page.locator('.line.quiet', { hasText: 'does not know: hologram' }).waitFor()
+    // The daemon does not know the dream either.
+    await endJourney(t, tab, /404/)
+    await page.context().close()
   })
 
   await t.test('a browser that keeps nothing and has no locks says so, and works', async t => {
@@ -134,16 +242,7 @@ t.test('bad input in the console', withChromium(), async t => {
   await t.test(
     'a sandbox that was replaced drops what was shown, and one that was updated offers a reload',
     async t => {
-      const stream = await daemon.fetch('/events?clientId=probe&roster=delta')
-      const reader = stream.body!.getReader()
-      let text = ''
-      while (!text.includes('"kind":"agents"')) {
-        const { value, done } = await reader.read()
-        if (done) throw new Error(`the stream ended: ${text}`)
-        text += new TextDecoder().decode(value)
-      }
-      await reader.cancel()
-      const events = text.slice(0, text.lastIndexOf('\n\n') + 2)
+      const events = await eventsOf(daemon)
       const hello = events.split(/(?<=\n\n)/).find(one => one.includes('"kind":"hello"'))!
       const other = hello
         .replace(/"workspaceId":"[^"]*"/, '"workspaceId":"other"')

@@ -255,7 +255,7 @@ export class RunRows {
         this.#stand({ provider: frame.provider, ...(frame.model && { model: frame.model }) })
         return this.#line('info', `The turn goes on with ${frame.provider} ${frame.model ?? ''}.`)
       case 'resumed':
-        return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason]}.`)
+        return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason] ?? String(frame.reason)}.`)
       case 'checkpoint': {
         const prompt = this.#find(`${this.run} prompt`, 'user')
         if (prompt && frame.index !== undefined) this.#put({ ...prompt, index: frame.index, checkpoint: true })
@@ -340,7 +340,10 @@ export class RunRows {
         for (const row of this.#rows) if (row.type === 'card' && row.open) this.#put({ ...row, open: false })
         return frame.reason === 'completed'
           ? undefined
-          : this.#line(frame.reason === 'failed' ? 'error' : 'info', END_WORDS[frame.reason])
+          : this.#line(
+              frame.reason === 'failed' ? 'error' : 'info',
+              END_WORDS[frame.reason] ?? `The turn ended: ${String(frame.reason)}.`,
+            )
       default: {
         // A kind of frame without a row does not compile; one of a newer daemon is a grey line.
         const unknown: never = frame

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { askDaemon } from '../../data/api.js'
+import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { served } from '../../data/live.js'
 import { fragmentOf, goTo } from '../../data/route.js'
@@ -53,7 +53,7 @@ export const NewPage = ({ rest }: PageProps) => {
   const start = async () => {
     const conversationId = conversation.current
     const started = await action.run(() =>
-      askDaemon('POST /agent', {
+      askUntilAnswered('POST /agent', {
         conversationId,
         messageId: unanswered.current.idFor(prompt.value),
         prompt: prompt.value,
