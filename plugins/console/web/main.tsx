@@ -2,8 +2,6 @@ import '@preact/signals'
 import { render } from 'preact'
 import { beginSession, signIn, watchSession } from './data/session/session.js'
 import { watchEvents } from './data/live.js'
-import { findLimits } from './data/limits.js'
-import { watchNotifications } from './data/notifications.js'
 import { watchPlace } from './data/route.js'
 import { watchExtensions } from './data/extensions/shown-extensions.js'
 import { watchTheme } from './data/theme.js'
@@ -24,12 +22,13 @@ const App = () => {
 }
 
 watchTheme()
-findLimits()
 watchSession()
 watchPlace()
 watchEvents()
 watchKeys()
 watchExtensions()
-watchNotifications()
 render(<App />, document.getElementById('app')!)
 void beginSession()
+// The first page is shown without them.
+void import('./data/find-limits.js').then(({ findLimits }) => findLimits()).catch(() => {})
+void import('./data/notifications.js').then(({ watchNotifications }) => watchNotifications()).catch(() => {})

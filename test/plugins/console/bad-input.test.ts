@@ -9,6 +9,7 @@ import {
   openTab,
   ownerBrowser,
   ownerTab,
+  PRIVATE_HOST,
 } from '../../support/browser/console.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
 import { inTime } from '../../support/in-time.js'
@@ -33,8 +34,11 @@ const eventsOf = async (daemon: Support): Promise<string> => {
 }
 
 t.test('bad input in the console', withChromium(), async t => {
-  const daemon = await daemonWith(t, CONSOLE_GROUPS, { files: { 'README.md': '# work\n', 'script.sh': 'true\n' } })
-  const browser = await launchBrowser(t)
+  const daemon = await daemonWith(t, CONSOLE_GROUPS, {
+    files: { 'README.md': '# work\n', 'script.sh': 'true\n' },
+    deployment: { http: { hosts: [PRIVATE_HOST] } },
+  })
+  const browser = await launchBrowser(t, daemon.url)
 
   await t.test('huge and hostile texts are shown in bounded time, large blocks on request', async t => {
     const rows = Array.from({ length: 1_000 }, (_, at) => `| |${` ${at} |`.repeat(50)}`)
@@ -157,7 +161,11 @@ t.test('bad input in the console', withChromium(), async t => {
       said({
         kind: 'agents',
         rev: 1e9,
-        agents: [...agents, { ...strange, id: 'dream', title: 'A dream', status: 'asleep', cards }],
+        agents: [
+          ...agents,
+          { ...strange, id: 'dream', title: 'A dream', status: 'asleep', cards },
+          { ...strange, id: 'lively', title: 'A lively one', status: 'running', run: 'r' },
+        ],
       }),
     ]
     const tab = await openTab(browser, daemon)
@@ -176,6 +184,7 @@ t.test('bad input in the console', withChromium(), async t => {
       }),
     )
     await page.route('**/agents/dream*', route => route.fulfill({ json: { ...strange, id: 'dream' } }))
+    await page.route('**/agents/lively/transcript*', route => route.fulfill({ json: { total: 0, messages: [] } }))
     await page.route('**/agents/dream/transcript*', route =>
       route.fulfill({
         json: {
@@ -197,6 +206,21 @@ t.test('bad input in the console', withChromium(), async t => {
         },
       }),
     )
+    const attached = [
+      { kind: 'attached', run: 'r', seq: 0, prompt: 'dream on', startedAt: 1 },
+      ...[
+        { kind: 'hologram', requestId: 'h' },
+        { kind: 'delta', text: 'z'.repeat(256 * 1024) },
+        { kind: 'text_end' },
+        { kind: 'delta', text: 'after the large frame' },
+        { kind: 'done', reason: 'vanished' },
+      ].map((event, at) => ({ kind: 'frame', seq: at + 1, event })),
+      { kind: 'end' },
+    ]
+    await page.route('**/agent/attach', route => {
+      const body = attached.map((data, at) => `id: ${at}\n${said(data)}`).join('')
+      return route.fulfill({ headers: { 'content-type': 'text/event-stream' }, body })
+    })
     await page.goto(await loginLink(daemon))
     await page.getByRole('link', { name: /^A dream/ }).waitFor()
     await page.getByText('asleep', { exact: true }).waitFor()
@@ -206,6 +230,12 @@ t.test('bad input in the console', withChromium(), async t => {
     await page.locator('.line.quiet', { hasText: 'a kind that this page does not know: hologram' }).first().waitFor()
     await page.getByText('pondering').click()
     await page.locator('.line.quiet', { hasText: 'does not know this kind of output' }).waitFor()
+    await goTo(page, '#/c/lively')
+    await page.getByText('This page does not know "hologram".').waitFor()
+    await page.getByText('after the large frame').waitFor()
+    await page.getByRole('button', { name: /^Show a block of 262[.,\s]?144 characters$/ }).click()
+    await page.locator('.prose p', { hasText: /^z+$/ }).waitFor()
+    await page.getByText('The turn ended: vanished.').waitFor()
     await goTo(page, '#/inbox')
     await page.locator('.line.quiet', { hasText: 'does not know: hologram' }).waitFor()
     // The daemon does not know the dream either.
@@ -228,6 +258,7 @@ t.test('bad input in the console', withChromium(), async t => {
     })
     await page.goto(await loginLink(daemon))
     await page.getByText('you are signed in until you close the tab').waitFor()
+    await page.getByText('This browser does not let tabs share a connection').waitFor()
     await runTurn(daemon.client, 'kept', 'say hello', { title: 'Seen without storage' })
     await page.getByRole('link', { name: /^Seen without storage/ }).waitFor()
     await goTo(page, '#/c/kept')
@@ -235,6 +266,87 @@ t.test('bad input in the console', withChromium(), async t => {
     await goTo(page, '#/fleet')
     await goTo(page, '#/c/kept')
     t.equal(await page.getByLabel('Message to the agent').inputValue(), 'a draft', 'kept for this tab')
+    await endJourney(t, tab)
+    await page.context().close()
+  })
+
+  await t.test('over plain HTTP on a private network the page works, and says what it does without', async t => {
+    const url = `http://${PRIVATE_HOST}`
+    const tab = await openTab(browser, { url })
+    const { page } = tab
+    const { invitation } = await daemon.client.call('POST /members', { role: 'maintainer' })
+    await page.goto(invitation!.url.replace(daemon.url, url))
+    await page.getByLabel('Your name').fill('Ada')
+    await page.getByRole('button', { name: 'Accept the invitation' }).click()
+    const said = page.getByText(/^This page came over plain HTTP: each of its tabs holds a connection of its own/)
+    await said.waitFor()
+    t.equal(
+      await page.evaluate('[isSecureContext, "locks" in navigator, "subtle" in crypto].join()'),
+      'false,false,false',
+    )
+    await runTurn(daemon.client, 'plain', 'say hello over plain HTTP', { title: 'Over plain HTTP' })
+    await page.getByRole('link', { name: /^Over plain HTTP/ }).click()
+    await page.getByLabel('Message to the agent').fill('say and back')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('and back', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Hide' }).click()
+    await said.waitFor({ state: 'detached' })
+    await goTo(page, '#/me')
+    await said.waitFor()
+    await page.getByText('This browser shows no notifications for this page').waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'This browser' }).waitFor()
+    t.equal(await said.count(), 1, 'hidden elsewhere, also after a reload')
+    await endJourney(t, tab)
+    await page.context().close()
+  })
+
+  await t.test('who wants to is notified of what waits, and a browser that blocks it says so', async t => {
+    for (const answer of ['granted', 'denied']) {
+      const tab = await openTab(browser, daemon)
+      const { page } = tab
+      await page.addInitScript(`{
+        let permission = 'default'
+        self.notified = []
+        self.Notification = class {
+          static get permission() { return permission }
+          static async requestPermission() { return (permission = '${answer}') }
+          constructor(title, { body }) { notified.push(title + ': ' + body) }
+          close() {}
+        }
+      }`)
+      await page.goto(await loginLink(daemon))
+      await page.locator('[data-ready=yes]').waitFor()
+      await goTo(page, '#/me')
+      // The page shows what the person answered, which may not be what was asked for.
+      await page.getByLabel(/^Notify me/).click()
+      if (answer === 'denied') {
+        await page.getByText('This browser blocks notifications of this page').waitFor()
+      } else {
+        await page
+          .getByLabel(/^Notify me/)
+          .and(page.locator(':checked'))
+          .waitFor()
+        await page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: 'hidden' })`)
+        await daemon.client.call('POST /agent', { conversationId: 'asks', prompt: 'ask Go on?\n| Yes: do\n| No: stop' })
+        await until(async () => Number(await page.evaluate('notified.length')) > 0)
+        t.same(await page.evaluate('notified'), ['Sandbox: One thing waits for you.'])
+        t.match(await page.title(), /^\(1\) /)
+        await daemon.client.call('POST /agent/stop', { conversationId: 'asks' })
+      }
+      await endJourney(t, tab)
+      await page.context().close()
+    }
+  })
+
+  await t.test('after sleep the page reads the events anew, and shows what changed', async t => {
+    const tab = await ownerBrowser(browser, daemon)
+    const { page } = tab
+    const again = page.waitForRequest('**/events*')
+    await page.evaluate('{ const now = Date.now; Date.now = () => now() + 3_600_000 }')
+    t.match((await again).url(), /after=/, 'from the last event on')
+    await runTurn(daemon.client, 'slept', 'say hello', { title: 'While it slept' })
+    await page.getByRole('link', { name: /^While it slept/ }).waitFor()
     await endJourney(t, tab)
     await page.context().close()
   })

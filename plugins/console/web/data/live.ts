@@ -3,7 +3,7 @@ import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
 import type { WorkspaceChangedEvent } from '../../../workspace/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
-import { filesChanged, filesMissed } from './files/file-changes.js'
+import { filesAnew, filesChanged, filesMissed } from './files/file-changes.js'
 import { dropQueries, refetch } from './queries.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session/session.js'
@@ -40,6 +40,9 @@ type TabMessage =
   | { readonly kind: 'state'; readonly state: ConnectionState }
   | { readonly kind: 'joined' }
 
+/** What the person reaches changed: everything that was read counts no more. */
+let reachChanged = false
+
 const greet = (event: HelloEvent): void => {
   const before = hello.value
   hello.value = event
@@ -50,6 +53,11 @@ const greet = (event: HelloEvent): void => {
   if (before.workspaceId !== event.workspaceId) {
     fleet.value = NO_FLEET
     return dropQueries()
+  }
+  if (reachChanged) {
+    reachChanged = false
+    filesAnew()
+    return refetch('all')
   }
   if (event.resumed) return
   filesMissed()
@@ -70,6 +78,9 @@ export const heard = (event: SystemEvent): void => {
   switch (event.kind) {
     case 'hello':
       return greet(event)
+    case 'resync':
+      reachChanged ||= event.reason === 'access'
+      return
     case 'boot':
       connection.value = event.ready ? 'connected' : 'starting'
       return

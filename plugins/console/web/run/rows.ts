@@ -11,6 +11,8 @@ export interface RunStanding {
   readonly provider?: string
   readonly note?: string
   readonly mode?: string
+  /** How often the queue changed. */
+  readonly queued: number
 }
 
 const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.', interrupted: 'The turn was cut off.' }
@@ -43,7 +45,7 @@ export class RunRows {
   #thinking: string | undefined
   #last = 0
   #count = 0
-  #standing: MutableStanding = { todos: TODO_NONE, commands: [] }
+  #standing: MutableStanding = { todos: TODO_NONE, commands: [], queued: 0 }
   done: string | undefined
 
   constructor(run: string, prompt?: { readonly text: string; readonly sentAt: number }) {
@@ -324,7 +326,7 @@ export class RunRows {
           `${frame.outcome}: ${frame.amountUsd} USD${frame.simulated ? ' (simulated)' : ''}`,
         )
       case 'queue':
-        return
+        return this.#stand({ queued: this.#standing.queued + 1 })
       case 'notice':
         return this.#line(frame.level, frame.text)
       case 'error':

@@ -17,6 +17,7 @@ const PATHS = {
   file: 'M5 2h5l4 4v10H5zM10 2v4h4',
   git: 'M6 5v8M6 5a1.6 1.6 0 1 0-.1 0M6 16.2a1.6 1.6 0 1 0-.1 0M13 8a1.6 1.6 0 1 0-.1 0M13 8c0 3-7 2-7 5',
   history: 'M4 5v4h4M4.5 9a5.5 5.5 0 1 1 1.5 4M9.5 6v4l2.5 1.5',
+  record: 'M3 4h12v8H8l-3 3v-3H3zM6 7h6M6 9.5h4',
   more: 'M4 9h.01M9 9h.01M14 9h.01',
   back: 'M11 4L6 9l5 5',
   down: 'M9 3v12M4 10l5 5 5-5',

@@ -4,6 +4,7 @@ import { limits } from '../../data/limits.js'
 import { chooseNotifications, notifications } from '../../data/notifications.js'
 import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
 import { person, signOut } from '../../data/session/session.js'
+import { AskButton } from '../../ui/dialog.js'
 import { useAction } from '../../ui/action.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
@@ -108,6 +109,19 @@ export const MePage = (_: PageProps) => (
           <button class="button" type="button" onClick={() => void signOut()}>
             Sign out
           </button>
+          {person.value?.role !== 'owner' && (
+            <AskButton
+              label="Leave"
+              about="this sandbox"
+              title="Leave this sandbox?"
+              work={async () => {
+                await askDaemon('DELETE /members/self')
+                await signOut()
+              }}
+            >
+              <p>Your access ends everywhere. To come back you need a new invitation.</p>
+            </AskButton>
+          )}
         </div>
         <p class="small quiet">
           <a href="/reference">All calls of this sandbox</a>
