@@ -29,3 +29,6 @@ watchKeys()
 watchExtensions()
 render(<App />, document.getElementById('app')!)
 void beginSession()
+// The first page is shown without them.
+void import('./data/find-limits.js').then(({ findLimits }) => findLimits()).catch(() => {})
+void import('./data/notifications.js').then(({ watchNotifications }) => watchNotifications()).catch(() => {})

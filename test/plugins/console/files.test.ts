@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { plainSha256 } from '../../../plugins/console/web/data/hash.js'
 import { rowsOfTree } from '../../../plugins/console/web/data/files/tree-rows.js'
@@ -9,11 +10,13 @@ import {
   barriersOf,
   CONSOLE_GROUPS,
   endJourney,
+  goTo,
   guestTab,
   launchBrowser,
   ownerTab,
 } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
+import { inTime } from '../../support/in-time.js'
 import { pdfOf } from '../../support/pdf.js'
 
 t.test('the hash of pages over plain HTTP is SHA-256', async t => {
@@ -142,6 +145,7 @@ t.test('files in the console', withChromium(), async t => {
     const { page } = tab
     await page.getByRole('button', { name: 'docs', exact: true }).waitFor()
     await page.keyboard.press('/')
+    await page.locator('[data-key=search]:focus').waitFor()
     await page.keyboard.type('answer')
     await page.getByRole('link', { name: 'src/main.ts', exact: true }).waitFor()
     t.same(await barriersOf(page), [])
@@ -303,6 +307,51 @@ t.test('files in the console', withChromium(), async t => {
     t.ok(Number(await page.evaluate('document.querySelectorAll("*").length')) < 1_500)
     await endJourney(t, tab)
     rmSync(at('many'), { recursive: true })
+  })
+
+  await t.test('an area that somebody takes away takes its files and conversations away within a second', async t => {
+    for (const id of ['web', 'src']) await daemon.client.call('POST /areas', { id, label: id, folders: [id] })
+    const tab = await guestTab(browser, daemon, { role: 'collaborator', areas: ['web', 'src'] }, '#/files')
+    const { page } = tab
+    const { members } = await daemon.client.call('GET /members')
+    const { email } = members.find(({ role }) => role === 'collaborator')!
+    /** Limits the person to these areas, and waits for what is gone then. */
+    const limited = async (areas: string[], gone?: Locator): Promise<void> => {
+      const began = performance.now()
+      await daemon.client.call('POST /members', { email, role: 'collaborator', areas })
+      if (gone) await gone.waitFor({ state: 'detached' })
+      t.ok(inTime(began, 1_000), 'within a second')
+    }
+    const folder = page.getByRole('button', { name: 'src', exact: true })
+    await folder.waitFor()
+    await folder.click()
+    await page.getByRole('link', { name: 'main.ts' }).click()
+    await page.locator(EDITOR).getByText('answer').waitFor()
+    await limited(['web'], folder)
+    await page.locator(EDITOR).getByText('answer').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'web', exact: true }).waitFor()
+    await limited(['web', 'src'])
+    await folder.waitFor()
+    await goTo(page, '#/new')
+    await page.getByLabel('What should the agent do?').fill('say hello')
+    await page.getByText('More', { exact: true }).last().click()
+    await page.getByLabel('Start folder').fill('src')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('hello', { exact: true }).waitFor()
+    await goTo(page, '#/fleet')
+    const conversation = page.getByRole('link', { name: /^say hello/ })
+    await conversation.waitFor()
+    await limited(['web'], conversation)
+    await limited(['web', 'src'])
+    await conversation.click()
+    await page.getByText('hello', { exact: true }).waitFor()
+    await limited(['web'], page.getByText('hello', { exact: true }))
+    await goTo(page, '#/fleet')
+    await page.getByText('No conversations yet').waitFor()
+    await endJourney(t, tab, /40[34]|ERR_INCOMPLETE_CHUNKED_ENCODING/)
+    await page.context().close()
+    await daemon.client.call('DELETE /members', { email })
+    for (const id of ['web', 'src']) await daemon.client.call('DELETE /areas/{id}', { id })
   })
 
   await t.test('a viewer of an area sees its files alone and nothing to change them with', async t => {

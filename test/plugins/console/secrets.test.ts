@@ -54,6 +54,23 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('values are imported from a text, and what was left out is named with the reason', async t => {
+    const tab = await ownerTab(browser, daemon, '#/secrets')
+    const { page } = tab
+    await page.getByRole('button', { name: 'Import' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Text').fill('IMPORTED=one-value\nEMPTY=\n')
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Import' }).click()
+    await dialog.getByText('Stored: IMPORTED.').waitFor()
+    await dialog.getByText('EMPTY was left out: it has no value.').waitFor()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Rotate IMPORTED' }).waitFor()
+    t.notOk((await page.content()).includes('one-value'))
+    await daemon.client.call('DELETE /secrets/{key}', { key: 'IMPORTED' })
+    await endJourney(t, tab)
+  })
+
   await t.test('a budget is added beside those of others, changed and removed', async t => {
     const tab = await ownerTab(browser, daemon, '#/usage')
     const { page } = tab

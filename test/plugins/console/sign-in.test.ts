@@ -75,28 +75,64 @@ t.test('signing in without a provider', withChromium(), async t => {
   })
 })
 
-t.test('a provider signs in with a code and PKCE, and the page comes back without a code', withChromium(), async t => {
-  const issuer = await startRealIssuer(t)
-  const daemon = await daemonWith(t, CONSOLE_GROUPS, { deployment: { identity: { providers: [issuer.provider] } } })
-  await issuer.allow(`${daemon.url}/`)
-  const [provider] = (await daemon.client.call('GET /system/sign-in')).providers
-  t.match(provider, { flow: 'code', authorize: /\/auth$/, token: /\/token$/ })
-  await daemon.client.call('POST /members', { email: 'ada@example.org', role: 'maintainer' })
-  const { page } = await openTab(await launchBrowser(t), daemon)
-  await page.goto(daemon.url)
-  await page.getByRole('button', { name: 'Sign in with Real' }).click()
-  await page.locator('[name=login]').fill('ada@example.org')
-  await page.locator('[name=password]').fill('any')
-  await page.locator('[type=submit]').click()
-  await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByRole('heading', { name: 'Fleet' }).waitFor()
-  t.equal(page.url(), `${daemon.url}/`)
-  const { sessions } = await daemon.client.call('GET /system/sessions')
-  t.ok(sessions.some(({ email }) => email === 'ada@example.org'))
-  await page.goto(`${daemon.url}/#state=made-up&code=stolen`)
-  await page.reload()
-  t.equal(await page.evaluate('location.hash'), '')
-})
+t.test(
+  'a provider signs in with a code and PKCE or an identity token, the first with the claim code',
+  withChromium(),
+  async t => {
+    const issuer = await startRealIssuer(t)
+    const daemon = await daemonWith(t, CONSOLE_GROUPS, {
+      deployment: {
+        identity: {
+          claim: 'code',
+          providers: [issuer.provider, { ...issuer.provider, id: 'other', label: 'Other', flow: 'id_token' }],
+        },
+      },
+    })
+    await issuer.allow(`${daemon.url}/`)
+    const [provider] = (await daemon.client.call('GET /system/sign-in')).providers
+    t.match(provider, { flow: 'code', authorize: /\/auth$/, token: /\/token$/ })
+    await daemon.client.call('POST /members', { email: 'ada@example.org', role: 'maintainer' })
+    const browser = await launchBrowser(t)
+    for (const [label, hidden] of [
+      ['Real', 'code'],
+      ['Other', 'id_token'],
+    ] as const) {
+      const { page } = await openTab(browser, daemon)
+      const left: string[] = []
+      page.on('request', request => left.push(request.url()))
+      await page.goto(daemon.url)
+      const claim = page.getByLabel('Claim code')
+      await page.getByRole('button', { name: `Sign in with ${label}` }).waitFor()
+      t.equal(await claim.count(), hidden === 'code' ? 1 : 0, 'asked for until somebody owns the sandbox')
+      if (hidden === 'code') {
+        t.same(await barriersOf(page), [])
+        await claim.fill(daemon.auth.claim!)
+      }
+      await page.getByRole('button', { name: `Sign in with ${label}` }).click()
+      await page.locator('[name=login]').fill('ada@example.org')
+      await page.locator('[name=password]').fill('any')
+      await page.locator('[type=submit]').click()
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+      t.equal(page.url(), `${daemon.url}/`)
+      const asked = new URL(left.find(url => url.includes('/auth?'))!).searchParams
+      t.equal(asked.get('response_type'), hidden)
+      t.equal(asked.has('code_challenge'), hidden === 'code')
+      t.notOk(
+        left.some(url => url.startsWith(daemon.url) && /code=|id_token=/.test(url)),
+        'nothing of it reaches logs',
+      )
+      t.same(await barriersOf(page), [])
+      const { sessions } = await daemon.client.call('GET /system/sessions')
+      t.ok(sessions.some(({ email }) => email === 'ada@example.org'))
+      await page.context().close()
+    }
+    const { page } = await openTab(browser, daemon)
+    await page.goto(`${daemon.url}/#state=made-up&code=stolen`)
+    await page.reload()
+    t.equal(await page.evaluate('location.hash'), '')
+  },
+)
 
 t.test('links name the public address where there is one, and the daemon answers under its host', async t => {
   const folder = folderOf(t)

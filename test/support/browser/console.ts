@@ -10,10 +10,14 @@ import type { Support } from '../daemon.js'
 /** The groups whose calls the console shows. */
 export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents', 'areas', 'activity', 'logs']
 
-/** A real browser that ends with the test. */
-export const launchBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
+/** A name of a daemon on a private network: browsers do not trust it as they trust loopback addresses. */
+export const PRIVATE_HOST = 'sandbox.private.test'
+
+/** A real browser that ends with the test; for it `PRIVATE_HOST` is the daemon at the port of `url`. */
+export const launchBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promise<Browser> => {
   const browser = await chromium.launch({
     executablePath: (await findChromium())!,
+    args: url === undefined ? [] : [`--host-resolver-rules=MAP ${PRIVATE_HOST} ${new URL(url).host}`],
     chromiumSandbox: process.getuid?.() !== 0,
   })
   t.teardown(() => browser.close())

@@ -66,6 +66,27 @@ export const askDaemon = async <C extends Routed>(
   }
 }
 
+/** The waits before a call without an answer is made again. */
+const AGAIN_MS = [500, 2_000] as const
+
+/**
+ * Makes a call again while no answer comes: its `messageId` or `requestId` names what it does, and the daemon does that
+ * once.
+ */
+export const askUntilAnswered = async <C extends 'POST /agent' | 'POST /agent/reply'>(
+  call: C,
+  input: Input<Api, C>,
+): Promise<Reply<Api, C>> => {
+  for (const wait of AGAIN_MS)
+    try {
+      return await askDaemon(call, input)
+    } catch (error) {
+      if (!(error instanceof Unreached)) throw error
+      await new Promise(resolve => setTimeout(resolve, wait))
+    }
+  return askDaemon(call, input)
+}
+
 /** Asks an address of this daemon that is no published call, as the person who signed in. */
 export const fetchDaemon = async (path: string, init: RequestInit = {}): Promise<Response> => {
   const ask = () =>

@@ -3,7 +3,7 @@ import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttentionEvent, HelloEvent, PresenceUser, SystemEvent } from '../../../system/contract.js'
 import type { WorkspaceChangedEvent } from '../../../workspace/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
-import { filesChanged, filesMissed } from './files/file-changes.js'
+import { filesAnew, filesChanged, filesMissed } from './files/file-changes.js'
 import { dropQueries, refetch } from './queries.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session/session.js'
@@ -27,6 +27,8 @@ export const served = computed(() => new Set(hello.value?.routes ?? []))
 
 const FIRST = 1_000
 const MOST = 15_000
+/** A clock that jumps this far was asleep with its machine; tabs in the background count once a minute. */
+const SLEPT = 90_000
 const RENEW = 6 * 60 * 60_000
 const clientId = crypto.getRandomValues(new Uint32Array(4)).join('-')
 
@@ -38,6 +40,9 @@ type TabMessage =
   | { readonly kind: 'state'; readonly state: ConnectionState }
   | { readonly kind: 'joined' }
 
+/** What the person reaches changed: everything that was read counts no more. */
+let reachChanged = false
+
 const greet = (event: HelloEvent): void => {
   const before = hello.value
   hello.value = event
@@ -48,6 +53,11 @@ const greet = (event: HelloEvent): void => {
   if (before.workspaceId !== event.workspaceId) {
     fleet.value = NO_FLEET
     return dropQueries()
+  }
+  if (reachChanged) {
+    reachChanged = false
+    filesAnew()
+    return refetch('all')
   }
   if (event.resumed) return
   filesMissed()
@@ -68,6 +78,9 @@ export const heard = (event: SystemEvent): void => {
   switch (event.kind) {
     case 'hello':
       return greet(event)
+    case 'resync':
+      reachChanged ||= event.reason === 'access'
+      return
     case 'boot':
       connection.value = event.ready ? 'connected' : 'starting'
       return
@@ -110,6 +123,9 @@ const stateIs = (state: ConnectionState): void => {
 /** The id of the newest event that every tab has: the next reading tab resumes there. */
 let cursor = ''
 
+/** Ends the stream that is read here, which begins anew at once. */
+let cut: (() => void) | undefined
+
 /** Wakes the wait before the next attempt. */
 let wake: (() => void) | undefined
 
@@ -138,10 +154,17 @@ const lead = async (signal: AbortSignal): Promise<void> => {
   let delay = FIRST
   while (!signal.aborted) {
     let again = false
+    const attempt = new AbortController()
+    const stop = () => attempt.abort()
+    signal.addEventListener('abort', stop)
+    cut = () => {
+      again = true
+      stop()
+    }
     try {
       let id = ''
       const input = { clientId, roster: 'delta', ...(cursor && { after: cursor }) } as const
-      const events = await askDaemon('GET /events', input, signal, next => {
+      const events = await askDaemon('GET /events', input, attempt.signal, next => {
         id = next
       })
       for await (const event of events) {
@@ -157,6 +180,9 @@ const lead = async (signal: AbortSignal): Promise<void> => {
     } catch (error) {
       if (signal.aborted) break
       if (error instanceof Refusal && error.reason === 'unauthenticated') sessionEnds.value += 1
+    } finally {
+      signal.removeEventListener('abort', stop)
+      cut = undefined
     }
     if (signal.aborted) break
     // What a person may see changed: nothing is lost, and what they may no longer see must go at once.
@@ -213,6 +239,16 @@ export const watchEvents = (): void => {
     connection.value = 'reconnecting'
   })
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retry())
+  let tickedAt = Date.now()
+  setInterval(() => {
+    const slept = Date.now() - tickedAt > SLEPT
+    tickedAt = Date.now()
+    if (!slept) return
+    // A stream that slept may be dead without an end.
+    if (cut) stateIs('reconnecting')
+    cut?.()
+    retry()
+  }, 2_000)
   let renewedAt = Date.now()
   setInterval(() => {
     if (signIn.value.kind !== 'in' || Date.now() - renewedAt < RENEW) return

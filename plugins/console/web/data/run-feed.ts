@@ -34,7 +34,7 @@ interface RecordedRows {
 const recordedRows = (messages: readonly TranscriptMessage[]): RecordedRows[] =>
   messages.map(message => ({ run: message.run, rows: rowsOfMessage(message) }))
 
-const NOTHING: RunStanding = { todos: [], commands: [] }
+const NOTHING: RunStanding = { todos: [], commands: [], queued: 0 }
 
 /** The record of a conversation, followed by its live run: rows change at most once per frame of the screen. */
 export class RunFeed {

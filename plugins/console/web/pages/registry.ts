@@ -163,6 +163,16 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./activity/activity-page.js')).ActivityPage,
   },
   {
+    name: 'sessions',
+    label: 'Past sessions',
+    icon: 'record',
+    role: 'viewer',
+    needs: 'sessions.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./sessions/sessions-page.js')).SessionsPage,
+  },
+  {
     name: 'logs',
     label: 'Logs',
     icon: 'logs',

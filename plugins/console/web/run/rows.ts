@@ -11,6 +11,8 @@ export interface RunStanding {
   readonly provider?: string
   readonly note?: string
   readonly mode?: string
+  /** How often the queue changed. */
+  readonly queued: number
 }
 
 const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.', interrupted: 'The turn was cut off.' }
@@ -43,7 +45,7 @@ export class RunRows {
   #thinking: string | undefined
   #last = 0
   #count = 0
-  #standing: MutableStanding = { todos: TODO_NONE, commands: [] }
+  #standing: MutableStanding = { todos: TODO_NONE, commands: [], queued: 0 }
   done: string | undefined
 
   constructor(run: string, prompt?: { readonly text: string; readonly sentAt: number }) {
@@ -255,7 +257,7 @@ export class RunRows {
         this.#stand({ provider: frame.provider, ...(frame.model && { model: frame.model }) })
         return this.#line('info', `The turn goes on with ${frame.provider} ${frame.model ?? ''}.`)
       case 'resumed':
-        return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason]}.`)
+        return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason] ?? String(frame.reason)}.`)
       case 'checkpoint': {
         const prompt = this.#find(`${this.run} prompt`, 'user')
         if (prompt && frame.index !== undefined) this.#put({ ...prompt, index: frame.index, checkpoint: true })
@@ -325,7 +327,7 @@ export class RunRows {
           `${frame.outcome}: ${frame.amountUsd} USD${frame.simulated ? ' (simulated)' : ''}`,
         )
       case 'queue':
-        return
+        return this.#stand({ queued: this.#standing.queued + 1 })
       case 'notice':
         return this.#line(frame.level, frame.text)
       case 'error':
@@ -341,7 +343,10 @@ export class RunRows {
         for (const row of this.#rows) if (row.type === 'card' && row.open) this.#put({ ...row, open: false })
         return frame.reason === 'completed'
           ? undefined
-          : this.#line(frame.reason === 'failed' ? 'error' : 'info', END_WORDS[frame.reason])
+          : this.#line(
+              frame.reason === 'failed' ? 'error' : 'info',
+              END_WORDS[frame.reason] ?? `The turn ended: ${String(frame.reason)}.`,
+            )
       default: {
         // A kind of frame without a row does not compile; one of a newer daemon is a grey line.
         const unknown: never = frame

@@ -52,6 +52,9 @@ export const filesMissed = (): void => {
   if (listeners.size > 0) void catchUp()
 }
 
+/** After a person reaches other files than before: what was read of the tree counts no more. */
+export const filesAnew = (): void => announce(undefined)
+
 /** Has the daemon send events of changed files, for pages that show more than the tree, until the answer is called. */
 export const followFiles = (): (() => void) => {
   const stop = onPaths(() => {})

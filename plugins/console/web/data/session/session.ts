@@ -3,6 +3,7 @@ import type { OpenedSession } from '../../../../../sdk/kernel.js'
 import type { SignInOptions, SignInProvider } from '../../../../system/contract.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon, clientWith, sessionEnds, renewWith, faultSentence, useToken } from '../api.js'
+import { addLimit } from '../limits.js'
 import { linkCodeOf } from './link.js'
 import { fragmentOf, showPlace } from '../route.js'
 import { authorizeUrl, exchangeCode, takePending, type SignInCodes } from './oidc.js'
@@ -26,16 +27,10 @@ export const signIn = signal<SignInState>({ kind: 'checking' })
 export const person = signal<SignedInPerson | undefined>(undefined)
 /** Whether this browser remembers the session; otherwise it ends with the tab. */
 export const remembers = signal(true)
-/** Missing features of this browser, as sentences. */
-export const reduced = signal<readonly string[]>([])
 
 const device = (): string => {
   const { userAgentData, platform } = navigator as Navigator & { userAgentData?: { platform?: string } }
   return (userAgentData?.platform || platform || 'browser').slice(0, 100)
-}
-
-const notice = (sentence: string): void => {
-  if (!reduced.value.includes(sentence)) reduced.value = [...reduced.value, sentence]
 }
 
 const tabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('sandbox.session') : undefined
@@ -50,7 +45,7 @@ const accept = async ({ token, expiresAt, email, role, name, areas }: OpenedSess
   useToken(token)
   held = { token, expiresAt }
   if (remembers.value && !(await keepSession({ token, expiresAt })))
-    notice('This browser keeps nothing for this page: you are signed in until you close the tab.')
+    addLimit('This browser keeps nothing for this page: you are signed in until you close the tab.')
   person.value = { email, role, ...(name && { name }), ...(areas && { areas }) }
   signIn.value = { kind: 'in' }
 }
@@ -157,7 +152,6 @@ export const beginSession = async (): Promise<void> => {
 /** Follows links opened in the page, ended sessions, and changes by other tabs. */
 export const watchSession = (): void => {
   renewWith(renew)
-  if (!('indexedDB' in globalThis)) notice('This browser keeps nothing for this page.')
   addEventListener('hashchange', () => {
     if (linkCodeOf(location.hash)) void beginSession()
   })

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '../../../../agent/contract.js'
-import { askDaemon } from '../../data/api.js'
+import { askUntilAnswered } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import type { CardRow } from '../../run/row-kinds.js'
 import { useAction, type ActionState } from '../../ui/action.js'
@@ -327,7 +327,7 @@ const UnknownCard = ({ kind }: { kind: string }) => (
 /** A card that waits, with its answers. */
 export const OpenCardView = ({ card }: { card: Card }) => {
   const action = useAction()
-  const answer = (reply: CardReply) => void action.run(() => askDaemon('POST /agent/reply', reply))
+  const answer = (reply: CardReply) => void action.run(() => askUntilAnswered('POST /agent/reply', reply))
   const props = { action, answer }
   if (!Object.hasOwn(NAMES, card.kind)) return <UnknownCard kind={card.kind} />
   return (

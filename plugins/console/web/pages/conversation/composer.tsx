@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Refusal } from '../../../../../sdk/refusal.js'
-import { askDaemon } from '../../data/api.js'
+import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import type { RunStanding } from '../../run/rows.js'
@@ -43,7 +43,7 @@ export const Composer = ({ id, live, commands }: ComposerProps) => {
     const messageId = unanswered.current.idFor(prompt)
     sending.value = prompt
     write('')
-    const sent = await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt, messageId }))
+    const sent = await action.run(() => askUntilAnswered('POST /agent', { conversationId: id, prompt, messageId }))
     sending.value = ''
     if (sent) unanswered.current.settle()
     else write(text.value ? `${prompt}\n${text.value}` : prompt)

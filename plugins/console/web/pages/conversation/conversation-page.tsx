@@ -11,7 +11,7 @@ import type { RunRow } from '../../run/row-kinds.js'
 import { useAction, type ActionState } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { usePart } from '../../ui/rows.js'
-import { archiveAll } from '../fleet/bulk-bar.js'
+import { archiveAll } from '../fleet/archive.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
 import { countText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
@@ -23,10 +23,12 @@ import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches, type PageProps } from '../registry.js'
 import { OpenCardView } from './cards.js'
 import { Composer } from './composer.js'
-import { FindBar } from './find-bar.js'
-import { QueuePane } from './queue-pane.js'
 import { RowView, type RowActions } from './rows.js'
 import { FaultLine } from '../../ui/page.js'
+
+const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
+const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
+const OptionsButton = lazyView(async () => (await import('./options-form.js')).OptionsButton)
 
 const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
   user: 96,
@@ -40,7 +42,8 @@ const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
 /** The card of a conversation: from the board, or read if it is archived. */
 const useAgent = (id: string): { readonly agent?: AgentCard; readonly error?: unknown } => {
   const live = fleet.value.cards.get(id)
-  const { data, error } = useQuery(`agent ${id}`, [], async () =>
+  // Read again when it leaves the board: it may be archived, or gone for this person.
+  const { data, error } = useQuery(`agent ${id} ${live !== undefined}`, [], async () =>
     fleet.peek().cards.has(id) ? undefined : askDaemon('GET /agents/{id}', { id }),
   )
   const agent = live ?? data
@@ -84,6 +87,7 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
           Archive
         </button>
       )}
+      {mayWork && agent && <OptionsButton agent={agent} />}
       {agent?.branch && (
         <a class="button" href={fragmentOf('c', id, 'changes')}>
           Changes <DiffCounts diff={agent.diff} />
@@ -153,6 +157,7 @@ const useFeed = (id: string, agent: AgentCard | undefined): RunFeed => {
   const known = agent !== undefined
   useEffect(() => {
     if (known) void feed.open(agent && !turnIsLive(agent) ? agent.run : undefined)
+    else feed.pause()
   }, [feed, known])
   useEffect(() => () => feed.close(), [feed])
   useEffect(() => {
@@ -172,7 +177,10 @@ const Conversation = ({ id }: { id: string }) => {
   const reached = useRef<number>(undefined)
   const state = feed.state.value
   const mayWork = reaches(person.value?.role, 'collaborator')
-  const { rows, loaded, earlier, skipped } = state
+  // What was read of a conversation that is gone, or that this person may no longer see, is shown no longer.
+  const gone = agent === undefined && missing !== undefined
+  const { loaded, earlier, skipped } = state
+  const rows = gone ? [] : state.rows
   const error = state.error ?? missing
   const cards = useQuery(`cards ${id} ${agent?.cards?.map(({ requestId }) => requestId).join() ?? ''}`, [], async () =>
     agent?.cards?.length ? (await askDaemon('GET /agent/cards', { conversationId: id })).cards : [],
@@ -191,6 +199,8 @@ const Conversation = ({ id }: { id: string }) => {
     }),
     [id, agent?.run],
   )
+  // Keys that are typed while it is loaded would act on the page.
+  useEffect(() => void FindBar.preload().catch(() => {}), [])
   useEffect(() => {
     if (mayWork) void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
   }, [id])
@@ -304,7 +314,12 @@ const Conversation = ({ id }: { id: string }) => {
             ))}
           </div>
           {agent?.waiting !== undefined && (
-            <QueuePane id={id} waiting={agent.waiting} paused={agent.queuePaused === true} />
+            <QueuePane
+              id={id}
+              waiting={agent.waiting}
+              paused={agent.queuePaused === true}
+              changes={state.standing.queued}
+            />
           )}
           {mayWork && (
             <Composer id={id} live={agent !== undefined && turnIsLive(agent)} commands={state.standing.commands} />

@@ -1,21 +1,36 @@
+import { useSignal } from '@preact/signals'
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { visibleText } from '../../ui/format.js'
-import { useQuery } from '../../ui/query.js'
+import { useRead } from '../../ui/read.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
 
+interface QueuePaneProps {
+  readonly id: string
+  readonly waiting: number
+  readonly paused: boolean
+  /** How often others changed the queue during the run. */
+  readonly changes: number
+}
+
 /** The messages that wait for the conversation to be free. */
-export const QueuePane = ({ id, waiting, paused }: { id: string; waiting: number; paused: boolean }) => {
-  const { data } = useQuery(`queue ${id} ${waiting} ${paused}`, [], () => askDaemon('GET /agents/{id}/queue', { id }))
+export const QueuePane = ({ id, waiting, paused, changes }: QueuePaneProps) => {
+  const ordered = useSignal(0)
+  const { data } = useRead(`${waiting} ${paused} ${changes} ${ordered.value}`, () =>
+    askDaemon('GET /agents/{id}/queue', { id }),
+  )
   const action = useAction()
   const mayWork = reaches(person.value?.role, 'collaborator')
   const messages = data?.messages ?? []
   const ids = messages.map(({ messageId }) => messageId)
   const order = (messageIds: string[], start = false) =>
-    void action.run(() => askDaemon('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) }))
+    void action.run(async () => {
+      await askDaemon('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) })
+      ordered.value += 1
+    })
   return (
     <section class="queue" aria-label="Queued messages">
       <div class="row apart">

@@ -40,6 +40,8 @@ const LongText = ({ text }: { text: string }) => {
 const Content = ({ content }: { content: ToolContent }) => {
   if (content.type === 'text') return <LongText text={content.text} />
   if (content.type === 'image') return <GivenPicture path={content.path} />
+  // One of a newer daemon.
+  if (content.type !== 'diff') return <p class="line quiet">This page does not know this kind of output.</p>
   return (
     <div class="stack">
       <p class="mono">{visibleName(content.path)}</p>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { askDaemon } from '../../data/api.js'
+import { Refusal } from '../../../../../sdk/refusal.js'
+import { askDaemon, faultSentence } from '../../data/api.js'
 import { onPaths } from '../../data/files/file-changes.js'
 import { fileKindOf, askWhetherThere, openTextFile, readsAsDocument } from '../../data/files/typed-files.js'
 import { fragmentOf } from '../../data/route.js'
@@ -54,6 +55,10 @@ const Content = ({ path, line, document }: { path: string; line: number | undefi
   const asText = kind === 'text' || kind === 'archive'
   const opened = useRead(`${version.value} ${again.value}`, () => (asText ? openTextFile(path) : askWhetherThere(path)))
   const shown = opened.data
+  const { error } = opened
+  // What was read before is shown no longer to a person who may not read it any more.
+  if (error instanceof Refusal && (error.reason === 'forbidden' || error.reason === 'not-found'))
+    return <p class="notice bad">{faultSentence(error)}</p>
   if (!shown) return <Loaded query={opened}>{() => null}</Loaded>
   if (shown.kind === 'missing') return <Missing path={path} />
   if (kind === 'picture') return <PictureView path={path} version={version.value} />

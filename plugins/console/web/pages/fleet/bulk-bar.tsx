@@ -2,7 +2,11 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import type { ActionState } from '../../ui/action.js'
+import { lazyView } from '../../ui/lazy.js'
+import { archiveAll, throwFailures } from './archive.js'
 import { reaches } from '../registry.js'
+
+const DeleteButton = lazyView(async () => (await import('./delete-button.js')).DeleteButton)
 
 interface BulkBarProps {
   readonly ids: string[]
@@ -11,18 +15,10 @@ interface BulkBarProps {
   readonly done: () => void
 }
 
-const failures = (list: readonly { readonly id: string; readonly message: string }[] | undefined): void => {
-  if (list?.length) throw new Error(list.map(({ id, message }) => `${id}: ${message}`).join('; '))
-}
-
-/** Archives conversations, and lists those that could not be archived. */
-export const archiveAll = async (ids: string[]): Promise<void> =>
-  failures((await askDaemon('POST /agents/archive', { ids })).failed)
-
 /** Lands several conversations, in the order of their selection, and names those that did not land. */
 const landAll = async (ids: string[]): Promise<void> => {
   const { results } = await askDaemon('POST /agents/land', { ids, mode: 'check' })
-  failures(
+  throwFailures(
     results.flatMap(({ id, error, result }) => {
       if (error) return [{ id, message: error.message }]
       return result?.landed ? [] : [{ id, message: 'it has conflicts; open it to choose' }]
@@ -42,14 +38,26 @@ export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
     <div class="row bulk-bar" role="toolbar" aria-label="Selected conversations">
       <span class="grow">{ids.length} selected</span>
       {archived ? (
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => run(() => askDaemon('POST /agents/unarchive', { ids }))}
-        >
-          Bring back
-        </button>
+        <>
+          <button
+            class="button"
+            type="button"
+            disabled={action.busy}
+            onClick={() => run(() => askDaemon('POST /agents/unarchive', { ids }))}
+          >
+            Bring back
+          </button>
+          {reaches(person.value?.role, 'maintainer') && (
+            <DeleteButton
+              count={ids.length}
+              work={async () => {
+                throwFailures((await askDaemon('POST /agents/purge', { ids })).failed)
+                refetch('all')
+                done()
+              }}
+            />
+          )}
+        </>
       ) : (
         <>
           {reaches(person.value?.role, 'maintainer') && (

@@ -6,14 +6,17 @@ import { sectionsOf, type FleetSection } from '../../data/roster.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { lazyView } from '../../ui/lazy.js'
 import { VirtualList } from '../../ui/list.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { useCommands } from '../../ui/commands.js'
 import { focusedRow } from '../../ui/rows.js'
-import { archiveAll, BulkBar } from './bulk-bar.js'
+import { archiveAll } from './archive.js'
 import { FleetRow } from './fleet-row.js'
 import { FaultLine } from '../../ui/page.js'
+
+const BulkBar = lazyView(async () => (await import('./bulk-bar.js')).BulkBar)
 
 const HEADINGS: { readonly [section in FleetSection]: string } = {
   needs: 'Needs you',

@@ -1,7 +1,10 @@
 import { askDaemon } from '../../data/api.js'
 import { letterKeys, setLetterKeys } from '../../data/keys.js'
+import { limits } from '../../data/limits.js'
+import { chooseNotifications, notifications } from '../../data/notifications.js'
 import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
 import { person, signOut } from '../../data/session/session.js'
+import { AskButton } from '../../ui/dialog.js'
 import { useAction } from '../../ui/action.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
@@ -42,6 +45,26 @@ const Sessions = () => {
   )
 }
 
+const WHY_NOT = {
+  none: 'This browser shows no notifications for this page; its title still counts what waits for you.',
+  denied: 'This browser blocks notifications of this page; its title still counts what waits for you.',
+} as const
+
+const Notifications = () => {
+  const state = notifications.value
+  if (state === 'none' || state === 'denied') return <p class="quiet">{WHY_NOT[state]}</p>
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={state === 'on'}
+        onChange={event => void chooseNotifications(event.currentTarget.checked)}
+      />
+      <span>Notify me when something waits for me and this page is in the background</span>
+    </label>
+  )
+}
+
 /** The person's role, the theme of the page, and their sessions. */
 export const MePage = (_: PageProps) => (
   <>
@@ -72,11 +95,33 @@ export const MePage = (_: PageProps) => (
             Keys without Ctrl, Alt or ⌘ do something: press <kbd>?</kbd> to see which
           </span>
         </label>
+        <Notifications />
         <Sessions />
+        {limits.value.length > 0 && (
+          <section class="stack">
+            <h2>This browser</h2>
+            {limits.value.map(sentence => (
+              <p key={sentence}>{sentence}</p>
+            ))}
+          </section>
+        )}
         <div class="row">
           <button class="button" type="button" onClick={() => void signOut()}>
             Sign out
           </button>
+          {person.value?.role !== 'owner' && (
+            <AskButton
+              label="Leave"
+              about="this sandbox"
+              title="Leave this sandbox?"
+              work={async () => {
+                await askDaemon('DELETE /members/self')
+                await signOut()
+              }}
+            >
+              <p>Your access ends everywhere. To come back you need a new invitation.</p>
+            </AskButton>
+          )}
         </div>
         <p class="small quiet">
           <a href="/reference">All calls of this sandbox</a>

@@ -1,10 +1,12 @@
-import { useSignal } from '@preact/signals'
+import { useSignal, type Signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { askDaemon } from '../../data/api.js'
+import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { served } from '../../data/live.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
+import type { Persona } from '../../../../personas/contract.js'
+import type { Choice } from '../../../../providers/contract.js'
 import type { PermissionMode } from '../../../../agent/contract.js'
 import { useAction } from '../../ui/action.js'
 import { Icon } from '../../ui/icons.js'
@@ -22,17 +24,38 @@ const MODES: readonly (readonly [PermissionMode, string])[] = [
 const newConversation = (): string =>
   `c-${[...crypto.getRandomValues(new Uint32Array(2))].map(one => one.toString(36)).join('')}`
 
-/** The providers for a turn that this daemon lists. */
-const providerChoices = async (): Promise<{ readonly id: string; readonly label: string }[]> => {
-  const [rows, servers] = await Promise.all([
-    served.value.has('providers.list') ? askDaemon('GET /providers') : { providers: [] },
-    served.value.has('endpoints.list') ? askDaemon('GET /endpoints') : { endpoints: [] },
-  ])
-  return [
-    ...rows.providers.map(({ id, label }) => ({ id, label })),
-    ...servers.endpoints.map(({ provider, label }) => ({ id: provider, label })),
-  ]
-}
+/** What a turn can run on, by provider; what is not ready is shown with the reason. */
+const modelChoices = async (): Promise<readonly Choice[]> =>
+  served.value.has('providers.choices') ? (await askDaemon('GET /providers/models', { limit: 500 })).choices : []
+
+const personaChoices = async (): Promise<readonly Persona[]> =>
+  served.value.has('personas.list') ? (await askDaemon('GET /personas')).personas : []
+
+const valueOf = ({ provider, model }: Choice): string => JSON.stringify([provider, model.id])
+
+const ModelField = ({ choices, value }: { choices: readonly Choice[]; value: Signal<string> }) => (
+  <label class="field">
+    Model
+    <select
+      value={value.value}
+      onChange={event => {
+        value.value = event.currentTarget.value
+      }}
+    >
+      <option value="">The default one</option>
+      {[...Map.groupBy(choices, ({ providerLabel }) => providerLabel)].map(([label, list]) => (
+        <optgroup key={label} label={label}>
+          {list.map(choice => (
+            <option key={valueOf(choice)} value={valueOf(choice)} disabled={!choice.ready}>
+              {choice.model.label}
+              {!choice.ready && ` (${choice.reason ?? 'not ready'})`}
+            </option>
+          ))}
+        </optgroup>
+      ))}
+    </select>
+  </label>
+)
 
 /** The form that starts a conversation, or forks one at a message: `#/new`, `#/new/ID/KEEP`. */
 export const NewPage = ({ rest }: PageProps) => {
@@ -43,17 +66,20 @@ export const NewPage = ({ rest }: PageProps) => {
   const isolated = useSignal(true)
   const mode = useSignal<PermissionMode | ''>('')
   const startIn = useSignal('')
-  const provider = useSignal('')
+  const model = useSignal('')
+  const persona = useSignal('')
   const files = useSignal<'then' | 'now'>('now')
   const action = useAction()
-  const { data: providers } = useQuery('choices', ['providers', 'endpoints'], providerChoices)
+  const { data: choices } = useQuery('choices', ['providers', 'endpoints', 'capabilities'], modelChoices)
+  const { data: personas } = useQuery('personas', ['personas'], personaChoices)
   // Both are kept until an answer comes, so that sending the same text again starts nothing twice.
   const conversation = useRef(newConversation())
   const unanswered = useRef(new UnansweredMessage())
   const start = async () => {
+    const [agent, chosen] = model.value ? (JSON.parse(model.value) as [string, string]) : []
     const conversationId = conversation.current
     const started = await action.run(() =>
-      askDaemon('POST /agent', {
+      askUntilAnswered('POST /agent', {
         conversationId,
         messageId: unanswered.current.idFor(prompt.value),
         prompt: prompt.value,
@@ -61,7 +87,8 @@ export const NewPage = ({ rest }: PageProps) => {
         ...(title.value.trim() && { title: title.value.trim() }),
         ...(mode.value && { permissionMode: mode.value }),
         ...(startIn.value.trim() && { startIn: startIn.value.trim() }),
-        ...(provider.value && { agent: provider.value }),
+        ...(agent && { agent, ...(chosen && { model: chosen }) }),
+        ...(persona.value && { actsAs: persona.value }),
         ...(from && { forkOf: { conversationId: from, keep: Number(keep), files: files.value } }),
       }),
     )
@@ -139,19 +166,20 @@ export const NewPage = ({ rest }: PageProps) => {
                   }}
                 />
               </label>
-              {providers && providers.length > 1 && (
+              {choices && choices.length > 1 && <ModelField choices={choices} value={model} />}
+              {personas && personas.length > 0 && (
                 <label class="field">
-                  Provider
+                  Persona
                   <select
-                    value={provider.value}
+                    value={persona.value}
                     onChange={event => {
-                      provider.value = event.currentTarget.value
+                      persona.value = event.currentTarget.value
                     }}
                   >
-                    <option value="">The default one</option>
-                    {providers.map(({ id, label }) => (
+                    <option value="">None</option>
+                    {personas.map(({ id, label }) => (
                       <option key={id} value={id}>
-                        {label}
+                        {label ?? id}
                       </option>
                     ))}
                   </select>

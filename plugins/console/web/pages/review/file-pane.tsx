@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { AgentChange } from '../../../../agents/contract.js'
-import { askDaemon } from '../../data/api.js'
+import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { useQuery } from '../../ui/query.js'
@@ -28,7 +28,7 @@ const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: 
     const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
     const prompt = `About ${path}, ${where}:\n\n${fence}\n${text}\n${fence}\n\n${words.value.trim()}`
     const messageId = unanswered.current.idFor(prompt)
-    if (await action.run(() => askDaemon('POST /agent', { conversationId: id, prompt, messageId }))) close()
+    if (await action.run(() => askUntilAnswered('POST /agent', { conversationId: id, prompt, messageId }))) close()
   }
   return (
     <form

@@ -1,8 +1,9 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { AgentChanges, ConflictFile, LandPath, LandResult } from '../../../../agents/contract.js'
-import { askDaemon } from '../../data/api.js'
+import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
+import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { Dialog } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
@@ -43,6 +44,7 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
   const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
   const measuring = useAction()
   const action = useAction()
+  const unanswered = useRef(new UnansweredMessage())
   const files = only.length || changes.repos.flatMap(repo => repo.changes.filter(({ landed }) => !landed)).length
   const some = only.length ? { only } : {}
   const measure = async () => {
@@ -60,13 +62,13 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
     })
   const resolve = () =>
     void action.run(async () => {
-      await askDaemon('POST /agent', {
-        conversationId: id,
-        errand: 'land-conflict',
-        prompt: `Bring your work up to date with the main line and resolve the conflicts in: ${conflicts
-          .map(({ path }) => path)
-          .join(', ')}`,
+      const prompt = `Bring your work up to date with the main line and resolve the conflicts in: ${conflicts
+        .map(({ path }) => path)
+        .join(', ')}`
+      await askUntilAnswered('POST /agent', {
+        ...{ conversationId: id, errand: 'land-conflict', prompt, messageId: unanswered.current.idFor(prompt) },
       })
+      unanswered.current.settle()
       close()
     })
   return (

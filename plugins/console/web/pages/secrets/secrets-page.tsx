@@ -8,6 +8,7 @@ import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
+import { SecretImportForm } from './import-form.js'
 import { GenerateForm, RevealForm, SecretForm } from './secret-forms.js'
 import { SecretUses } from './secret-uses.js'
 import { StoreNotice } from './store-notice.js'
@@ -91,6 +92,7 @@ export const SecretsPage = (_: PageProps) => {
           <h2 id="stored-heading">Stored values</h2>
           {open && (
             <>
+              <FormButton label="Import" about="secrets" form={close => <SecretImportForm close={close} />} />
               <FormButton label="Generate" about="a value" form={close => <GenerateForm close={close} />} />
               <FormButton label="Add a secret" primary form={close => <SecretForm close={close} />} />
             </>

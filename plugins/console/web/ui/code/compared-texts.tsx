@@ -65,7 +65,11 @@ export const ComparedTexts = ({ path, sides, error, source, hunks, picked, tools
         <>
           {sides.truncated && <p class="notice warn">Only the first MiB of this file is shown.</p>}
           {(before ?? '') === (after ?? '') ? (
-            <p class="empty quiet">Both sides have the same text.</p>
+            <p class="empty quiet">
+              {sides.truncated
+                ? 'What is shown of both sides is the same: the change is further down.'
+                : 'Both sides have the same text.'}
+            </p>
           ) : (
             <DiffView
               path={path}

@@ -3,7 +3,8 @@ import type { FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { attention, connection, updated, hello } from '../../data/live.js'
 import { fragmentOf, place } from '../../data/route.js'
-import { person, reduced } from '../../data/session/session.js'
+import { hideLimit, shownLimits } from '../../data/limits.js'
+import { person } from '../../data/session/session.js'
 import { PAGES, type ConsolePageEntry, type PageProps } from '../../pages/registry.js'
 import { useCommands } from '../commands.js'
 import { commandsOfExtensions } from '../extensions/commands-of-extensions.js'
@@ -90,9 +91,12 @@ const Banners = () => {
           </button>
         </p>
       )}
-      {reduced.value.map(sentence => (
+      {shownLimits.value.map(sentence => (
         <p key={sentence} class="banner">
-          {sentence}
+          <span class="grow">{sentence}</span>
+          <button class="button plainly" type="button" onClick={() => hideLimit(sentence)}>
+            Hide
+          </button>
         </p>
       ))}
     </div>

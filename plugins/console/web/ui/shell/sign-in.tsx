@@ -92,6 +92,7 @@ const Providers = ({ options, codes }: { options: SignInOptions; codes: SignInCo
 
 const Ways = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }) => {
   const withProvider = options.providers.length > 0
+  const claim = useSignal('')
   if (codes.invite && !withProvider) {
     const { invite } = codes
     return (
@@ -108,22 +109,30 @@ const Ways = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }
   return (
     <>
       {codes.invite && <p role="status">You were invited to this sandbox. Sign in to accept the invitation.</p>}
-      {withProvider && <Providers options={options} codes={codes} />}
+      {withProvider && !options.claimed && (
+        <label class="field">
+          Claim code
+          <input
+            maxLength={80}
+            autocomplete="one-time-code"
+            value={claim.value}
+            onInput={event => {
+              claim.value = event.currentTarget.value
+            }}
+          />
+          <span class="quiet small">
+            Nobody owns this sandbox yet. If the daemon printed a claim code at its start, enter it before you sign in.
+          </span>
+        </label>
+      )}
+      {withProvider && (
+        <Providers options={options} codes={claim.value.trim() ? { ...codes, claim: claim.value.trim() } : codes} />
+      )}
       {options.local && (
         <p>
           To sign in as the owner, run <code>sandbox login</code> on the machine of the sandbox and open the link it
           prints.
         </p>
-      )}
-      {!options.claimed && (
-        <CodeForm
-          label="Claim code"
-          action="Become the owner"
-          autocomplete="one-time-code"
-          submit={claim => openSession({ claim })}
-        >
-          <p>Nobody owns this sandbox yet. If the daemon printed a claim code at its start, enter it here.</p>
-        </CodeForm>
       )}
     </>
   )
