@@ -1,24 +1,49 @@
 // Runs the test files that the words of the command line name, all without one, and says which ten took longest. A word
-// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. After a run of
-// all, up to five files that failed run again, one after the other: what failed only beside others is told and held.
+// is a folder, or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need
+// no process of their own share one, a few at a time. Up to five files that failed run again, each in a process of its
+// own: those that hold then are named.
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, sep } from 'node:path'
 
 /** A run in which more files fail is broken: nothing runs again. */
 const MOST_AGAIN = 5
 
+/** Files that share a process: it loads the program once, and ends well within the time limit of one. */
+const TOGETHER = 8
+
+/** These measure or fill their process, or take long enough that loading the program does not matter. */
+const ALONE = /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash|plugins\/console)\/)/
+
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))
-const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**'] }).sort()
+const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**', '**/together/**'] })
+  .map(file => file.split(sep).join('/'))
+  .sort()
 const named = (file, word) =>
   `${file.replace(/\.test\.js$/, '')}/`.includes(`/${word.replace(/\/$/, '')}/`)
   || basename(file).startsWith(`${word}-`)
   || basename(file).startsWith(`${word}.`)
-const files = words.length ? all.filter(file => words.some(word => named(file, word))) : []
+const files = words.length ? all.filter(file => words.some(word => named(file, word))) : all
 if (words.length && !files.length) {
   console.error(`no test file is named ${words.join(' or ')}`)
   process.exit(1)
+}
+
+/** What tap starts, each with the test files in it: one of those that run alone, or a few of the others. */
+const processes = files => {
+  const folder = 'dist/test/together'
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const others = files.filter(file => !ALONE.test(file))
+  const shared = Array.from({ length: Math.ceil(others.length / TOGETHER) }, (_, at) => {
+    const several = others.slice(at * TOGETHER, (at + 1) * TOGETHER)
+    const file = `${folder}/${at + 1}.test.js`
+    const text = `import { together } from '../support/together.js'\nawait together(${JSON.stringify(several)})\n`
+    writeFileSync(file, text)
+    return { file, files: several }
+  })
+  return [...files.filter(file => ALONE.test(file)).map(file => ({ file, files: [file] })), ...shared]
 }
 
 // The superuser's tests have their folders in memory: a disk takes its time for files that live short.
@@ -39,28 +64,24 @@ const tap = (files, options = [], env = {}) => {
   ]
   return spawnSync(program, rest, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1
 }
-const nameOf = file =>
-  file
-    .split(sep)
-    .slice(2)
-    .join('/')
-    .replace(/\.test\.js$/, '')
+const nameOf = file => file.replace(/^dist\/test\//, '').replace(/\.test\.js$/, '')
 
 const began = Date.now()
-const ended = file => {
+/** What tap recorded of a process, and of each file in it: a file without an end has failed. */
+const ended = ({ file, files }) => {
   const result = join('.tap/test-results', `${file}.tap`)
-  if (!existsSync(result) || statSync(result).mtimeMs < began) return []
-  const report = readFileSync(result, 'utf8')
-  const ms = Number(
-    report
-      .match(/^# time=([\d.]+)ms$/gm)
-      ?.at(-1)
-      ?.slice(7, -2) ?? 0,
-  )
-  return [{ file, seconds: ms / 1000, failed: /^(?:not ok|Bail out!)/m.test(report) }]
+  const report = existsSync(result) && statSync(result).mtimeMs >= began ? readFileSync(result, 'utf8') : ''
+  const seconds = (line, end) => Number(line.match(new RegExp(`# time=([\\d.]+)ms${end}`))?.[1] ?? 0) / 1000
+  if (files.length === 1 && files[0] === file)
+    return [{ file, seconds: seconds(report, '\\s*$'), failed: !report || /^(?:not ok|Bail out!)/m.test(report) }]
+  return files.map(file => {
+    const line = report.split('\n').find(line => /^(?:not )?ok \d/.test(line) && line.includes(` - ${file}`)) ?? ''
+    return { file, seconds: seconds(line, ''), failed: !line.startsWith('ok') }
+  })
 }
-let status = tap(files)
-const results = all.flatMap(ended)
+const started = processes(files)
+let status = tap(started.map(({ file }) => file))
+const results = started.flatMap(ended)
 const failed = results.filter(result => result.failed).map(({ file }) => file)
 if (status && !words.length && failed.length && failed.length <= MOST_AGAIN) {
   const report = process.env.TAP_OUTPUT_FILE

@@ -10,6 +10,7 @@ import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
 import { readIdentity } from './storage/identity.js'
+import { ownListenerCalls } from './http/listeners.js'
 import { liveCalls } from './streams/live-calls.js'
 import { EventBus } from './events.js'
 import { grantsOf } from './storage/grants.js'
@@ -132,11 +133,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     options.restart?.()
     return { restarting: options.restart !== undefined }
   })
-  kernel.calls.add('kernel.listeners', 'kernel', async () => ({
-    listeners: url ? [{ host: config.host, port: portOf(url) }] : [],
-  }))
   const [bodies, others] = callsForOthers(kernel, () => groups)
-  const own = { ...auth.handlers, ...liveCalls(live), ...others, ...redactCalls(data) }
+  const listening = ownListenerCalls(() => (url ? [{ host: config.host, port: portOf(url) }] : []))
+  const own = { ...auth.handlers, ...liveCalls(live), ...listening, ...others, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own)) {
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
   }

@@ -5,9 +5,10 @@ type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 
 /**
  * A type of body besides JSON. `text` becomes the input field `text`; the fields of a form, and the files of a
- * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query.
+ * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query;
+ * `raw` takes a body of any type as text in the field `body`, with the other fields in the query.
  */
-export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes'
+export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes' | 'raw'
 
 /** The body that a call takes; default: JSON of at most 1 MiB. */
 export interface BodyAccess {
@@ -47,6 +48,8 @@ export interface RouteAccess extends BodyAccess {
   role: Role
   /** The scopes of control tokens that may make the call; empty: people only (the trust surface). */
   tokens: Scope[]
+  /** Serves extensions alone, whose manifests name the route. */
+  only?: 'extension'
   /** Accepts a ticket in the query field `ticket` in place of a credential. */
   ticket?: TicketAccess
   /** Answers before the start is done. */
@@ -90,7 +93,7 @@ export interface PluginManifest {
   programs: string[]
   permissions: Permissions
   /** The paths that it answers besides its routes. */
-  subtree?: import('./extensions/subtree-access.js').Subtree
+  subtrees?: import('./extensions/subtree-access.js').Subtree[]
   routes: { [call: string]: CallAccess }
 }
 
@@ -100,6 +103,5 @@ const parse = typia.json.createValidateParse<PluginManifest>()
 export const parseManifest = (text: string, file: string): PluginManifest => {
   const result = parse(text)
   if (result.success) return result.data
-  const [first] = result.errors
-  throw new Error(`${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+  throw new Error(`${file}: ${result.errors[0]?.path.replace('$input.', '')}: expected ${result.errors[0]?.expected}`)
 }

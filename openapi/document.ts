@@ -162,7 +162,7 @@ const describe = (
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
-  const { parameters, body } = inputOf(group, call, schemas, access.forms?.includes('bytes'))
+  const { parameters, body } = inputOf(group, call, schemas, access.forms)
   const success = replyOf(group, call, access.id, schemas)
   const limit = access.body ? `At most ${size(access.body)}.` : undefined
   const operation: oas31.OperationObject = {
@@ -205,13 +205,16 @@ const describe = (
   return { operation, made: success.made ?? {} }
 }
 
-const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => ({
-  'application/json': { schema: body },
-  ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
-  ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),
-  ...(forms.includes('bytes') && { 'application/octet-stream': {} }),
-  ...(forms.includes('multipart') && { 'multipart/form-data': { schema: body } }),
-})
+const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => {
+  if (forms.includes('raw')) return { '*/*': { schema: body } }
+  return {
+    'application/json': { schema: body },
+    ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
+    ...(forms.includes('form') && { 'application/x-www-form-urlencoded': { schema: body } }),
+    ...(forms.includes('bytes') && { 'application/octet-stream': {} }),
+    ...(forms.includes('multipart') && { 'multipart/form-data': { schema: body } }),
+  }
+}
 
 const size = (bytes: number): string =>
   bytes % 1048576 === 0 ? `${bytes / 1048576} MiB` : bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
@@ -243,7 +246,8 @@ interface CallInput {
 }
 
 /** Splits a call's input into path, query and body. */
-const inputOf = (group: string, call: CallSchema, schemas: Schemas, bytes = false): CallInput => {
+const inputOf = (group: string, call: CallSchema, schemas: Schemas, forms: DocumentAccess['forms'] = []): CallInput => {
+  const raw = forms.includes('raw')
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
   const given = call.parameters[0] && published(call.parameters[0].schema as JsonSchema)
@@ -256,13 +260,15 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas, bytes = fals
   if (method === 'GET' && input?.oneOf) {
     throw new Error(`${group}: ${call.name} takes a union, which a query cannot say: use one plain object`)
   }
-  const travels = (name: string) => (inPath.includes(name) ? 'path' : method === 'GET' ? 'query' : 'body')
+  const travels = (name: string) =>
+    inPath.includes(name) ? 'path' : method === 'GET' || (raw && name !== 'body') ? 'query' : 'body'
   const parameters = fields.flatMap(([name, { description, ...schema }]): oas31.ParameterObject[] => {
     const place = travels(name)
     const required = place === 'path' || input!.required?.includes(name) === true
     return place === 'body' ? [] : [{ name, in: place, ...(description && { description }), required, schema }]
   })
-  if (bytes) return besideBytes(input!)
+  if (forms.includes('bytes')) return besideBytes(input!)
+  if (raw) return { parameters, body: input!.properties!.body as JsonSchema }
   if (inPath.length === 0) {
     return { parameters, ...(method !== 'GET' && (fields.length > 0 || input?.oneOf) && { body: given! }) }
   }

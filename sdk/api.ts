@@ -2,6 +2,7 @@ import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
+import type { AutomationsCalls, AutomationsEvents } from '../plugins/automations/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
@@ -51,6 +52,7 @@ export interface Api
     SkillsCalls,
     ExtensionsCalls,
     DiffsCalls,
+    AutomationsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -58,6 +60,7 @@ export interface Events
   extends
     AgentEvents,
     AgentsEvents,
+    AutomationsEvents,
     CapabilitiesEvents,
     PersonasEvents,
     SecretsEvents,

@@ -28,5 +28,13 @@ export type {
   ProgramResult,
   RouteEntryOf,
 } from './node/extension/host.js'
+export type {
+  DispatchFrame,
+  ListenerMessage,
+  ListenerState,
+  ListenerStatus,
+  OfferedTemplate,
+  TemplateUse,
+} from './node/extension/protocol.js'
 export type { Role } from './types.js'
 export type { UiEvents, UiFile, UiHost, UiModule, UiRequest, UiSettings, UiSurface, UiTheme } from './ui-host.js'

@@ -95,6 +95,8 @@ export interface ModelSettings {
   providers?: MachinePath
   /** A JSON file that lists the local models that can be downloaded; default: none. */
   local?: MachinePath
+  /** The program `llama-server`, which runs local models; default: the one on the PATH. */
+  server?: MachinePath
   /** The free trial; default: none. */
   trial?: TrialSettings
 }

@@ -143,6 +143,8 @@ export interface GroupRoute {
   id: string
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -190,6 +192,8 @@ export interface ServedRoute {
   /** Left out: an open route. */
   role?: Role
   tokens?: Scope[]
+  /** It serves programs of extensions alone. */
+  only?: 'extension'
 }
 
 /** A route that an extension's process may call. */
@@ -226,6 +230,8 @@ export interface Kernel {
   'kernel.groups'(): { groups: LoadedGroup[] }
   /** The addresses that this daemon listens on, to exclude as targets of outgoing requests. */
   'kernel.listeners'(): { listeners: { host: string; port: number }[] }
+  /** Replaces the addresses of programs that a group runs for the daemon, such as those of local models. */
+  'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[] }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean

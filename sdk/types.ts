@@ -102,4 +102,6 @@ export interface HttpFacts {
   readonly ifMatch?: string
   /** The id of the last event that a resuming client received. */
   readonly lastEventId?: string
+  /** The sender's key of this request: the same one again asks for the first answer. */
+  readonly idempotencyKey?: string
 }

@@ -26,7 +26,9 @@ const ROWS = {
   mask: /\| mask: 2,000 deltas a second, .* \| at most 2.00 % \| (?:reached|missed) \|/,
   git: /\| git: a blob to a spawn of git \| /,
   workspace: /\| workspace: recall@5 of 6 questions in mode q \| /,
+  large: /\| large: files that their pages leave out \| 0 \| at most 0 \| reached \|/,
   console: /\| console: switching conversations \| .* \| at most 150 ms \| (?:reached|missed) \|/,
+  programs: /\| programs: the daemon, resident, with 2 turns in programs at once \| /,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

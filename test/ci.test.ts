@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 
@@ -136,19 +136,25 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   const files = ['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one'].map(
     name => `${name}.test.js`,
   )
-  const tap = `import { mkdirSync, writeFileSync } from 'node:fs'
-    const files = process.argv.slice(2).filter(arg => !arg.startsWith('-'))
-    console.log(JSON.stringify(process.argv.slice(2)))
+  const tap = `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+    const args = process.argv.slice(2)
+    const listed = file => JSON.parse(/\\[.*\\]/.exec(readFileSync(file, 'utf8'))[0])
+    const together = file => (file.includes('together/') ? listed(file) : [])
+    console.log(JSON.stringify(args.map(arg => (together(arg).length ? together(arg) : arg))))
     const bad = process.env.BAD?.split(' ') ?? []
-    const alone = process.argv.includes('--jobs=1')
-    const ran = files.length ? files : bad
-    const fails = file => file.includes('wall') || file.includes('broken') || bad.includes(file) && !alone
-    for (const [at, file] of ran.entries()) {
+    const alone = args.includes('--jobs=1')
+    const fails = file => file.includes('wall') || bad.includes(file) && !alone
+    const line = (file, at) => (fails(file) ? 'not ' : '') + 'ok 1 - ' + file + ' # time=' + (at + 1) * 1000 + 'ms\\n'
+    let failed = false
+    for (const file of args.filter(arg => !arg.startsWith('-'))) {
+      const several = together(file)
       mkdirSync('.tap/test-results/' + file + '/..', { recursive: true })
-      const head = fails(file) ? 'not ok 1 - x' : 'ok 1 - x'
-      writeFileSync('.tap/test-results/' + file + '.tap', head + '\\n# time=' + (at + 1) * 1000 + 'ms\\n')
+      const ended = several.filter(other => !process.env.HANGS || other !== bad[0])
+      const text = several.length ? ended.map(line).join('') : line(file, 0) + '# time=1000ms\\n'
+      writeFileSync('.tap/test-results/' + file + '.tap', text)
+      failed ||= several.length > ended.length || [file, ...several].some(fails)
     }
-    process.exit(ran.some(fails) ? 3 : 0)`
+    process.exit(failed ? 3 : 0)`
   const tree: { [path: string]: string } = {
     'test.mjs': runner,
     'node_modules/tap/dist/esm/run.mjs': tap,
@@ -160,14 +166,10 @@ t.test('npm test runs every file, or those a word names, and says how long the s
     await writeFile(join(cwd, path), text)
   }
   const run = (...args: string[]) => ended(process.execPath, ['test.mjs', ...args], cwd)
-  const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as string[]
-  t.same(await asked(), [], 'all of them are for tap to find')
-  t.same(await asked('agents', '--jobs=1'), [
-    '--jobs=1',
-    'dist/test/plugins/agents-board.test.js',
-    'dist/test/plugins/agents.test.js',
-  ])
-  t.same(await asked('agent'), ['dist/test/plugins/agent.test.js'])
+  const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as unknown
+  const others = ['plugins/agent', 'plugins/agents-board', 'plugins/agents'].map(name => `dist/test/${name}.test.js`)
+  t.same(await asked(), ['dist/test/attack/wall.test.js', others], 'several share a process, and attacks share none')
+  t.same(await asked('agents', '--jobs=1'), ['--jobs=1', others.slice(1)])
   t.match(await run('plugins'), {
     code: 0,
     last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/,
@@ -175,18 +177,24 @@ t.test('npm test runs every file, or those a word names, and says how long the s
   t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
   t.match(await run('nothing'), { code: 1, out: '' })
 
-  const whole = (...bad: string[]) =>
+  const whole = (bad: readonly string[], env = {}) =>
     ended(process.execPath, ['test.mjs'], cwd, {
       ...process.env,
+      ...env,
       BAD: bad.map(name => `dist/test/${name}.test.js`).join(' '),
     })
   const again = /^\["--jobs=1","dist\/test\/plugins\/agent\.test\.js"\]$/m
-  const held = await whole('plugins/agent')
-  t.match(held, { code: 0, out: /^failed beside other files, and held alone: plugins\/agent$/m })
-  t.match(held.out, again)
-  t.match(await whole('attack/wall'), { code: 3, out: /^failed beside other files, and again alone: attack\/wall$/m })
+  await rm(join(cwd, 'dist/test/attack'), { recursive: true })
+  for (const env of [{}, { HANGS: '1' }]) {
+    const held = await whole(['plugins/agent'], env)
+    t.match(held, { code: 0, out: /^failed beside other files, and held alone: plugins\/agent$/m })
+    t.match(held.out, again)
+  }
+  await mkdir(join(cwd, 'dist/test/attack'))
+  await writeFile(join(cwd, 'dist/test/attack/wall.test.js'), '')
+  t.match(await whole([]), { code: 3, out: /^failed beside other files, and again alone: attack\/wall$/m })
   for (const at of [1, 2, 3, 4, 5, 6]) await writeFile(join(cwd, `dist/test/many-${at}.test.js`), '')
-  const many = await whole(...[1, 2, 3, 4, 5, 6].map(at => `many-${at}`))
+  const many = await whole([1, 2, 3, 4, 5, 6].map(at => `many-${at}`))
   t.match(many, { code: 3 })
   t.notMatch(many.out, /alone/, 'a run in which many files fail is not repeated')
 })

@@ -18,7 +18,7 @@ const LINES = {
     kernel: 1200,
     'kernel/auth': 1500,
     'kernel/extensions': 300,
-    'kernel/http': 1140,
+    'kernel/http': 1180,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 450,

@@ -1,10 +1,18 @@
 import type { Handlers } from '../../sdk/contract.js'
-import type { Kernel } from '../../sdk/kernel.js'
+import type { Kernel, ServedRoute } from '../../sdk/kernel.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Group } from '../group.js'
+import type { CallAccess } from '../manifest.js'
 import { admit } from './admit.js'
 
 type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits' | 'kernel.groups'>
+
+/** Who may use a route, for others. */
+export const servedRoute = (access: CallAccess): ServedRoute => {
+  if ('open' in access) return { id: access.id }
+  const { id, role, tokens, only } = access
+  return { id, role, tokens, ...(only && { only }) }
+}
 
 /** Serves `kernel.access.admits`, whether the caller may use a route of these groups, and `kernel.groups`. */
 export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls => ({
@@ -24,10 +32,7 @@ export const kernelAccessCalls = (groups: () => readonly Group[]): AccessCalls =
   'kernel.groups': () => ({
     groups: groups().map(({ manifest: { name, version, permissions, routes } }) => ({
       ...{ name, version, calls: [...permissions.daemon, ...permissions.late] },
-      routes: Object.entries(routes).map(([call, access]) => ({
-        ...{ call, id: access.id },
-        ...(!('open' in access) && { role: access.role, tokens: access.tokens }),
-      })),
+      routes: Object.entries(routes).map(([call, access]) => ({ call, ...servedRoute(access) })),
     })),
   }),
 })

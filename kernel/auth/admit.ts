@@ -8,10 +8,12 @@ const RANK: { readonly [role in Role]: number } = { viewer: 0, collaborator: 1, 
  * Returns the caller if it may use the route; otherwise refuses and says what is needed. All access is decided here.
  */
 export const admit = (caller: Caller, access: RouteAccess): Caller => {
-  const { id, role, tokens } = access
-  const signIn = `sign in as ${role}`
+  const { id, role, tokens, only } = access
+  const needed = only ? 'only extensions whose manifest names it can' : `sign in as ${role}`
   switch (caller.kind) {
     case 'session':
+      if (only) return refuse('forbidden', `people cannot make the call ${id}; ${needed}`)
+      return ranked(caller, access)
     case 'extension':
       return ranked(caller, access)
     case 'token':
@@ -20,13 +22,13 @@ export const admit = (caller: Caller, access: RouteAccess): Caller => {
         'forbidden',
         tokens.length
           ? `${id} needs a control token of scope ${tokens.join(' or ')}, found scope ${caller.scope}`
-          : `control tokens cannot make the call ${id}, found scope ${caller.scope}; ${signIn}`,
+          : `control tokens cannot make the call ${id}, found scope ${caller.scope}; ${needed}`,
       )
     case 'run':
       if (tokens.length) return ranked(caller, access)
-      return refuse('forbidden', `runs cannot make the call ${id}; ${signIn}`)
+      return refuse('forbidden', `runs cannot make the call ${id}; ${needed}`)
     default:
-      return refuse('forbidden', `callers of kind ${caller.kind} cannot make the call ${id}; ${signIn}`)
+      return refuse('forbidden', `callers of kind ${caller.kind} cannot make the call ${id}; ${needed}`)
   }
 }
 

@@ -11,7 +11,7 @@ import { readEvents } from '../../sdk/events.js'
 import type { ExtensionCall, Kernel } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
 import { isStream } from '../../sdk/wire.js'
-import { kernelAccessCalls } from '../auth/access-calls.js'
+import { kernelAccessCalls, servedRoute } from '../auth/access-calls.js'
 import { admit } from '../auth/admit.js'
 import type { Group } from '../group.js'
 import { isBytes } from '../http/answer.js'
@@ -52,10 +52,7 @@ const calledFor = (kernel: KernelServices, groups: () => readonly Group[], bodie
     'kernel.events.watch': (_, { signal }) => watched(kernel, signal),
     'kernel.route': ({ call }) => {
       const access = accessOf(call)
-      if (!access) return {}
-      return {
-        access: 'open' in access ? { id: access.id } : { id: access.id, role: access.role, tokens: access.tokens },
-      }
+      return access ? { access: servedRoute(access) } : {}
     },
     'kernel.extension.call': async (asked, { signal }) => {
       const value = await answered(asked, signal)

@@ -47,6 +47,7 @@ export const sendAnswer =
 export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts }: Arrival = ctx.state.arrival
   const { 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  const { 'idempotency-key': idempotencyKey } = ctx.req.headers
   const lastEventId = head.get('last-event-id')
   return {
     ...facts,
@@ -55,6 +56,7 @@ export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
     ...(ifRange !== undefined && { ifRange: String(ifRange) }),
     ...(range !== undefined && { range }),
     ...(lastEventId !== undefined && { lastEventId }),
+    ...(idempotencyKey !== undefined && { idempotencyKey: String(idempotencyKey) }),
   }
 }
 

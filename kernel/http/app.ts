@@ -42,11 +42,11 @@ export class App {
 
   /** Adds every route of a group. */
   add(group: Pick<Group, 'manifest' | 'contract'>): void {
-    const { name, routes, subtree } = group.manifest
+    const { name, routes, subtrees = [] } = group.manifest
     const contract = readContract(group)
     const deps = { ...this.#options, upgrades: this.upgrades }
     const gate = this.#gate(name)
-    if (subtree) this.#routes.subtree(subtree.segment, serveSubtree(deps, name, subtree))
+    for (const subtree of subtrees) this.#routes.subtree(subtree.segment, serveSubtree(deps, name, subtree))
     for (const [call, access] of Object.entries(routes)) {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')

@@ -27,6 +27,7 @@ const TYPES: { readonly [form in BodyForm]: string } = {
   form: 'application/x-www-form-urlencoded',
   multipart: 'multipart/form-data',
   bytes: 'application/octet-stream',
+  raw: '*/*',
 }
 const FIELDS = 1000
 const FILES = 20
@@ -42,6 +43,7 @@ export const readForm = async (
   limit: number,
   folder: string,
 ): Promise<Form | undefined> => {
+  if (forms.includes('raw')) return readAny(ctx, limit)
   const form = forms.find(one => ctx.request.is(TYPES[one]))
   if (!form) return undefined
   if (Number(ctx.req.headers['content-length']) > limit) throw tooLarge(limit)
@@ -86,26 +88,58 @@ const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<F
   const path = join(place, 'body')
   const removeFiles = () => rm(place, { recursive: true, force: true })
   let bytes = 0
-  const counted = async function* () {
-    for await (const part of ctx.req.iterator({ destroyOnReturn: false })) {
+  const counted = async function* (parts: AsyncIterable<Buffer>) {
+    for await (const part of parts) {
+      bytes += part.length
+      yield part
+    }
+  }
+  try {
+    await withParts(ctx, limit, parts => pipeline(counted(parts), createWriteStream(path, { mode: 0o600 })))
+    const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
+    return { fields: besideQuery(ctx, 'bytes', file), removeFiles }
+  } catch (error) {
+    await removeFiles()
+    throw error
+  }
+}
+
+/** Keeps a body of any type as text. */
+const readAny = async (ctx: KoaContext, limit: number): Promise<Form> => {
+  const text = await withParts(ctx, limit, async parts => {
+    const all: Buffer[] = []
+    for await (const part of parts) all.push(part)
+    return Buffer.concat(all).toString()
+  })
+  return { fields: besideQuery(ctx, 'body', text), removeFiles: async () => {} }
+}
+
+const besideQuery = ({ querystring }: KoaContext, field: string, value: unknown): Form['fields'] =>
+  new Map<string, readonly unknown[]>([...named(new URLSearchParams(querystring)), [field, [value]]])
+
+/** Reads the parts of a body, within a limit. */
+const withParts = async <T>(
+  { req }: KoaContext,
+  limit: number,
+  read: (parts: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<T> => {
+  let bytes = 0
+  const parts = async function* () {
+    for await (const part of req.iterator({ destroyOnReturn: false })) {
       if ((bytes += (part as Buffer).length) > limit) throw tooLarge(limit)
       yield part as Buffer
     }
   }
-  ctx.req.setTimeout(SILENCE, () => ctx.req.destroy())
+  req.setTimeout(SILENCE, () => req.destroy())
   try {
-    await pipeline(counted, createWriteStream(path, { mode: 0o600 }))
-    const file: ReceivedFile = { path, name: '', type: TYPES.bytes, bytes }
-    const fields = named(new URLSearchParams(ctx.querystring))
-    return { fields: new Map<string, readonly unknown[]>([...fields, ['bytes', [file]]]), removeFiles }
+    return await read(parts())
   } catch (error) {
-    await removeFiles()
-    ctx.req.resume()
-    throw ctx.req.complete || error instanceof Refusal
+    req.resume()
+    throw req.complete || error instanceof Refusal
       ? error
       : new Refusal('invalid', 'the body ended before it was whole')
   } finally {
-    ctx.req.setTimeout(0)
+    req.setTimeout(0)
   }
 }
 

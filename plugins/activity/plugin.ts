@@ -82,7 +82,10 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /activity/status': async () => {
       const { oldestAt, ...chain } = await verification.status()
       const bytes = (await sizeOf(days, await days.names())) + (await sizeOf(kept, await kept.names()))
-      return { connections: [], chain, bytes, ...(oldestAt !== undefined && { oldestAt }) }
+      const { connections } = (await host.serves('extensions.listening'))
+        ? await host.call('extensions.listening')
+        : { connections: [] }
+      return { connections, chain, bytes, ...(oldestAt !== undefined && { oldestAt }) }
     },
     'GET /activity/export': async ({ from, to }, context) => {
       if (from !== undefined && to !== undefined && from > to) {

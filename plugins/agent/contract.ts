@@ -43,7 +43,18 @@ export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */
   'agent.changed': { id: ConversationId }
   /** `taken`: all work of the turn in its private copy is on the branch and imported into the repository. */
-  'turn.settled': { conversationId: ConversationId; run: RunId; end: RunEnd; branch?: string; taken?: boolean }
+  'turn.settled': {
+    conversationId: ConversationId
+    run: RunId
+    end: RunEnd
+    branch?: string
+    taken?: boolean
+    /** Why it failed. */
+    failure?: string
+    /** The last thing the agent said, at most 16,000 characters. */
+    report?: string
+    costUsd: number
+  }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   /** `run`: all work of this newest run is on the branch and imported into the repository. */

@@ -61,6 +61,7 @@ import { ToolServers } from './tool-server/tool-servers.js'
 import { turnCalls } from './turn/calls.js'
 import { CommandLogs } from './turn/environment/command-logs.js'
 import { Engine } from './turn/engine.js'
+import { additionsOf } from './turn/environment/additions.js'
 import { LocalTurnEnvironment } from './turn/environment/local-environment.js'
 import { ConversationNetworks } from './turn/environment/networks.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
@@ -173,14 +174,11 @@ export const activate = async (host: Host): Promise<void> => {
     anchors,
     networks,
     limits,
+    lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
-    variables: async (conversationId, persona) =>
-      (await host.serves('env.variables'))
-        ? host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) })
-        : { variables: {} },
-    connected: ({ conversationId, run }, persona) =>
-      new ServerTools(host, { conversationId, run }, persona?.capabilities),
+    additions: additionsOf(host),
+    connected: ({ conversationId, run }, persona) => new ServerTools(host, { conversationId, run }, persona),
     personas: host,
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log, admit },
@@ -365,7 +363,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(
     contract,
     recorded(host, cards, {
-      ...queueCalls({ host, delivery, board, conversations, look }),
+      ...queueCalls({ host, delivery, board, conversations, look, queue, engine }),
       ...turnCalls({
         host,
         environment,

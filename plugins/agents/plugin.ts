@@ -171,7 +171,8 @@ export const activate = async (host: Host): Promise<void> => {
   const handlers: ViewingHandlers<Agents> = {
     'GET /agents': async (_input, _context, seen) => {
       const { agents: all, ...rest } = await roster.read()
-      return { ...rest, agents: await cardsFor(seen, all) }
+      const held = (await host.serves('automations.held')) ? (await host.call('automations.held')).held : []
+      return { ...rest, held, agents: await cardsFor(seen, all) }
     },
     'GET /agents/{id}': async ({ id }, _context, seen) =>
       shown(seen, roster.card(await host.call('agent.conversation', { id }))),

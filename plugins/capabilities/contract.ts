@@ -3,12 +3,14 @@ import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 import type { CatalogCalls } from './cards/contract.js'
 import type { LoginCalls } from './login/contract.js'
+import type { OneTimeCodeCalls } from './otp/contract.js'
 import type { RecommendationCalls } from './recommendations/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
 export type * from './cards/contract.js'
 export type * from './login/contract.js'
+export type * from './otp/contract.js'
 export type * from './recommendations/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
@@ -17,6 +19,8 @@ export type * from './servers/contract.js'
 export interface CapabilityRecord {
   id: string
   kind: string
+  /** The card of the catalogue that it was made from; left out: that of its kind. */
+  card?: string
   label: string
   config: { [field: string]: string | number | boolean }
   /** The names of its secret fields that hold a value. */
@@ -159,7 +163,14 @@ export interface CapabilitiesEvents {
 }
 
 export interface CapabilitiesCalls
-  extends CapabilityServices, RecordCalls, RecommendationCalls, ServerCalls, CatalogCalls, LoginCalls {}
+  extends
+    CapabilityServices,
+    RecordCalls,
+    RecommendationCalls,
+    ServerCalls,
+    CatalogCalls,
+    LoginCalls,
+    OneTimeCodeCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

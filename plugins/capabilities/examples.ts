@@ -79,6 +79,7 @@ export const examples = (): Examples<CapabilitiesCalls> => ({
       categories: [{ id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' }],
     },
   },
+  'GET /capabilities/{id}/otp': { input: { id: 'mailbox' }, output: { code: '287082', secondsRemaining: 17 } },
   'GET /capabilities/{id}/tools': {
     input: { id: 'tracker' },
     output: {

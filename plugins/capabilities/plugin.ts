@@ -6,6 +6,7 @@ import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
 import { loginCalls } from './login/calls.js'
 import { SignInTokens } from './login/tokens.js'
+import { oneTimeCodeCalls } from './otp/calls.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
 import { connectedModels } from './records/model-servers.js'
@@ -34,10 +35,11 @@ export const activate = async (host: Host): Promise<void> => {
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
   const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
+  const models = connectedModels(host)
   const capabilities: Capabilities = new Capabilities(
     host,
     new Map(kinds.map(kind => [kind.kind, kind])),
-    new Map([['endpoint', connectedModels(host)]]),
+    new Map(['endpoint', 'localmodel'].map(kind => [kind, models])),
   )
   const logins = loginCalls(host, {
     entries: () => capabilities.entries,
@@ -67,6 +69,7 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(calls, {
     ...mcp.calls,
     ...logins,
+    ...oneTimeCodeCalls(host, { entries: () => capabilities.entries, vault: capabilities.vault }),
     'GET /capabilities': async () => ({
       capabilities: await capabilities.list(),
       recommendations: await recommendations.list(),

@@ -1,7 +1,9 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, Ok } from '../../sdk/types.js'
+import type { Count, Millis, Ok, Size } from '../../sdk/types.js'
 import type { LocalModelCalls } from './local/contract.js'
+
+export type { LocalModelFit } from './local/contract.js'
 
 /** How a model server is spoken to: chat completions, messages, or tags and chat. */
 export type WireProtocol = 'openai' | 'anthropic' | 'ollama'
@@ -72,16 +74,66 @@ export interface ServerInput {
   headers?: string & tags.MaxLength<8192>
 }
 
+/** A window of context, in tokens. */
+export type ContextWindow = number & tags.Type<'uint32'> & tags.Minimum<512> & tags.Maximum<1048576>
+
+/** A model that this machine runs, to save. */
+export interface LocalInput {
+  id: EndpointId
+  /** What people see; the id when left out. */
+  label?: string & tags.MaxLength<80>
+  kind: 'local'
+  /** A model of the list of `GET /endpoints/local-model/fit`, or `custom`. */
+  model: string & tags.MinLength<1> & tags.MaxLength<300>
+  /** For `custom`: the address of its file in the format GGUF. Left out: the stored one stays, with its checksum. */
+  url?: string & tags.Pattern<'^https?://[^\\s]+$'> & tags.MaxLength<2048>
+  /** For `custom`: the checksum of its file; not checked when left out. */
+  sha256?: string & tags.Pattern<'^[0-9a-f]{64}$'>
+  /** Tokens; when left out, the largest window up to 32768 that runs at full speed. */
+  context?: ContextWindow
+  /** Run it on a card; off when left out. */
+  gpu?: 'on' | 'off'
+  /** Serve it now and after each start of the sandbox; true when left out. */
+  enabled?: boolean
+}
+/** What to save: a server that runs somewhere, or a model that this machine is to run. */
+export type EndpointInput = ServerInput | LocalInput
+
 /** How a model server stands. */
 export type EndpointStatus =
   'ready' | 'empty' | 'unreachable' | 'refused' | 'downloading' | 'loading' | 'stopped' | 'unavailable' | 'error'
 
+/** A model that this machine runs: its file, its memory, and its process. */
+export interface LocalDetails {
+  model: string
+  /** Where a model of a person's own comes from, without a query. */
+  url?: string
+  /** Tokens; 0 while the numbers of the model are not known. */
+  context: Count
+  /** The window that the entry names; left out, it is chosen by what fits. */
+  wantedContext?: ContextWindow
+  device: 'gpu' | 'host'
+  /** Whether it is served now and after each start. */
+  enabled: boolean
+  weightsBytes: Size
+  /** While it is being downloaded. */
+  receivedBytes?: Size
+  totalBytes?: Size
+  /** What it needs in all, as far as that is known. */
+  estimatedBytes: Size
+  /** The memory of its process when it had loaded. */
+  measuredBytes?: Size
+  port?: Count
+  pid?: Count
+  /** The name of the log with what its server printed, for `GET /logs`. */
+  log: string
+}
 /** A model server with what is known of it. */
 export interface EndpointRow {
   id: string
   /** What a turn names: `endpoint/<id>`. */
   provider: string
-  kind: 'server' | 'trial'
+  kind: 'server' | 'local' | 'trial'
   label: string
   protocol: WireProtocol
   /** Without user and query. */
@@ -97,6 +149,8 @@ export interface EndpointRow {
   default: string
   /** The last answer of the server. */
   checkedAt?: Millis
+  /** For a model that this machine runs. */
+  local?: LocalDetails
 }
 /** What a model server serves. */
 export interface EndpointModels {
@@ -143,9 +197,11 @@ export interface TrialStatus {
 }
 
 /** What model servers are for other groups. */
-/** A model server as it is given as a connection of kind `endpoint`. */
+/** A model server as it is given as a connection. */
 export interface ServerAsConnection {
   id: EndpointId
+  /** `endpoint`: a server that runs somewhere; `localmodel`: a model that this machine runs. */
+  kind: 'endpoint' | 'localmodel'
   config: { [field: string]: string | number | boolean }
 }
 /** How a model server stands, for the list of connections. */
@@ -169,26 +225,32 @@ export interface EndpointCalls extends EndpointServices, LocalModelCalls {
    * List the model servers, and the free trial while it is available, with what is known of each.
    *
    * Servers that were last asked more than 60 s ago are asked after the answer. No key and no header value is in it.
+   * How far a local model is being downloaded or loaded is current.
    */
   'GET /endpoints'(): { endpoints: EndpointRow[] }
 
   /**
-   * Add a model server, or replace the one of that id.
+   * Add a model server or a model that this machine runs, or replace the one of that id.
    *
-   * It is stored, then asked once for its models, at most 10 s; it stays stored whatever it answers, and `status` says
-   * what that was. Saving the same again changes nothing.
+   * A server is stored, then asked once for its models, at most 10 s; it stays stored whatever it answers, and `status`
+   * says what that was. A local model is stored, and its work goes on behind the answer: its file is fetched and
+   * checked, then `llama-server` serves it. Saving the same again changes nothing, and restarts only a local model that
+   * is no longer tried.
    *
    * - 400: a line of `headers` that is none, or an address that is neither http nor https
    * - 409: the id is reserved, or is that of another kind of capability
-   * - 422: the address has a user, a password or a query, or is that of this sandbox itself
+   * - 422: the address has a user, a password or a query, or is that of this sandbox itself; or a local model that
+   *   cannot load at all (with the bytes it needs and those there are), is not offered, or is to run on a card
+   * - 501: `llama-server` is not installed, or cannot be contained
    * - 503: a key or header value was given and the secret store is missing or locked; or capabilities cannot be stored
    */
-  'POST /endpoints'(input: ServerInput): EndpointRow
+  'POST /endpoints'(input: EndpointInput): EndpointRow
 
   /**
    * Remove a model server with its key, its headers and its stored list of models.
    *
-   * The next turn of a conversation on it is refused until another model is chosen. Removing one that is gone succeeds.
+   * The next turn of a conversation on it is refused until another model is chosen. The process of a local model ends,
+   * and so does a download that only it waits for; its weights stay. Removing one that is gone succeeds.
    *
    * - 409: it is the free trial
    * - 503: capabilities cannot be stored
@@ -231,6 +293,9 @@ export interface EndpointCalls extends EndpointServices, LocalModelCalls {
    */
   'GET /endpoints/trial/status'(): TrialStatus
 }
+
+/** A local model that a connection describes; says what is wrong with it otherwise. */
+export const validateLocal = typia.createValidate<LocalInput>()
 
 export const endpoints: Contract<EndpointCalls> = {
   schema: () => typia.json.application<EndpointCalls>(),

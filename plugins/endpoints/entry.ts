@@ -9,6 +9,8 @@ export interface ServerEntry {
   readonly baseUrl: string
   readonly hasKey: boolean
   readonly hasHeaders: boolean
+  /** What its list of models depends on, where that is not its address. */
+  readonly identity?: string
 }
 
 /** The kind of capability that a model server is stored as. */
@@ -32,5 +34,8 @@ export const serverOf = ({ id, label, config, secrets }: CapabilityRecord): Serv
 }
 
 /** What a list of models depends on: another server's list does not count. */
-export const fingerprintOf = ({ protocol, baseUrl }: Pick<ServerEntry, 'protocol' | 'baseUrl'>): string =>
-  `${protocol} ${baseUrl}`
+export const fingerprintOf = ({
+  protocol,
+  baseUrl,
+  identity = `${protocol} ${baseUrl}`,
+}: Pick<ServerEntry, 'protocol' | 'baseUrl' | 'identity'>): string => identity

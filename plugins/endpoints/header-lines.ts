@@ -54,6 +54,25 @@ export const checkHeaderLines = (text: string): void => {
   }
 }
 
+/** Whether a key can be sent: no line break and no character that HTTP allows in no header. */
+export const isSendable = (key: string): boolean => {
+  try {
+    validateHeaderValue('authorization', key)
+    return key.trim() === key
+  } catch {
+    return false
+  }
+}
+
+/** Refuses a key that cannot be sent; it is not repeated. */
+export const checkKey = (key: string): void => {
+  if (isSendable(key)) return
+  const expected = 'one line without blanks around it and without control characters'
+  refuse('invalid', `apiKey: expected ${expected}, found another: copy it again without a line break`, {
+    errors: [{ path: 'apiKey', expected }],
+  })
+}
+
 /** The headers of a text, without lines that are none. */
 export const headerLines = (text: string): HeaderLine[] =>
   linesOf(text).flatMap(([line]) => (wrongLine(line) === undefined ? [headerOf(line)] : []))

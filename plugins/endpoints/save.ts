@@ -5,7 +5,7 @@ import { barred, type Listener } from '../../sdk/node/network/addresses.js'
 import type { CapabilityGiven } from '../capabilities/contract.js'
 import type { EndpointRow, ServerAsConnection, ServerCondition, ServerInput, WireProtocol } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
-import { checkHeaderLines } from './header-lines.js'
+import { checkHeaderLines, checkKey } from './header-lines.js'
 import { type EndpointStore, KEEP_STORED } from './store.js'
 
 const RESERVED = new Set(['trial', 'local-model', 'free-trial'])
@@ -31,12 +31,19 @@ export const checkBaseUrl = async (baseUrl: string, listeners: readonly Listener
     )
   if (url.search || url.hash)
     refuse('unprocessable', 'baseUrl: expected an address without ? and #, found one with them')
+  await checkAddress('baseUrl', baseUrl, listeners)
+}
+
+/** Refuses an address that the daemon does not ask for somebody else, such as its own. */
+export const checkAddress = async (field: string, address: string, listeners: readonly Listener[]): Promise<void> => {
+  const url = URL.parse(address)
+  if (!url) return
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => [])
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
   for (const { address } of addresses) {
     const why = barred(address, port, { near: true, listeners })
-    if (why !== undefined) refuse('unprocessable', `baseUrl: ${url.origin} is no model server: ${why}`)
+    if (why !== undefined) refuse('unprocessable', `${field}: ${url.origin} is no model server: ${why}`)
   }
 }
 
@@ -47,6 +54,7 @@ export const givenServer = async (
   before: ServerEntry | undefined,
 ): Promise<{ given: CapabilityGiven; changes: boolean }> => {
   if (headers !== undefined && headers !== KEEP_STORED) checkHeaderLines(headers)
+  if (apiKey !== undefined) checkKey(apiKey)
   const fields: [field: 'apiKey' | 'headers', value: string | undefined, held: boolean][] = [
     ['apiKey', apiKey, before?.hasKey === true],
     ['headers', headers, before?.hasHeaders === true],

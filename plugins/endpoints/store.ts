@@ -1,8 +1,9 @@
 import { type Host, refuse, Refusal } from '../../sdk/index.js'
 import { headersOf } from '../../sdk/node/models/model-list.js'
-import type { CapabilityGiven } from '../capabilities/contract.js'
+import type { CapabilityGiven, CapabilityRecord } from '../capabilities/contract.js'
 import { SERVER_KIND, type ServerEntry, serverOf } from './entry.js'
-import { headerLines } from './header-lines.js'
+import { headerLines, isSendable } from './header-lines.js'
+import { LOCAL_KIND, type LocalEntry, localOf } from './local/entry.js'
 
 /** In place of a secret: the stored one stays. */
 export const KEEP_STORED = '__vaulted__'
@@ -30,9 +31,16 @@ export class EndpointStore {
 
   /** Every stored model server. */
   async servers(): Promise<ServerEntry[]> {
-    if (!(await this.#host.serves('capabilities.records'))) return []
-    const { capabilities } = await this.#host.call('capabilities.records', { kind: SERVER_KIND })
-    return capabilities.filter(({ kind }) => kind === SERVER_KIND).flatMap(record => serverOf(record) ?? [])
+    return (await this.#records(SERVER_KIND)).flatMap(record => serverOf(record) ?? [])
+  }
+
+  /** Every stored local model. */
+  async locals(): Promise<LocalEntry[]> {
+    return (await this.#records(LOCAL_KIND)).flatMap(record => localOf(record) ?? [])
+  }
+
+  async local(id: string): Promise<LocalEntry | undefined> {
+    return (await this.locals()).find(entry => entry.id === id)
   }
 
   async server(id: string): Promise<ServerEntry | undefined> {
@@ -79,6 +87,8 @@ export class EndpointStore {
       const text = entry.hasHeaders ? await this.secret(entry.id, 'headers') : undefined
       if ((entry.hasKey && key === undefined) || (entry.hasHeaders && text === undefined))
         return { ...none, problem: 'its key is no longer in the secret store: save it again' }
+      if (key !== undefined && !isSendable(key))
+        return { ...none, problem: 'its key has a line break or a character that no header can hold: save it again' }
       const lines = headerLines(text ?? '')
       return {
         headers: headersOf(entry.protocol, key, Object.fromEntries(lines.map(({ name, value }) => [name, value]))),
@@ -89,6 +99,12 @@ export class EndpointStore {
       if (error instanceof Refusal) return { ...none, problem: error.message }
       throw error
     }
+  }
+
+  async #records(wanted: string): Promise<CapabilityRecord[]> {
+    if (!(await this.#host.serves('capabilities.records'))) return []
+    const { capabilities } = await this.#host.call('capabilities.records', { kind: wanted })
+    return capabilities.filter(({ kind }) => kind === wanted)
   }
 
   async #needsCapabilities(): Promise<void> {

@@ -9,6 +9,32 @@ const SOURCE = { url: 'https://git.example.org/ada/notes.git', ref: REF }
 
 /** One use of each call. */
 export const examples = (): Examples<ExtensionsCalls> => ({
+  'GET /capabilities/{id}/connection': {
+    input: { id: 'tracker' },
+    output: {
+      id: 'tracker',
+      kind: 'mcp',
+      config: { url: 'https://tracker.example.org/mcp', token: '{{secret:tracker/token}}' },
+    },
+  },
+  'POST /capabilities/marketplace': {
+    input: { url: 'https://git.example.org/team/registry.git' },
+    output: {
+      name: 'team',
+      plugins: [
+        {
+          name: ID,
+          kind: 'extension',
+          description: 'Notes beside the code.',
+          version: '1.2.0',
+          trust: 'verified',
+          admitted: true,
+          install: SOURCE,
+          installed: { id: ID, ref: REF },
+        },
+      ],
+    },
+  },
   'GET /extensions': {
     output: {
       extensions: [
@@ -102,7 +128,10 @@ export const examples = (): Examples<ExtensionsCalls> => ({
   'POST /extensions/{id}/update-policy': { input: { id: ID, updates: 'auto' }, output: { ok: true } },
   'GET /extensions/{id}/processes/{name}': {
     input: { id: ID, name: 'web' },
-    output: { name: 'web', running: true, state: 'running', pid: 4211, port: 40123, since: 1767603600000, restarts: 0 },
+    output: {
+      ...{ name: 'web', running: true, state: 'running', session: 'proc-ada-notes-web' },
+      ...{ pid: 4211, port: 40123, since: 1767603600000, restarts: 0 },
+    },
   },
   'POST /extensions/{id}/processes/{name}/start': { input: { id: ID, name: 'web' }, output: { ok: true } },
   'POST /extensions/{id}/processes/{name}/stop': { input: { id: ID, name: 'web' }, output: { ok: true } },

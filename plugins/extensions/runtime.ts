@@ -2,6 +2,9 @@ import type { ExtensionManifest } from './manifest/manifest.js'
 
 export type BackendState = 'running' | 'error' | 'absent' | 'incompatible' | 'starting' | 'stopped'
 
+/** The beginning of the reason of a backend that crashed too often. */
+export const QUARANTINED = 'quarantined: '
+
 /** The status of a backend, with the reason. */
 export interface BackendStatus {
   state: BackendState

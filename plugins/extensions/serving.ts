@@ -1,16 +1,21 @@
 import type { Host } from '../../sdk/index.js'
 import { openBackends } from './backend/open.js'
 import { ExtensionLogs } from './backend/process/log.js'
+import { connectionCalls } from './connections/calls.js'
 import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
 import { listingCalls } from './listing/calls.js'
+import { listenerHandlers } from './listeners/calls.js'
+import { Listeners } from './listeners/listeners.js'
 import { LoadedExtensions } from './listing/loaded-extensions.js'
+import { marketplaceCalls } from './marketplace/calls.js'
 import { backgroundPrograms, processCalls } from './processes/calls.js'
 import { ExtensionProcesses } from './processes/extension-processes.js'
 import { recoverRemovals } from './removal/removal.js'
 import { recoverCreations } from './scaffold/scaffold.js'
+import { extensionTurnCalls } from './turns/turn-parts.js'
 
 /** Serves the calls of the group. */
 export const serveExtensions = async (host: Host): Promise<void> => {
@@ -20,10 +25,11 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     host,
     records: all,
     routes: () => all.routes,
-    printed: (id, line, name) => logs.write(id, 'info', line, { process: name }),
   })
   const background = backgroundPrograms(all, processes)
-  const backends = openBackends(host, all, { logs, background })
+  const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
+  const listeners = new Listeners({ host, running })
+  const backends = openBackends(host, all, { logs, background, received: listeners })
   all.runBackendsOn(backends.runtime)
   all.runProcessesOn(processes)
   const install = installParts(all)
@@ -37,14 +43,19 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.on('terminal.ended', ({ purpose, exitCode }) => processes.ended(purpose, exitCode))
   host.on('extension.reached', ({ extension, entry }) => all.used(extension, entry))
   host.stopping(() => all.close())
-  host.stopping(() => processes.close())
+  host.stopping(async () => processes.close())
   await host.serve(extensionsContract, {
     ...backends.calls,
     ...install.calls,
     ...processCalls(background),
     ...devCalls(dev),
+    ...connectionCalls(all),
+    ...extensionTurnCalls(host, all),
+    ...marketplaceCalls(all),
+    ...listenerHandlers(host, listeners),
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),

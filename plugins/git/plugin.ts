@@ -7,6 +7,7 @@ import { Committing } from './changes/committing.js'
 import { Scans } from './changes/scans.js'
 import { changeWrites } from './changes/writes.js'
 import { cloneCalls } from './clones/calls.js'
+import { reposChanged } from './clones/repos-changed.js'
 import { commitCalls } from './commits/calls.js'
 import { gitContract, type GitCalls } from './contract.js'
 import { examples } from './examples.js'
@@ -17,6 +18,7 @@ import { recoverWrites } from './operations/recovery.js'
 import { remoteReads } from './remotes/calls.js'
 import { Fetches } from './remotes/fetching.js'
 import { remoteWrites } from './remotes/writes.js'
+import { refusingDamaged } from './repositories/damaged.js'
 import { RepoLocks } from './repositories/repo-locks.js'
 import { lockCalls } from './repositories/lock-calls.js'
 import { Repositories } from './repositories/repositories.js'
@@ -37,6 +39,7 @@ export const activate = async (host: Host): Promise<void> => {
   const locks = new RepoLocks()
   const scans = new Scans(repositories)
   host.on('files.changed', () => scans.drop())
+  host.on('folders.changed', () => reposChanged(host, repositories))
   const committing = new Committing()
   const running = new RunningWrites(host.store)
   host.boot('writes that were cut off', () => recoverWrites(host, repositories, running))
@@ -45,7 +48,7 @@ export const activate = async (host: Host): Promise<void> => {
   const writes = { host, repositories, objects, scans, locks, refs, running }
   const remotes = { ...writes, transfers, folder: host.place.folder }
   const fetches = new Fetches(remotes)
-  await host.serve(gitContract, {
+  const handlers = {
     ...lockCalls(host, locks),
     ...changeCalls({ repositories, objects, scans, locks, committing: () => committing.repos }),
     ...changeWrites({ ...writes, committing, folder: host.place.folder }),
@@ -60,8 +63,10 @@ export const activate = async (host: Host): Promise<void> => {
     ...(await cloneCalls(remotes, fetches)),
     ...sideCalls(repositories, objects),
     ...gitFileCalls(host, repositories, objects),
-  })
+  }
+  await host.serve(gitContract, refusingDamaged(handlers))
   void repositories
     .ids(accessViewWith(host.place.workspace, undefined))
+    .then(ids => repositories.differ(ids))
     .catch(error => host.log.warn('watching repositories failed', { error: String(error) }))
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { refuse, type Context, type Host } from '../../sdk/index.js'
+import { join } from 'node:path'
+import { pathOfRepo, refuse, type Context, type Host } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { isFull } from '../../sdk/node/files/disk.js'
 import { checkedScopePath } from './paths.js'
@@ -113,9 +114,13 @@ export class Restoring {
   async #write(trees: { readonly [scope: string]: string }): Promise<{ failed: RestoreFailure[] }> {
     const { workspace, data, hidden, grants } = this.#host.place
     const failed: RestoreFailure[] = []
+    const scopes = await this.#saved.scopes()
     for (const [scope, tree] of Object.entries(trees)) {
       try {
-        await (await this.#saved.store(scope)).write(tree, { workspace, data, hide: hidden, grants })
+        const store = await this.#saved.store(scope)
+        await store.write(tree, { workspace, data, hide: hidden, grants })
+        const others = scopes.filter(each => each !== scope).map(each => join(workspace, pathOfRepo(each)))
+        await store.restoreGit(data, others)
         failpoint('history.restore.written')
       } catch (error) {
         if (isFull(error)) this.#host.log.error('the disk is full during a restore', { scope })

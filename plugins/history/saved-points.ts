@@ -86,6 +86,7 @@ export class SavedPoints {
         const relative = inner.map(each => posix.relative(pathOfRepo(scope), each))
         const found = await store.now(relative, this.#host.signal)
         trees[scope] = found.tree
+        await store.noteGitdir(this.#host.place.data)
         skipped += found.skipped
       } catch (error) {
         if (isFull(error)) throw error

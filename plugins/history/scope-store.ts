@@ -3,10 +3,11 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ChangedSides } from '../../sdk/index.js'
-import { readPlain } from '../../sdk/node/files/files.js'
+import { readPlain, writeAtomic } from '../../sdk/node/files/files.js'
 import { binariesIn, rawRows } from '../../sdk/node/files/side-files.js'
 import { git, type GitAnswer, type GitOptions } from '../../sdk/node/programs/git.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
+import { pointedGitdir, restorePointer } from './git-pointer.js'
 import { heldOf, MADE_PATTERNS } from './held-files.js'
 
 /** One changed path between two trees. */
@@ -36,6 +37,7 @@ const ATTRIBUTES = '* -text -eol -filter -ident -working-tree-encoding\n'
 const LASTING = ['-c', 'core.fsync=all', '-c', 'core.fsyncMethod=batch', '-c', 'core.fileMode=true']
 const MOST_LIST = 512 * 1024 * 1024
 const LONG_MS = 120_000
+const GITDIR = 'gitdir'
 
 /** The store of saved trees of one repository: a bare repository with its own index, outside the workspace. */
 export class ScopeStore {
@@ -62,6 +64,22 @@ export class ScopeStore {
     await mkdir(join(this.#store, 'info'), { recursive: true })
     await writeFile(join(this.#store, 'info/attributes'), ATTRIBUTES)
     await writeFile(join(this.#store, 'ready'), `${this.scope}\n`)
+  }
+
+  /** The git dir in the data folder that this repository had when it was last saved. */
+  get gitdir(): string | undefined {
+    return readPlain(join(this.#store, GITDIR))?.trimEnd() || undefined
+  }
+
+  /** Notes which git dir in the data folder the repository has. */
+  async noteGitdir(data: string): Promise<void> {
+    const name = pointedGitdir(this.#dir, data)
+    if (name !== undefined && name !== this.gitdir) await writeAtomic(join(this.#store, GITDIR), `${name}\n`)
+  }
+
+  /** Gives the checkout its `.git` file back if it is gone; `others` are the checkouts of the other repositories. */
+  async restoreGit(data: string, others: readonly string[]): Promise<void> {
+    if (this.gitdir !== undefined) await restorePointer(this.#dir, data, this.gitdir, others)
   }
 
   /** Writes a tree of the current files; `others` are nested repositories, as paths from this one's root. */

@@ -117,12 +117,13 @@ export class Personas {
   async forTurn(actsAs: string): Promise<TurnPersona> {
     const card = (await this.#file.read()).cards.get(actsAs)
     if (!card) return noPersona(actsAs)
-    const [connections, { startIn, folders }, prompt] = await Promise.all([
+    const [connections, extensions, { startIn, folders }, prompt] = await Promise.all([
       this.#connectionKinds(),
+      this.#extensionIds(),
       placesOf(this.#host.place.workspace, card),
       this.#kits.prompt(card.id),
     ])
-    const powers = powersOf(card, connections)
+    const powers = powersOf(card, connections, extensions)
     return {
       id: card.id,
       known: true,
@@ -146,7 +147,7 @@ export class Personas {
       this.#connections(),
       placesOf(host.place.workspace, card),
       this.#prompt(card, turn),
-      this.#skillsOf(id),
+      this.#skillsOf(id, turn),
       this.#usedBy(id, seen),
     ])
     const isToken = caller.kind === 'token'
@@ -234,6 +235,11 @@ export class Personas {
       .catch(error => this.#host.log.warn('publishing a change of personas failed', { error: String(error) }))
   }
 
+  async #extensionIds(): Promise<string[]> {
+    if (!(await this.#host.serves('extensions.ids'))) return []
+    return (await this.#host.call('extensions.ids')).ids
+  }
+
   async #connectionKinds(): Promise<{ id: string; kind: string }[]> {
     if (!(await this.#host.serves('capabilities.records'))) return []
     return (await this.#host.call('capabilities.records', {})).capabilities
@@ -245,8 +251,8 @@ export class Personas {
     return capabilities.map(({ id, kind, status }) => ({ id, kind, connected: status.state === 'active' }))
   }
 
-  async #skillsOf(persona: string): Promise<PersonaSkill[]> {
-    const { skills } = await this.#host.call('skills.forTurn', { persona })
+  async #skillsOf(persona: string, { powers: { extensions } }: TurnPersona): Promise<PersonaSkill[]> {
+    const { skills } = await this.#host.call('skills.forTurn', { persona, extensions })
     return skills.map(({ name, description, origin }) => ({
       name,
       description,

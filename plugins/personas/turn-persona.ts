@@ -34,10 +34,11 @@ export const noPersona = (id: string): TurnPersona => ({
   models: [],
 })
 
-/** The powers of a card among the connections that exist. */
+/** The powers of a card among the connections and extensions that exist. */
 export const powersOf = (
   { capabilities, powers = {} }: Pick<PersonaCard, 'capabilities' | 'powers'>,
   connections: readonly NamedConnection[],
+  extensions: readonly string[],
 ): ResolvedPowers => {
   const kinds = new Map(connections.map(({ id, kind }) => [id, kind]))
   const usable = (kind: string, given: readonly string[] | undefined): string[] => {
@@ -54,7 +55,7 @@ export const powersOf = (
     connectors: usable('cli', powers.connectors),
     devices: usable('host', powers.devices),
     mcp: usable('mcp', powers.mcp),
-    extensions: [],
+    extensions: extensions.filter(id => powers.extensions?.includes(id) ?? true),
   }
 }
 

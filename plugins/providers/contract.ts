@@ -2,25 +2,31 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Positive } from '../../sdk/types.js'
 import type { ModelRow } from '../endpoints/contract.js'
+import type { DefinedProvider, ProviderDefinition, SignInFlow, TokenPrice } from './definitions/contract.js'
 
-/** What tokens cost, in US dollars per million. */
-export interface TokenPrice {
-  input: number
-  output: number
-  cacheRead?: number
-  cacheWrite?: number
-}
+export type { DefinedProvider, ProviderDefinition, SignInFlow, TokenPrice } from './definitions/contract.js'
 
 /** What the definitions of providers are for other groups. */
 export interface DefinitionServices {
   /** Gives the price of a model; none: nobody knows it. */
   'definitions.price'(input: { provider: string; model: string }): { price?: TokenPrice }
+  /** Gives the definition of a provider; none: there is no such provider. */
+  'definitions.get'(input: { provider: string }): { definition?: ProviderDefinition }
+  /** Lists the definitions in order. */
+  'definitions.list'(): { definitions: ProviderDefinition[] }
+  /**
+   * Gives what a provider offers, without asking it.
+   *
+   * - 404: no such provider
+   */
+  'definitions.catalogue'(input: { provider: string }): ProviderCatalogue
+  /**
+   * Gives the model that a turn runs on: the wanted one, else the default.
+   *
+   * - 404: no such provider, or it does not offer the wanted model, or any: the message names near ones
+   */
+  'definitions.resolveModel'(input: { provider: string; model?: string }): { model: ModelRow }
 }
-
-/** The id of a provider that is defined by a file or built in. */
-export type DefinedProvider = string & tags.Pattern<'^[a-z][a-z0-9-]{0,39}$'>
-/** How one signs in at a provider. */
-export type SignInFlow = 'redirect' | 'code' | 'device' | 'key'
 
 /** What a provider offers. */
 export interface ProviderCatalogue {

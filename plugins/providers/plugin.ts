@@ -7,6 +7,7 @@ import type { ProviderDefinition } from './definitions/contract.js'
 import { Definitions } from './definitions/definitions.js'
 import { shippedDefinitions } from './definitions/shipped.js'
 import { examples } from './examples.js'
+import { resolvedModel } from './resolved-model.js'
 
 export const contract: Contract<DefinedProviderCalls> = { ...providers, examples }
 
@@ -52,11 +53,14 @@ export const activate = async (host: Host): Promise<void> => {
     paid: definition.auth.flows.includes('key'),
   })
 
+  const defined = (provider: string): ProviderDefinition =>
+    definitions.find(provider) ?? refuse('not-found', `there is no provider ${provider}: GET /providers lists them`)
+
   /** Everything a turn can be asked to run on, each provider's models in its own order. */
   const choices = async (): Promise<Choice[]> =>
-    (await Promise.all([running().then(all => all.flatMap(choicesOfAgent)), defined(), servers(), programs()])).flat()
+    (await Promise.all([running().then(all => all.flatMap(choicesOfAgent)), offered(), servers(), programs()])).flat()
 
-  const defined = async (): Promise<Choice[]> => {
+  const offered = async (): Promise<Choice[]> => {
     const each = definitions.all.map(async definition => {
       const { models } = await catalogues.known(definition)
       return models.map(model => {
@@ -125,6 +129,16 @@ export const activate = async (host: Host): Promise<void> => {
       const definition = definitions.find(provider)
       const price = definition && priceOf(definition, model)
       return price ? { price } : {}
+    },
+    'definitions.get': ({ provider }) => {
+      const definition = definitions.find(provider)
+      return definition ? { definition: structuredClone(definition) } : {}
+    },
+    'definitions.list': () => ({ definitions: structuredClone(definitions.all) }),
+    'definitions.catalogue': ({ provider }) => catalogues.known(defined(provider)),
+    'definitions.resolveModel': async ({ provider, model }) => {
+      const definition = defined(provider)
+      return { model: resolvedModel(definition.label, await catalogues.known(definition), model) }
     },
   })
 }

@@ -11,6 +11,9 @@ export interface Resolution {
   readonly used: readonly string[]
 }
 
+/** Ends the name of a seed of one-time codes, which no text gets: `GET /capabilities/{id}/otp` answers the codes. */
+const SEED = '/otp'
+
 /** What a user may refer to: plain keys that its persona may use, and the fields of the capabilities it has. */
 export const usable = (
   secrets: readonly StoredSecret[],
@@ -24,7 +27,7 @@ export const usable = (
   )
   const may = ({ name, kind, personas }: StoredSecret): boolean =>
     kind === 'field'
-      ? fields.has(name) && !name.startsWith('ext/')
+      ? fields.has(name) && !name.startsWith('ext/') && !name.endsWith(SEED)
       : personas === undefined || (persona !== undefined && personas.includes(persona))
   return new Map(secrets.filter(may).map(each => [each.name, each]))
 }

@@ -1,31 +1,56 @@
-import type { Settings, SettingKey, SettingsGiven } from './contract.js'
+import type { AdmissionFloor, Settings, SettingKey, SettingsGiven, SettingVerdict } from './contract.js'
 
-/** The settings that widen what conversations reach; a file that sets them may have come with the code. */
-export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'>
+/** The settings that allow something; a file that sets them may have come with the code. */
+export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'> & {
+  /** Absent before the first write of it. */
+  readonly admission?: AdmissionFloor
+}
 
 /** Their values as a maintainer saved them through a call; before that the narrowest ones. */
 export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], networkOnly: false }
-const KEYS = Object.keys(NOTHING_ACCEPTED) as (keyof Reaching)[]
+const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<keyof Reaching, 'admission'>[]
+const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0, hold: 1, deny: 2 }
+
+/** Which automations may run where nothing says otherwise. */
+export const ALL_ADMITTED: AdmissionFloor = { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' }
+const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 
 /** What is accepted after a write. */
 export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: readonly SettingKey[]): Reaching => {
   const gone = KEYS.filter(key => unset.includes(key)).map(key => [key, NOTHING_ACCEPTED[key]])
   const given = KEYS.flatMap(key => (set[key] === undefined ? [] : [[key, set[key]]]))
-  return { ...before, ...Object.fromEntries([...gone, ...given]) }
+  const { admission: floor, ...rest } = before
+  const admission = unset.includes('admission')
+    ? undefined
+    : set.admission
+      ? { ...ALL_ADMITTED, ...set.admission }
+      : floor
+  return { ...rest, ...Object.fromEntries([...gone, ...given]), ...(admission && { admission }) }
 }
 
 /** The file's values, limited to what was accepted. */
-export const narrowed = (said: Reaching, accepted: Reaching): Reaching => ({
+export const narrowed = (
+  said: Omit<Reaching, 'admission'> & { readonly admission: AdmissionFloor },
+  accepted: Reaching,
+): Pick<Settings, 'network' | 'networkAllow' | 'networkOnly' | 'admission'> => ({
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
+  admission: stricter(said.admission, accepted.admission ?? ALL_ADMITTED),
 })
 
+const stricter = (one: AdmissionFloor, other: AdmissionFloor): AdmissionFloor => {
+  const of = (source: keyof AdmissionFloor) =>
+    STRICTNESS[one[source]] >= STRICTNESS[other[source]] ? one[source] : other[source]
+  return { schedule: of('schedule'), event: of('event'), listener: of('listener'), workspace: of('workspace') }
+}
+
 /** What is not accepted, one sentence each. */
-export const unaccepted = (said: Reaching, accepted: Reaching): string[] => {
+export const unaccepted = (said: Settings, accepted: Reaching): string[] => {
   const now = narrowed(said, accepted)
   const until = 'does not count until a maintainer saves it'
   const wide = said.networkAllow.filter(entry => !now.networkAllow.includes(entry))
+  const admitted = SOURCES.filter(source => said.admission[source] !== now.admission[source])
   return [
     ...(said.network === now.network ? [] : [`network: ${said.network} ${until} (sandbox network ${said.network})`]),
     ...wide.map(
@@ -34,5 +59,6 @@ export const unaccepted = (said: Reaching, accepted: Reaching): string[] => {
     ...(said.networkOnly === now.networkOnly
       ? []
       : [`networkOnly: ${said.networkOnly} ${until} (sandbox network only off)`]),
+    ...admitted.map(source => `admission: ${said.admission[source]} for ${source} ${until}`),
   ]
 }

@@ -2,10 +2,29 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 
+/** Whether what starts by itself may run: at once, after a person's approval, or not at all. */
+export type SettingVerdict = 'allow' | 'hold' | 'deny'
+
+/** Which automations may run, by what starts them; all `allow` unless set. */
+export interface AdmissionFloor {
+  schedule: SettingVerdict
+  /** Webhooks. */
+  event: SettingVerdict
+  /** Messages from outside, through extensions. */
+  listener: SettingVerdict
+  /** Events of the workspace. */
+  workspace: SettingVerdict
+}
+
 /** The settings of this sandbox's agents. */
 export interface Settings {
   /** The names of the skills that are switched on, none unless set. */
   skills: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,59}$'>)[] & tags.MaxItems<200>
+  /**
+   * `Read` names each line of a file by its number and a short hash of its text, and `Edit` takes these names, so that
+   * an edit of a file that changed meanwhile is refused; from the next turn on, off unless set.
+   */
+  hashlineEdits: boolean
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Resume turns that a restart of the sandbox interrupted; off unless set. */
@@ -30,11 +49,25 @@ export interface Settings {
    * the machine, reachable inside at the same port. Otherwise names give no access to the machine itself.
    */
   networkAllow: (string & tags.MinLength<1> & tags.MaxLength<260>)[] & tags.MaxItems<200>
+  /** Which automations may run; stricter than what an automation says for itself. */
+  admission: AdmissionFloor
+  /** Failures in a row after which an automation is switched off, 0 unless set: never. */
+  automationFailureLimit: number & tags.Type<'uint32'> & tags.Maximum<20>
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
   networkOnly: boolean
 }
+/** Which automations may run, by what starts them; a source may be left out. */
+export interface AdmissionFloorGiven {
+  schedule?: SettingVerdict
+  event?: SettingVerdict
+  listener?: SettingVerdict
+  workspace?: SettingVerdict
+}
 /** Settings to write; a key that is none of them is refused. */
-export interface SettingsGiven extends Partial<Settings> {}
+export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {
+  /** Sources left out are unchanged by a patch, and `allow` in a whole write. */
+  admission?: AdmissionFloorGiven
+}
 export type SettingKey = keyof Settings
 
 export interface SettingsCalls {

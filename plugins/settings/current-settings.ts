@@ -4,7 +4,7 @@ import { type Host, refuse, type Store } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { nearest } from './nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
-import { acceptedAfter, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
+import { acceptedAfter, ALL_ADMITTED, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
 import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
 import type { KeptConfig } from '../../sdk/node/files/config-file.js'
@@ -13,6 +13,7 @@ import { FILE, type SettingsFile } from './settings-file.js'
 /** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
   skills: [],
+  hashlineEdits: false,
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,
@@ -22,6 +23,8 @@ export const DEFAULTS: Settings = {
   network: 'own',
   networkAllow: [],
   networkOnly: false,
+  admission: ALL_ADMITTED,
+  automationFailureLimit: 0,
 }
 const MOST_TOLD = 20
 /** Where the accepted values are stored: in the daemon's store, which code cannot bring along. */
@@ -34,6 +37,8 @@ export const revisionOf = (current: Settings): string =>
 /** What one write does. */
 export interface SettingsChange {
   readonly set: SettingsGiven
+  /** Parts of an object that are left out keep their values, as in a patch. */
+  readonly merges?: boolean
   readonly unset?: readonly SettingKey[]
   /** Whether the write still holds good for what it finds; left out, it always does. */
   readonly holds?: (revision: string) => boolean
@@ -77,7 +82,7 @@ export class CurrentSettings {
   }
 
   /** Writes what changes and answers every setting; one write at a time, each on what the last one left. */
-  change({ set, unset = [], holds, by }: SettingsChange): Promise<Settings> {
+  change({ set: given, merges = false, unset = [], holds, by }: SettingsChange): Promise<Settings> {
     return this.#turns.with(FILE, async () => {
       const kept = await this.#file.load()
       const accepted = await this.#acceptance()
@@ -86,6 +91,8 @@ export class CurrentSettings {
       if (holds && !holds(revisionOf(before))) {
         refuse('conflict', 'the settings have changed since that revision, so nothing was written: read them again')
       }
+      const floor = given.admission && { ...(merges ? before.admission : ALL_ADMITTED), ...given.admission }
+      const set = { ...given, ...(floor && { admission: floor }) }
       const rest = Object.entries(kept.keys).filter(([key]) => !unset.some(gone => gone === key))
       const keys = { ...Object.fromEntries(rest), ...set }
       const next = acceptedAfter(accepted, set, unset)
@@ -129,10 +136,10 @@ const fits = (key: string, value: unknown): boolean =>
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
 
 /** What the file says, with the defaults where it says nothing that fits. */
-const fitting = ({ keys }: KeptConfig): Settings => ({
-  ...DEFAULTS,
-  ...Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value))),
-})
+const fitting = ({ keys }: KeptConfig): Settings => {
+  const said: SettingsGiven = Object.fromEntries(Object.entries(keys).filter(([key, value]) => fits(key, value)))
+  return { ...DEFAULTS, ...said, admission: { ...ALL_ADMITTED, ...said.admission } }
+}
 
 const problemsOf = (kept: KeptConfig, accepted: Reaching): ManifestProblem[] => {
   const { keys, wrong } = kept

@@ -3,6 +3,7 @@ import type { Settings, SettingsCalls } from './contract.js'
 
 const SETTINGS: Settings = {
   skills: ['release'],
+  hashlineEdits: false,
   agentRetentionDays: 3,
   autoResumeOnRestart: true,
   resumeAfterOutage: false,
@@ -12,6 +13,8 @@ const SETTINGS: Settings = {
   network: 'own',
   networkAllow: ['localhost:5432'],
   networkOnly: false,
+  admission: { schedule: 'allow', event: 'hold', listener: 'hold', workspace: 'allow' },
+  automationFailureLimit: 3,
 }
 
 /** One use of each call. */

@@ -44,7 +44,7 @@ export const activate = async (host: Host): Promise<void> => {
       checkApart(set, unset)
       checkAllowed(set.networkAllow, (await host.call('kernel.listeners')).listeners, 'set.networkAllow')
       const holds = (found: string) => revision === undefined || revision === found
-      const changed = await current.change({ set, unset, holds, by: caller.actor })
+      const changed = await current.change({ set, merges: true, unset, holds, by: caller.actor })
       return { settings: changed, revision: revisionOf(changed) }
     },
     'settings.get': () => current.read(),

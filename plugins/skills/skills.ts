@@ -4,6 +4,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { KitSkillFolder } from '../personas/contract.js'
+import type { AgentFolder } from '../extensions/contract.js'
 import { BUILTIN } from './builtin.js'
 import type {
   ImportedSkills,
@@ -43,10 +44,11 @@ export class Skills {
   }
 
   async list(context: Context): Promise<SkillSummary[]> {
-    const [own, loaded, kits, seen] = await Promise.all([
+    const [own, loaded, kits, extensions, seen] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
       this.#kits(context),
+      this.#ofExtensions(),
       accessViewFor(this.#host, context.caller),
     ])
     const isOn = (name: string): boolean => loaded.has(name)
@@ -63,6 +65,10 @@ export class Skills {
       ...{ id: `persona:${persona}:${name}`, name, description, origin: 'persona' as const, owner: label },
       ...{ ...fixed, enabled: true, tokens: tokensIn(body), files: 0 },
     }))
+    const brought = extensions.map(async ({ id, extension, name, text, packs, isShadowed }) => ({
+      ...summaryOf(name, text, (await packs.files(name)).length),
+      ...{ id, origin: 'extension' as const, owner: extension, ...fixed, enabled: !isShadowed && !isOn(name) },
+    }))
     const loose = [...loaded].filter(([name]) => !own.has(name) && !Object.hasOwn(BUILTIN, name))
     const dropped = loose.map(async ([name, text]) =>
       (await seen.sees(this.#loaded.packs.folder(name)))
@@ -78,6 +84,7 @@ export class Skills {
       ...(await Promise.all(mine)),
       ...builtin.sort(byName),
       ...worn.sort(byName),
+      ...(await Promise.all(brought)).sort(byName),
       ...(await Promise.all(dropped)).flat(),
     ]
   }
@@ -89,6 +96,11 @@ export class Skills {
     if (origin === 'persona') {
       const kit = (await this.#kits(context)).find(each => `persona:${each.persona}:${each.name}` === id)
       return { id, name, description, body: kit?.body ?? '', files: [] }
+    }
+    if (origin === 'extension') {
+      const brought = (await this.#ofExtensions()).find(each => each.id === id) ?? noSkill(id)
+      const { body } = parseSkill(brought.text)
+      return { id, name, description, body, files: plain(await brought.packs.files(name)) }
     }
     const text = (await this.#loaded.packs.text(name)) ?? (await this.#own.text(name))
     const body = text === undefined ? BUILTIN[name]!.body : parseSkill(text).body
@@ -128,6 +140,9 @@ export class Skills {
         const kit = (await this.#kits(context)).find(each => each.name === name)
         if (kit)
           refuse('conflict', `${name} belongs to persona ${kit.persona}: POST /personas/${kit.persona}/skills/remove`)
+        const brought = (await this.#ofExtensions()).find(each => each.name === name)
+        if (brought)
+          refuse('conflict', `${name} belongs to the extension ${brought.extension}: switch that off, or remove it`)
         noSkill(name)
       }
     })
@@ -223,9 +238,16 @@ export class Skills {
     await this.converge()
   }
 
-  /** The skills of a turn: the kit of its persona first, enabled ones, and loose folders that it reaches. */
-  async forTurn({ persona, folders }: SkillsAsked): Promise<TurnSkill[]> {
-    const [own, loaded] = await Promise.all([this.#own.all(), this.#loaded.packs.all()])
+  /**
+   * The skills of a turn: the kit of its persona first, enabled ones and loose folders that it reaches, then those of
+   * extensions.
+   */
+  async forTurn({ persona, extensions, folders }: SkillsAsked): Promise<TurnSkill[]> {
+    const [own, loaded, brought] = await Promise.all([
+      this.#own.all(),
+      this.#loaded.packs.all(),
+      this.#ofExtensions(extensions),
+    ])
     const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
       ...{ name, description, origin: 'persona' as const },
       folder: `.sandbox/config/personas/${persona}/skills/${name}`,
@@ -237,7 +259,13 @@ export class Skills {
       const folder = this.#loaded.packs.folder(name)
       return leads(folders, folder) ? [{ ...described(name, text), origin: 'dropped', folder }] : []
     })
-    return [...kit, ...loadedNow.filter(({ name }) => !kit.some(each => each.name === name))].sort(byName)
+    const ofExtensions = brought.map(({ name, text, folder }) => ({
+      ...described(name, text),
+      ...{ origin: 'extension' as const, folder },
+    }))
+    return [
+      ...new Map([...ofExtensions.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill])).values(),
+    ].sort(byName)
   }
 
   /** A skill of a turn, or one of its files. */
@@ -247,7 +275,7 @@ export class Skills {
   }> {
     const found = (await this.forTurn(asked)).find(each => each.name === name)
     if (!found) return refuse('not-found', `this turn has no skill ${JSON.stringify(name.slice(0, 80))}`)
-    const packs = this.#packsOf(found, asked.persona)
+    const packs = await this.#packsOf(found, asked)
     if (file !== undefined && file !== SKILL_FILE) {
       const bytes = await packs?.file(name, segmentsOf(file), MOST_TURN_FILE)
       return {
@@ -261,7 +289,9 @@ export class Skills {
     return { text: body, files: plain((await packs?.files(name)) ?? []) }
   }
 
-  #packsOf({ origin }: TurnSkill, persona: string | undefined): Packs | undefined {
+  async #packsOf({ origin, name }: TurnSkill, { persona, extensions }: SkillsAsked): Promise<Packs | undefined> {
+    if (origin === 'extension')
+      return (await this.#ofExtensions(extensions)).find(each => each.name === name && !each.isShadowed)?.packs
     if (origin === 'persona')
       return new Packs(this.#host.place.workspace, '.sandbox', 'config', 'personas', persona!, 'skills')
     if (origin === 'own') return this.#own
@@ -307,10 +337,40 @@ export class Skills {
     return all.filter(({ persona }) => personas.some(({ id }) => id === persona))
   }
 
+  /** The skills in the agent folders of extensions; one whose name another one has before it is shadowed. */
+  async #ofExtensions(extensions?: readonly string[]): Promise<BroughtSkill[]> {
+    if (!(await this.#host.serves('extensions.agentFolders'))) return []
+    const { folders } = await this.#host.call('extensions.agentFolders', {
+      ...(extensions && { extensions: [...extensions] }),
+    })
+    const all = (await Promise.all(folders.map(skillsIn))).flat()
+    return all.map((skill, at) => ({ ...skill, isShadowed: all.findIndex(({ name }) => name === skill.name) < at }))
+  }
+
   async #kitsOf(persona: string | undefined): Promise<KitSkillFolder[]> {
     if (!(await this.#host.serves('personas.kitSkills'))) return []
     return (await this.#host.call('personas.kitSkills', persona === undefined ? {} : { persona })).skills
   }
+}
+
+/** A skill that an extension brings. */
+interface BroughtSkill {
+  readonly id: string
+  readonly extension: string
+  readonly name: string
+  readonly text: string
+  readonly packs: Packs
+  /** The path at which programs of a turn see it. */
+  readonly folder: string
+  readonly isShadowed: boolean
+}
+
+const skillsIn = async ({ id, dir, seen }: AgentFolder): Promise<Omit<BroughtSkill, 'isShadowed'>[]> => {
+  const packs = new Packs(dir, 'skills')
+  return [...(await packs.all())].sort().map(([name, text]) => ({
+    ...{ id: `extension:${id}:${name}`, extension: id, name, text, packs },
+    folder: `${seen}/skills/${name}`,
+  }))
 }
 
 const described = (name: string, text: string) => ({ name, description: parseSkill(text).description })

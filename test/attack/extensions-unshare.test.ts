@@ -37,8 +37,32 @@ fs.writeFileSync(process.env.SANDBOX_EXTENSION_DATA + '/found.json', JSON.string
 setInterval(() => {}, 1e6)
 `
 
+/** A backend that answers with what it got. */
+const serverFor = (data: string, daemon: number): string => `
+import fs from 'node:fs'
+import net from 'node:net'
+const got = []
+const attempts = {
+  ...Object.fromEntries(
+    [
+      '/etc/passwd', '/usr/bin/env', '/dev/old', '/proc/1/root', '/proc/1/environ', '/proc/${daemon}/environ',
+      '/sys/kernel', ${JSON.stringify(data)} + '/machine.key', '..', '/runtime/node',
+    ].map(path => ['read ' + path, () =>
+      fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path)]),
+  ),
+  write: () => fs.writeFileSync(${JSON.stringify(join(data, 'planted'))}, 'x') ?? 'written',
+  kill: () => process.kill(${daemon}, 'SIGKILL'),
+}
+for (const [name, attempt] of Object.entries(attempts)) try { attempt(); got.push(name) } catch {}
+export const activate = async host => {
+  const socket = net.connect({ host: '127.0.0.1', port: 22 })
+  await new Promise(done => socket.on('error', done).on('connect', () => done(got.push('network'))))
+  host.routes.handle('GET /got', {}, () => ({ body: got }))
+}
+`
+
 t.test(
-  'without bubblewrap no backend of an extension runs, and its programs get nothing',
+  'without bubblewrap a backend and a program of an extension get nothing of the machine',
   { skip: !works && 'only the superuser can hide programs' },
   async t => {
     const folder = folderOf(t)
@@ -46,7 +70,6 @@ t.test(
     makeWorkspace(workspace)
     const daemon = await spawnDaemon(t, { workspace, data, starter: STARTER, env: { PLANTED: PLANT } })
     const { client } = daemon
-    const mark = join(data, 'extensions/data', ID, 'mark')
     const command = `node evil.cjs ${data} ${daemon.pid}`
     const parts = { server: 'server.js', contributes: { processes: [{ name: 'evil', command }] } }
     writeExtension(
@@ -55,9 +78,7 @@ t.test(
       { publisher: 'evil', name: 'all', ...parts },
       {
         'evil.cjs': PROGRAM,
-        'server.js':
-          `import fs from 'node:fs'\nfs.writeFileSync('/data/mark', 'x')\n`
-          + `fs.writeFileSync(${JSON.stringify(mark)}, 'x')\nexport const activate = () => {}\n`,
+        'server.js': serverFor(data, daemon.pid),
       },
     )
     const until = async <T>(find: () => Promise<T | undefined>): Promise<T> => {
@@ -76,10 +97,10 @@ t.test(
       const found = (await client.call('GET /extensions')).extensions.find(({ id }) => id === ID)?.backend
       return found?.state === 'starting' ? undefined : found
     })
-    t.match(backend, { state: 'error', detail: /cannot be contained on this machine: install bubblewrap/ })
+    t.match(backend, { state: 'running' })
     const headers = { authorization: `Bearer ${daemon.session}` }
-    t.equal((await fetch(`${daemon.url}/x/${ID}/any`, { headers })).status, 503)
-    t.notOk(existsSync(mark), 'its code never ran')
+    const answer = await fetch(`${daemon.url}/x/${ID}/got`, { headers })
+    t.same(await answer.json(), [], 'every attempt of the backend is refused')
 
     await client.call('POST /extensions/{id}/processes/{name}/start', { id: ID, name: 'evil' })
     const found = join(data, 'extensions/data', ID, 'found.json')

@@ -6,6 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { extensionDaemon, type ExtensionDaemon } from '../support/extensions/world.js'
 import { exactly } from '../support/lists.js'
+import { noWall } from '../support/walls.js'
+import { tightBuilder } from '../../sdk/node/wall/builders.js'
+import type { WallKind } from '../../sdk/node/wall/wall.js'
 import { walled } from './support.js'
 
 const MIB = 1024 * 1024
@@ -69,13 +72,19 @@ const slowestWhile = async (daemon: ExtensionDaemon, work: Promise<unknown>): Pr
   return slowest
 }
 
-t.test('an extension', walled(), async t => {
+/** What differs where the wall is built without bubblewrap: what a process sees, and how it is ended. */
+const OF_THE_WALL = ['allocates without end', 'blocks its loop', 'exits']
+const UNSHARE = noWall((await tightBuilder('unshare')) !== undefined, 'unshare')
+
+const attacks = async (t: Test, wall?: WallKind): Promise<void> => {
   const daemon = await extensionDaemon(t, {
+    ...(wall && { wall }),
     groups: ['workspace', 'agents', 'agent', 'settings', 'activity', 'areas', 'secrets', 'git', 'history', 'system'],
     limits: {
-      startMs: 6_000,
+      startMs: wall ? 20_000 : 6_000,
       pingEveryMs: 200,
-      pingMs: 1_500,
+      // A wall of unshare takes longer to build.
+      pingMs: wall ? 10_000 : 1_500,
       lookMs: 100,
       cpuMs: 2_500,
       cpuShare: 0.15,
@@ -176,6 +185,97 @@ t.test('an extension', walled(), async t => {
     },
   )
 
+  const hostile: { [name: string]: { readonly body: string; readonly why: RegExp } } = {
+    'allocates without end': {
+      body: `const all = []
+        setInterval(() => { for (let n = 0; n < 20; n++) all.push(Buffer.alloc(${8 * MIB}, 1)) }, 10)`,
+      why: /MiB of memory|ended/,
+    },
+    'fills its heap': {
+      body: `const all = []; setInterval(() => { for (let n = 0; n < 1e5; n++) all.push({ n, text: 'x' + n }) }, 1)`,
+      why: /memory|ended|did not answer/,
+    },
+    'blocks its loop': { body: `setTimeout(() => { for (;;); }, 100)`, why: /did not answer for/ },
+    'uses a whole processor': {
+      body: `const spin = () => { const end = Date.now() + 100; while (Date.now() < end); setImmediate(spin) }; spin()`,
+      why: /% of a processor/,
+    },
+    exits: { body: `setTimeout(() => process.exit(3), 50)`, why: /ended with 3/ },
+    throws: { body: `setTimeout(() => { throw new Error('wild') }, 50)`, why: /ended with 1/ },
+    'aborts itself': { body: `setTimeout(() => process.abort(), 50)`, why: /ended/ },
+    'answers what was not asked': {
+      body: `write({ kind: 'reply', id: 4711, value: {} })`,
+      why: /answered 4711, which was not asked/,
+    },
+    'writes what is no message': { body: `write({ kind: 'grant', role: 'owner' })`, why: /no message/ },
+    'writes what is no JSON': { body: `raw('not json\\n')`, why: /not JSON/ },
+    'writes a line without end': {
+      body: `const line = 'x'.repeat(${MIB}); for (let n = 0; n < 20; n++) raw(line)`,
+      why: /more than 8388608 bytes/,
+    },
+    'claims large parts': { body: `raw('[999999999] {"kind":"ping"}\\n')`, why: /more than 8388608 bytes/ },
+    'uses a number twice': {
+      body: `write(...[1, 2].map(() => ({ kind: 'request', id: 1e6, op: 'storage.get', input: { key: 'a' } })))`,
+      why: /number 1000000 of a request twice/,
+    },
+    'has too much in flight': {
+      body: `write(...Array.from({ length: 400 }, (_, n) =>
+        ({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })))`,
+      why: /more than 256 requests in flight/,
+    },
+    'nests deeper than any stack': {
+      body: `const deep = '['.repeat(2e5) + ']'.repeat(2e5)
+        raw('{"kind":"request","id":5,"op":"storage.set","input":{"key":"deep","value":' + deep + '}}\\n')
+        setTimeout(() => process.exit(9), 300)`,
+      why: /./,
+    },
+    'does not read its pipe': {
+      body: `pipe.pause()
+        const ask = n => write({ kind: 'request', id: 3e6 + n, op: 'log', input: { level: 'info', message: 'x' } })
+        for (let n = 0; n < 100; n++) ask(n)`,
+      why: /did not answer for/,
+    },
+  }
+  for (const [name, { body, why }] of Object.entries(hostile)) {
+    if (wall && !OF_THE_WALL.includes(name)) continue
+    await t.test(`that ${name} is ended, and affects no other`, async t => {
+      const id = `evil.${name.replaceAll(' ', '-')}`
+      const over = (async () => {
+        await daemon.begin(id, {
+          server: `
+            const pipe = process._getActiveHandles().find(handle => handle.fd === 3 || handle._handle?.fd === 3)
+            const raw = text => pipe.write(text)
+            // All at once: the answer to the first must not end the process before the last arrives.
+            const write = (...messages) => raw(messages.map(message => JSON.stringify(message) + '\\n').join(''))
+            export const activate = () => { ${body} }`,
+        })
+        return daemon.until(id, ({ state }) => state === 'error' || state === 'stopped')
+      })()
+      const slowest = await slowestWhile(daemon, over)
+      t.match(await over, { state: 'error', detail: why })
+      t.ok(slowest < 1_000, `the daemon answered within ${Math.round(slowest)} ms`)
+      await stillAlive(t)
+      t.match(await daemon.ask(id, '/x'), { status: 503 })
+      await daemon.world.runtime!.stop(id, 'over')
+    })
+  }
+
+  await t.test('leaves no process behind when it is switched off', async t => {
+    await daemon.run('evil.stays', {
+      server: `process.on('SIGTERM', () => {}); export const activate = host => {
+        host.onStop(() => new Promise(() => {}))
+        setInterval(() => {}, 10)
+      }`,
+    })
+    const began = performance.now()
+    await daemon.world.runtime!.stop('evil.stays', 'switched off')
+    t.ok(performance.now() - began < 9_000, 'it has ended within 7 s')
+    t.match(daemon.world.runtime!.status('evil.stays'), { state: 'stopped' })
+    t.same(processesWith(daemon.dataDirOf('evil.stays')), [])
+    await stillAlive(t)
+  })
+
+  if (wall) return
   await t.test('gets only what its manifest names from its host', async t => {
     await daemon.run('evil.asks', {
       manifest: {
@@ -251,80 +351,6 @@ t.test('an extension', walled(), async t => {
     t.equal(readFileSync(join(daemon.workspace, 'README.md'), 'utf8'), '# work\n')
     await stillAlive(t)
   })
-
-  const hostile: { [name: string]: { readonly body: string; readonly why: RegExp } } = {
-    'allocates without end': {
-      body: `const all = []
-        setInterval(() => { for (let n = 0; n < 20; n++) all.push(Buffer.alloc(${8 * MIB}, 1)) }, 10)`,
-      why: /MiB of memory|ended/,
-    },
-    'fills its heap': {
-      body: `const all = []; setInterval(() => { for (let n = 0; n < 1e5; n++) all.push({ n, text: 'x' + n }) }, 1)`,
-      why: /memory|ended|did not answer/,
-    },
-    'blocks its loop': { body: `setTimeout(() => { for (;;); }, 100)`, why: /did not answer for/ },
-    'uses a whole processor': {
-      body: `const spin = () => { const end = Date.now() + 100; while (Date.now() < end); setImmediate(spin) }; spin()`,
-      why: /% of a processor/,
-    },
-    exits: { body: `setTimeout(() => process.exit(3), 50)`, why: /ended with 3/ },
-    throws: { body: `setTimeout(() => { throw new Error('wild') }, 50)`, why: /ended with 1/ },
-    'aborts itself': { body: `setTimeout(() => process.abort(), 50)`, why: /ended/ },
-    'answers what was not asked': {
-      body: `write({ kind: 'reply', id: 4711, value: {} })`,
-      why: /answered 4711, which was not asked/,
-    },
-    'writes what is no message': { body: `write({ kind: 'grant', role: 'owner' })`, why: /no message/ },
-    'writes what is no JSON': { body: `raw('not json\\n')`, why: /not JSON/ },
-    'writes a line without end': {
-      body: `const line = 'x'.repeat(${MIB}); for (let n = 0; n < 20; n++) raw(line)`,
-      why: /more than 8388608 bytes/,
-    },
-    'claims large parts': { body: `raw('[999999999] {"kind":"ping"}\\n')`, why: /more than 8388608 bytes/ },
-    'uses a number twice': {
-      body: `write(...[1, 2].map(() => ({ kind: 'request', id: 1e6, op: 'storage.get', input: { key: 'a' } })))`,
-      why: /number 1000000 of a request twice/,
-    },
-    'has too much in flight': {
-      body: `write(...Array.from({ length: 400 }, (_, n) =>
-        ({ kind: 'request', id: 2e6 + n, op: 'storage.set', input: { key: 'k' + n, value: 1 } })))`,
-      why: /more than 256 requests in flight/,
-    },
-    'nests deeper than any stack': {
-      body: `const deep = '['.repeat(2e5) + ']'.repeat(2e5)
-        raw('{"kind":"request","id":5,"op":"storage.set","input":{"key":"deep","value":' + deep + '}}\\n')
-        setTimeout(() => process.exit(9), 300)`,
-      why: /./,
-    },
-    'does not read its pipe': {
-      body: `pipe.pause()
-        const ask = n => write({ kind: 'request', id: 3e6 + n, op: 'log', input: { level: 'info', message: 'x' } })
-        for (let n = 0; n < 100; n++) ask(n)`,
-      why: /did not answer for/,
-    },
-  }
-  for (const [name, { body, why }] of Object.entries(hostile)) {
-    await t.test(`that ${name} is ended, and affects no other`, async t => {
-      const id = `evil.${name.replaceAll(' ', '-')}`
-      const over = (async () => {
-        await daemon.begin(id, {
-          server: `
-            const pipe = process._getActiveHandles().find(handle => handle.fd === 3 || handle._handle?.fd === 3)
-            const raw = text => pipe.write(text)
-            // All at once: the answer to the first must not end the process before the last arrives.
-            const write = (...messages) => raw(messages.map(message => JSON.stringify(message) + '\\n').join(''))
-            export const activate = () => { ${body} }`,
-        })
-        return daemon.until(id, ({ state }) => state === 'error' || state === 'stopped')
-      })()
-      const slowest = await slowestWhile(daemon, over)
-      t.match(await over, { state: 'error', detail: why })
-      t.ok(slowest < 1_000, `the daemon answered within ${Math.round(slowest)} ms`)
-      await stillAlive(t)
-      t.match(await daemon.ask(id, '/x'), { status: 503 })
-      await daemon.world.runtime!.stop(id, 'over')
-    })
-  }
 
   await t.test('that floods its pipe is slowed down, and others are not', async t => {
     await daemon.run('evil.flood', {
@@ -411,21 +437,6 @@ t.test('an extension', walled(), async t => {
     await stillAlive(t)
   })
 
-  await t.test('leaves no process behind when it is switched off', async t => {
-    await daemon.run('evil.stays', {
-      server: `process.on('SIGTERM', () => {}); export const activate = host => {
-        host.onStop(() => new Promise(() => {}))
-        setInterval(() => {}, 10)
-      }`,
-    })
-    const began = performance.now()
-    await daemon.world.runtime!.stop('evil.stays', 'switched off')
-    t.ok(performance.now() - began < 9_000, 'it has ended within 7 s')
-    t.match(daemon.world.runtime!.status('evil.stays'), { state: 'stopped' })
-    t.same(processesWith(daemon.dataDirOf('evil.stays')), [])
-    await stillAlive(t)
-  })
-
   await t.test('is in the activity record when it is ended', async t => {
     const { events: entries } = (await (await daemon.fetch('/activity?limit=500')).json()) as {
       events: { type: string; actor: string }[]
@@ -434,4 +445,7 @@ t.test('an extension', walled(), async t => {
     t.ok(ended.length >= Object.keys(hostile).length, `${ended.length} entries`)
     t.ok(ended.every(({ actor }) => actor.startsWith('extension:evil.')))
   })
-})
+}
+
+t.test('an extension', walled(), t => attacks(t))
+t.test('an extension where bubblewrap is missing', { skip: UNSHARE }, t => attacks(t, 'unshare'))

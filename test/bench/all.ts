@@ -18,8 +18,10 @@ const BENCHES = [
   'mask',
   'usage',
   'native',
+  'programs',
   'git',
   'workspace',
+  'large',
   'extensions',
   'console',
 ] as const

@@ -1,9 +1,10 @@
 // Reads of a repository against the git program alone, in the same run: `node dist/test/bench/git.js`. Only the ratios
 // count.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import isomorphic from 'isomorphic-git'
 import { commitLog } from '../../plugins/git/commits/log.js'
 import { workingStatus } from '../../plugins/git/changes/scan.js'
 import { Objects } from '../../plugins/git/objects/objects.js'
@@ -47,6 +48,8 @@ const ended = new AbortController()
 const objects = new Objects(ended.signal)
 const names = Array.from({ length: BLOBS }, (_, at) => `HEAD:d${at % 100}/f${at}`)
 
+/** Kept between rounds: what isomorphic-git has read of the packs. */
+const cache = {}
 const status = ['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=all']
 const found = await inTurns(
   {
@@ -57,6 +60,14 @@ const found = await inTurns(
     blobs: () =>
       timed(async () => {
         for (const name of names) await objects.read(git, name, 1024 * 1024)
+      }),
+    'blobs by isomorphic-git': () =>
+      timed(async () => {
+        for (const name of names) {
+          const filepath = name.slice('HEAD:'.length)
+          const oid = await isomorphic.resolveRef({ fs, dir: workspace, ref: 'HEAD' })
+          await isomorphic.readBlob({ fs, dir: workspace, oid, filepath, cache })
+        }
       }),
     'spawned blobs': async () =>
       (await timed(() => {
@@ -69,6 +80,7 @@ const found = await inTurns(
 
 for (const name of ['status', 'bare status', 'log', 'bare log'] as const) print(name, ms(median(found[name])))
 print('one blob', ms(median(found.blobs) / BLOBS))
+print('one blob by isomorphic-git, warm', ms(median(found['blobs by isomorphic-git']) / BLOBS))
 verdict(`git: status of ${FILES} files, behind the wall, to git alone`, ratio(found.status, found['bare status']), {
   most: 2,
   as: x,

@@ -1,6 +1,7 @@
 // Search, tree and ZIP of a workspace against programs that do the same, in the same run, and the share of fixed
 // questions that the search answers within its first five files: `node dist/test/bench/workspace.js`.
 import { execFileSync, spawn } from 'node:child_process'
+import { rgPath } from '@vscode/ripgrep'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -81,9 +82,9 @@ const zipped = async (): Promise<number> =>
 const times = await inTurns(
   {
     rare: search('MOST_KEPT_PATHS', 'find'),
-    'bare rare': bare('rg', '--hidden', '-g', '!.git', '-n', 'MOST_KEPT_PATHS'),
+    'bare rare': bare(rgPath, '--hidden', '-g', '!.git', '-n', 'MOST_KEPT_PATHS'),
     common: search('const', 'find'),
-    'bare common': bare('rg', '--hidden', '-g', '!.git', '-n', 'const'),
+    'bare common': bare(rgPath, '--hidden', '-g', '!.git', '-n', 'const'),
     def: search('openPath', 'def'),
     words: search('count changes of a tree in batches', 'q'),
     tree: () => timed(() => client.call('GET /workspace/tree', {})),
@@ -101,5 +102,34 @@ verdict('workspace: a definition, from the index', median(times.def), { most: 20
 verdict('workspace: tree to git ls-files', ratio(times.tree, times['git ls-files']), { most: 5, as: x })
 verdict('workspace: tree to find', ratio(times.tree, times.find), { most: 10, as: x })
 verdict('workspace: a ZIP to zip', ratio(times.zip, times['bare zip']), { most: 2, as: x })
+
+// Each caller may search eight times at once.
+const CLIENTS = quick ? 3 : 20
+const tokens = await Promise.all(
+  Array.from({ length: CLIENTS }, (_, at) =>
+    client.call('POST /system/control/tokens', { label: `search ${at}`, scope: 'read' }),
+  ),
+)
+const asked = ({ token }: { readonly token: string }, query: string) =>
+  timed(async () => {
+    const headers = { 'x-sandbox-control': token }
+    const answer = await fetch(`${daemon.url}/workspace/search?mode=find&query=${query}`, { headers })
+    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`)
+    await answer.text()
+  })
+const rare = bare(rgPath, '--hidden', '-g', '!.git', '-n', 'MOST_KEPT_PATHS')
+const together = await inTurns(
+  {
+    searches: () => timed(() => Promise.all(tokens.map(token => asked(token, 'MOST_KEPT_PATHS')))),
+    'bare searches': () => timed(() => Promise.all(tokens.map(rare))),
+  },
+  quick ? 1 : 5,
+)
+print(`workspace: ${CLIENTS} clients searching at once, until the last has its answer`, ms(median(together.searches)))
+verdict(
+  `workspace: ${CLIENTS} searches at once to ${CLIENTS} rg at once`,
+  ratio(together.searches, together['bare searches']),
+  { most: 3, as: x },
+)
 await Promise.all(teardowns.map(work => work()))
 rmSync(folder, { recursive: true, force: true })

@@ -30,6 +30,9 @@ export interface Operation {
   readonly call: string
   readonly method: string
   readonly path: string
+  /** The feature that the document lists it under, and the least role of a person who may use it. */
+  readonly group: string
+  readonly floor: string
   readonly parameters: readonly {
     readonly name: string
     readonly in: string
@@ -47,6 +50,8 @@ interface Document {
       readonly [method: string]: {
         parameters?: Operation['parameters']
         requestBody?: Content
+        'x-group'?: string
+        'x-floor'?: string
         responses: { readonly [status: string]: Content }
       }
     }
@@ -60,10 +65,12 @@ const document = JSON.parse(
 
 /** Every call of the published document. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, { parameters = [], requestBody, responses }]) => ({
+  Object.entries(item).map(([method, { parameters = [], requestBody, responses, ...listed }]) => ({
     call: `${method.toUpperCase()} ${path}`,
     method: method.toUpperCase(),
     path,
+    group: listed['x-group'] ?? '',
+    floor: listed['x-floor'] ?? '',
     parameters,
     responses,
     body: requestBody?.content?.['application/json']?.schema,

@@ -8,9 +8,16 @@ const DEFLATED = 8
 export const BOMB_BYTES = BLOCK * BLOCKS
 
 /** Blanks as independent blocks, so that repeating one compressed block is a valid stream. */
-const bomb = (): Buffer => {
+const bomb = (bytes: number): Buffer => {
   const block = deflateRawSync(Buffer.alloc(BLOCK, ' '), { finishFlush: constants.Z_FULL_FLUSH })
-  return Buffer.concat([...Array.from({ length: BLOCKS }, () => block), deflateRawSync('')])
+  return Buffer.concat([...Array.from({ length: bytes / BLOCK }, () => block), deflateRawSync('')])
+}
+
+/** A part of blanks: its name, how many bytes it unpacks to (a multiple of 16 MiB), and how many are claimed. */
+export interface BombPart {
+  readonly name: string
+  readonly bytes?: number
+  readonly claimed?: number
 }
 
 const fields = (...values: readonly (readonly [bytes: 2 | 4, value: number])[]): Buffer =>
@@ -22,19 +29,21 @@ const fields = (...values: readonly (readonly [bytes: 2 | 4, value: number])[]):
     }),
   )
 
-/**
- * A ZIP file of some texts and one part of 4 GB of blanks, of which its directory claims as many bytes as given. The
- * checksums are 0: no reader gets to the end of the bomb.
- */
-export const zipBomb = (texts: { readonly [name: string]: string }, bombName: string, claimed = BOMB_BYTES): Buffer => {
+/** A ZIP file of some texts and of parts of blanks, each of 4 GB by default. All checksums are 0. */
+export const zipBomb = (texts: { readonly [name: string]: string }, ...bombs: readonly BombPart[]): Buffer => {
   const parts = Object.entries(texts).map(([name, text]) => ({
     name,
     packed: deflateRawSync(text),
     size: Buffer.byteLength(text),
   }))
+  const blanks = bombs.map(({ name, bytes = BOMB_BYTES, claimed = bytes }) => ({
+    name,
+    packed: bomb(bytes),
+    size: claimed,
+  }))
   const [bodies, directory]: [Buffer[], Buffer[]] = [[], []]
   let at = 0
-  for (const { name, packed, size } of [...parts, { name: bombName, packed: bomb(), size: claimed }]) {
+  for (const { name, packed, size } of [...parts, ...blanks]) {
     const common = fields(
       [2, 20],
       [2, 0],
@@ -57,7 +66,7 @@ export const zipBomb = (texts: { readonly [name: string]: string }, bombName: st
     at += body.length
   }
   const listed = Buffer.concat(directory)
-  const count = parts.length + 1
+  const count = parts.length + blanks.length
   const end = fields([4, 0x06054b50], [2, 0], [2, 0], [2, count], [2, count], [4, listed.length], [4, at], [2, 0])
   return Buffer.concat([...bodies, listed, end])
 }

@@ -1,5 +1,5 @@
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
-import type { ConversationTraits, SubagentCount, OpenCard } from '../conversations/conversation.js'
+import type { ConversationTraits, OpenCard, Origin, SubagentCount } from '../conversations/conversation.js'
 import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
 /** How much of what landed the shared tree still has. */
@@ -73,9 +73,20 @@ export interface AgentCard extends ConversationTraits {
   /** Only during a run. */
   startedAt?: Millis
 }
-/** A turn of an automation that waits for approval; there are none without automations. */
+/** A fire that waits for a person, or for its time. */
 export interface HeldWake {
   id: string
+  automationId: string
+  /** Why it waits. */
+  reason: string
+  /** Not for viewers and tokens of scope `read`. */
+  payload?: string
+  origin?: Origin
+  title?: string
+  conversationId?: string
+  createdAt: Millis
+  /** When it runs by itself. */
+  autoRunAt?: Millis
 }
 /** Cards that were requested by id. */
 export interface Cards {
@@ -88,5 +99,6 @@ export interface Roster {
   agents: AgentCard[]
   /** Only increases; ignore a roster that is older than yours. */
   rev: Count
+  /** Fires of automations that wait for a person, without payloads. */
   held: HeldWake[]
 }

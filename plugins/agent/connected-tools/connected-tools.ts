@@ -6,6 +6,7 @@ import type {
   ToolAsked,
   ToolElicits,
 } from '../../capabilities/contract.js'
+import type { TurnPersona } from '../../personas/contract.js'
 import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
 import { cut } from '../tools/content.js'
@@ -27,17 +28,17 @@ export interface ConnectedCall {
 export class ServerTools {
   readonly #host: Pick<Host, 'call' | 'serves'>
   readonly #turn: { readonly conversationId: string; readonly run: string }
-  readonly #capabilities: readonly string[] | undefined
+  readonly #persona: Pick<TurnPersona, 'capabilities' | 'powers'> | undefined
   #tools: Promise<ReadonlyMap<string, ConnectedTool>> | undefined
   #problems: readonly string[] = []
 
-  /** The tools of all servers, or of those named. */
+  /** The tools of all servers and extensions, or of those that a persona allows. */
   constructor(
     host: Pick<Host, 'call' | 'serves'>,
     turn: { readonly conversationId: string; readonly run: string },
-    capabilities?: readonly string[],
+    persona?: Pick<TurnPersona, 'capabilities' | 'powers'>,
   ) {
-    this.#capabilities = capabilities
+    this.#persona = persona
     this.#host = host
     this.#turn = turn
   }
@@ -99,14 +100,18 @@ export class ServerTools {
   }
 
   async #ofExtensions(): Promise<ConnectedTools> {
-    return (await this.#host.serves('extensions.tools')) ? this.#host.call('extensions.tools') : NO_TOOLS
+    if (!(await this.#host.serves('extensions.tools'))) return NO_TOOLS
+    const all = await this.#host.call('extensions.tools')
+    const allowed = this.#persona?.powers.extensions
+    if (!allowed) return all
+    return { ...all, tools: all.tools.filter(({ server }) => allowed.includes(server.slice(OF_EXTENSION.length))) }
   }
 
   async #ofServers(): Promise<ConnectedTools> {
     if (!(await this.#host.serves('mcp.tools'))) return NO_TOOLS
     return this.#host.call('mcp.tools', {
       ...this.#turn,
-      ...(this.#capabilities && { capabilities: [...this.#capabilities] }),
+      ...(this.#persona && { capabilities: [...this.#persona.capabilities] }),
     })
   }
 }

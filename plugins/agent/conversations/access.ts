@@ -38,6 +38,15 @@ export const assertMayDecide = ({ kind, role }: Caller, card: CardReply['kind'])
 export interface Sender {
   readonly caller: Caller
   readonly held?: string
+  /** The sandbox started the turn by itself. */
+  readonly own?: OwnTurn
+}
+
+/** A turn that the sandbox starts by itself, with the id of its run. */
+export interface OwnTurn {
+  readonly run: string
+  /** A person approved its cost, so a budget that asks first does not hold it. */
+  readonly approved: boolean
 }
 
 const LAND = 'POST /agents/{id}/land'

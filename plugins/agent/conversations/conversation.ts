@@ -64,6 +64,13 @@ export interface LandRequest {
   name?: string
   at: Millis
 }
+/** What started a conversation or turn that nobody started by hand; set by the sandbox alone. */
+export interface Origin {
+  automationId: string
+  provider: string
+  channelId?: string
+  author?: string
+}
 /** The model of a turn and its options. */
 export interface ModelChoice {
   model?: string
@@ -84,6 +91,8 @@ export interface ConversationTraits extends ModelChoice {
    */
   folders?: ReachFolder[]
   forkedFrom?: ForkOrigin
+  /** What started it, if nobody did by hand. */
+  origin?: Origin
   /** `agent/<id>`; absent: works in the shared tree. */
   branch?: string
   /** Whether completed turns land automatically; absent: the sandbox's setting. */

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import type { Host, ReachFolder } from '../../../sdk/index.js'
 import type { TurnPersona } from '../../personas/contract.js'
 import type { SkillsAsked, TurnSkill } from '../../skills/contract.js'
@@ -8,10 +8,10 @@ import type { PreparedTurn } from '../turn/environment/environment.js'
 type SkillHost = Pick<Host, 'call' | 'serves'>
 
 const asked = (
-  persona: Pick<TurnPersona, 'id'> | undefined,
+  persona: Pick<TurnPersona, 'id' | 'powers'> | undefined,
   folders: readonly ReachFolder[] | undefined,
 ): SkillsAsked => ({
-  ...(persona && { persona: persona.id }),
+  ...(persona && { persona: persona.id, extensions: persona.powers.extensions }),
   ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
 })
 
@@ -37,5 +37,6 @@ export const readSkill =
       ...(file !== undefined && { file }),
     })
     const folder = known?.folder
-    return { ...read, ...(folder !== undefined && !folders && { folder: join(workspace, folder) }) }
+    const isSeen = folder !== undefined && (!folders || isAbsolute(folder))
+    return { ...read, ...(isSeen && { folder: resolve(workspace, folder) }) }
   }

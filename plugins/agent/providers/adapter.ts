@@ -151,6 +151,8 @@ export interface TreeProgram {
 export interface TreeCommand extends Walled, Rooted {
   /** The root, and the folder the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
+  /** The agent folders of extensions, as the program sees them. */
+  readonly agentFolders?: readonly string[]
   /** Logs it as a command of the turn; call the returned function with how it ended. */
   readonly begun: (command: string, startedAt?: number) => ReturnType<BeginCommand>
 }

@@ -2,6 +2,7 @@ import type { Handlers } from '../../../sdk/index.js'
 import type { ProviderCalls } from './contract.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
+import { optionsOf } from '../turn/options.js'
 import type { Providers } from './providers.js'
 
 /** Serves what providers published and refused. */
@@ -21,6 +22,11 @@ export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => 
   'agent.usableModel': async ({ models }) => {
     const first = await usableModel(models, providers)
     return first === undefined ? {} : { first }
+  },
+  'agent.assertChoice': async input => {
+    await providers.refresh(input.agent)
+    optionsOf(input, undefined, providers)
+    return { ok: true as const }
   },
   'agent.instructions': () => ({ chars: INSTRUCTIONS.length }),
   'GET /agent/refusals': () => ({ refusals: providers.refusals }),

@@ -1,4 +1,4 @@
-import type { Count, Millis, Text } from '../../../sdk/types.js'
+import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { Command, Harness } from '../turn/frames/frames.js'
 
 /** The most recent refusal of a provider. `account` is left out for tokens. */
@@ -48,6 +48,8 @@ export interface ProviderCalls {
   'agent.providers'(): { providers: BuiltInProvider[] }
   /** Finds the first of some models that a turn could run on now, by its place in the list. */
   'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
+  /** Refuses a provider, harness or model that no turn could run on. */
+  'agent.assertChoice'(input: { agent?: string; harness?: Harness; model?: string }): Ok
   /** The length of the sandbox's own instructions. */
   'agent.instructions'(): { chars: Count }
 }

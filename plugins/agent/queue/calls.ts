@@ -5,6 +5,10 @@ import type { Board } from '../board/board.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { QueueCalls } from './contract.js'
 import type { MessageDelivery } from './delivery.js'
+import type { Queue } from './queue.js'
+import type { Engine } from '../turn/engine.js'
+import type { MessageFate } from './contract.js'
+import { answerOf } from './queue.js'
 
 /** The dependencies of the calls of the queue. */
 export interface QueueCallsDeps {
@@ -13,10 +17,13 @@ export interface QueueCallsDeps {
   readonly board: Board
   readonly conversations: Conversations
   readonly look: ViewOf
+  readonly queue: Pick<Queue, 'known' | 'message'>
+  readonly engine: Pick<Engine, 'live'>
 }
 
 /** Serves messages: send, list, remove, reorder. */
-export const queueCalls = ({ host, delivery, board, conversations, look }: QueueCallsDeps): Handlers<QueueCalls> => {
+export const queueCalls = (deps: QueueCallsDeps): Handlers<QueueCalls> => {
+  const { host, delivery, board, conversations, look } = deps
   const see = assertVisibleIn(conversations, look)
   return {
     'POST /agent': async (input, context) => delivery.deliver(input, await senderOf(host, context)),
@@ -32,5 +39,20 @@ export const queueCalls = ({ host, delivery, board, conversations, look }: Queue
       await see(id, caller)
       return board.order(id, messageIds, start)
     },
+    'agent.start': async ({ run, approved = false, ...input }, context) =>
+      delivery.deliver(input, { ...(await senderOf(host, context)), own: { run, approved } }),
+    'agent.fate': ({ messageId }) => fateOf(deps, messageId),
   }
+}
+
+const fateOf = ({ queue, engine, conversations }: QueueCallsDeps, messageId: string): MessageFate => {
+  const row = queue.known(messageId)
+  if (!row) return { open: false }
+  const { run, conversationId, withdrawn } = row
+  const started = answerOf(row)
+  if (!withdrawn && (queue.message(run) || engine.live(conversationId)?.run === run)) return { started, open: true }
+  const conversation = conversations.find(conversationId)
+  const newest = conversation?.lastRun === run ? conversation : undefined
+  const { lastEnd: end = 'interrupted', failure } = newest ?? {}
+  return { started, open: false, end, ...(failure !== undefined && { failure }) }
 }

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Text } from '../../../sdk/types.js'
-import type { QueuedMessage, RunId } from '../turn/frames/frames.js'
+import type { ConversationId, QueuedMessage, RunEnd, RunId } from '../turn/frames/frames.js'
 import type { MessageId, Started, TurnInput } from '../turn/input.js'
 
 /** The messages that wait, in the order they will start. */
@@ -16,6 +16,26 @@ export interface ConversationQueue extends WaitingMessages {
 /** The waiting messages in their new order, and the run that the first one started. */
 export interface OrderedQueue extends WaitingMessages {
   run?: RunId
+}
+
+/** A turn that the sandbox starts by itself: its ids are chosen before it is accepted, so that a crash loses none. */
+export interface OwnTurnInput extends TurnInput {
+  conversationId: ConversationId
+  messageId: MessageId
+  run: RunId
+  /** A person approved it: a budget that asks first lets it go on. */
+  approved?: boolean
+}
+
+/** What became of a message. */
+export interface MessageFate {
+  /** Left out: the message was never accepted. */
+  started?: Started
+  /** Its run waits or is running. */
+  open: boolean
+  /** How its run ended; `interrupted` also if that is not known any more. */
+  end?: RunEnd
+  failure?: string
 }
 
 /** The messages of conversations, which wait in order until the conversation is free. */
@@ -77,4 +97,13 @@ export interface QueueCalls {
     messageIds: MessageId[] & tags.MaxItems<50>
     start?: boolean
   }): OrderedQueue
+
+  /**
+   * Start a turn that nobody watches, in a run of its own; `origin` says what started it. A repeated `messageId` gets
+   * the first answer.
+   */
+  'agent.start'(input: OwnTurnInput): Started
+
+  /** What became of a message, by its id. */
+  'agent.fate'(input: { messageId: MessageId }): MessageFate
 }

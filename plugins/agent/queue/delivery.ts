@@ -50,6 +50,8 @@ export interface DeliveryDeps {
     readonly model: string
     readonly conversationId: string
     readonly unattended: boolean
+    /** A budget that asks a person first refuses, because nobody can answer. */
+    readonly asks: boolean
   }) => Promise<void>
 }
 
@@ -71,7 +73,7 @@ export class MessageDelivery {
 
   async deliver(given: TurnInput, sender: Sender): Promise<Started> {
     const input = this.#deps.mask?.(given) ?? given
-    wellFormed(input)
+    wellFormed(input, sender)
     const { messageId } = input
     if (messageId === undefined) return this.#decide(input, minted('m'), sender)
     for (;;) {
@@ -104,7 +106,7 @@ export class MessageDelivery {
     return answerOf(known)
   }
 
-  async #decide(asked: TurnInput, messageId: string, { caller, held }: Sender): Promise<Started> {
+  async #decide(asked: TurnInput, messageId: string, { caller, held, own }: Sender): Promise<Started> {
     const { conversations, providers, checks, decisions, engine, look } = this.#deps
     const conversationId = asked.conversationId ?? minted('c')
     const seen = await look(caller)
@@ -126,15 +128,18 @@ export class MessageDelivery {
       await adapter.preflight?.(harness)
       const unattended = !canAnswerCards(caller) || input.unattended === true
       // A queued message is checked again when its turn begins.
-      if (!engine.live(conversationId))
-        await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, unattended })
+      if (!engine.live(conversationId)) {
+        const asks = unattended && own?.approved !== true
+        await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, unattended, asks })
+      }
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()
       const limits = limitsOfTurn(caller)
       const message: RunMessage = {
         ...(held === undefined && { lands: true }),
         ...(limits && { limits }),
-        run: minted('r'),
+        run: own?.run ?? minted('r'),
+        ...(own?.approved && { approved: true }),
         conversationId,
         messageId,
         input,
@@ -142,7 +147,8 @@ export class MessageDelivery {
         attended: !unattended,
         at,
       }
-      return this.#accept(message, conversation ?? this.#opened(message, caller, begins, seen), !conversation, seen)
+      const of = conversation ?? this.#opened(message, caller, begins, seen)
+      return this.#accept(message, of, { isNew: !conversation, apart: own !== undefined }, seen)
     })
   }
 
@@ -227,6 +233,7 @@ export class MessageDelivery {
       provider: adapter.id,
       harness,
       ...(input.startIn && { startIn: input.startIn }),
+      ...(input.origin && { origin: { ...input.origin } }),
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
       ...(isolates(input) && { branch: `agent/${conversationId}` }),
       repos: [],
@@ -237,7 +244,13 @@ export class MessageDelivery {
     }
   }
 
-  async #accept(message: RunMessage, conversation: Conversation, isNew: boolean, seen: AccessView): Promise<Started> {
+  /** `apart`: the message gets a run of its own. */
+  async #accept(
+    message: RunMessage,
+    conversation: Conversation,
+    { isNew, apart }: { readonly isNew: boolean; readonly apart: boolean },
+    seen: AccessView,
+  ): Promise<Started> {
     const { engine, queue, conversations, checks, forks } = this.#deps
     const { run, messageId, conversationId, at, by, input } = message
     const row = (delivery: LedgerRow['delivery'], of = run): LedgerRow => ({
@@ -259,7 +272,8 @@ export class MessageDelivery {
       return answerOf(started)
     }
     // The running turn may write where the caller may only read; queue the message for a turn of the caller.
-    const why = worksEverywhere(seen, conversation.folders) ? this.#why(turn, message) : 'other-options'
+    const joins = !apart && worksEverywhere(seen, conversation.folders)
+    const why = joins ? this.#why(turn, message) : 'other-options'
     if (why) {
       const waiting = queue.waiting(conversationId)
       if (waiting.length >= MOST_WAITING)
@@ -317,11 +331,14 @@ const isolates = ({ isolated, worktreeBase, forkOf }: TurnInput): boolean =>
   isolated === true || worktreeBase !== undefined || forkOf?.files === 'then'
 
 /** Checks that need nothing but the message. */
-const wellFormed = ({ prompt, attachments, isolated, conversationId, origin }: TurnInput): void => {
+const wellFormed = (
+  { prompt, attachments, isolated, conversationId, origin }: TurnInput,
+  { own }: Pick<Sender, 'own'>,
+): void => {
   const invalid = (path: string, expected: string, found: string) =>
     refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
   if (!prompt && !attachments?.length) invalid('prompt', 'words, or at least one attachment', 'neither')
-  if (origin !== undefined) invalid('origin', 'nothing, since the sandbox sets it', 'an object')
+  if (origin !== undefined && !own) invalid('origin', 'nothing, since the sandbox sets it', 'an object')
   if (isolated && conversationId === undefined)
     invalid('conversationId', 'the id of the conversation that is to be isolated', 'none')
 }

@@ -34,10 +34,14 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
   return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
-    // What a subagent used in all is known when it has ended, and has to count before the next step.
+    // What other agents of the run used since the last step has to count before this one.
     const known = knownOf(counted, turn)
-    for (const part of turn.record.spending.ofSubagents.filter(({ subagent: id }) => !known.has(id))) {
-      known.add(part.subagent)
+    for (const part of turn.record.spending.ofSubagents) {
+      const { turns, inputTokens, outputTokens, costUsd } = part
+      const state = [part.subagent, turns, inputTokens, outputTokens, costUsd].join(' ')
+      // A step of its own says what it used.
+      if (known.has(state) || (used && part.subagent === subagent?.id)) continue
+      known.add(state)
       await host.call('usage.admit', askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])))
     }
     const admission = await host.call(
@@ -53,7 +57,7 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
       return OK
     }
     if (verdict === 'refuse') return { ok: false, message }
-    if (knownOf(allowed, turn).has(budget)) return OK
+    if (turn.message.approved || knownOf(allowed, turn).has(budget)) return OK
     const decided = await held(turn, admission, message)
     if (decided.ok) knownOf(allowed, turn).add(budget)
     return decided
@@ -63,13 +67,22 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
 /** Refuses a message whose turn a budget refuses, or holds while nobody can answer. */
 export const assertAffordable = async (
   host: Pick<Host, 'call' | 'serves'>,
-  asked: Pick<AdmissionAsked, 'provider' | 'model' | 'conversationId' | 'unattended'>,
+  {
+    asks,
+    ...asked
+  }: Pick<AdmissionAsked, 'provider' | 'model' | 'conversationId' | 'unattended'> & {
+    readonly asks: boolean
+  },
 ): Promise<void> => {
   if (!(await host.serves('usage.admit'))) return
-  const { verdict, message = SPENT, renewsAt } = await host.call('usage.admit', asked)
-  if (verdict !== 'refuse' && !(verdict === 'hold' && asked.unattended)) return
+  const { verdict, budget, message = SPENT, renewsAt } = await host.call('usage.admit', asked)
+  const held = verdict === 'hold' && asks
+  if (verdict !== 'refuse' && !held) return
   const retryAfter = renewsAt === undefined ? undefined : Math.max(1, Math.ceil((renewsAt - Date.now()) / 1000))
-  refuse('too-many', message, { ...(retryAfter !== undefined && { retryAfter }) })
+  refuse('too-many', message, {
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...(held && budget !== undefined && { heldBy: budget }),
+  })
 }
 
 type Used = Pick<AdmissionAsked, 'runningUsd' | 'runningTokens'>

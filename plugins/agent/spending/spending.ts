@@ -29,7 +29,7 @@ export class Spending {
     return this.#parts
   }
 
-  /** The parts of subagents that have ended. */
+  /** The parts of subagents, of which running ones grow. */
   get ofSubagents(): readonly (Spent & { readonly subagent: string })[] {
     return [...this.#subagents.values()]
   }

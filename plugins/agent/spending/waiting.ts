@@ -20,7 +20,7 @@ export const waitingAdmission = (
   conversations: Pick<Conversations, 'get'>,
   providers: Providers,
 ): WaitingAdmission => {
-  const assert = async ({ input, conversationId, attended }: RunMessage): Promise<void> => {
+  const assert = async ({ input, conversationId, attended, approved }: RunMessage): Promise<void> => {
     const conversation = conversations.get(conversationId)
     await providers.refresh(input.agent ?? conversation.provider)
     const options = (() => {
@@ -32,7 +32,14 @@ export const waitingAdmission = (
     })()
     if (!options) return
     const unattended = !attended || input.unattended === true
-    await assertAffordable(host, { provider: options.adapter.id, model: options.model, conversationId, unattended })
+    const asks = unattended && !approved
+    await assertAffordable(host, {
+      provider: options.adapter.id,
+      model: options.model,
+      conversationId,
+      unattended,
+      asks,
+    })
   }
   return {
     assert,

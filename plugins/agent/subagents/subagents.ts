@@ -7,7 +7,7 @@ import type {
   ProviderAdapter,
   TurnRequest,
 } from '../providers/adapter.js'
-import type { Frame, SubagentStatus, SubagentUpdateFrame, UsageFrame } from '../turn/frames/frames.js'
+import type { Frame, SubagentStatus, SubagentUpdateFrame } from '../turn/frames/frames.js'
 import { endSubagent, type SubagentEnd } from './end.js'
 import type { AdmitStep } from '../spending/admission.js'
 import { underSubagent } from './frames.js'
@@ -215,7 +215,7 @@ export class Subagents {
       const admitted = (await this.#deps.admit?.(turn, undefined, request.subagent)) ?? { ok: true }
       if (!admitted.ok) refuse('too-many', admitted.message)
       frames = adapter.run(request, io)[Symbol.asyncIterator]()
-      await Promise.race([this.#listen(adapter, frames, id, said), late.passed])
+      await Promise.race([this.#listen(adapter, request, frames, said), late.passed])
     } catch (error) {
       said.failure ??= worker.signal.aborted ? undefined : this.#sentence(error)
     }
@@ -227,12 +227,6 @@ export class Subagents {
     late.over()
     // The subagents of a frozen turn are left to the next start of the daemon.
     if (!turn.frozen && turn.record.helpers.isOpen(id)) {
-      const { usage, tokens } = said
-      if (usage) {
-        turn.log.push({ kind: 'subagent_update', id, tokens })
-        const { harness, model } = request
-        turn.log.push({ harness, ...usage, subagent: id, provider: adapter.id, model: said.model ?? model })
-      }
       endSubagent(turn, id, end)
     }
     return outcomeOf(turn.record.helpers.get(id) ?? end)
@@ -240,16 +234,22 @@ export class Subagents {
 
   async #listen(
     adapter: ProviderAdapter,
+    { subagent, harness, model }: TurnRequest,
     frames: AsyncIterator<Frame>,
-    id: string,
     said: OutcomeCollector,
   ): Promise<void> {
     const { turn, providers } = this.#deps
+    const { id } = subagent!
     for (;;) {
       const { value, done } = await frames.next()
       if (done || !turn.record.helpers.isOpen(id)) return
       said.add(value)
       if (value.kind === 'error') providers.heard(adapter.id, value)
+      // In the log at once: what was used counts even if the daemon is killed before the subagent ends.
+      if (value.kind === 'usage') {
+        turn.log.push({ kind: 'subagent_update', id, tokens: said.tokens })
+        turn.log.push({ harness, ...value, subagent: id, provider: adapter.id, model: said.model ?? model })
+      }
       const frame = underSubagent(value, id)
       if (!frame) continue
       turn.log.push(frame)
@@ -302,7 +302,8 @@ class OutcomeCollector {
   failure: string | undefined
   /** The model that ran, as its provider says. */
   model: string | undefined
-  usage: UsageFrame | undefined
+  /** Tokens of all its requests. */
+  tokens = 0
   #block = ''
   #last = ''
 
@@ -320,12 +321,8 @@ class OutcomeCollector {
         this.failure ??= frame.message
         return
       case 'usage':
-        this.usage = added(this.usage, frame)
+        this.tokens += (frame.inputTokens ?? 0) + (frame.outputTokens ?? 0)
     }
-  }
-
-  get tokens(): number {
-    return (this.usage?.inputTokens ?? 0) + (this.usage?.outputTokens ?? 0)
   }
 
   /** How the subagent ended, with its last block of prose for a summary. */
@@ -341,22 +338,4 @@ class OutcomeCollector {
     this.#block = ''
     if (text) this.#last = text.length > MOST_SUMMARY ? `${text.slice(0, MOST_SUMMARY).toWellFormed()}…` : text
   }
-}
-
-const added = (one: UsageFrame | undefined, other: UsageFrame): UsageFrame => {
-  if (!one) return other
-  const sums = (
-    [
-      'costUsd',
-      'inputTokens',
-      'outputTokens',
-      'cacheReadTokens',
-      'cacheCreationTokens',
-      'durationMs',
-      'numTurns',
-    ] as const
-  ).flatMap(key =>
-    one[key] === undefined && other[key] === undefined ? [] : [[key, (one[key] ?? 0) + (other[key] ?? 0)] as const],
-  )
-  return { ...other, ...Object.fromEntries(sums) }
 }

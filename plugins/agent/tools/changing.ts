@@ -2,6 +2,7 @@ import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent, textOf } from './content.js'
+import { editedLines } from './line-hashes.js'
 import { done, tool } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'
 
@@ -28,24 +29,49 @@ export const appendFile = tool('Append', {
   },
 })
 
-/** Replaces a text that occurs exactly once in a file, or with `all` every occurrence. */
+/** Replaces a text that occurs exactly once in a file, or with `all` every occurrence; or lines by their hashes. */
 export const editFile = tool('Edit', {
   category: 'edit',
   describe: onPath,
-  run: async ({ path, old, new: next, all }, tree) => {
+  refine: ({ old, from, to, after, all }, misfit) => {
+    const ways = [old, from, after].filter(way => way !== undefined).length
+    if (ways === 0) misfit('old', 'the text to replace, or a line in from or after', undefined)
+    if (ways > 1) misfit(old === undefined ? 'after' : 'old', 'one of old, from and after', old ?? after)
+    if (to !== undefined && from === undefined) misfit('to', 'only with from', to)
+    if (all !== undefined && old === undefined) misfit('all', 'only with old', all)
+  },
+  run: async ({ path, old, from, to, after: behind, new: next, all }, tree) => {
+    let lines = ''
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
       const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and cannot be edited`)
-      const parts = text.split(old)
-      const times = parts.length - 1
-      const advice = times === 0 ? 'read the file again and copy the text exactly' : 'include more text around it'
-      const wrong = times === 0 || (times > 1 && !all)
-      if (wrong) refuse('unprocessable', `${path} holds the text to replace ${times} times, not once; ${advice}`)
-      return Buffer.from(parts.join(next))
+      if (old !== undefined) return Buffer.from(replaced(text, path, { old, next, all: all ?? false }))
+      const edited = editedLines(text, path, {
+        ...(from !== undefined && { from }),
+        ...(to !== undefined && { to }),
+        ...(behind !== undefined && { after: behind }),
+        new: next,
+      })
+      lines = edited.shown
+      return Buffer.from(edited.after)
     })
-    return done(`changed ${path}`, change(path, before, after))
+    const said = lines === '' ? `changed ${path}` : `changed ${path}, which has there now:\n${lines}`
+    return done(said, change(path, before, after))
   },
 })
+
+const replaced = (
+  text: string,
+  path: string,
+  { old, next, all }: { readonly old: string; readonly next: string; readonly all: boolean },
+): string => {
+  const parts = text.split(old)
+  const times = parts.length - 1
+  const advice = times === 0 ? 'read the file again and copy the text exactly' : 'include more text around it'
+  const wrong = times === 0 || (times > 1 && !all)
+  if (wrong) refuse('unprocessable', `${path} holds the text to replace ${times} times, not once; ${advice}`)
+  return parts.join(next)
+}
 
 /** Removes a file, a link or an empty folder. */
 export const deleteFile = tool('Delete', {

@@ -41,13 +41,21 @@ export interface ContentInput {
   /** The text. */
   content: FileText
 }
+/** A line as `Read` names it: its number and the hash of its text, such as `12:9f3c`. */
+type LineName = string & tags.MaxLength<20> & tags.Pattern<'^[1-9][0-9]{0,9}:[0-9a-f]{4}$'>
 /** A replacement in a file. */
 export interface EditInput {
   /** The path of the file from the root of the workspace. */
   path: ToolPath
   /** The text to replace, exactly as the file holds it. Without `all` the file must hold it exactly once. */
-  old: FileText & tags.MinLength<1>
-  /** The replacement. */
+  old?: FileText & tags.MinLength<1>
+  /** In place of `old`: the first line to replace, as `Read` names it, such as `12:9f3c`. */
+  from?: LineName
+  /** With `from`: the last line to replace; left out: only that one. */
+  to?: LineName
+  /** In place of `old`: the line after which the text is inserted; `0`: before the first line. */
+  after?: LineName | '0'
+  /** The replacement; empty deletes what it replaces. */
   new: FileText
   /** Replaces every occurrence. */
   all?: boolean
@@ -175,7 +183,7 @@ export interface ToolCalls {
   Write(input: ContentInput): string
   /** Append a text to a file, or create the file. */
   Append(input: ContentInput): string
-  /** Replace a text in a file. */
+  /** Replace a text in a file, or whole lines of it. */
   Edit(input: EditInput): string
   /** Delete a file, a link or an empty folder. */
   Delete(input: DeleteInput): string

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { cut, textContent, textOf } from './content.js'
+import { withHashes } from './line-hashes.js'
 import { done, failed, tool } from './tool.js'
 import { inTreeFolder, readFileAt } from './tree.js'
 
@@ -31,12 +32,13 @@ export const readFile = tool('Read', {
     if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
     const text = textOf(bytes)
     if (text === undefined) return done(`${path} is binary: ${bytes.length} bytes, not shown`)
-    if (offset === 1 && limit === Infinity) return done(cut(text, MOST_RESULT), textContent(text))
+    const shown = (part: string) =>
+      done(cut(tree.lineHashes ? withHashes(part, offset) : part, MOST_RESULT), textContent(part))
+    if (offset === 1 && limit === Infinity) return shown(text)
     const lines = text.split('\n')
     if (lines.at(-1) === '') lines.pop()
     if (offset > lines.length) return failed(`${path} has ${lines.length} lines, so none from line ${offset}`)
-    const part = lines.slice(offset - 1, offset - 1 + limit).join('\n')
-    return done(cut(part, MOST_RESULT), textContent(part))
+    return shown(lines.slice(offset - 1, offset - 1 + limit).join('\n'))
   },
 })
 

@@ -81,6 +81,8 @@ export interface ToolContext extends CallContext, Rooted {
   readonly references: References
   /** Reads a skill of the turn, or one of its files. */
   readonly skill: ReadSkill
+  /** `Read` names each line by its number and a hash, which `Edit` takes. */
+  readonly lineHashes?: boolean
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

@@ -7,7 +7,8 @@ import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
-import type { CallContext, Description, ReadSkill } from './tool.js'
+import type { ToolSchema } from './schema.js'
+import type { CallContext, Description, ReadSkill, Tool } from './tool.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
@@ -31,9 +32,18 @@ const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill 
 
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
+/** The schema of a tool; without line hashes an edit names no lines. */
+const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
+  const schema = tool.schema()
+  if (lineHashes || schema.name !== 'Edit') return schema
+  const { from: _from, to: _to, after: _after, ...properties } = schema.input.properties ?? {}
+  const required = [...new Set([...(schema.input.required ?? []), 'old'])]
+  return { ...schema, description: 'Replace a text in a file.', input: { ...schema.input, properties, required } }
+}
+
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders, skills = [], persona }: PreparedTurn,
+  { root, cwd, folders, skills = [], persona, agentFolders = [], lineHashes = false }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -63,6 +73,7 @@ export const toolbox = (
           reach,
           references,
           skill,
+          lineHashes,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })
@@ -77,12 +88,14 @@ export const toolbox = (
         .filter(([name]) => !allowed || allowed.includes(name))
         .filter(([name]) => name !== 'Skill' || skills.length > 0)
       const offered = names.map(([, tool]) => {
-        const { name, description, input } = tool.schema()
+        const { name, description, input } = offeredSchema(tool, lineHashes)
         return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }
       })
       return toolsFor(persona, offered)
     },
-    walled: program =>
-      treeCommand(wall, root, cwd, { ...program, env: { ...listeners.env, ...program.env } }, listeners.begun),
+    walled: async program => {
+      const env = { ...listeners.env, ...program.env }
+      return { ...(await treeCommand(wall, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
+    },
   }
 }

@@ -7,6 +7,7 @@ import { attach, type AttachDeps } from './frames/attach.js'
 import type { TurnCalls } from './contract.js'
 import type { LocalTurnEnvironment } from './environment/local-environment.js'
 import type { PlannedResumes } from './recovery/planned-resumes.js'
+import { spoken } from './spoken.js'
 import { steer, type SteerDeps } from './steer.js'
 import { switchAccount } from './switch-account.js'
 
@@ -39,5 +40,6 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
       const { program: path, args, env, cwd, enforced } = await deps.environment.walled(turn, program)
       return { program: path, args, env: { ...env }, cwd, enforced }
     },
+    'agent.words': (input, { signal }) => spoken(deps, input, signal),
   }
 }

@@ -49,6 +49,11 @@ export interface ProgramBehindWall {
   enforced: boolean
 }
 
+/** A piece of what a turn says. */
+export interface SpokenPiece {
+  text: string
+}
+
 /** The running turn: watch it, send it messages, stop it, move it to another provider. */
 export interface TurnCalls {
   /**
@@ -115,4 +120,7 @@ export interface TurnCalls {
    * at most until the turn ends.
    */
   'agent.walled'(input: ProgramAsked): ProgramBehindWall
+
+  /** What a run says, from its beginning, as it says it; ends with the run. Waits until a queued run starts. */
+  'agent.words'(input: { conversationId: ConversationId; run: RunId }): Stream<SpokenPiece>
 }

@@ -22,6 +22,7 @@ const PATIENCE_MS = 10_000
 const HOLD_MS = 30_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
 const FRAMES_KEPT_MS = 60_000
+const REPORT = 16_000
 
 /** One live turn per conversation: starts it, feeds it, ends it, and starts the next. */
 export class Engine {
@@ -244,10 +245,14 @@ export class Engine {
         const end = await decisions.with(conversationId, () => this.#settle(turn, next))
         if (!end) return
         const branch = conversations.find(conversationId)?.branch
+        const { report, failure, costUsd } = turn.record
         host.emit('turn.settled', {
           conversationId,
           run,
           end,
+          costUsd,
+          ...(end === 'failed' && { failure: failure?.message ?? 'the turn failed' }),
+          ...(report !== undefined && { report: report.slice(0, REPORT) }),
           ...(branch && { branch }),
           ...(turn.taken && { taken: true }),
         })

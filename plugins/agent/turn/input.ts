@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Count, Positive, Text } from '../../../sdk/types.js'
-import type { ModelChoice } from '../conversations/conversation.js'
+import type { ModelChoice, Origin } from '../conversations/conversation.js'
 import type { ConversationId, Harness, PermissionMode, ProviderId, RunId } from './frames/frames.js'
 
 /** The caller's idempotency id, kept 30 days; minted as `m-…` when left out. */
@@ -33,13 +33,6 @@ export interface ForkSource {
   keep: Count
   /** `then`: a private copy in its state before the message at `keep`; `now`: the files as they are. */
   files: 'then' | 'now'
-}
-/** Set by the sandbox alone. */
-export interface Origin {
-  automationId: string
-  provider: string
-  channelId?: string
-  author?: string
 }
 
 /** A message and the options of its turn. */

@@ -31,6 +31,8 @@ export interface RunMessage {
   readonly limits?: AccessLimits
   /** A person or a token sent it, so cards can be answered. */
   readonly attended: boolean
+  /** A person approved its cost before it started. */
+  readonly approved?: boolean
   readonly at: number
   readonly resumed?: AfterOutage
 }

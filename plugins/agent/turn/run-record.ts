@@ -97,6 +97,16 @@ export class RunRecord {
       .filter(({ role, text, thinking, tools, cards }) => role !== 'assistant' || text || thinking || tools || cards)
   }
 
+  /** Everything the agent has said. */
+  get prose(): string {
+    return this.#rows.flatMap(({ role, text }) => (role === 'assistant' && text ? [text] : [])).join('\n\n')
+  }
+
+  /** The last thing the agent said. */
+  get report(): string | undefined {
+    return this.#rows.findLast(({ role, text }) => role === 'assistant' && text)?.text
+  }
+
   /** The notes before the message. */
   get notes(): TurnNote[] | undefined {
     return this.#rows[0]?.notes

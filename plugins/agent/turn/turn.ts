@@ -80,6 +80,7 @@ export class Turn {
   readonly #stop = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
   readonly #cards: TurnCards
+  readonly #listeners = new Set<(frame: Frame) => void>()
   #state: TurnState
   /** All its work in its private copy is imported into the repository. */
   taken = false
@@ -133,6 +134,7 @@ export class Turn {
       onFrame: frame => {
         this.record.add(frame)
         this.#note(frame)
+        for (const listener of this.#listeners) listener(frame)
         if (SHOWN.has(frame.kind)) host.changed(message.conversationId)
         if (frame.kind === 'subagent' || frame.kind === 'subagent_update') host.helped(`${run}:${frame.id}`)
       },
@@ -223,6 +225,12 @@ export class Turn {
       ...(tool?.target && { target: tool.target }),
       ...(todo && { todo }),
     }
+  }
+
+  /** Calls the listener with each new frame, until the returned function is called. */
+  onFrame(listener: (frame: Frame) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** Sends a message into the turn; it is in the log when this returns. */

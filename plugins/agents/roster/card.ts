@@ -106,6 +106,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       startIn: conversation.startIn,
       folders: conversation.folders,
       forkedFrom: conversation.forkedFrom,
+      origin: conversation.origin,
       branch: conversation.branch,
       base:
         conversation.branch === undefined ? undefined : repos.find(({ repo }) => repo === 'root')?.base.slice(0, SHORT),

@@ -1,3 +1,4 @@
+import { SEED } from '../otp/seed.js'
 import type { CardCategory, CardField, CatalogCard } from './contract.js'
 
 /** What a card says of itself, without what is connected here. */
@@ -88,6 +89,19 @@ const CLI_CARDS: readonly CliCard[] = [
     ],
     variables: {},
     server: ['url', ''],
+  },
+  {
+    id: 'otp',
+    name: 'One-time codes',
+    kind: 'cli',
+    category: 'other',
+    description: 'The second factor of an account: the sandbox answers its codes, and never shows the seed.',
+    fields: [
+      { key: 'account', label: 'Account', placeholder: 'ada@example.org', optional: true },
+      { key: SEED, label: 'Seed', placeholder: 'base32, or otpauth://totp/…', secret: true },
+    ],
+    variables: {},
+    server: ['account', ''],
   },
 ]
 

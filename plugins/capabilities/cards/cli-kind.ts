@@ -1,14 +1,14 @@
 import { refuse } from '../../../sdk/index.js'
+import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
 import { cliCard, type CliCard } from './cards.js'
 
 const HOST = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$/
 const VARIABLE = /^[A-Z][A-Z0-9_]{0,79}$/
-/** Variables that decide how programs run: a connection sets none of them. */
-const MEANINGFUL = /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_.*|GIT_.*|PYTHON.*|TMPDIR)$/
 
 const fieldsOf = ({ fields }: CliCard, secret: boolean): string[] =>
   fields.filter(field => (field.secret ?? false) === secret).map(({ key }) => key)
@@ -50,8 +50,9 @@ const check = ({ config, secrets }: OpenEntry): CliCard => {
   if (config.host !== undefined && !HOST.test(String(config.host)))
     refuse('invalid', 'config.host: expected the name of a host, such as github.com')
   if (config.url !== undefined) addressOf(String(config.url))
-  if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || MEANINGFUL.test(String(config.name))))
+  if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || isMeaningfulVariable(String(config.name))))
     refuse('invalid', 'config.name: expected the name of a variable, such as API_TOKEN, that means nothing to programs')
+  if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
   return card
 }
 
@@ -74,22 +75,28 @@ export const cliKind = (): KindHandler => {
     // A card that nobody knows may have any secret: what looks like one is treated so.
     secretFields: config => {
       const card = cliCard(config.provider)
-      return card ? fieldsOf(card, true) : ['token', 'password', 'secret']
+      return card ? fieldsOf(card, true) : ['token', 'password', 'secret', SEED]
     },
-    mainSecret: () => 'token',
+    mainSecret: config => cliCard(config.provider)?.fields.find(({ secret }) => secret)?.key ?? 'token',
     destination: (config: ShownConfig) => {
       const [field, fallback] = cliCard(config.provider)?.server ?? ['url', '']
       return JSON.stringify([config.provider, config[field] ?? fallback, config.name])
     },
     label: config => {
       const card = cliCard(config.provider)
-      return card?.id === 'token' ? String(config.name ?? '') || undefined : card?.name
+      const own = String(config[card?.id === 'token' ? 'name' : 'account'] ?? '')
+      return own || card?.name
     },
     card: config => String(config.provider),
     check: async entry => void check(entry),
     apply: async (entry, report) => {
       const card = check(entry)
-      report(`programs find it as ${Object.keys(variablesOfCli(entry)).join(', ')}`)
+      const names = Object.keys(variablesOfCli(entry))
+      report(
+        names.length > 0
+          ? `programs find it as ${names.join(', ')}`
+          : `GET /capabilities/${entry.id}/otp answers its codes`,
+      )
       return state(card)
     },
     probe: async entry => {

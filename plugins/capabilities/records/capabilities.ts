@@ -355,10 +355,7 @@ export class Capabilities {
   }
 }
 
-const recordOf = ({ id, kind, label, config, secrets }: RecordedEntry): CapabilityRecord => ({
-  id,
-  kind,
-  label,
-  config: { ...config },
-  secrets: [...secrets],
-})
+const recordOf = ({ id, kind, label, config, secrets, handler }: RecordedEntry): CapabilityRecord => {
+  const card = handler?.card?.(config)
+  return { id, kind, ...(card !== undefined && { card }), label, config: { ...config }, secrets: [...secrets] }
+}

@@ -4,12 +4,13 @@ import type { ServerCondition } from '../../endpoints/contract.js'
 import type { CapabilityStatus } from './contract.js'
 import type { ForwardedKind } from './forwards.js'
 
-/** Connections of kind `endpoint`, which the group of model servers keeps. */
+/** Connections of the kinds `endpoint` and `localmodel`, which the group of model servers keeps. */
 export const connectedModels = (host: Pick<Host, 'call' | 'serves'>): ForwardedKind => ({
-  apply: async ({ id, config }) => {
+  apply: async ({ id, kind, config }) => {
     if (!(await host.serves('endpoints.connect')))
       refuse('unprocessable', 'this sandbox has no group of model servers, so it connects none')
-    return { status: statusOf(await host.call('endpoints.connect', { id, config })), log: [] }
+    const of = kind === 'localmodel' ? 'localmodel' : 'endpoint'
+    return { status: statusOf(await host.call('endpoints.connect', { id, kind: of, config })), log: [] }
   },
   status: async id =>
     (await host.serves('endpoints.condition'))

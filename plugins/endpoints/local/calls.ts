@@ -1,20 +1,29 @@
-import { join } from 'node:path'
 import { type Handlers, type Host, refuse } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { LocalModelCalls } from './contract.js'
-import { Fitting } from './fit.js'
+import type { Fitting } from './fit.js'
 import { Prefetching } from './prefetch.js'
+import type { WeightsTransfers } from './transfers.js'
+
+/** Parts of the group that these calls work with. */
+export interface LocalModelCallsDeps {
+  readonly fitting: Fitting
+  readonly folder: string
+  readonly transfers: WeightsTransfers
+  readonly publish: (key: string) => void
+}
 
 /** The calls of local models: what fits this machine, and fetching the small one ahead of time. */
-export const localModelCalls = (host: Host, publish: (key: string) => void): Handlers<LocalModelCalls> => {
-  const folder = join(host.place.folder, 'models')
-  const catalogue = host.place.models?.local
+export const localModelCalls = (
+  host: Host,
+  { fitting, folder, transfers, publish }: LocalModelCallsDeps,
+): Handlers<LocalModelCalls> => {
   const { files, log, signal } = host
-  const fitting = new Fitting({ folder, files, log, signal, ...(catalogue !== undefined && { catalogue }) })
   const prefetching = new Prefetching({
     folder,
     files,
     signal,
+    transfers,
     changed: () => publish('local-model'),
     ended: (type, model, detail) => {
       if (detail !== undefined) log.warn('a local model could not be fetched', { model, detail })

@@ -14,8 +14,11 @@ const MIB = 1024 * 1024
 const WITHIN = 10_000
 
 /** What a program of the machine prints; undefined where it is not there, or fails. */
-const printed = async (name: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined> => {
-  const program = await ownProgram(name)
+const printed = async (
+  program: string | undefined,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> => {
   if (program === undefined) return undefined
   try {
     const { code, stdout, stderr } = await run(program, args, {
@@ -31,18 +34,22 @@ const printed = async (name: string, args: readonly string[], signal: AbortSigna
 }
 
 /** Whether the program that serves local models is there and starts. */
-export const hasModelServer = async (signal: AbortSignal): Promise<boolean> =>
-  (await printed('llama-server', ['--version'], signal)) !== undefined
+export const hasModelServer = async (program: string | undefined, signal: AbortSignal): Promise<boolean> =>
+  (await printed(program, ['--version'], signal)) !== undefined
 
-/** Measures the cards. */
-export const measureCards = async (sys: string, signal: AbortSignal): Promise<CardsFound> => {
+/** Measures the cards; `server` is the program that serves models. */
+export const measureCards = async (
+  sys: string,
+  server: string | undefined,
+  signal: AbortSignal,
+): Promise<CardsFound> => {
   const asked = ['--query-gpu=memory.total,memory.free', '--format=csv,noheader,nounits']
-  const memory = await printed('nvidia-smi', asked, signal)
+  const memory = await printed(await ownProgram('nvidia-smi'), asked, signal)
   const rows = [...(memory ?? '').matchAll(/^\s*(\d+)\s*,\s*(\d+)\s*$/gm)].map(([, total, free]) => [
     Number(total),
     Number(free),
   ])
-  const devices = rows.length > 0 ? await printed('llama-server', ['--list-devices'], signal) : undefined
+  const devices = rows.length > 0 ? await printed(server, ['--list-devices'], signal) : undefined
   if (rows.length > 0 && /^\s*(CUDA|Vulkan|ROCm|SYCL)\d+:/m.test(devices ?? '')) {
     const sum = (at: 0 | 1) => rows.reduce((bytes, row) => bytes + row[at]! * MIB, 0)
     return { gpu: 'granted', cards: rows.length, gpuMemoryBytes: sum(0), gpuFreeBytes: sum(1) }

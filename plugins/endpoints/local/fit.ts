@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Files, Log } from '../../../sdk/index.js'
 import { bytesOf, outgoing } from '../../../sdk/node/models/outgoing.js'
 import { hasModelServer, measureCards } from './cards.js'
+import { LearnedSizes } from './learned.js'
 import {
   type CatalogueModel,
   type FitChoice,
@@ -10,17 +11,19 @@ import {
   type ModelShape,
   parseCatalogue,
 } from './contract.js'
-import { readGguf } from './gguf.js'
+import { NotGguf, readGguf } from './gguf.js'
 import { measureMemory } from './memory.js'
 import { neededBytes, windowsOf } from './need.js'
-import { isHeld, weightsPath } from './prefetch.js'
-import { shapeOfFile } from './transfer.js'
+import { offeredSize, shapeOfFile, sizeOfFile } from './transfer.js'
+import { isHeld, weightsName, weightsPath, type WeightsSource } from './weights.js'
 
 /** Parts of the group that measuring works with. */
 export interface FitDeps {
   readonly folder: string
   /** The file of the deployment with its local models. */
   readonly catalogue?: string
+  /** Finds the program that serves models. */
+  readonly program: () => Promise<string | undefined>
   readonly files: Pick<Files, 'read' | 'write'>
   readonly log: Pick<Log, 'warn'>
   readonly signal: AbortSignal
@@ -29,6 +32,24 @@ export interface FitDeps {
 /** What was measured, without how far the fetch is. */
 export type MachineFit = Omit<LocalModelFit, 'prefetch'>
 
+/** A model that this machine is to run: of the catalogue, or a person's own. */
+export type LocalModel = WeightsSource & Partial<Pick<CatalogueModel, 'metadata'>>
+
+/** What a model needs with a window of context, and what is there. */
+export interface ModelNeed {
+  readonly context: number
+  readonly weightsBytes: number
+  readonly totalBytes: number
+  readonly budgetBytes: number
+  readonly fits: boolean
+}
+
+interface KnownModel {
+  readonly shape: ModelShape
+  readonly size: number
+}
+
+const USUAL_CONTEXT = 32768
 const GIB = 1024 ** 3
 const KEPT = 5_000
 const HEAD_WITHIN = 20_000
@@ -38,12 +59,14 @@ const NONE: FitChoice = { model: '', context: 0 }
 /** Measures what this machine can run. */
 export class Fitting {
   readonly #deps: FitDeps
-  readonly #shapes = new Map<string, ModelShape>()
+  readonly #shapes = new Map<string, KnownModel>()
   readonly #unreadable = new Set<string>()
+  readonly #learned: LearnedSizes
   #kept: { at: number; fit: Promise<MachineFit> } | undefined
 
   constructor(deps: FitDeps) {
     this.#deps = deps
+    this.#learned = new LearnedSizes(deps.files)
   }
 
   /** The local models that are offered: those of the deployment. */
@@ -80,12 +103,47 @@ export class Fitting {
     return models.find(({ model }) => model === name)
   }
 
+  /**
+   * What a model needs: with a window, or with the largest usual one that runs at full speed.
+   *
+   * Undefined when nobody knows its numbers; `held` asks no server for them.
+   *
+   * @throws NotGguf when its file is no model.
+   */
+  async need(model: LocalModel, wanted?: number, only?: 'held'): Promise<ModelNeed | undefined> {
+    // Measuring starts programs: a list that shows what a model needs does not wait for that each time.
+    const fit = (only && this.#kept?.fit) ?? this.now()
+    const [known, { budgetBytes, fullSpeedBytes }] = await Promise.all([this.#known(model, only), fit])
+    if (!known) return undefined
+    const sized = await Promise.all(
+      (wanted === undefined
+        ? windowsOf(known.shape).filter((each, at) => at === 0 || each <= USUAL_CONTEXT)
+        : [wanted]
+      ).map(async context => ({ context, totalBytes: await this.#bytes(model, known, context) })),
+    )
+    const best = (most: number) => sized.findLast(({ totalBytes }) => totalBytes <= most)
+    const chosen = best(fullSpeedBytes) ?? best(budgetBytes) ?? sized[0]!
+    return { ...chosen, weightsBytes: known.size, budgetBytes, fits: chosen.totalBytes <= budgetBytes }
+  }
+
+  /** Keeps what a model's server reported of its cache and work. */
+  async learn(model: WeightsSource, context: number, bytes: number): Promise<void> {
+    await this.#learned.learn(weightsName(model), context, bytes)
+    if (this.#kept) this.#kept = { ...this.#kept, at: 0 }
+  }
+
+  async #bytes(model: WeightsSource, { shape, size }: KnownModel, context: number): Promise<number> {
+    const learned = await this.#learned.bytes(weightsName(model), context)
+    return learned === undefined ? neededBytes(shape, size, context) : size + learned
+  }
+
   async #measure(): Promise<MachineFit> {
     const { signal } = this.#deps
+    const program = await this.#deps.program()
     const [memory, cards, serverReady, models] = await Promise.all([
       measureMemory(MACHINE),
-      measureCards(MACHINE.sys, signal),
-      hasModelServer(signal),
+      measureCards(MACHINE.sys, program, signal),
+      hasModelServer(program, signal),
       this.models(),
     ])
     const { gpu, cards: count, gpuMemoryBytes, gpuFreeBytes } = cards
@@ -114,48 +172,75 @@ export class Fitting {
     model: CatalogueModel,
     { budgetBytes, fullSpeedBytes }: Pick<LocalModelFit, 'budgetBytes' | 'fullSpeedBytes'>,
   ): Promise<FitOption> {
-    const held = await isHeld(this.#deps.folder, model)
-    const shape = await this.#shape(model, held)
-    const windows = (shape ? windowsOf(shape) : []).map(tokens => {
-      const totalBytes = neededBytes(shape!, model.sizeBytes, tokens)
-      return { tokens, totalBytes, fits: totalBytes <= budgetBytes, fullSpeed: totalBytes <= fullSpeedBytes }
-    })
+    const [held, known] = await Promise.all([
+      isHeld(this.#deps.folder, model),
+      this.#known(model).catch(error => this.#skipped(model, error)),
+    ])
+    const windows = await Promise.all(
+      (known ? windowsOf(known.shape) : []).map(async tokens => {
+        const totalBytes = await this.#bytes(model, known!, tokens)
+        return { tokens, totalBytes, fits: totalBytes <= budgetBytes, fullSpeed: totalBytes <= fullSpeedBytes }
+      }),
+    )
     return { model: model.model, label: model.label, tier: model.tier, weightsBytes: model.sizeBytes, held, windows }
   }
 
   /** The numbers of a model: of its file, else of the catalogue, else of the head of the file where it is offered. */
-  async #shape(model: CatalogueModel, held: boolean): Promise<ModelShape | undefined> {
-    const { sha256, sizeBytes, metadata } = model
-    const key = `${held} ${sha256}`
-    const known = this.#shapes.get(key)
-    if (known) return known
-    const shape = held
-      ? await shapeOfFile(weightsPath(this.#deps.folder, model), sizeBytes).catch(() => metadata)
-      : (metadata ?? (await this.#headOf(model)))
-    if (shape) this.#shapes.set(key, shape)
-    return shape
+  async #known(model: LocalModel, only?: 'held'): Promise<KnownModel | undefined> {
+    const { folder } = this.#deps
+    const { metadata, sizeBytes } = model
+    const held = await isHeld(folder, model)
+    const key = `${held} ${weightsName(model)}`
+    const kept = this.#shapes.get(key)
+    if (kept) return kept
+    const known = held
+      ? await this.#heldShape(model)
+      : metadata && sizeBytes !== undefined
+        ? { shape: metadata, size: sizeBytes }
+        : await this.#headOf(model, only)
+    if (known) this.#shapes.set(key, known)
+    return known
   }
 
-  async #headOf({ url, sha256, sizeBytes }: CatalogueModel): Promise<ModelShape | undefined> {
-    const stored = await this.#deps.files.read<ModelShape>(`heads/${sha256}`)
-    if (stored || this.#unreadable.has(sha256)) return stored
+  async #heldShape(model: LocalModel): Promise<KnownModel | undefined> {
+    const path = weightsPath(this.#deps.folder, model)
+    const size = await sizeOfFile(path)
+    const shape = await shapeOfFile(path, size).catch(() => model.metadata)
+    return shape && { shape, size }
+  }
+
+  /** Reads the head of a file where it is offered, once; undefined where it cannot be read. */
+  async #headOf({ url, sizeBytes, ...named }: LocalModel, only?: 'held'): Promise<KnownModel | undefined> {
+    const name = weightsName({ url, ...named })
+    const stored = await this.#deps.files.read<ModelShape & { size?: number }>(`heads/${name}`)
+    const size = sizeBytes ?? stored?.size
+    if (stored && size !== undefined) return { shape: stored, size }
+    if (only || this.#unreadable.has(name)) return undefined
     const signal = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(HEAD_WITHIN)])
     try {
+      const size = sizeBytes ?? (await offeredSize(url, signal))
       const shape = await readGguf(async (offset, length) => {
-        const range = `bytes=${offset}-${Math.min(offset + length, sizeBytes) - 1}`
+        const range = `bytes=${offset}-${Math.min(offset + length, size) - 1}`
         const answer = await outgoing({ url, signal, redirects: 'secure', headers: { range } })
         if (answer.status === 206) return (await bytesOf(answer, length)).bytes
         answer.body.destroy()
         throw new Error(`the server gives no part of the file (${answer.status})`)
-      }, sizeBytes)
-      await this.#deps.files.write(`heads/${sha256}`, shape)
-      return shape
+      }, size)
+      await this.#deps.files.write(`heads/${name}`, { ...shape, ...(sizeBytes === undefined && { size }) })
+      return { shape, size }
     } catch (error) {
-      if (this.#deps.signal.aborted) throw error
-      this.#unreadable.add(sha256)
-      this.#deps.log.warn('the head of a local model cannot be read', { sha256, error: String(error) })
+      if (this.#deps.signal.aborted || error instanceof NotGguf) throw error
+      // The server of a person's own model may be back the next time.
+      if (sizeBytes !== undefined) this.#unreadable.add(name)
+      this.#deps.log.warn('the head of a local model cannot be read', { weights: name, error: String(error) })
       return undefined
     }
+  }
+
+  #skipped(model: WeightsSource, error: unknown): undefined {
+    if (!(error instanceof NotGguf)) throw error
+    this.#unreadable.add(weightsName(model))
+    this.#deps.log.warn('a local model of the list is no model', { error: error.message })
   }
 }
 

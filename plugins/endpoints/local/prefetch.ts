@@ -1,12 +1,14 @@
-import { join } from 'node:path'
 import type { Files } from '../../../sdk/index.js'
 import type { CatalogueModel, Prefetch } from './contract.js'
-import { bytesHere, fetchWeights, sizeOfFile, TransferFailed } from './transfer.js'
+import { bytesHere, TransferFailed } from './transfer.js'
+import type { WeightsTransfers } from './transfers.js'
+import { isHeld, weightsPath } from './weights.js'
 
 /** Parts of the group that fetching works with. */
 export interface PrefetchDeps {
   /** The folder of weights. */
   readonly folder: string
+  readonly transfers: Pick<WeightsTransfers, 'fetch'>
   readonly files: Pick<Files, 'read' | 'write' | 'remove'>
   readonly signal: AbortSignal
   readonly changed: () => void
@@ -15,10 +17,6 @@ export interface PrefetchDeps {
 
 const FILE = 'prefetch'
 const TELL_EVERY = 1000
-
-/** Where the weights of a model are when they are here. */
-export const weightsPath = (folder: string, { sha256 }: Pick<CatalogueModel, 'sha256'>): string =>
-  join(folder, `${sha256}.gguf`)
 
 /** Fetches one model ahead of time. */
 export class Prefetching {
@@ -77,9 +75,9 @@ export class Prefetching {
 
   async #fetch(running: { model: CatalogueModel; received: number; stop: AbortController }): Promise<void> {
     const { model, stop } = running
-    const { folder, signal, files } = this.#deps
+    const { folder, signal, files, transfers } = this.#deps
     try {
-      await fetchWeights({
+      await transfers.fetch({
         url: model.url,
         sha256: model.sha256,
         size: model.sizeBytes,
@@ -106,7 +104,3 @@ export class Prefetching {
     }
   }
 }
-
-/** Whether the weights of a model are here and checked. */
-export const isHeld = async (folder: string, model: CatalogueModel): Promise<boolean> =>
-  (await sizeOfFile(weightsPath(folder, model))) === model.sizeBytes

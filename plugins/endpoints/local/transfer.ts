@@ -10,14 +10,18 @@ import { NotGguf, readGguf } from './gguf.js'
 /** A file of weights to fetch. */
 export interface TransferAsked {
   readonly url: string
-  readonly sha256: string
-  readonly size: number
+  /** Not checked when left out. */
+  readonly sha256?: string
+  /** Asked of the server when left out. */
+  readonly size?: number
   /** Where it goes when it is whole and checked. */
   readonly path: string
   readonly signal: AbortSignal
-  /** Called with how many bytes are here. */
-  readonly received: (bytes: number) => void
+  /** Called with how many bytes are here, and of how many. */
+  readonly received: (bytes: number, total: number) => void
 }
+
+type Sized = TransferAsked & { readonly size: number }
 
 /** A transfer that cannot go on; trying again is of use only where `again`. */
 export class TransferFailed extends Error {
@@ -76,9 +80,12 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
   })
 
-const fetchOnce = async (asked: TransferAsked): Promise<void> => {
-  const { path, size } = asked
-  if ((await sizeOfFile(path)) === size) return
+const fetchOnce = async (given: TransferAsked): Promise<void> => {
+  const { path } = given
+  const here = await sizeOfFile(path)
+  if (given.size === undefined ? here > 0 : here === given.size) return
+  const size = given.size ?? (await offeredSize(given.url, given.signal))
+  const asked: Sized = { ...given, size }
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const note = await keptNote(asked)
   let have = note ? await sizeOfFile(partOf(path)) : 0
@@ -96,8 +103,23 @@ const fetchOnce = async (asked: TransferAsked): Promise<void> => {
   await finish(asked, hash.digest('hex'))
 }
 
+/** The size of a file that its server offers. */
+export const offeredSize = async (url: string, signal: AbortSignal): Promise<number> => {
+  const headers = { 'accept-encoding': 'identity', range: 'bytes=0-0' }
+  const { status, headers: answered, body } = await outgoing({ url, signal, redirects: 'secure', headers })
+  body.destroy()
+  const { origin } = new URL(url)
+  if (status !== 200 && status !== 206)
+    throw new TransferFailed(`${origin} refused the file (${status})`, status >= 500 || status === 429)
+  const [, part] = /^bytes \d+-\d+\/(\d+)$/.exec(answered['content-range'] ?? '') ?? []
+  const size = Number(status === 206 ? part : answered['content-length'])
+  if (!Number.isSafeInteger(size) || size < 1)
+    throw new TransferFailed(`${origin} does not say how large the file is: take it from another server`, false)
+  return size
+}
+
 /** What is known of the part that is here; nothing where it is of another file, or nobody can tell. */
-const keptNote = async ({ path, url, size }: TransferAsked): Promise<PartNote | undefined> => {
+const keptNote = async ({ path, url, size }: Sized): Promise<PartNote | undefined> => {
   try {
     const note = JSON.parse(await readFile(noteOf(path), 'utf8')) as PartNote
     return note.url === url && note.total === size && note.validator ? note : undefined
@@ -120,7 +142,7 @@ const needSpace = async (path: string, missing: number): Promise<void> => {
 
 /** Asks for what is missing, and says from which byte on the answer is. */
 const ask = async (
-  { url, size, signal, path }: TransferAsked,
+  { url, size, signal, path }: Sized,
   note: PartNote | undefined,
   have: number,
 ): Promise<{ answer: OutgoingAnswer; from: number }> => {
@@ -163,7 +185,7 @@ const addPart = async (hash: Hash, part: string): Promise<void> => {
 }
 
 /** Writes what comes behind what is here. */
-const receive = async (asked: TransferAsked, answer: OutgoingAnswer, from: number, hash: Hash): Promise<void> => {
+const receive = async (asked: Sized, answer: OutgoingAnswer, from: number, hash: Hash): Promise<void> => {
   const { path, size, url } = asked
   const { etag, 'last-modified': modified } = answer.headers
   // A weak tag says nothing of single bytes.
@@ -186,7 +208,7 @@ const receive = async (asked: TransferAsked, answer: OutgoingAnswer, from: numbe
       if (at > size) break
       await file.write(piece)
       hash.update(piece)
-      asked.received(at)
+      asked.received(at, size)
     }
   } catch (error) {
     if (isFull(error)) throw error
@@ -204,10 +226,11 @@ const receive = async (asked: TransferAsked, answer: OutgoingAnswer, from: numbe
 }
 
 /** Checks what is here, and puts it where it belongs. */
-const finish = async ({ path, sha256, size }: TransferAsked, found: string): Promise<void> => {
+const finish = async ({ path, sha256, size }: Sized, found: string): Promise<void> => {
   const part = partOf(path)
   try {
-    if (found !== sha256) throw new TransferFailed(`expected the checksum ${sha256}, found ${found}`, false)
+    if (sha256 !== undefined && found !== sha256)
+      throw new TransferFailed(`expected the checksum ${sha256}, found ${found}`, false)
     await shapeOfFile(part, size)
   } catch (error) {
     await discard(path)

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { refuse, type Context } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { record } from '../../../sdk/node/record/record.js'
@@ -25,10 +26,15 @@ export const approve = (all: LoadedExtensions, id: string, digest: string, conte
     if (powersDigest(id, powers) !== digest)
       refuse('conflict', `the powers of ${id} are others by now: read GET /extensions again, and approve what it shows`)
     const before = all.kept.get(id) ?? { id, source: 'workspace', enabled: true }
-    const next: KeptExtension = { ...before, approval: approvedBy(powers, context) }
+    const next: KeptExtension = {
+      ...before,
+      approval: approvedBy(powers, context),
+      folder: posix.basename(found.shown),
+    }
     await all.kept.put(next)
     failpoint('extensions.approved')
     await all.converge(id)
+    await all.endQuarantine(id)
     all.changed(id)
     const extra = { id, powers: powers.map(({ text }) => text).join('; ') }
     await record(all.host, { type: 'extension.approved', outcome: 'ok', extra }, context)

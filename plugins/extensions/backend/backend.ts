@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
-import type { BackendStatus, RunnableExtension } from '../runtime.js'
+import { QUARANTINED, type BackendStatus, type RunnableExtension } from '../runtime.js'
 import { Backoff } from './process/backoff.js'
 import { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 import type { BackendLimits } from './process/limits.js'
@@ -179,7 +179,7 @@ export class ExtensionBackend {
     const wait = this.#backoff.crashed(ranMs)
     const { id } = this.extension
     if (wait === undefined) {
-      this.#set({ state: 'stopped', detail: `quarantined: ${why}` })
+      this.#set({ state: 'stopped', detail: QUARANTINED + why })
       return this.#deps.crashed(id, why, true)
     }
     this.#set({ state: 'error', detail: `${why}; it starts again in ${Math.ceil(wait / 1000)} s` })

@@ -23,6 +23,7 @@ import { secretOperations } from './secrets.js'
 import { serveRequest } from './serve.js'
 import { ExtensionStorage, storageOperations } from './storage.js'
 import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
+import type { Listeners } from '../listeners/listeners.js'
 import type { ProcessPlace } from './process/start-process.js'
 
 /** The runtime of backends, and the calls that use it. */
@@ -40,11 +41,13 @@ export const openBackends = (
     wall,
     logs = new ExtensionLogs(host.place.logs),
     background,
+    received,
   }: {
     limits?: BackendLimits
     wall?: ProcessPlace['wall']
     logs?: ExtensionLogs
     background?: BackgroundPrograms
+    received?: Listeners
   } = {},
 ): OpenedBackends => {
   const { place } = host
@@ -65,6 +68,7 @@ export const openBackends = (
     })
     const connected = connectOperations({ reach, secrets, link })
     const programs = background && backgroundOperations(background, backend)
+    const listening = received?.operations(backend)
     return {
       operate: operateWith({
         ...logOperations(logs, id),
@@ -75,6 +79,7 @@ export const openBackends = (
         ...connected.handlers,
         ...programOperations({ place, extension, entries, records, wall }),
         ...programs?.handlers,
+        ...listening?.handlers,
         ...scheduleOperations(schedule),
         ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
         ...fileOperations({ workspace: place.workspace, id, entries, records }),
@@ -88,6 +93,7 @@ export const openBackends = (
         connected.end()
         schedule.end()
         programs?.end()
+        listening?.end()
       },
     }
   }

@@ -13,7 +13,7 @@ import { Denied } from '../../../sdk/node/extension/denied.js'
 import type { BackendLimits } from './process/limits.js'
 import { Pace } from './process/pace.js'
 import { eachLine } from './process/output-lines.js'
-import { ProcessWatch, terminateInner } from './process/process-watch.js'
+import { innerProcesses, ProcessWatch, terminateInner, vanished } from './process/process-watch.js'
 import type { StartedProcess } from './process/start-process.js'
 
 /** Carries out an operation of a backend, with checked input. */
@@ -42,6 +42,8 @@ export class BackendProcess {
   readonly #watch: ProcessWatch
   #why: string | undefined
   #over = false
+  /** The processes of its wall when it was killed. */
+  #inner: readonly number[] = []
   #corked = false
 
   constructor(process: StartedProcess, deps: ProcessDeps) {
@@ -71,7 +73,7 @@ export class BackendProcess {
       const how = this.#why ?? (signal ? `its process was ended by ${signal}` : `its process ended with ${code}`)
       this.link.break(new Refusal('unavailable', `the extension is not running: ${how}`, { retryAfter: 1 }))
       pipe.destroy()
-      resolve(how)
+      void vanished(this.#inner).then(() => resolve(how))
     })
     child.once('error', () => resolve(this.#why ?? 'its process could not be started'))
   }
@@ -84,7 +86,9 @@ export class BackendProcess {
   /** Ends it at once, for a reason. */
   fail(why: string): void {
     this.#why ??= why
-    if (!this.#over) killWalled(this.#process.pid)
+    if (this.#over) return
+    this.#inner = innerProcesses(this.#process.pid)
+    killWalled(this.#process.pid)
   }
 
   /** Lets it complete its work, then ends it; resolves when none of its processes is left. */

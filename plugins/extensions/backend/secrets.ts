@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { refuse, type Host } from '../../../sdk/index.js'
+import { connectionFor } from '../connections/calls.js'
 import type { RunnableExtension } from '../runtime.js'
 import { bytesGiven } from './bytes.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
@@ -13,6 +14,8 @@ export interface SecretDeps {
   readonly entries: ManifestEntries
 }
 
+/** A secret field of a connection. */
+const FIELD = /^([a-zA-Z0-9][\w-]{0,59})\/[\w-]+$/
 const OWN = /^ext\/([^/]+)\/([^/]+)$/
 
 /** The stored key of a secret setting of the extension. */
@@ -24,13 +27,16 @@ const ownSetting = ({ id, manifest }: RunnableExtension, name: string): string |
 
 /** Refuses a secret that the extension may not refer to. */
 export const assertSecret = ({ extension, entries }: Pick<SecretDeps, 'extension' | 'entries'>, name: string): void => {
-  if (ownSetting(extension, name) === undefined && entries.secret(name) === undefined) deny(`secret:${name}`)
+  if (ownSetting(extension, name) !== undefined || entries.secret(name) !== undefined) return
+  if (!FIELD.test(name) || entries.connections.size === 0) deny(`secret:${name}`)
 }
 
-const valueOf = async ({ host, extension }: SecretDeps, name: string): Promise<string> => {
+const valueOf = async ({ host, extension, entries }: SecretDeps, name: string): Promise<string> => {
   const absent = (): never => refuse('not-found', `no secret named ${name} is stored`)
   if (!(await host.serves('secrets.resolve'))) return absent()
   if (ownSetting(extension, name) !== undefined) return (await host.call('secrets.get', { name })).value ?? absent()
+  const [, connection] = FIELD.exec(name) ?? []
+  if (connection !== undefined) await connectionFor(host, connection, entries.connections)
   const reference = `{{secret:${name}}}`
   const { text, refused } = await host.call('secrets.resolve', {
     text: reference,

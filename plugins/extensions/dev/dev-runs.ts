@@ -131,7 +131,10 @@ export class DevRuns {
       const approval = added.length > 0 ? approvedBy(powers, context) : before?.approval
       const { uncommitted } = await gitStateOf(all.host, path)
       const dev: DevSource = { path, revision, uncommitted, ...(approval && { approval }) }
-      if (before?.path === path && before.revision === revision) return await this.shown(id, before)
+      if (before?.path === path && before.revision === revision) {
+        await all.endQuarantine(id)
+        return await this.shown(id, before)
+      }
       const to = join(all.devFolder, id, revision)
       await rm(to, { recursive: true, force: true })
       await flushTree(root)

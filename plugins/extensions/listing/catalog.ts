@@ -34,11 +34,11 @@ export interface CatalogDeps {
   readonly code: string
   /** The folder of the copies that installed extensions run from: `<id>/<revision>/`. */
   readonly dev: string
-  readonly kept: KeptExtensions
+  readonly kept: Pick<KeptExtensions, 'get'>
 }
 
 /** The agent folder's files that run automatically. */
-const HOOKS = ['hooks', '.mcp.json'] as const
+export const AGENT_HOOKS = ['hooks', '.mcp.json'] as const
 
 /** The extensions on the disk: those of the workspace and installed ones. */
 export class ExtensionCatalog {
@@ -108,7 +108,10 @@ export class ExtensionCatalog {
     this.#workspace.set(name, await readFolder(dir, { named: name, source: 'workspace', shown }, before))
   }
 
-  /** Loads each id once: an installed extension before one of the workspace, then the one that came first. */
+  /**
+   * Loads each id once: an installed extension before one of the workspace, then the folder whose powers were approved,
+   * then the one that came first.
+   */
   #resolve(): void {
     const loaded = new Map<string, LoadedExtension>()
     const invalid: { dir: string; error: string }[] = []
@@ -120,7 +123,9 @@ export class ExtensionCatalog {
     }
     for (const [id, found] of [...this.#installed].sort(byKey)) add(id, found)
     const isNew = ({ loaded: found }: FoundFolder) => Number(!found || this.#loaded.get(found.id)?.dir !== found.dir)
-    for (const [name, found] of [...this.#workspace].sort(byKey).sort((one, other) => isNew(one[1]) - isNew(other[1])))
+    const rank = ([name, found]: readonly [string, FoundFolder]) =>
+      this.#deps.kept.get(found.loaded?.id ?? '')?.folder === name ? -1 : isNew(found)
+    for (const [name, found] of [...this.#workspace].sort(byKey).sort((one, other) => rank(one) - rank(other)))
       add(`${WORKSPACE_FOLDER}/${name}`, found)
     this.#loaded = loaded
     this.#invalid = invalid
@@ -173,7 +178,7 @@ export const powersIn = (
 ): ExtensionPower[] => {
   const { agent } = manifest.contributes ?? {}
   const root = agent?.path === undefined || agent.path === '.' ? '' : `${agent.path}/`
-  const hooks = HOOKS.some(name => folder.files.has(root + name) || hasBelow(folder, root + name))
+  const hooks = AGENT_HOOKS.some(name => folder.files.has(root + name) || hasBelow(folder, root + name))
   return compatible ? declaredPowers(manifest, { hooks }) : []
 }
 

@@ -11,7 +11,13 @@ import { KeptExtensions } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
 import type { ExtensionProcessStatus } from '../processes/contract.js'
 import type { ExtensionProcesses } from '../processes/extension-processes.js'
-import type { BackendStatus, ExtensionRecords, ExtensionRuntime, RunnableExtension } from '../runtime.js'
+import {
+  QUARANTINED,
+  type BackendStatus,
+  type ExtensionRecords,
+  type ExtensionRuntime,
+  type RunnableExtension,
+} from '../runtime.js'
 import { ExtensionSettings } from '../settings/extension-settings.js'
 import { ExtensionCatalog, type LoadedExtension } from './catalog.js'
 import { ExtensionWatcher } from './folder-watcher.js'
@@ -92,7 +98,18 @@ export class LoadedExtensions implements ExtensionRecords {
   /** Starts approved extensions, from here on. */
   async open(): Promise<void> {
     this.#open = true
+    if (this.catalog.loaded.size > 0 || this.kept.all().length > 0) await this.#recoverProcesses()
     await Promise.all([...this.catalog.loaded.keys()].map(id => this.converge(id)))
+  }
+
+  async #recoverProcesses(): Promise<void> {
+    const runnable = async (id: string) => {
+      const found = this.runnable(id)
+      return found && this.asRunnable(found)
+    }
+    await this.#processes
+      ?.recover(runnable)
+      .catch(error => this.host.log.warn('taking over programs of extensions failed', { error: String(error) }))
   }
 
   async close(): Promise<void> {
@@ -151,6 +168,12 @@ export class LoadedExtensions implements ExtensionRecords {
     const wanted = this.runnable(id)
     await this.#convergeBackend(id, wanted, anew)
     await this.#processes?.converge(id, wanted && (await this.asRunnable(wanted)))
+  }
+
+  /** Starts a backend again that crashed too often. */
+  async endQuarantine(id: string): Promise<void> {
+    const found = this.catalog.loaded.get(id)
+    if (found && this.backendOf(found)?.detail?.startsWith(QUARANTINED)) await this.converge(id, { anew: true })
   }
 
   /** What runs of an extension, with its data folder. */

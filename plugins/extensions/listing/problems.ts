@@ -1,8 +1,10 @@
 import type { GroupRoute } from '../../../sdk/kernel.js'
 import { programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { splitWords } from '../../../sdk/node/programs/split-words.js'
+import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
 import { isCondition } from '../manifest/condition.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
+import { hasBelow } from '../manifest/extension-folder.js'
 import type { ExtensionContributions, ExtensionManifest, ExtensionTemplate } from '../manifest/manifest.js'
 import { entryCovers, routeEntryOf, type RouteEntry } from '../manifest/route-entries.js'
 import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-surface.js'
@@ -39,6 +41,9 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
     ...automationProblems(contributes, host.routes),
     ...takenProblems(contributes, host.earlier),
     ...(await processProblems(contributes)),
+    ...variableProblems(contributes, host.earlier),
+    ...(await programProblems(extension, host.earlier)),
+    ...agentProblems(extension),
     ...(contributes.environment ? ['its lines for the image are not built in yet'] : []),
   ]
 }
@@ -79,11 +84,11 @@ const conditionProblems = ({ sideViews = [], commands = [], capabilities = [] }:
     when === undefined || isCondition(when) ? [] : [`the condition of ${name} cannot be read: ${when}`],
   )
 
-const NEEDED = { schedule: 'cron', listener: 'provider', event: 'event', workspace: 'event' } as const
+const NEEDED = { schedule: 'cron', listener: 'provider', workspace: 'event' } as const
 
 const templateProblem = ({ id, trigger }: ExtensionTemplate): string[] => {
-  const needed = NEEDED[trigger.kind]
-  return trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
+  const needed = trigger.kind === 'event' ? undefined : NEEDED[trigger.kind]
+  return needed !== undefined && trigger[needed] === undefined ? [`the automation ${id} lacks trigger.${needed}`] : []
 }
 
 /** What a manifest contributes to automations does nothing where no group serves them. */
@@ -143,4 +148,47 @@ const processProblems = async ({ processes = [] }: ExtensionContributions): Prom
     if (preview) found.push(`${name} gets no preview: this sandbox has no outside address for one`)
   }
   return found
+}
+
+/** Variables of the agent's shell that are not set. */
+const variableProblems = ({ settings = [] }: ExtensionContributions, earlier: readonly LoadedExtension[]): string[] =>
+  settings.flatMap(({ key, env }) => {
+    if (env === undefined) return []
+    if (isMeaningfulVariable(env))
+      return [`its setting ${key} is not put into ${env}: programs or the sandbox use that`]
+    const other = earlier.find(({ manifest }) => manifest.contributes?.settings?.some(each => each.env === env))
+    return other ? [`the variable ${env} of its setting ${key} belongs to ${other.id}`] : []
+  })
+
+/** The programs in a folder for the agent's PATH, by name. */
+const programsOf = ({ manifest, folder }: Pick<LoadedExtension, 'manifest' | 'folder'>): string[] => {
+  const { bin } = manifest.contributes ?? {}
+  if (bin === undefined) return []
+  const prefix = bin === '.' ? '' : `${bin.replace(/\/$/, '')}/`
+  return [...folder.files.keys()].flatMap(path => {
+    const name = path.startsWith(prefix) ? path.slice(prefix.length) : ''
+    return name === '' || name.includes('/') ? [] : [name]
+  })
+}
+
+/** Programs of the agent's PATH that are not reached by their name. */
+const programProblems = async (extension: Judged, earlier: readonly LoadedExtension[]): Promise<string[]> => {
+  const { bin } = extension.manifest.contributes ?? {}
+  if (bin === undefined) return []
+  const programs = programsOf(extension)
+  if (programs.length === 0) return [`its folder of programs ${bin} has no files`]
+  const found = await Promise.all(
+    programs.map(async name => {
+      if ((await programNamed(name)) !== undefined) return [`its program ${name} is not reached: the system has one`]
+      const other = earlier.find(each => programsOf(each).includes(name))
+      return other ? [`its program ${name} is not reached: ${other.id} has one`] : []
+    }),
+  )
+  return found.flat()
+}
+
+const agentProblems = ({ manifest, folder }: Judged): string[] => {
+  const { agent } = manifest.contributes ?? {}
+  if (!agent || hasBelow(folder, agent.path ?? '.')) return []
+  return [`its agent folder ${agent.path} has no files`]
 }

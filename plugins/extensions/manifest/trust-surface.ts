@@ -56,8 +56,10 @@ const TRANSCRIPTS = new Set([
 ])
 
 /** Whether a served route is in the trust surface, by its path, its id or its group. */
-export const isClosedRoute = ({ call, id, tokens = [] }: GroupRoute): boolean =>
-  isTrustSurface(call) || CLOSED_CALLS.test(id) || (CLOSED_GROUPS.has(id.split('.', 1)[0]!) && tokens.length === 0)
+export const isClosedRoute = ({ call, id, tokens = [], only }: GroupRoute): boolean =>
+  isTrustSurface(call)
+  || CLOSED_CALLS.test(id)
+  || (CLOSED_GROUPS.has(id.split('.', 1)[0]!) && tokens.length === 0 && only === undefined)
 
 /** Whether an extension could be given a route: not of the trust surface, open, or the owner's. */
 export const isReachable = (route: GroupRoute): boolean =>

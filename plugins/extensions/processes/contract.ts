@@ -17,7 +17,9 @@ export interface ProcessCalls {
   /**
    * Start a declared program with its port and secrets; answers when it runs.
    *
-   * It runs behind the wall of the sandbox's programs, its code read-only, and ends with the daemon. Its restart rule
+   * It runs behind the wall of the sandbox's programs, its code read-only, in the terminal session that its status
+   * names: maintainers attach to it, and its output is in the log of that terminal. Where tmux is installed it outlives
+   * the daemon: the next one takes it over, or starts it anew if it has secrets or a credential. Its restart rule
    * starts it again after 1 s, doubling to 60 s; after 5 ends in 10 minutes it stays quarantined. One that runs already
    * is left alone. Where the manifest has `permissions.daemon`, the program finds the address of the sandbox in
    * `SANDBOX_DAEMON` and a credential for exactly these calls in `SANDBOX_EXTENSION_TOKEN`: it sends it in the header

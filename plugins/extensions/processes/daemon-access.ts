@@ -1,6 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
 import type { ExtensionReach, GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
+import { listenerEntries } from '../listeners/routes.js'
 import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
 import { isReachable, isWildReachable, showsTranscripts } from '../manifest/trust-surface.js'
 
@@ -34,7 +35,11 @@ export const daemonAccess = async (
   { id, manifest }: { readonly id: string; readonly manifest: ExtensionManifest },
   routes: readonly GroupRoute[],
 ): Promise<DaemonAccess> => {
-  const reach = routesReached(manifest, routes)
+  const { listener: received } = manifest.contributes ?? {}
+  const reach = [
+    ...routesReached(manifest, routes),
+    ...(received ? [{ route: 'extensions.listen', entries: listenerEntries(received.provider) }] : []),
+  ]
   const { listeners } = reach.length > 0 ? await host.call('kernel.listeners') : { listeners: [] }
   const [listener] = listeners
   if (!listener) return { env: {}, end: () => {} }

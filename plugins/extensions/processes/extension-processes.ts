@@ -11,6 +11,7 @@ import type { GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionProcessStatus } from './contract.js'
 import { daemonAccess } from './daemon-access.js'
 import { processCommand } from './process-command.js'
+import { ProcessSessions, purposeOf, processSessionOf } from './process-sessions.js'
 import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
 
 /** What background programs are run with. */
@@ -19,7 +20,6 @@ export interface ProcessesDeps {
   readonly records: Pick<ExtensionRecords, 'settings' | 'changed'>
   /** The served routes. */
   readonly routes: () => readonly GroupRoute[]
-  readonly printed: (id: string, line: string, name: string) => void
   readonly limits?: SupervisedDeps['limits']
 }
 
@@ -36,10 +36,39 @@ export class ExtensionProcesses {
   /** Stopped by somebody: these do not start by themselves. */
   readonly #held = new Set<string>()
   readonly #turns = new KeyedMutex()
+  readonly #sessions: ProcessSessions
   readonly #listeners = new Map<string, Set<(exit: ExtensionProcessExit) => void>>()
 
   constructor(deps: ProcessesDeps) {
     this.#deps = deps
+    this.#sessions = new ProcessSessions(deps.host)
+  }
+
+  /**
+   * Takes over the programs that outlived the daemon before this one: what may run and needs nothing of that daemon
+   * goes on, what needs it is started anew, and the rest is ended.
+   */
+  async recover(runnable: (id: string) => Promise<RunnableExtension | undefined>): Promise<void> {
+    for (const left of await this.#sessions.running()) {
+      const { id, name, revision, session } = left
+      const extension = await runnable(id)
+      const declared = declaredBy(extension).find(each => each.name === name)
+      await this.#turns.with(id, async () => {
+        if (extension && declared && goesOn(extension, declared, revision)) {
+          const process = this.#processOf(extension, declared)
+          process.adopt(left)
+          return
+        }
+        await this.#sessions.end(session)
+        if (extension && declared) await this.#begin(extension, declared).catch(() => {})
+      })
+    }
+  }
+
+  /** The run of a program ended; without an exit code somebody removed its session. */
+  ended(purpose: string, exitCode: number | undefined): void {
+    for (const known of this.#running.values())
+      for (const { process } of known.values()) process.over(purpose, exitCode)
   }
 
   /** Starts and stops what has to, where `extension` is what may run now; resolves when the ended ones are gone. */
@@ -82,7 +111,8 @@ export class ExtensionProcesses {
 
   /** How a declared program stands. */
   status(id: string, name: string): ExtensionProcessStatus {
-    return this.#running.get(id)?.get(name)?.process.status ?? { name, running: false, state: 'stopped', restarts: 0 }
+    const none = { name, running: false, state: 'stopped' as const, session: processSessionOf(id, name), restarts: 0 }
+    return this.#running.get(id)?.get(name)?.process.status ?? none
   }
 
   /** Calls the listener with each end of a program, until the answered function is called. */
@@ -94,16 +124,9 @@ export class ExtensionProcesses {
     }
   }
 
-  /** Ends all of them. */
-  async close(): Promise<void> {
-    await Promise.all(
-      [...this.#running].map(([id, known]) =>
-        this.#turns.with(id, async () => {
-          // Group secrets may be stopping too; it removes what it gave to processes.
-          await Promise.all([...known.keys()].map(name => this.#end(id, name).catch(() => {})))
-        }),
-      ),
-    )
+  /** The daemon stops; sessions of tmux go on, and the next daemon takes them over. */
+  close(): void {
+    for (const known of this.#running.values()) for (const { process } of known.values()) process.leave()
   }
 
   #of(id: string): Map<string, Running> {
@@ -113,11 +136,19 @@ export class ExtensionProcesses {
   }
 
   async #begin(extension: RunnableExtension, declared: ExtensionProcess): Promise<void> {
-    const { host, records, routes, printed, limits = BACKEND_LIMITS } = this.#deps
+    await this.#processOf(extension, declared).start()
+  }
+
+  #processOf(extension: RunnableExtension, declared: ExtensionProcess): SupervisedProcess {
+    const { host, records, routes, limits = BACKEND_LIMITS } = this.#deps
     const { id, revision } = extension
     const { name, secrets: keys = [] } = declared
+    const session = processSessionOf(id, name)
     const process = new SupervisedProcess(declared, {
-      limits,
+      ...{ limits, session },
+      purpose: () => purposeOf(id, name, revision),
+      run: (purpose, command) => this.#sessions.run(session, `${name} of ${id}`, purpose, command),
+      end: () => this.#sessions.end(session),
       command: async before => {
         const secrets = keys.length > 0 ? await this.#mount(id, name, keys) : undefined
         const env = settingVariables(extension, await records.settings(id))
@@ -132,7 +163,6 @@ export class ExtensionProcesses {
           throw error
         }
       },
-      printed: line => printed(id, line, name),
       changed: () => records.changed(id),
       exited: end => this.#listeners.get(id)?.forEach(listener => listener({ name, ...end })),
       quarantined: why => {
@@ -142,7 +172,7 @@ export class ExtensionProcesses {
       },
     })
     this.#of(id).set(name, { process, revision })
-    await process.start()
+    return process
   }
 
   /** The folder with the values that a program needs, as files that follow each change. */
@@ -174,6 +204,16 @@ const mounted = (id: string, name: string): string => `extension ${id}/${name}`
 
 const declaredBy = (extension: RunnableExtension | undefined): readonly ExtensionProcess[] =>
   extension?.manifest.contributes?.processes ?? []
+
+/** Whether a program of a daemon before this one goes on: its secrets and its credential end with the daemon. */
+const goesOn = (
+  { revision, manifest }: RunnableExtension,
+  { secrets = [] }: ExtensionProcess,
+  startedFrom: string,
+): boolean =>
+  revision.slice(0, startedFrom.length) === startedFrom
+  && secrets.length === 0
+  && (manifest.permissions?.daemon ?? []).length === 0
 
 /** The settings that the manifest gives the name of a variable; a secret one is no value here. */
 const settingVariables = (

@@ -1,13 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { setTimeout as later } from 'node:timers/promises'
-import { lowerPriority } from '../../../sdk/node/programs/priority.js'
-import { killWalled } from '../../../sdk/node/programs/run.js'
+import type { ExtensionProcessExit } from '../../../sdk/node/extension/protocol.js'
 import { Backoff } from '../backend/process/backoff.js'
 import type { BackendLimits } from '../backend/process/limits.js'
-import { eachLine } from '../backend/process/output-lines.js'
-import { terminateInner } from '../backend/process/process-watch.js'
-import type { ExtensionProcessExit } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionProcessStatus } from './contract.js'
 
@@ -21,12 +14,29 @@ export interface ProcessCommand {
   readonly ended: () => void
 }
 
+/** One run of a program in its session. */
+export interface SessionRun {
+  /** Different for each run. */
+  readonly purpose: string
+  readonly running: boolean
+  readonly pid?: number
+  readonly port?: number
+  readonly exitCode?: number
+}
+
 /** What a program is run with. */
 export interface SupervisedDeps {
-  readonly limits: Pick<BackendLimits, 'backoff' | 'healthyMs' | 'crashes' | 'crashesMs' | 'stopMs'>
+  readonly limits: Pick<BackendLimits, 'backoff' | 'healthyMs' | 'crashes' | 'crashesMs'>
+  /** The name of its terminal session. */
+  readonly session: string
   /** Makes the command for a start; `before` is the port of the start before. */
   readonly command: (before: number | undefined) => Promise<ProcessCommand>
-  readonly printed: (line: string) => void
+  /** Runs the command in the session. */
+  readonly run: (purpose: string, command: ProcessCommand) => Promise<SessionRun>
+  /** Ends the session with all its processes. */
+  readonly end: () => Promise<void>
+  /** A text for one run. */
+  readonly purpose: () => string
   readonly changed: () => void
   /** A process of it ended, however. */
   readonly exited: (end: Omit<ExtensionProcessExit, 'name'>) => void
@@ -43,8 +53,8 @@ export class SupervisedProcess {
   #backoff: Backoff
   #state: State = 'stopped'
   #detail: string | undefined
-  #child: ChildProcess | undefined
-  #ended: Promise<void> = Promise.resolve()
+  /** The run that has not ended yet. */
+  #run: { readonly purpose: string; readonly pid?: number; readonly ended: () => void } | undefined
   #starting: Promise<void> | undefined
   #again: NodeJS.Timeout | undefined
   #wanted = false
@@ -66,11 +76,12 @@ export class SupervisedProcess {
 
   get status(): ExtensionProcessStatus {
     const running = this.#state === 'running'
-    const pid = this.#child?.pid
+    const pid = this.#run?.pid
     return {
       name: this.declared.name,
       running,
       state: this.#state,
+      session: this.#deps.session,
       ...(running && pid !== undefined && { pid }),
       ...(running && this.#port !== undefined && { port: this.#port }),
       ...(running && this.#since !== undefined && { since: this.#since }),
@@ -84,7 +95,8 @@ export class SupervisedProcess {
   async start(): Promise<void> {
     if (this.#state === 'running') return
     this.#wanted = true
-    if (!this.#starting) {
+    if (this.#state !== 'starting') {
+      await this.#starting?.catch(() => {})
       this.#backoff = new Backoff(this.#deps.limits)
       this.#restarts = 0
     }
@@ -102,19 +114,27 @@ export class SupervisedProcess {
     this.#wanted = false
     clearTimeout(this.#again)
     await this.#starting?.catch(() => {})
-    const { pid } = this.#child ?? {}
-    if (pid !== undefined) {
-      terminateInner(pid)
-      const over = new AbortController()
-      const late = later(this.#deps.limits.stopMs, undefined, { signal: over.signal }).then(
-        () => killWalled(pid),
-        () => {},
-      )
-      await this.#ended
-      over.abort()
-      await late
+    if (this.#run) {
+      const { purpose } = this.#run
+      await this.#deps.end()
+      this.over(purpose)
     }
     this.#set('stopped')
+  }
+
+  /** Goes on with a run that a daemon before this one started. */
+  adopt({ purpose, pid, port }: SessionRun): void {
+    this.#wanted = true
+    this.#run = { purpose, ...(pid !== undefined && { pid }), ended: () => {} }
+    this.#port = port
+    this.#since = Date.now()
+    this.#set('running')
+  }
+
+  /** Leaves it to the next daemon. */
+  leave(): void {
+    this.#wanted = false
+    clearTimeout(this.#again)
   }
 
   #begin(): Promise<void> {
@@ -125,45 +145,39 @@ export class SupervisedProcess {
 
   async #spawn(): Promise<void> {
     this.#set('starting')
-    const { program, args, env, port, ended } = await this.#deps.command(this.#port)
-    const child = spawn(program, args, {
-      cwd: '/',
-      env: { ...env },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    for (const stream of [child.stdout, child.stderr]) eachLine(stream, this.#deps.printed)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    child.once('exit', (code, signal) => {
-      if (child.pid !== undefined) killWalled(child.pid)
-      ended()
-      this.#over(code, signal)
-      resolve()
-    })
-    try {
-      await once(child, 'spawn')
-    } catch (error) {
-      ended()
-      throw error
-    }
-    lowerPriority(child.pid!)
-    this.#child = child
-    this.#ended = promise
+    const command = await this.#deps.command(this.#port)
+    const { port, ended } = command
+    const purpose = this.#deps.purpose()
+    this.#run = { purpose, ended }
     this.#port = port
     this.#since = Date.now()
     this.#exitCode = undefined
-    this.#set('running')
+    try {
+      const { running, pid, exitCode } = await this.#deps.run(purpose, command)
+      if (!running) return this.over(purpose, exitCode)
+      // Its end may have been reported before the answer came.
+      if (this.#run?.purpose !== purpose) return
+      this.#run = { purpose, ended, ...(pid !== undefined && { pid }) }
+      this.#set('running')
+    } catch (error) {
+      if (this.#run?.purpose === purpose) this.#run = undefined
+      ended()
+      throw error
+    }
   }
 
-  #over(code: number | null, signal: NodeJS.Signals | null): void {
+  /** A run ended; without an exit code somebody removed its session. */
+  over(purpose: string, exitCode?: number): void {
+    if (this.#run?.purpose !== purpose) return
     const ran = Date.now() - (this.#since ?? Date.now())
-    this.#child = undefined
-    this.#exitCode = code ?? undefined
-    this.#deps.exited({ ...(code !== null && { code }), ...(signal && { signal }) })
+    this.#run.ended()
+    this.#run = undefined
+    this.#exitCode = exitCode
+    this.#deps.exited(exitCode === undefined ? {} : { code: exitCode })
     if (!this.#wanted) return
-    const why = signal ? `it was ended by ${signal}` : `it ended with ${code}`
+    const why = exitCode === undefined ? 'its terminal was closed' : `it ended with ${exitCode}`
     const { restart = 'on-failure' } = this.declared
-    if (restart === 'never' || (restart === 'on-failure' && code === 0)) {
+    if (restart === 'never' || (restart === 'on-failure' && exitCode === 0)) {
       this.#wanted = false
       return this.#set('exited', why)
     }

@@ -104,6 +104,8 @@ export interface KeptExtension {
   readonly enabled: boolean
   /** The approval of a workspace extension. */
   readonly approval?: ExtensionApproval
+  /** The folder of a workspace extension when its powers were approved: it comes before others with the same id. */
+  readonly folder?: string
   readonly installed?: InstalledCode
   /** The time at which the folder of a workspace extension was found missing. */
   readonly goneAt?: number

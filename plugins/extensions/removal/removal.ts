@@ -40,13 +40,19 @@ export const removalPlan = async (
       ...secrets.map(key => ({ key, secret: true })),
     ].sort((one, other) => (one.key < other.key ? -1 : 1)),
     processes: processes.map(process => process.name),
-    automations: [],
+    automations: await automationsOf(all, manifest.contributes?.listener?.provider),
     rebuildNeeded: environment !== undefined,
     keeps: [
       'files that it wrote into the workspace stay',
       ...(settings.length > 0 || source === 'workspace' ? [`other entries of ${SETTINGS_FILE} stay as they are`] : []),
     ],
   }
+}
+
+/** The automations that start by messages of a provider. */
+const automationsOf = async ({ host }: LoadedExtensions, provider: string | undefined): Promise<string[]> => {
+  if (provider === undefined || !(await host.serves('automations.listening'))) return []
+  return (await host.call('automations.listening', { provider })).automations.map(({ id }) => id)
 }
 
 const builtinPlan = (all: LoadedExtensions, id: string): RemovalPlan => {

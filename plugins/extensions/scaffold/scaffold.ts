@@ -48,7 +48,7 @@ export const createExtension = async (
       await flushFolder(at)
     })
     failpoint('extensions.create.moved')
-    await all.kept.put({ id, source: 'workspace', enabled: true, approval })
+    await all.kept.put({ id, source: 'workspace', enabled: true, approval, folder: name })
     await all.catalog.rescan()
     await all.converge(id)
     all.changed(id)

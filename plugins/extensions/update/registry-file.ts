@@ -11,7 +11,15 @@ export interface RegistrySource {
 /** One extension of an index. */
 export interface RegistryEntry {
   id: string & tags.MaxLength<121>
+  /** `extension` when absent. */
+  kind?: 'extension' | 'plugin'
   version?: string & tags.MaxLength<100>
+  description?: string
+  category?: string
+  art?: string
+  logo?: string
+  icon?: string
+  homepage?: string
   source: RegistrySource
   /** `listed` when absent. */
   trust?: 'verified' | 'listed' | 'blocked'

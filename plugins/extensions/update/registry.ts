@@ -1,21 +1,24 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { realpath } from 'node:fs/promises'
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
 import { inside } from '../../../sdk/node/files/paths.js'
 import { parseObject } from '../../../sdk/node/files/json.js'
 import { plainBytes } from '../../../sdk/node/files/real-folders.js'
-import { bytesOf, isLoopbackHostname, outgoing, Unanswered } from '../../../sdk/node/models/outgoing.js'
+import { bytesOf, outgoing, Unanswered } from '../../../sdk/node/models/outgoing.js'
 import { fileOfRepository } from '../../../sdk/node/transport/fetched-commit.js'
 import { isInRange } from '../manifest/engines.js'
 import type { InstalledCode } from '../records/kept-extension.js'
 import { checkRegistry } from './contract.js'
+import {
+  INDEX_WITHIN_MS,
+  indexScratch,
+  isIndexAddress,
+  isRepository,
+  MOST_INDEX_BYTES,
+  REGISTRY_FILE,
+} from './index-source.js'
 import type { ExtensionRegistry, RegistryEntry } from './registry-file.js'
 
-const FILE = 'registry.json'
-const MOST_BYTES = 5 * 1024 * 1024
 const MOST_CACHED = 4
-const WITHIN_MS = 20_000
 
 interface CachedRegistry {
   readonly etag: string
@@ -37,58 +40,51 @@ export class Registries {
   /** The index at an address. 424: it cannot be read. */
   async read(address: string): Promise<ExtensionRegistry> {
     try {
-      if (await this.#isRepository(address)) return await this.#repository(address)
+      if (await isRepository(this.#host, address)) return await this.#repository(address)
       return await (/^[a-z][a-z0-9+.-]*:/i.test(address) ? this.#fetch(address) : this.#file(address))
     } catch (error) {
       if (error instanceof Unanswered) refuse('dependency', error.message, { cause: error })
+      if (error instanceof Refusal && error.reason === 'too-large')
+        refuse('dependency', `the registry ${address} cannot be used: ${error.message}`, { cause: error })
       if (error instanceof Refusal && error.reason === 'not-found')
         refuse('dependency', `the registry ${address} is not there`, { cause: error })
       throw error
     }
   }
 
-  /** An address of git ends with `.git` or is for ssh; a folder of the workspace is a repository. */
-  async #isRepository(address: string): Promise<boolean> {
-    if (/\.git\/?$/.test(address) || /^(?:ssh:|[\w.-]+@[\w.-]+:)/i.test(address)) return true
-    if (/^[a-z][a-z0-9+.-]*:/i.test(address)) return false
-    const path = await inside(this.#host.place.workspace, address).catch(() => undefined)
-    return path !== undefined && ((await stat(path).catch(() => undefined))?.isDirectory() ?? false)
-  }
-
   /** The index as the branch has it that the repository shows first. */
   async #repository(url: string): Promise<ExtensionRegistry> {
-    const folder = join(this.#host.place.folder, 'staging')
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const scratch = join(folder, `registry-${randomUUID()}`)
-    const bytes = await fileOfRepository(this.#host, scratch, { url, path: FILE, maxBytes: MOST_BYTES })
-    return parsed(bytes ?? refuse('dependency', `the repository ${url} has no ${FILE}`), url)
+    const wanted = { url, paths: [REGISTRY_FILE], maxBytes: MOST_INDEX_BYTES }
+    const found = await fileOfRepository(this.#host, await indexScratch(this.#host), wanted)
+    return parsed(found?.bytes ?? refuse('dependency', `the repository ${url} has no ${REGISTRY_FILE}`), url)
   }
 
   async #file(path: string): Promise<ExtensionRegistry> {
     const root = await realpath(this.#host.place.workspace)
-    const bytes = await plainBytes(await inside(root, path), MOST_BYTES)
-    return parsed(bytes ?? refuse('dependency', `the registry ${path} is no file of at most ${MOST_BYTES} bytes`), path)
+    const bytes = await plainBytes(await inside(root, path), MOST_INDEX_BYTES)
+    return parsed(
+      bytes ?? refuse('dependency', `the registry ${path} is no file of at most ${MOST_INDEX_BYTES} bytes`),
+      path,
+    )
   }
 
   async #fetch(address: string): Promise<ExtensionRegistry> {
-    const url = URL.parse(address)
-    const allowed = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHostname(url.hostname)))
-    if (!allowed)
+    if (!isIndexAddress(address))
       refuse('invalid', `registry: expected https or a path in the workspace, found ${address.slice(0, 100)}`)
     const known = this.#cached.get(address)
     const answer = await outgoing({
       url: address,
       signal: this.#host.signal,
-      within: WITHIN_MS,
+      within: INDEX_WITHIN_MS,
       headers: { accept: 'application/json', ...(known && { 'if-none-match': known.etag }) },
     })
     if (answer.status === 304 && known) {
       answer.body.resume()
       return known.registry
     }
-    const { bytes, cut } = await bytesOf(answer, MOST_BYTES, WITHIN_MS)
+    const { bytes, cut } = await bytesOf(answer, MOST_INDEX_BYTES, INDEX_WITHIN_MS)
     if (answer.status !== 200) refuse('dependency', `the registry ${address} answered with ${answer.status}`)
-    if (cut) refuse('dependency', `the registry ${address} has more than ${MOST_BYTES} bytes`)
+    if (cut) refuse('dependency', `the registry ${address} has more than ${MOST_INDEX_BYTES} bytes`)
     const registry = parsed(bytes, address)
     const { etag } = answer.headers
     this.#cached.delete(address)

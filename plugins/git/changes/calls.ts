@@ -1,4 +1,4 @@
-import type { Handlers } from '../../../sdk/index.js'
+import { covers, type Handlers } from '../../../sdk/index.js'
 import type { Objects } from '../objects/objects.js'
 import { projectOf } from '../remotes/address.js'
 import { remotesOf } from '../remotes/settings.js'
@@ -31,9 +31,10 @@ export const changeCalls = (
   return {
     'GET /git/changes': async ({ repo }, { caller }) => {
       const view = await repositories.viewOf(caller)
-      const repos = repo === undefined ? await scans.all(view) : [await scans.of(await repositories.open(repo, caller))]
-      const ids = new Set(await repositories.ids(view))
-      const committing = deps.committing().filter(each => ids.has(each))
+      const ids = repo === undefined ? await repositories.ids(view) : []
+      const repos =
+        repo === undefined ? await scans.all(ids, view) : [await scans.of(await repositories.open(repo, caller))]
+      const committing = deps.committing().filter(each => covers(view.reach, each) !== 'none')
       return { repos, ...(committing.length > 0 && { committing }) }
     },
     'GET /git/repos': async (_input, { caller }) => {

@@ -1,6 +1,7 @@
 import { refuse } from '../../../sdk/index.js'
 import { fileDiffOf, isBinary, MOST_SIDE, sideOfEntry, sideOnDisk, type FileSide } from '../objects/sides.js'
-import type { Objects, TreeEntryAt } from '../objects/objects.js'
+import type { Objects } from '../objects/objects.js'
+import type { TreeEntryAt } from '../objects/tree-entries.js'
 import type { OpenRepo } from '../repositories/repositories.js'
 import type { WorkingFileDiff } from './contract.js'
 

@@ -49,9 +49,8 @@ export class Scans {
     return scan
   }
 
-  /** Every repository that has uncommitted changes, is halted or ahead, and those that cannot be read. */
-  async all(view: AccessView): Promise<UncommittedChanges[]> {
-    const ids = await this.#repositories.ids(view)
+  /** Those of the repositories that have uncommitted changes, is halted or ahead, and those that cannot be read. */
+  async all(ids: readonly string[], view: AccessView): Promise<UncommittedChanges[]> {
     const found = await Promise.all(
       ids.map(async repo => {
         const opened = this.#repositories.tryOpen(repo, view)

@@ -1,6 +1,7 @@
 import { refuse } from '../../../sdk/index.js'
 import { isBinary, sideOnDisk, type FileSide } from '../objects/sides.js'
-import { isLink, isModule, type Objects } from '../objects/objects.js'
+import type { Objects } from '../objects/objects.js'
+import { isLink, isModule } from '../objects/tree-entries.js'
 import { pathFor, type OpenRepo } from '../repositories/repositories.js'
 import { unquoted } from './quoted-name.js'
 import type { Blame, BlameHunk } from './contract.js'

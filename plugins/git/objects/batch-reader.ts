@@ -1,5 +1,5 @@
 import { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
-import { residentGit } from '../../../sdk/node/programs/git.js'
+import { GitFailure, residentGit } from '../../../sdk/node/programs/git.js'
 
 /** An object; `bytes` is left out if it is larger than requested. */
 export interface GitObject {
@@ -37,15 +37,16 @@ export class BatchReader {
     this.#process = process
     process.output.on('data', (piece: Buffer) => this.#take(piece))
     void process.ended.then(how => {
-      const words = process.errors.split('\n').at(-1) ?? ''
-      for (const { reject } of this.#asked.splice(0)) reject(new Error(`git cat-file ${how}: ${words}`))
+      const code = Number(/exit code (\d+)/.exec(how)?.[1] ?? 1)
+      const failure = new GitFailure('cat-file', code, process.errors || how)
+      for (const { reject } of this.#asked.splice(0)) reject(failure)
     })
   }
 
   /** Starts one for a repository; `env` names its folders. */
   static async open(dir: string, env: { readonly [name: string]: string }): Promise<BatchReader> {
     const command = await residentGit(dir, ['-c', STREAMED, 'cat-file', '--batch'], env)
-    return new BatchReader(new PipedProcess({ ...command, enforced: false }))
+    return new BatchReader(new PipedProcess({ ...command, enforced: false }, 'own'))
   }
 
   /** How it ended. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { isLeftOut, refuseLeftOut, type RepoGit } from '../repositories/repo-git.js'
 import { isRefName } from '../repositories/names.js'
+import { entryIn, listedEntry, type TreeEntryAt } from './tree-entries.js'
 import { BatchReader, type FoundObject, type GitObject } from './batch-reader.js'
 
 interface Resident {
@@ -15,15 +16,8 @@ const MOST_READERS = 8
 const IDLE_MS = 60_000
 const PATIENCE_MS = 30_000
 const MOST_COMMIT = 4 * 1024 * 1024
-const LINK_MODE = '120000'
-const MODULE_MODE = '160000'
-
-/** A path in a commit: a file, a link, a submodule or a folder. */
-export interface TreeEntryAt {
-  readonly mode: string
-  readonly type: string
-  readonly id: string
-}
+/** Of a larger folder git is asked for the entry. */
+const MOST_TREE = 16 * 1024 * 1024
 
 /** Reads objects through one resident git per repository: at most 8, each ended after 60 s without a request. */
 export class Objects {
@@ -52,7 +46,7 @@ export class Objects {
   }
 
   /** The content of an entry up to `most` bytes; refuses one that is not in the repository. */
-  async content(git: RepoGit, { id }: TreeEntryAt, most: number): Promise<GitObject> {
+  async content(git: RepoGit, { id }: Pick<TreeEntryAt, 'id'>, most: number): Promise<GitObject> {
     const found = await this.read(git, id, most).catch((error: unknown) => {
       if (isLeftOut(error)) return 'missing' as const
       throw error
@@ -76,12 +70,21 @@ export class Objects {
     return typeof found === 'string' ? undefined : found.id
   }
 
-  /** The entry at a path of a commit or a tree; undefined: none. */
+  /**
+   * The entry at a path of a commit or a tree; undefined: none.
+   *
+   * Goes from tree to tree by their ids, because git would take some paths behind a colon for other names.
+   */
   async entry(git: RepoGit, tree: string, path: string): Promise<TreeEntryAt | undefined> {
-    const { text } = await git.read(['ls-tree', '-z', '--full-tree', tree, '--', path])
-    const record = text.split('\0').find(each => each.slice(each.indexOf('\t') + 1) === path)
-    const [mode = '', type = '', id = ''] = record?.slice(0, record.indexOf('\t')).split(' ') ?? []
-    return id === '' ? undefined : { mode, type, id }
+    let found: TreeEntryAt | undefined
+    for (const segment of path.split('/')) {
+      if (found && found.type !== 'tree') return undefined
+      const folder = await this.content(git, { id: found?.id ?? `${tree}^{tree}` }, MOST_TREE)
+      if (!folder.bytes) return listedEntry(git, tree, path)
+      found = entryIn(folder.bytes, segment, folder.id.length / 2)
+      if (!found) return undefined
+    }
+    return found
   }
 
   close(): void {
@@ -121,9 +124,3 @@ export class Objects {
     void resident?.reader.then(reader => reader.end()).catch(() => {})
   }
 }
-
-/** Whether an entry is a submodule: a commit of another repository, without content here. */
-export const isModule = ({ mode }: TreeEntryAt): boolean => mode === MODULE_MODE
-
-/** Whether an entry is a symbolic link. */
-export const isLink = ({ mode }: TreeEntryAt): boolean => mode === LINK_MODE

@@ -3,7 +3,8 @@ import { lstat, open, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { OpenRepo } from '../repositories/repositories.js'
 import type { FileDiff } from '../records.js'
-import { isModule, type Objects, type TreeEntryAt } from './objects.js'
+import type { Objects } from './objects.js'
+import { isModule, type TreeEntryAt } from './tree-entries.js'
 
 /** One side of a comparison: its bytes, or that it is too large to be shown. */
 export type FileSide = Buffer | 'large'

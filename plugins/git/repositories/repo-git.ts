@@ -42,7 +42,7 @@ export class RepoGit {
 
   /** Reads the index or the working tree, behind a wall in which nothing can be written. */
   look(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: READ_MS, ...how, wall: this.#sealed() })
+    return this.#run(args, { timeoutMs: READ_MS, priority: 'own', ...how, wall: this.#sealed() })
   }
 
   /** Writes refs, the index or the working tree, behind a wall. */

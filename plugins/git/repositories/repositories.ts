@@ -4,7 +4,7 @@ import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
 import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
-import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
+import { FoldersWithGit } from '../../../sdk/node/repositories/git-folders.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { RefsWatch } from '../watch/refs-watch.js'
 import { RepoGit } from './repo-git.js'
@@ -34,6 +34,8 @@ const MOST_REPOSITORIES = 1000
 export class Repositories {
   readonly #host: Pick<Host, 'call' | 'serves' | 'place'>
   readonly #refs: RefsWatch
+  readonly #folders: FoldersWithGit
+  #last: string | undefined
   /** The facts about the machine for git's wall. */
   readonly wall: WallBase
 
@@ -42,19 +44,27 @@ export class Repositories {
     this.#host = host
     this.#refs = refs
     const { workspace, data, hidden, grants } = host.place
+    this.#folders = new FoldersWithGit(workspace)
     this.wall = { workspace, data, hide: hidden, grants }
   }
 
   /** The ids of all repositories of which the caller sees a part, `root` first, then sorted. */
   async ids(view: AccessView): Promise<string[]> {
-    const found: string[] = []
-    for await (const path of foldersWithGit(this.#host.place.workspace)) {
-      if (found.length < MOST_REPOSITORIES && covers(view.reach, path || 'root') !== 'none') found.push(path || 'root')
-    }
+    const found = (await this.#folders.paths())
+      .map(path => path || 'root')
+      .filter(repo => covers(view.reach, repo) !== 'none')
+      .slice(0, MOST_REPOSITORIES)
     const nested = found.filter(repo => repo !== 'root').sort()
     const ids = found.includes('root') ? ['root', ...nested] : nested
     if (!view.reach) this.#followAll(ids, view)
     return ids
+  }
+
+  /** Whether these are other repositories than in the last call of this method. */
+  differ(ids: readonly string[]): boolean {
+    const before = this.#last
+    this.#last = JSON.stringify(ids)
+    return this.#last !== before
   }
 
   viewOf(caller: Caller): Promise<AccessView> {

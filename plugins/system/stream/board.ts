@@ -56,7 +56,10 @@ export class BoardStream {
   /** Set while the last reading of the whole board is recent; cancelled by the next. */
   #whole = false
   #stale: (() => void) | undefined
-  #figures = JSON.stringify([0, 0, []])
+  #figures = JSON.stringify([0, 0, [], 0])
+  #counted: Parameters<typeof attentionFrame> = [0, 0, []]
+  /** Fires of automations that wait for a person. */
+  #held = 0
   #last: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #watchers = 0
@@ -86,6 +89,13 @@ export class BoardStream {
     return () => {
       this.#watchers -= 1
     }
+  }
+
+  /** Call it when so many fires of automations wait. */
+  async held(waiting: number): Promise<void> {
+    this.#held = waiting
+    const [cards, land, parts] = this.#counted
+    await this.#deps.show([attentionFrame(cards, land, parts, waiting)])
   }
 
   /** Call it when one conversation, or any, may have changed. */
@@ -138,7 +148,8 @@ export class BoardStream {
   }
 
   async #readWhole(): Promise<void> {
-    const { agents, rev } = await this.#deps.read()
+    const { agents, rev, held } = await this.#deps.read()
+    this.#held = held.length
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -170,9 +181,10 @@ export class BoardStream {
     const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
     const land = agents.filter(({ landRequested }) => landRequested).length
     const parts = [...now.values()].flatMap(partOf)
-    const figures = JSON.stringify([cards, land, parts])
-    const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts)]
+    const figures = JSON.stringify([cards, land, parts, this.#held])
+    const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts, this.#held)]
     this.#figures = figures
+    this.#counted = [cards, land, parts]
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
     await this.#deps.show([
       ...frames,
@@ -258,8 +270,9 @@ export const attentionFrame = (
   cards: number,
   land: number,
   parts: (FrameForms['sums'] & {})['parts'] = [],
+  approvals = 0,
 ): LiveFrame => {
-  const tokens: AttentionEvent = { kind: 'attention', cards, approvals: 0, needs: 0, land, ci: 0, issues: 0 }
+  const tokens: AttentionEvent = { kind: 'attention', cards, approvals, needs: 0, land, ci: 0, issues: 0 }
   const data: AttentionEvent = { ...tokens, offload: 0 }
   return { data, tokens, limited: { sums: { fields: ['cards', 'land'], parts } }, snapshot: true }
 }

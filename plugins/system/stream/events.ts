@@ -52,6 +52,7 @@ export class EventStream {
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
+    this.#host.on('automations.held', ({ waiting }) => void this.#board.held(waiting).catch(() => {}))
     this.#host.on('daemon.ready', () => this.#board.ready())
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }

@@ -55,6 +55,8 @@ export interface Opening extends TerminalSize {
   readonly work?: TerminalWork
   /** Absent: a person's shell. */
   readonly program?: TerminalProgram
+  /** A command that is behind the wall already, in place of a program. */
+  readonly command?: ShellCommand
   /** The real path of the folder to begin in. */
   readonly folder: string
 }

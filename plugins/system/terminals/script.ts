@@ -16,15 +16,17 @@ const typedForm = (words: readonly string[]): string =>
  * The script that runs programs one after another and shows each command before it runs.
  *
  * It ends with the first that fails, or with `goOn` after the last one; its exit code is that of the last failure. It
- * waits for the running program when it is told to end, so that the program can end in its own time.
+ * waits for the running program when it is told to end, so that the program can end in its own time, and starts no
+ * further one.
  */
 export const scriptOf = (steps: readonly ScriptStep[], goOn: boolean): string =>
   [
     "failed=0 stopped=0; trap 'stopped=1' HUP INT TERM",
     ...steps.flatMap(({ folder, program }) => [
       `printf '%s\\n' ${inShell(`$ ${visible(typedForm(program))}`)}`,
+      `[ $stopped = 0 ] || exit $failed`,
       `(cd ${inShell(folder)} && exec ${program.map(inShell).join(' ')}) || failed=$?`,
-      `[ $stopped = 0 ]${goOn ? '' : ' && [ $failed = 0 ]'} || exit $failed`,
+      ...(goOn ? [] : ['[ $failed = 0 ] || exit $failed']),
     ]),
     'exit $failed',
   ].join('\n')

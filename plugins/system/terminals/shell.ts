@@ -27,12 +27,13 @@ const ownShell = async (): Promise<string> => {
 }
 
 /**
- * Ends last: when the first process of a terminal ends, the system drops unread output.
+ * Ends last: when the first process of a terminal ends, the system drops unread output. It ends at once when the
+ * terminal itself is gone (SIGHUP, which the system sends to it alone), and the programs of the terminal with it.
  *
  * It handles signals instead of ignoring them, because the shell would inherit ignored ones. After the end it sends its
  * parent SIGCHLD a few times: tmux misses a process that ends while libutempter blocks that signal.
  */
-const LAST = `trap : HUP INT QUIT TERM
+const LAST = `trap : INT QUIT TERM
 "$@"
 code=$?
 (
@@ -41,6 +42,12 @@ code=$?
 ) </dev/null >/dev/null 2>&1 &
 sleep 0.3
 exit $code`
+
+const endingLast = async ({ program, args, env }: ShellCommand): Promise<ShellCommand> => ({
+  program: await needProgram('sh'),
+  args: ['-c', LAST, WALL, program, ...args],
+  env,
+})
 
 /** The home of programs that see only these folders: no other programs share its caches. */
 const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
@@ -52,8 +59,9 @@ const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
  */
 export const shellCommand = async (
   { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
-  { folder, program: runs }: Pick<Opening, 'folder' | 'program'>,
+  { folder, program: runs, command }: Pick<Opening, 'folder' | 'program' | 'command'>,
 ): Promise<ShellCommand> => {
+  if (command) return endingLast(command)
   const shell = await ownShell()
   const only = runs?.only
   const { program, args, env, enforced } = await walled(
@@ -73,5 +81,5 @@ export const shellCommand = async (
   )
   if (only && !enforced)
     refuse('forbidden', 'this machine has no wall that keeps a program to your areas: install bubblewrap')
-  return { program: await needProgram('sh'), args: ['-c', LAST, WALL, program, ...args], env }
+  return endingLast({ program, args, env })
 }

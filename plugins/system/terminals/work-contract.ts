@@ -3,7 +3,7 @@ import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Millis, Ok, Text } from '../../../sdk/types.js'
 
 /** The name of a session that a group started. */
-export type WorkName = string & tags.Pattern<'^panel-[A-Za-z0-9_-]{1,58}$'>
+export type WorkName = string & tags.Pattern<'^(?:panel|proc)-[A-Za-z0-9_-]{1,58}$'>
 /** A port of TCP. */
 export type TcpPort = number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<65535>
 
@@ -52,6 +52,22 @@ export interface TerminalWorkCalls {
     port?: TcpPort
     /** All that the programs see of the workspace; absent: the whole. */
     only?: ReachFolder[]
+  }): TerminalWorkRow
+
+  /**
+   * Runs one program in a session; the group that asks has put it behind the wall already.
+   *
+   * A session of that name that ended is replaced. 409: a program runs in it.
+   */
+  'terminals.run'(input: {
+    name: WorkName
+    label?: string & tags.MinLength<1> & tags.MaxLength<80>
+    purpose: Text
+    /** The program and its arguments, which no shell reads. */
+    command: string[] & tags.MinItems<1>
+    /** Its whole environment. */
+    env: TerminalVariable[]
+    port?: TcpPort
   }): TerminalWorkRow
 
   /** The sessions that groups started. */

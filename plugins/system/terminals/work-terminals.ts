@@ -4,8 +4,9 @@ import { Refusal, refuse, type Handlers, type Input, type Reply } from '../../..
 import { redacted } from '../../../sdk/node/access/redact.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { inside } from '../../../sdk/node/files/paths.js'
-import type { System, TerminalWorkCalls, TerminalWorkRow } from '../contract.js'
-import type { Backend, Session } from './backend.js'
+import type { Env } from '../../../sdk/node/programs/run.js'
+import type { System, TerminalVariable, TerminalWorkCalls, TerminalWorkRow } from '../contract.js'
+import type { Backend, Opening, Session } from './backend.js'
 import { trimmed } from './drawing.js'
 import { scriptOf } from './script.js'
 
@@ -37,6 +38,7 @@ export class WorkTerminals {
   handlers(): Pick<Handlers<System>, keyof TerminalWorkCalls> {
     return {
       'terminals.start': input => this.#locks.with(input.name, () => this.#start(input)),
+      'terminals.run': input => this.#locks.with(input.name, () => this.#run(input)),
       'terminals.running': async () => ({ sessions: (await this.#sessions().catch(noneWhereMissing)).map(rowOf) }),
       'terminals.stop': async ({ name }) => {
         await this.#locks.with(name, () => this.#stop(name))
@@ -63,40 +65,60 @@ export class WorkTerminals {
   }
 
   async #start({ name, label, purpose, steps, goOn = false, env = [], port, only }: Started): Promise<TerminalWorkRow> {
-    const backend = await this.#deps.backend()
-    const sessions = await this.#sessions()
-    const known = sessions.find(session => session.name === name)
+    const known = await this.#known(name)
     if (known?.running) {
       if (known.work.purpose === purpose) return rowOf(known)
-      refuse('conflict', `the terminal ${name} runs something else (${known.work.purpose}): end it first`)
+      runsAnother(known)
     }
-    if (sessions.filter(({ running }) => running).length >= SESSIONS)
-      refuse('too-many', `expected at most ${SESSIONS} running sessions of programs, found ${SESSIONS}: end one first`)
     const root = await realpath(this.#deps.workspace)
     const placed = await Promise.all(
       steps.map(async ({ cwd, program }) => ({ program, folder: cwd === '.' ? root : await inside(root, cwd) })),
     )
     const folder = placed[0]!.folder
     const opened = relative(root, folder)
-    if (known) await backend.kill(name)
-    await backend.open({
+    return this.#open({
       ...SIZE,
       name,
       folder,
       work: { purpose, ...(port !== undefined && { port }) },
-      program: {
-        script: scriptOf(placed, goOn),
-        env: Object.fromEntries(env.map(variable => [variable.name, variable.value])),
-        ...(only && { only }),
-      },
+      program: { script: scriptOf(placed, goOn), env: variables(env), ...(only && { only }) },
       ...(label !== undefined && { label }),
       ...(opened && { opened }),
     })
-    this.#running.set(name, purpose)
+  }
+
+  async #run({ name, label, purpose, command, env, port }: Input<System, 'terminals.run'>): Promise<TerminalWorkRow> {
+    const known = await this.#known(name)
+    if (known?.running) runsAnother(known)
+    const [program = '', ...args] = command
+    return this.#open({
+      ...SIZE,
+      name,
+      folder: '/',
+      work: { purpose, ...(port !== undefined && { port }) },
+      command: { program, args, env: variables(env) },
+      ...(label !== undefined && { label }),
+    })
+  }
+
+  async #known(name: string): Promise<Works | undefined> {
+    return (await this.#sessions()).find(session => session.name === name)
+  }
+
+  /** Opens a session in place of one that ended. */
+  async #open(opening: Opening & Required<Pick<Opening, 'work'>>): Promise<TerminalWorkRow> {
+    const { name, work } = opening
+    const backend = await this.#deps.backend()
+    const sessions = await this.#sessions()
+    if (sessions.filter(({ running }) => running).length >= SESSIONS)
+      refuse('too-many', `expected at most ${SESSIONS} running sessions of programs, found ${SESSIONS}: end one first`)
+    if (sessions.some(session => session.name === name)) await backend.kill(name)
+    await backend.open(opening)
+    this.#running.set(name, work.purpose)
     this.#deps.changed(name)
     // It may have ended before it was added.
     await this.check()
-    const made = (await this.#sessions()).find(session => session.name === name)
+    const made = await this.#known(name)
     return made ? rowOf(made) : refuse('failed', `the terminal ${name} was removed as soon as it was opened`)
   }
 
@@ -116,6 +138,12 @@ export class WorkTerminals {
     return (await (await this.#deps.backend()).list()).filter((session): session is Works => session.work !== undefined)
   }
 }
+
+const runsAnother = ({ name, work }: Works): never =>
+  refuse('conflict', `the terminal ${name} runs something else (${work.purpose}): end it first`)
+
+const variables = (env: readonly TerminalVariable[]): Env =>
+  Object.fromEntries(env.map(({ name, value }) => [name, value]))
 
 /** A machine that cannot run sessions has none. */
 const noneWhereMissing = (error: unknown): [] => {

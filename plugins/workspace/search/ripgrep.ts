@@ -78,6 +78,7 @@ export const ripgrep = async (
     args,
     {
       signal,
+      priority: 'own',
       maxBytes: MOST_OUTPUT,
       onOutput: (piece, from) => {
         if (from === 'stdout') reader.add(piece)

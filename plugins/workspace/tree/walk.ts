@@ -8,6 +8,8 @@ import { listedEntries, foldersFirst, listedNames, type ListedEntry } from './li
 /** The maximum number of entries of an answer. */
 export const MOST_ENTRIES = 5_000
 const MOST_MS = 3_000
+/** After as many folders that did not fit, the others are left unopened unread. */
+const MOST_MISSED = 100
 
 /** A folder that is to be opened. */
 interface Waiting {
@@ -50,14 +52,18 @@ const openAll = async (
   { depth = Infinity, ignored = false }: { depth?: number; ignored?: boolean } = {},
 ): Promise<void> => {
   let level = first
+  let missed = 0
   for (let at = 0; at < depth && level.length > 0; at++) {
     const next: Waiting[] = []
     for (const { entry, real, around } of level) {
-      if (!fits(budget, 0)) return
+      if (!fits(budget, 1) || missed === MOST_MISSED) return
       await using opened = await folderAt(tree, real)
       if (!opened) continue
       const names = await listedNames(tree, opened)
-      if (!fits(budget, names.length)) continue
+      if (!fits(budget, names.length)) {
+        missed += 1
+        continue
+      }
       const found = await listedEntries({ tree, opened, named: entry.path, scope: rules.in(real) }, foldersFirst(names))
       entry.children = found.map(each => each.entry)
       budget.left -= found.length

@@ -13,6 +13,7 @@ import { pollFolders } from './polling.js'
 const MOST_SENT = 200
 const MOST_ANSWERED = 2_000
 const COPY_MS = 600_000
+const FOLDERS_MS = 250
 
 /** Removes a temporary file of an earlier daemon; copies keep their mtime, so ctime decides. */
 const removeLeftover = async (place: string): Promise<void> => {
@@ -29,12 +30,14 @@ class TreeWatch {
   readonly ready: Promise<void>
   usedAt = Date.now()
 
-  constructor(root: string, publish: (batch: ChangeBatch) => void) {
+  /** @param folders Called when folders, or git folders in them, came or went. */
+  constructor(root: string, publish: (batch: ChangeBatch) => void, folders: () => void) {
     this.generations = new Generations({ start: Date.now(), publish })
     const lost = () => this.generations.reset()
     this.#watches = new FolderWatches({
       root,
       changed: paths => this.generations.add(paths),
+      folders,
       lost,
       exhausted: () => {
         this.#watches.stop()
@@ -60,6 +63,7 @@ class TreeWatch {
 export class WorkspaceChanges {
   readonly #host: Pick<Host, 'call' | 'emit' | 'place' | 'log' | 'signal'>
   readonly #trees = new Map<string, TreeWatch>()
+  #folders: NodeJS.Timeout | undefined
 
   constructor(host: Pick<Host, 'call' | 'emit' | 'place' | 'log' | 'signal'>) {
     this.#host = host
@@ -102,11 +106,25 @@ export class WorkspaceChanges {
 
   async #watching({ root, conversationId = '' }: CallerTree): Promise<TreeWatch> {
     const known = this.#trees.get(conversationId)
-    const tree = known ?? new TreeWatch(root, batch => this.#publish(conversationId, batch))
+    const tree =
+      known
+      ?? new TreeWatch(
+        root,
+        batch => this.#publish(conversationId, batch),
+        () => conversationId === '' && this.#foldersChanged(),
+      )
     tree.usedAt = Date.now()
     this.#trees.set(conversationId, tree)
     await tree.ready
     return tree
+  }
+
+  /** Notifies the other groups, 250 ms after the first change, that folders came or went. */
+  #foldersChanged(): void {
+    this.#folders ??= setTimeout(() => {
+      this.#folders = undefined
+      if (!this.#host.signal.aborted) this.#host.emit('folders.changed', {})
+    }, FOLDERS_MS).unref()
   }
 
   #sweep(): void {

@@ -26,6 +26,8 @@ export interface WorkspaceChangedEvent {
 export interface FileEvents {
   /** Files of the shared tree changed; comes before clients are notified. */
   'files.changed': { generation: Generation }
+  /** Folders of the shared tree, or git folders in them, came or went. */
+  'folders.changed': {}
 }
 
 /** Changes of the tree. */

@@ -17,6 +17,8 @@ export interface FolderWatchesDeps {
   /** The tree's real folder. */
   readonly root: string
   readonly changed: (paths: readonly string[]) => void
+  /** Folders, or git folders in them, came or went. */
+  readonly folders: () => void
   /** More may have changed than was reported. */
   readonly lost: () => void
   /** Called when the system's limit of watches is reached. */
@@ -73,9 +75,12 @@ export class FolderWatches {
       const found: string[] = []
       const scope = this.#rules.in(path)
       for (const entry of namesOfFolder(this.#deps.root, path)) {
-        const below = pathIn(path, entry.name.toString())
+        const name = entry.name.toString()
+        const below = pathIn(path, name)
         const folder = entry.isDirectory()
-        if (isTemporary(entry.name.toString())) await this.#deps.temporary(below)
+        if (isTemporary(name)) await this.#deps.temporary(below)
+        // Most names of a large tree are files, and only what is new is reported.
+        if (!folder && !report) continue
         if (this.#passes(below) || isIgnored(scope, below, folder)) continue
         found.push(below)
         if (folder && this.#folders.get(below) === undefined) waiting.push(below)
@@ -132,6 +137,7 @@ export class FolderWatches {
     if (this.#seen++ === 0) setImmediate(() => (this.#seen = 0))
     if (name === null || this.#seen === MOST_AT_ONCE) return void this.#rescan()
     const path = pathIn(folder, name)
+    if (name === '.git' && kind === 'rename') this.#deps.folders()
     if (this.#passes(path)) return
     const stats = lstatSync(join(this.#deps.root, path), { throwIfNoEntry: false, bigint: true })
     const directory = stats?.isDirectory() ?? this.#folders.has(path)
@@ -142,6 +148,7 @@ export class FolderWatches {
       return void this.#rescan()
     }
     if (kind !== 'rename') return
+    if (directory) this.#deps.folders()
     if (!stats?.isDirectory()) return this.#folders.has(path) ? this.#drop(path) : undefined
     if (this.#folders.get(path)?.inode !== stats.ino) void this.#add(path, true)
   }
@@ -156,6 +163,7 @@ export class FolderWatches {
         if (gone || (path !== '.' && this.#rules.ignores(path, true))) this.#drop(path)
       }
       this.#deps.lost()
+      this.#deps.folders()
       await this.#add('.', false)
       this.#deps.lost()
     })

@@ -179,10 +179,14 @@ const linesOf = (
       return [`> ${plain(frame.text)}${frame.by ? dim(` (${oneLine(frame.by)})`) : ''}`]
     case 'todos':
       return frame.items.map(item => todo(pen.styles, item))
-    case 'subagent_update':
-      return pen.subagents.move(frame)
+    case 'subagent_update': {
+      const used = pen.subagents.usedAtEnd(frame)
+      return [...(used ? [pen.subagents.indent(frame.id) + dim(usage(used))] : []), ...pen.subagents.move(frame)]
+    }
     case 'usage':
-      return [pen.subagents.usageIndent() + dim(usage(frame))]
+      if (frame.subagent === undefined) return [dim(usage(frame))]
+      pen.subagents.use(frame.subagent, frame)
+      return []
     case 'plan':
     case 'question':
     case 'permission':

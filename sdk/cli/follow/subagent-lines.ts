@@ -1,5 +1,7 @@
-import type { SubagentFrame, SubagentUpdateFrame } from '../../../plugins/agent/contract.js'
+import type { Frame, SubagentFrame, SubagentUpdateFrame } from '../../../plugins/agent/contract.js'
 import { oneLine, plain, short, type Styles } from '../terminal/text.js'
+
+type UsageFrame = Frame & { readonly kind: 'usage' }
 
 interface Shown {
   readonly depth: number
@@ -11,7 +13,7 @@ interface Shown {
 export class SubagentLines {
   readonly #subagents = new Map<string, Shown>()
   readonly #styles: Styles
-  #counted: string | undefined
+  readonly #used = new Map<string, UsageFrame>()
 
   constructor(styles: Styles) {
     this.#styles = styles
@@ -24,8 +26,7 @@ export class SubagentLines {
   }
 
   /** The lines for an update of a subagent, unless the call that started it shows the same. */
-  move({ id, status, tokens, summary, error }: SubagentUpdateFrame): string[] {
-    this.#counted = tokens === undefined ? undefined : id
+  move({ id, status, summary, error }: SubagentUpdateFrame): string[] {
     const { dim, green, red, yellow } = this.#styles
     const { name, background, depth } = this.#subagents.get(id) ?? { name: oneLine(id), background: true, depth: 1 }
     const indent = '  '.repeat(depth - 1)
@@ -43,11 +44,24 @@ export class SubagentLines {
     return '  '.repeat(this.#depth(parent))
   }
 
-  /** The indentation of a usage line: a subagent's follows the update that counts its tokens. */
-  usageIndent(): string {
-    const subagent = this.#counted
-    this.#counted = undefined
-    return this.indent(subagent)
+  /** Adds to what a subagent used, which is shown once. */
+  use(subagent: string, frame: UsageFrame): void {
+    const before = this.#used.get(subagent)
+    const keys = ['costUsd', 'inputTokens', 'outputTokens', 'durationMs'] as const
+    const sums = keys.flatMap(key =>
+      before?.[key] === undefined && frame[key] === undefined
+        ? []
+        : [[key, (before?.[key] ?? 0) + (frame[key] ?? 0)] as const],
+    )
+    this.#used.set(subagent, { ...frame, ...Object.fromEntries(sums) })
+  }
+
+  /** What a subagent used in all, at its end. */
+  usedAtEnd({ id, status }: SubagentUpdateFrame): UsageFrame | undefined {
+    if (status === undefined || status === 'running' || status === 'blocked') return undefined
+    const used = this.#used.get(id)
+    this.#used.delete(id)
+    return used
   }
 
   /** The name before a background subagent's text. */

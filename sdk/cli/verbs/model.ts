@@ -5,33 +5,43 @@ import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
 import { columns, counted, oneLine, plain, quoted } from '../terminal/text.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
+import { addLocal, fitting, shownStatus, switchLocal } from './local-model.js'
 
 const PROTOCOLS: readonly string[] = ['openai', 'anthropic', 'ollama'] satisfies WireProtocol[]
 const EXPECTED =
-  'expected model list, model add NAME --protocol openai|anthropic|ollama --url URL [--key-stdin], model test NAME or '
-  + 'model remove NAME'
+  'expected model list, model fit, model add NAME --protocol openai|anthropic|ollama --url URL [--key-stdin], '
+  + 'model add NAME --local MODEL, or model test|start|stop|remove NAME'
 
 /** Adds, lists, tests and removes the model servers of the sandbox. */
 export const modelVerb: Verb = {
   name: 'model',
-  usage: '[list | add NAME --protocol PROTOCOL --url URL [--key-stdin] | test NAME | remove NAME]',
-  summary: 'use model servers of your own',
+  usage:
+    '[list | fit | add NAME --protocol PROTOCOL --url URL [--key-stdin] | add NAME --local MODEL | '
+    + 'test|start|stop|remove NAME]',
+  summary: 'use model servers of your own, and models that this machine runs',
   examples: [
     'model list',
     'model add desk --protocol ollama --url http://127.0.0.1:11434',
     'model add lab --protocol openai --url https://models.example.org/v1 --key-stdin',
     'model test desk',
+    'model add small --local custom --url https://models.example.org/small.gguf',
+    'model stop small',
   ],
   notes: [
     'A server speaks one of three protocols: openai (chat completions), anthropic (messages) or ollama.',
     'With --key-stdin the key is read from standard input: other users of this machine could see an ' + 'argument.',
     'For add, --url is the address of the model server; SANDBOX_URL or --data name the daemon.',
+    'With --local this machine runs the model with llama-server: one of model fit, or custom with the --url of a GGUF '
+      + 'file.',
     'A turn runs on it with run --agent endpoint/NAME.',
   ],
   flags: {
     ...CONNECTION,
     protocol: { value: 'PROTOCOL', choices: PROTOCOLS, help: 'add: the protocol of the server' },
     url: { value: 'URL', help: 'add: the address of the model server; otherwise: the daemon to use (SANDBOX_URL)' },
+    local: { value: 'MODEL', help: 'add: a model that this machine runs: one of model fit, or custom' },
+    sha256: { value: 'SHA256', help: 'add --local custom: the checksum of its file' },
+    context: { value: 'TOKENS', help: 'add --local: the window; default: the largest usual one at full speed' },
     label: { value: 'LABEL', help: 'add: the name that people see; default: unchanged, or NAME' },
     'key-stdin': { help: 'add: read its key from standard input' },
     model: { value: 'MODEL', help: 'test: the model to ask; default: its first' },
@@ -40,6 +50,11 @@ export const modelVerb: Verb = {
   run: (terminal, given) => {
     const [what = 'list', name] = given.args
     if (what === 'list' && name === undefined) return listed(terminal, given)
+    if (what === 'fit' && name === undefined) return fitting(terminal, given)
+    if ((what === 'start' || what === 'stop') && name !== undefined)
+      return switchLocal(terminal, given, name, what === 'start')
+    if (what === 'add' && name !== undefined && given.text('local') !== undefined)
+      return addLocal(terminal, given, name)
     if (what === 'add' && name !== undefined) return added(terminal, given, name)
     if (what === 'test' && name !== undefined) return tested(terminal, given, name)
     if (what === 'remove' && name !== undefined) {
@@ -68,12 +83,12 @@ const tableOf = (endpoints: readonly EndpointRow[], width: number | undefined): 
   ...columns(
     [
       ['NAME', 'STATUS', 'MODELS', 'PROTOCOL', 'ADDRESS'],
-      ...endpoints.map(({ id, status, models, protocol, baseUrl, label }) => [
-        plain(id),
-        status,
-        String(models),
-        protocol,
-        oneLine(baseUrl ?? label),
+      ...endpoints.map(row => [
+        plain(row.id),
+        shownStatus(row),
+        String(row.models),
+        row.protocol,
+        oneLine(row.baseUrl ?? (row.local ? 'this machine' : row.label)),
       ]),
     ],
     width,

@@ -20,6 +20,8 @@ export class BackendAnswers {
   readonly watches = new Map<number, (paths: string[]) => void>()
   readonly exits = new Map<number, (exit: { name: string; code: number | null; signal?: string }) => void>()
   readonly settings = new Set<(keys: string[]) => void>()
+  readonly states = new Set<() => void>()
+  deliver: ((to: { channelId: string; text: string }) => Promise<void> | void) | undefined
   readonly due = new Map<string, () => void>()
   readonly stops = new Set<() => void | Promise<void>>()
   readonly stopping = new AbortController()
@@ -64,6 +66,12 @@ export class BackendAnswers {
         return {}
       case 'due':
         this.due.get((input as { key: string }).key)?.()
+        return {}
+      case 'deliver':
+        await this.deliver?.(input as OperationInput<BackendOperations, 'deliver'>)
+        return {}
+      case 'listening':
+        for (const listener of this.states) listener()
         return {}
       case 'stop':
         this.stopping.abort()

@@ -5,6 +5,7 @@ import {
   HOST_API,
   LINK_PIECE,
   type BackendOperations,
+  type DispatchFrame,
   type HostFetchInput,
   type HostOperations,
   type OperationInput,
@@ -123,6 +124,30 @@ export const authorHost = (
           if (answers.tools.get(name) === answer && answers.tools.delete(name)) send(ask('tools.off', { name }))
         }
       },
+    },
+    listeners: {
+      state: async () => (await ask('listeners.state', {})).state,
+      onState: listener => added(answers.states, listener),
+      dispatch: async (message, { stream = false } = {}) => {
+        const { matched, frames } = await ask('listeners.dispatch', { message, stream })
+        return { matched, ...(frames && { frames: link.read(frames) as AsyncIterable<DispatchFrame> }) }
+      },
+      deliver: take => {
+        answers.deliver = take
+        send(ask('listeners.handle', {}))
+        return () => {
+          if (answers.deliver !== take) return
+          answers.deliver = undefined
+          send(ask('listeners.off', {}))
+        }
+      },
+      failure: async detail => void (await ask('listeners.failure', { detail })),
+      status: async snapshot => void (await ask('listeners.status', { snapshot })),
+    },
+    automations: {
+      templates: async () => (await ask('automations.templates', {})).templates,
+      offer: async template => void (await ask('automations.offer', { template })),
+      withdraw: async templateId => void (await ask('automations.withdraw', { id: templateId })),
     },
     schedule: {
       every: (ms, work) => {

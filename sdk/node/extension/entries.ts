@@ -47,6 +47,8 @@ export class ManifestEntries {
   readonly net: readonly NetEntry[]
   readonly programs: ReadonlySet<string>
   readonly readsConversations: boolean
+  /** The cards whose connections it uses. */
+  readonly connections: ReadonlySet<string>
   readonly #own: string
   readonly #reads: readonly string[]
   readonly #writes: readonly string[]
@@ -64,6 +66,7 @@ export class ManifestEntries {
     this.net = startingWith(sandbox, 'net:').map(netEntry)
     this.programs = new Set(startingWith(sandbox, 'run:'))
     this.readsConversations = sandbox.includes('conversation:read')
+    this.connections = new Set(startingWith(sandbox, 'connection:'))
     this.#reads = startingWith(sandbox, 'fs:read:')
     this.#writes = startingWith(sandbox, 'fs:write:')
     this.#secrets = startingWith(sandbox, 'secret:')

@@ -1,7 +1,15 @@
 import type { Api } from '../../api.js'
 import type { Args, Call, Input, Reply } from '../../contract.js'
 import type { Role } from '../../types.js'
-import type { ExtensionProcessStatus } from './protocol.js'
+import type {
+  DispatchFrame,
+  ExtensionProcessStatus,
+  ListenerMessage,
+  ListenerState,
+  ListenerStatus,
+  OfferedTemplate,
+  TemplateUse,
+} from './protocol.js'
 
 /** Undoes a registration. */
 export type Off = () => void
@@ -152,7 +160,12 @@ export interface ExtensionHost {
     ...args: Args<Input<Api, E>>
   ): AsyncIterable<Reply<Api, E> extends AsyncIterable<infer F> ? F : never>
   routes: {
-    /** Answers `METHOD /path` below `/x/<id>`; `to` is who may ask, default: persons and tokens. */
+    /**
+     * Answers `METHOD /path` below `/x/<id>`; `to` is who may ask, default: persons and tokens.
+     *
+     * Only the role of a caller is checked: members limited to areas reach it too, so show them nothing that only some
+     * members may see, or ask for a higher `floor`.
+     */
     handle(
       entry: string,
       options: { floor?: Role; to?: string[] },
@@ -203,6 +216,30 @@ export interface ExtensionHost {
       name: string,
       answer: (input: unknown, context: ExtensionToolContext) => Promise<ExtensionToolResult> | ExtensionToolResult,
     ): Off
+  }
+  /** Messages from outside; only with `contributes.listener`. */
+  listeners: {
+    /** The automations that listen to the provider. */
+    state(): Promise<ListenerState>
+    /** Called when the automations have changed. */
+    onState(listener: () => void): Off
+    /** Starts the automations that a message matches; with `stream` gives what their agents say. */
+    dispatch(
+      message: ListenerMessage,
+      options?: { stream?: boolean },
+    ): Promise<{ matched: string[]; frames?: AsyncIterable<DispatchFrame> }>
+    /** Takes the replies to messages that were not streamed. */
+    deliver(take: (to: { channelId: string; text: string }) => Promise<void> | void): Off
+    /** Notes that receiving or sending failed. */
+    failure(detail: string): Promise<void>
+    /** How the connections stand; repeat it at least every 90 s. */
+    status(snapshot: ListenerStatus): Promise<void>
+  }
+  /** Ready-made automations; offered ones live as long as the backend. */
+  automations: {
+    templates(): Promise<TemplateUse[]>
+    offer(template: OfferedTemplate): Promise<void>
+    withdraw(id: string): Promise<void>
   }
   schedule: {
     /** At least every 1,000 ms, while the backend runs. */

@@ -122,6 +122,8 @@ export interface ExtensionProcessStatus {
    * ended too often, and somebody has to start it.
    */
   state: 'running' | 'starting' | 'stopped' | 'exited' | 'restarting' | 'quarantined'
+  /** The terminal session that it runs in; after an end it shows what the program wrote for 24 h. */
+  session: string
   /** The first process of its wall, on this machine. */
   pid?: Count
   /** The port that it was given in `PORT`, on this machine. */
@@ -141,6 +143,99 @@ export interface ExtensionProcessExit {
   name: string
   code?: number
   signal?: string
+}
+
+/** Who wrote a message. */
+export interface ListenerAuthor {
+  id: string & tags.MaxLength<300>
+  name: string & tags.MaxLength<300>
+}
+
+/** A message from outside that an extension received; at most 256 KiB. */
+export interface ListenerMessage {
+  provider: string & tags.MinLength<1> & tags.MaxLength<120>
+  type: string & tags.MinLength<1> & tags.MaxLength<60>
+  /** The sender's id of the message: the same one again does nothing. */
+  id: string & tags.MinLength<1> & tags.MaxLength<300>
+  channelId: string & tags.MinLength<1> & tags.MaxLength<300>
+  author: ListenerAuthor
+  content: string & tags.MaxLength<262144>
+  mentioned?: boolean
+  branch?: string & tags.MaxLength<300>
+  history?: { [key: string]: unknown }[] & tags.MaxItems<100>
+  timestamp: string & tags.MaxLength<60>
+  /** `threadId` names the thread of a channel, which has a conversation of its own. */
+  extra?: { [key: string]: unknown }
+}
+
+/** First the automations that a message matched, then what their agents say. */
+export interface DispatchFrame {
+  /** Once, first. */
+  matched?: string[]
+  automationId?: string
+  delta?: string
+  failed?: string
+  end?: true
+}
+
+/** A connection of a listener, and whether it receives messages. */
+export interface ListenerConnection {
+  capabilityId: string & tags.MaxLength<120>
+  provider: string & tags.MaxLength<120>
+  gateway: 'ready' | 'connecting' | 'pairing' | 'disconnected' | 'idle'
+  lastError?: string & tags.MaxLength<2000>
+}
+
+/** How the connections of a listener stand; forgotten after 90 s. */
+export interface ListenerStatus {
+  connections: ListenerConnection[] & tags.MaxItems<100>
+}
+
+/** An automation that listens to a provider. */
+export interface ListeningAutomation {
+  id: string
+  enabled: boolean
+  trigger: { [field: string]: unknown }
+}
+
+/** What a listener needs to know. */
+export interface ListenerState {
+  automations: ListeningAutomation[]
+  /** Empty: connections made from cards of extensions are not served yet. */
+  connections: { id: string; config: { [field: string]: string } }[]
+}
+
+/** A ready-made automation that a backend offers. */
+export interface OfferedTemplate {
+  id: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
+  title: string & tags.MinLength<1> & tags.MaxLength<80>
+  requires?: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'> & tags.MaxLength<60>)[] & tags.MaxItems<20>
+  trigger: OfferedTrigger
+  guard?: string & tags.MaxLength<2000>
+  holdForSeconds?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<86400>
+  prompt: string & tags.MinLength<1> & tags.MaxLength<8000>
+  note?: string & tags.MaxLength<2000>
+  setup?: string & tags.MaxLength<2000>
+  description?: string & tags.MaxLength<2000>
+  offer?: 'create' | 'configure'
+  chore?: boolean
+}
+
+/** What starts an offered automation. */
+export interface OfferedTrigger {
+  kind: 'schedule' | 'event' | 'listener' | 'workspace'
+  cron?: string & tags.MaxLength<100>
+  provider?: string & tags.MaxLength<60>
+  eventType?: string & tags.MaxLength<60>
+  event?: string & tags.MaxLength<60>
+}
+
+/** A template of an extension, and how many automations were made of it. */
+export interface TemplateUse {
+  id: string
+  /** Offered by the backend, not by the manifest. */
+  offered: boolean
+  used: Count
 }
 
 /** What a backend asks of the daemon. */
@@ -206,6 +301,15 @@ export interface HostOperations {
   'tools.handle'(input: { name: Name }): {}
   'tools.off'(input: { name: Name }): {}
   'tools.progress'(input: { call: Count; text: string & tags.MaxLength<20000> }): {}
+  'listeners.state'(input: {}): { state: ListenerState }
+  'listeners.handle'(input: {}): {}
+  'listeners.off'(input: {}): {}
+  'listeners.dispatch'(input: { message: ListenerMessage; stream?: boolean }): { matched: string[]; frames?: StreamRef }
+  'listeners.failure'(input: { detail: string & tags.MaxLength<2000> }): {}
+  'listeners.status'(input: { snapshot: ListenerStatus }): {}
+  'automations.templates'(input: {}): { templates: TemplateUse[] }
+  'automations.offer'(input: { template: OfferedTemplate }): {}
+  'automations.withdraw'(input: { id: string & tags.MaxLength<60> }): {}
   'schedule.at'(input: { key: Key; when: number & tags.Type<'uint64'> }): {}
   'schedule.cron'(input: { key: Key; expression: string & tags.MaxLength<100> }): {}
 }
@@ -257,6 +361,8 @@ export interface BackendOperations {
   exited(input: { watch: Count; exit: ExtensionProcessExit }): {}
   settings(input: { keys: string[] }): {}
   due(input: { key: string }): {}
+  deliver(input: { channelId: string; text: string }): {}
+  listening(input: {}): {}
   stop(input: {}): {}
 }
 

@@ -3,6 +3,12 @@
  * trailing dots.
  */
 export const foldedName = (segment: string): string =>
+  PRINTABLE.test(segment) ? segment.toLowerCase().replace(/[. ]{1,255}$/, '') : foldedUnicode(segment)
+
+/** Names of which every character stands for itself: most names, for which this is many times faster. */
+const PRINTABLE = /^[\x20-\x7e]*$/
+
+const foldedUnicode = (segment: string): string =>
   segment
     .normalize('NFKC')
     .replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu, '')

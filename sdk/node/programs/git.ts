@@ -25,6 +25,8 @@ export interface GitOptions {
   /** Exit codes that are an answer; 0 when left out. */
   readonly ok?: readonly number[]
   readonly identity?: Identity
+  /** `own`: somebody waits for it, so it keeps the priority of this process behind a wall too. */
+  readonly priority?: 'own'
   /** Behind this wall: needed by whatever reads an index or a working tree, whose filters and drivers are programs. */
   readonly wall?: Omit<WallSpec, 'cwd' | 'env'>
 }
@@ -151,6 +153,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
     timeoutMs = TIMEOUT_MS,
     ok = [0],
     identity,
+    priority,
     wall,
   } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
@@ -163,7 +166,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
   const onOutput =
     (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
-  const how = { signal, input, maxBytes, timeoutMs, ...(onOutput && { onOutput }) }
+  const how = { signal, input, maxBytes, timeoutMs, ...(priority && { priority }), ...(onOutput && { onOutput }) }
   const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
     : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })

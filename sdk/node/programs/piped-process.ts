@@ -22,10 +22,11 @@ export class PipedProcess {
   /** Resolves with how it ended, as the end of a sentence. */
   readonly ended: Promise<string>
 
-  constructor({ program, args, env, cwd, enforced, limits }: Walled) {
+  /** @param priority `own`: it keeps the priority of this process; default: a lower one. */
+  constructor({ program, args, env, cwd, enforced, limits }: Walled, priority?: 'own') {
     this.#walled = enforced
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
-    if (this.#child.pid !== undefined) lowerPriority(this.#child.pid)
+    if (this.#child.pid !== undefined && !priority) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
     // A program may exit without reading its input; `ended` reports its exit.
     stdin.on('error', () => {})

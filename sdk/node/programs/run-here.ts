@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly timeoutMs?: number
   /** The program is behind a wall, which is killed without SIGTERM. */
   readonly walled?: boolean
+  /** `own`: somebody waits for it, so it keeps the priority of this process. Default: lower behind a wall. */
+  readonly priority?: 'own'
   /** The most bytes kept of each output: half from its start, half from its end. */
   readonly maxBytes?: number
   /** Called with every piece of output, kept or not. */
@@ -120,7 +122,8 @@ export const killWalled = (pid: number): void => {
 
 /** Runs a program from this process; throws the system's error if it does not start. */
 export const runHere = async (program: string, args: readonly string[], options: HereOptions): Promise<RunResult> => {
-  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES, onOutput, onStart } = options
+  const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES } = options
+  const { priority, onOutput, onStart } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd,
@@ -129,7 +132,7 @@ export const runHere = async (program: string, args: readonly string[], options:
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
   const { pid } = child
-  if (pid !== undefined && walled) lowerPriority(pid)
+  if (pid !== undefined && walled && !priority) lowerPriority(pid)
   const out = new Kept(maxBytes)
   const err = new Kept(maxBytes)
   for (const [from, kept] of [

@@ -1,6 +1,7 @@
 import type { Api } from '../../api.js'
 import type { Context, Input } from '../../contract.js'
 import type { Host } from '../../host.js'
+import { Refusal } from '../../refusal.js'
 
 type Told = Input<Api, 'activity.record'>
 
@@ -19,12 +20,20 @@ export const record = async (
 ): Promise<void> => {
   try {
     if (!(await host.serves('activity.record'))) return
-    await host.call(
-      'activity.record',
-      { direction: 'system', audience: 'maintainer', ...happened },
-      context ? { as: context } : {},
-    )
+    const told = { direction: 'system', audience: 'maintainer', ...happened } as const
+    if (context) await asCaller(host, told, context)
+    else await host.call('activity.record', told)
   } catch (error) {
     host.log.error('recording an action failed', { type: happened.type, error: String(error) })
+  }
+}
+
+const asCaller = async (host: Pick<Host, 'call' | 'log'>, told: Told, context: Context): Promise<void> => {
+  try {
+    await host.call('activity.record', told, { as: context })
+  } catch (error) {
+    if (!(error instanceof Refusal && error.reason === 'forbidden')) throw error
+    // A copy of a context, or one whose call is over, is no caller that is served: the entry names its actor instead.
+    await host.call('activity.record', { actor: context.caller.actor, ...told })
   }
 }

@@ -1,11 +1,12 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { git, GitFailure } from '../programs/git.js'
 import { readPlain } from '../files/files.js'
 import { contains } from '../files/paths.js'
 import { gitdirsIn } from '../wall/gitdir.js'
-import { DEPENDENCY_FOLDERS, NOT_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
+import { knownFolder, stateStamp, type ReadFolder } from './read-folder.js'
+import { DEPENDENCY_FOLDERS, SEARCH_DEPTH } from './folders-with-git.js'
 import { below, pathOf, type MainRepository } from './main-repository.js'
 
 /** The workspace and the daemon's data folder. */
@@ -22,14 +23,6 @@ export interface FoundRepositories {
   readonly named: readonly string[]
 }
 
-/** A cached folder of the workspace; valid while its stamp is unchanged. */
-interface Folder {
-  readonly stamp: string
-  readonly git: boolean
-  readonly inner: readonly string[]
-  readonly named: readonly string[]
-}
-
 /** Git's last answer about all ignored folders of a repository. */
 interface Ignored {
   readonly folders: ReadonlySet<string>
@@ -42,37 +35,7 @@ const MAX_FOLDERS = 20_000
 const MAX_REPOSITORIES = 50
 const MAX_DEPENDENCIES = 50
 const MAX_NAMED = 500
-/** A more recent change may be followed by one with the same timestamp; the resolution depends on the file system. */
-const FINE_MS = 100
-const COARSE_MS = 2_000
 const BATCH = 200
-
-const EMPTY: Folder = { stamp: '', git: false, inner: [], named: [] }
-
-const stampOf = (path: string): { stamp: string; racy: boolean } | undefined => {
-  try {
-    const { dev, ino, ctimeNs } = lstatSync(path, { bigint: true })
-    const age = Date.now() - Number(ctimeNs / 1_000_000n)
-    return { stamp: `${dev} ${ino} ${ctimeNs}`, racy: age < (ctimeNs % 1_000_000n === 0n ? COARSE_MS : FINE_MS) }
-  } catch {
-    return undefined
-  }
-}
-
-const readFolder = (path: string, stamp: string): Folder => {
-  const found = { stamp, git: false, inner: [] as string[], named: [] as string[] }
-  try {
-    for (const entry of readdirSync(path, { withFileTypes: true })) {
-      if (entry.name === '.git') found.git = !entry.isSymbolicLink()
-      else if (!entry.isDirectory()) continue
-      else if (DEPENDENCY_FOLDERS.has(entry.name)) found.named.push(entry.name)
-      else if (!NOT_SEARCHED.has(entry.name)) found.inner.push(entry.name)
-    }
-  } catch {
-    return EMPTY
-  }
-  return found
-}
 
 /** A repository as git reported it, with the state of its files then. */
 interface Asked {
@@ -146,7 +109,7 @@ const repositoryAt = async (
  */
 export class RepositoryScan {
   readonly #where: WorkspaceFolders
-  #folders: ReadonlyMap<string, Folder> = new Map()
+  #folders: ReadonlyMap<string, ReadFolder> = new Map()
   /** By common git dir. */
   readonly #ignored = new Map<string, Ignored>()
   /** By name. */
@@ -192,7 +155,7 @@ export class RepositoryScan {
 
   /** Whether the workspace has a repository; only checks one found before, if there is one. */
   async some(): Promise<boolean> {
-    const still = this.#last.some(({ dir }) => stampOf(join(dir, '.git')))
+    const still = this.#last.some(({ dir }) => stateStamp(join(dir, '.git')))
     return still || (await this.now()).repositories.length > 0
   }
 
@@ -244,7 +207,7 @@ export class RepositoryScan {
   async #walk(): Promise<{ gits: string[]; named: string[] }> {
     const { workspace } = this.#where
     const ignored = this.#ignoredPaths()
-    const folders = new Map<string, Folder>()
+    const folders = new Map<string, ReadFolder>()
     const gits: string[] = []
     const named: string[] = []
     let level: readonly { path: string; ignored: boolean }[] = [{ path: '', ignored: false }]
@@ -252,7 +215,7 @@ export class RepositoryScan {
       const next: { path: string; ignored: boolean }[] = []
       for (const { path, ignored: below } of level) {
         if (folders.size === MAX_FOLDERS) break
-        const folder = this.#folder(join(workspace, path), path)
+        const folder = knownFolder(this.#folders, join(workspace, path), path)
         folders.set(path, folder)
         if (folders.size % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
         if (folder.git && depth <= SEARCH_DEPTH && gits.length < MAX_REPOSITORIES) gits.push(path)
@@ -266,15 +229,6 @@ export class RepositoryScan {
     }
     this.#folders = folders
     return { gits, named }
-  }
-
-  #folder(place: string, path: string): Folder {
-    const now = stampOf(place)
-    if (!now) return EMPTY
-    const known = this.#folders.get(path)
-    if (known?.stamp === now.stamp) return known
-    // The stamp was taken before the folder is read, so a change in between is detected next time.
-    return readFolder(place, now.racy ? '' : now.stamp)
   }
 
   #ignoredPaths(): ReadonlySet<string> {
@@ -294,7 +248,7 @@ const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string
   if (config === undefined || /excludesfile|include|worktreeconfig/i.test(config)) return undefined
   const around = asked.flatMap(path => path.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/')))
   const ignores = [...new Set(around)].map(folder => join(dir, folder, '.gitignore'))
-  const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stampOf)
+  const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stateStamp)
   if (stamps.some(stamp => stamp?.racy)) return undefined
   return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
 }

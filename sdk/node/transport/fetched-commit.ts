@@ -88,16 +88,39 @@ export const checkOutNamed = async (
   }
 }
 
-/** The file of a branch or of HEAD where none is named, as it is now; undefined: the repository has no such file. */
+/** A wanted file of a repository elsewhere. */
+export interface WantedFile {
+  readonly url: string
+  /** The first of these paths that the repository has. */
+  readonly paths: readonly string[]
+  readonly maxBytes: number
+  /** Sent as access token, over TLS alone; not stored. */
+  readonly token?: string | undefined
+}
+
+/** A file of a repository elsewhere, and the commit that has it. */
+export interface RepositoryFile {
+  readonly path: string
+  readonly bytes: Buffer
+  readonly commit: string
+}
+
+/** A file of HEAD as it is now; undefined: the repository has none of them. 413: it is larger. */
 export const fileOfRepository = async (
   host: FetchingHost,
   scratch: string,
-  { url, path, maxBytes }: { readonly url: string; readonly path: string; readonly maxBytes: number },
-): Promise<Buffer | undefined> => {
-  const fetched = new FetchedRepository(host, scratch, undefined)
+  { url, paths, maxBytes, token }: WantedFile,
+): Promise<RepositoryFile | undefined> => {
+  const address = sourceAddress(host.place.workspace, url)
+  if (token !== undefined && address.kind !== 'https') refuse('invalid', 'token: expected only with an https address')
+  const fetched = new FetchedRepository(host, scratch, token)
   try {
-    await fetched.fetchNamed(sourceAddress(host.place.workspace, url), url, 'HEAD')
-    return await fetched.file('FETCH_HEAD', path, maxBytes)
+    await fetched.fetchNamed(address, url, 'HEAD')
+    for (const path of paths) {
+      const bytes = await fetched.file('FETCH_HEAD', path, maxBytes)
+      if (bytes) return { path, bytes, commit: await fetched.commit() }
+    }
+    return undefined
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }
@@ -171,8 +194,13 @@ class FetchedRepository {
   async file(ref: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
     const { text, code } = await this.#git(['cat-file', '-s', `${ref}:${path}`], { ok: [0, 128] })
     if (code !== 0) return undefined
-    if (Number(text) > maxBytes) refuse('dependency', `${path} has more than ${maxBytes} bytes`)
+    if (Number(text) > maxBytes) refuse('too-large', `${path} has more than ${maxBytes} bytes`)
     return (await this.#git(['cat-file', 'blob', `${ref}:${path}`], { maxBytes: maxBytes + 1 })).stdout
+  }
+
+  /** The commit that was fetched by name. */
+  async commit(): Promise<string> {
+    return (await this.#git(['rev-parse', 'FETCH_HEAD'])).text.trim()
   }
 
   async #begin(): Promise<void> {
@@ -206,6 +234,16 @@ class FetchedRepository {
       env: { GIT_DIR: this.#dir, ...options.env },
       wall: { workspace, data, hide: hidden, grants, exposed: [this.#dir, ...exposed], sealed: true, offline: true },
     })
+  }
+}
+
+/** Whether code can be fetched from an address. */
+export const isSource = (workspace: string, url: string): boolean => {
+  try {
+    sourceAddress(workspace, url)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,8 +1,9 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { ownPath } from '../programs/own-programs.js'
 import { contains } from '../files/paths.js'
 import { needProgram, ownEnv, ownProgram, run, type Env } from '../programs/run.js'
+import { libraryFolders, NODE, nodeMounts } from './node-mounts.js'
 import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
 import { SCRIPT } from './unshare-script.js'
@@ -83,7 +84,7 @@ export type Builder = (
   how: Pick<WallSpec, 'ordinary' | 'terminal' | 'offline'> & {
     readonly mark: string
     readonly inUserNamespace?: boolean
-    /** Without a network, and without what the system tells about the machine; bubblewrap alone can do it. */
+    /** Without a network, without programs of the system, and without what the system tells about the machine. */
     readonly tight?: boolean
   },
 ) => Omit<Walled, 'enforced'>
@@ -155,14 +156,25 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [
   ),
 ]
 
+const unsetting = (name: string): string[] => ['-u', name]
+
+/** The folder of the system's programs, and from there those of their libraries. */
+const lastPrograms = (env: string): string => {
+  const folder = realpathSync(dirname(env))
+  return [folder, ...libraryFolders().map(path => relative(folder, path))].join(':')
+}
+
 const withUnshare =
   (setpriv: string, path: string, unset: string): Builder =>
-  (mounts, cwd, env, command, { terminal, offline, mark }) => {
+  (mounts, cwd, env, command, { terminal, offline, mark, tight = false }) => {
     const { outer, loader } = split(env)
     const uid = process.getuid?.() ?? 0
     const gid = process.getgid?.() ?? 0
+    // The variables of the last programs are not those of the program inside.
+    const begin = tight ? ['./env', '-C', cwd, ...['PATH', 'LD_LIBRARY_PATH', 'OLDPWD'].flatMap(unsetting)] : [unset]
     // The script sets PATH itself; until then it needs the system's programs.
-    const set = [unset, '-u', mark, ...loader.flatMap(([name, value]) => (name === 'PATH' ? [] : [`${name}=${value}`]))]
+    const given = loader.flatMap(([name, value]) => (name === 'PATH' && !tight ? [] : [`${name}=${value}`]))
+    const set = [...begin, ...unsetting(mark), ...(tight ? [`PWD=${cwd}`] : []), ...given]
     const folders = foldersFor(mounts)
     const args = [
       '--pdeathsig',
@@ -173,7 +185,8 @@ const withUnshare =
       '--mount',
       '--pid',
       '--ipc',
-      ...(offline ? ['--net'] : []),
+      ...(offline || tight ? ['--net'] : []),
+      ...(tight ? ['--uts', '--cgroup'] : []),
       '--fork',
       '--kill-child=KILL',
       '--',
@@ -184,8 +197,8 @@ const withUnshare =
       uid === 0 ? 'root' : 'user',
       String(uid),
       String(gid),
-      terminal ? 'exec' : 'setsid',
-      env.PATH ?? '',
+      tight ? 'tight' : terminal ? 'exec' : 'setsid',
+      tight ? lastPrograms(unset) : (env.PATH ?? ''),
       cwd,
       String(folders.length),
       ...folders,
@@ -225,6 +238,24 @@ export const builder = (kind: WallKind): Promise<Builder | undefined> => {
   })()
   builders.set(kind, probed)
   return probed
+}
+
+let tight: Promise<boolean> | undefined
+
+/**
+ * The builder of a tight wall of this kind: with `unshare` only if Node starts behind one, which needs the last
+ * programs in one folder and libraries that they find. Cached.
+ */
+export const tightBuilder = async (kind: WallKind): Promise<Builder | undefined> => {
+  const build = await builder(kind)
+  if (kind !== 'unshare' || !build) return build
+  tight ??= (async () => {
+    const mounts: Mount[] = [...nodeMounts(), ['seal', '', '/']]
+    const { program, args, env, cwd } = build(mounts, '/', {}, [NODE, '-e', ''], { mark: PROBE, tight: true })
+    const result = await run(program, args, { cwd, env, timeoutMs: 10_000 }).catch(() => undefined)
+    return result?.code === 0
+  })()
+  return (await tight) ? build : undefined
 }
 
 /** The best wall this machine can build. */

@@ -34,6 +34,9 @@ const namesOf = (library: string, folders: Map<string, string[]>): string[] => {
     })
 }
 
+/** The folders of the system's libraries. */
+export const libraryFolders = (): string[] => [...new Set(loaded().map(path => dirname(path)))]
+
 let known: readonly Mount[] | undefined
 
 /** Where the Node program is in a tight wall. */

@@ -80,6 +80,8 @@ export interface WallSpec {
   readonly ownSandbox?: boolean
   /** Parts of the workspace's `.sandbox/` that stay writable; missing ones are skipped. */
   readonly writable?: readonly string[]
+  /** Folders for the end of PATH, as the program sees them. */
+  readonly path?: readonly string[]
   /** Folders shown read-only at another place, such as the dependencies of the main checkout. */
   readonly shown?: readonly { readonly from: string; readonly to: string }[]
   /** Git dirs below the data folder that are visible at their own path. */

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { contains } from '../files/paths.js'
 import { ownProgram, type Env } from '../programs/run.js'
-import { builder, wallKind } from './builders.js'
+import { tightBuilder, wallKind } from './builders.js'
 import { markOf } from './mark.js'
 import { real } from './sources.js'
 import type { Mount, WallKind } from './spec.js'
@@ -47,8 +47,8 @@ exec nice -n 10 "$@"
 `
 
 /**
- * The command that runs a program behind a wall without a network, in which only the named paths are; undefined:
- * without bubblewrap there is none, since `unshare` needs programs inside that are not shown.
+ * The command that runs a program behind a wall without a network, in which only the named paths are; undefined: this
+ * machine can build none.
  */
 export const tightlyWalled = async (
   spec: TightSpec,
@@ -56,8 +56,7 @@ export const tightlyWalled = async (
   args: readonly string[],
   kind?: WallKind,
 ): Promise<TightCommand | undefined> => {
-  if ((kind ?? (await wallKind())) !== 'bwrap') return undefined
-  const [build, shell] = await Promise.all([builder('bwrap'), ownProgram('sh')])
+  const [build, shell] = await Promise.all([tightBuilder(kind ?? (await wallKind())), ownProgram('sh')])
   if (!build || shell === undefined) return undefined
   const at =
     (operation: 'show' | 'bind') =>

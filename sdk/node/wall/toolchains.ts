@@ -22,7 +22,7 @@ const TOOLCHAINS: readonly Toolchain[] = [
   { folder: '.local/share/mise', variable: 'MISE_DATA_DIR' },
   { folder: '.local/share/fnm', variable: 'FNM_DIR' },
   { folder: '.cargo', parts: ['bin'] },
-  { folder: '.rustup', variable: 'RUSTUP_HOME', parts: ['toolchains', 'settings.toml'] },
+  { folder: '.rustup', variable: 'RUSTUP_HOME', parts: ['toolchains', 'settings.toml', 'update-hashes'] },
   { folder: 'go', parts: ['bin'] },
   { folder: 'sdk' },
   { folder: '.pyenv', variable: 'PYENV_ROOT' },

@@ -1,10 +1,34 @@
 /**
+ * The end of a wall in which no program of the system is: the shell keeps its folder in the old root, so that it starts
+ * the last programs from there after the old root is gone from the tree, with the libraries that `path` names from that
+ * folder. `env` leaves the folder before the program starts, and the first process afterwards.
+ */
+const TIGHT = `
+{ echo extension > /proc/sys/kernel/hostname; } 2> /dev/d/null || hostname extension
+cd "\${path%%:*}"
+pivot_root $new $new/dev/old
+LD_LIBRARY_PATH=\${path#*:}
+export LD_LIBRARY_PATH
+./umount -n -l /dev/old
+./rmdir /dev/old
+if [ "$mode" = root ]; then
+  set -- ./setpriv --bounding-set -all --inh-caps -all --ambient-caps -all --no-new-privs -- "$@"
+else
+  set -- ./unshare --user --map-user="$uid" --map-group="$gid" -- ./setpriv --no-new-privs -- "$@"
+fi
+"$@" &
+cd /
+wait $! || exit $?
+exit 0
+`
+
+/**
  * The wall without bubblewrap: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
- * Its arguments are `<root|user> <uid> <gid> <setsid|exec> <PATH> <cwd>`, the number of folders to make in the new root
- * and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is evaluated as
- * script. The new root is made below a temporary /dev, which contains no source, so that all sources stay reachable
- * until the new root replaces the old one.
+ * Its arguments are `<root|user> <uid> <gid> <setsid|exec|tight> <PATH> <cwd>`, the number of folders to make in the
+ * new root and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is
+ * evaluated as script. The new root is made below a temporary /dev, which contains no source, so that all sources stay
+ * reachable until the new root replaces the old one.
  */
 export const SCRIPT = `
 set -eu
@@ -45,10 +69,12 @@ eval "mkdir -p -- $folders"
 cd /
 shift $count
 mount -n --rbind /dev/d $new/dev
-mount -n --rbind /sys $new/sys
-while read -r _ _ _ _ at _; do
-  case $at in $new/sys | $new/sys/*) mount -n -o remount,bind,ro,nosuid,nodev,noexec "$at" ;; esac
-done < /proc/self/mountinfo
+if [ "$session" != tight ]; then
+  mount -n --rbind /sys $new/sys
+  while read -r _ _ _ _ at _; do
+    case $at in $new/sys | $new/sys/*) mount -n -o remount,bind,ro,nosuid,nodev,noexec "$at" ;; esac
+  done < /proc/self/mountinfo
+fi
 mount -n -t proc proc $new/proc
 for part in sys sysrq-trigger irq bus acpi fs scsi; do
   [ -e $new/proc/$part ] || continue
@@ -78,6 +104,9 @@ while [ "$1" != -- ]; do
   shift 3
 done
 shift
+[ "$session" != tight ] || {
+${TIGHT}
+}
 cd $new
 pivot_root $new $new/dev/old
 cd /

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
 import { contains } from '../files/paths.js'
-import { ownProgram, run, type RunOptions, type RunResult } from '../programs/run.js'
+import { ownProgram, run, type Env, type RunOptions, type RunResult } from '../programs/run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
 import { markOf } from './mark.js'
@@ -29,7 +29,7 @@ export const walled = async (
   kind?: WallKind,
 ): Promise<Walled> => {
   const build = await builder(kind ?? (await wallKind()))
-  const env = spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env
+  const env = withPath(spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env, spec.path)
   if (build) {
     const [mounts, mark, network] = await Promise.all([mountsOf(spec), markOf(spec.data), spec.network?.enter()])
     const how = { ...spec, mark, ...(network && { inUserNamespace: network.inUserNamespace }) }
@@ -46,6 +46,9 @@ export const walled = async (
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd
   return limited(spec, { program, args: [...args], env, cwd: place, enforced: false })
 }
+
+const withPath = (env: Env, path: readonly string[] = []): Env =>
+  path.length > 0 ? { ...env, PATH: [...(env.PATH ?? '').split(':').filter(Boolean), ...path].join(':') } : env
 
 /** Mounts the network's `/etc/resolv.conf`. */
 const resolved = (network: EnteredNetwork | undefined): Mount[] => {

@@ -180,6 +180,7 @@ t.test('a session of the owner reaches every call, and an ended session none', a
     const reached = daemon.reached()
     // It checks only the ticket.
     if ('open' in access && access.ticket) t.ok([401, 426].includes(status) && !reached.length, `${call}: ${status}`)
+    else if ('only' in access) t.same([status, reached], [403, []], `${call} is for programs of extensions`)
     else t.same([status, reached], [409, [call]], call)
   }
 })

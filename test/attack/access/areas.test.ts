@@ -1,4 +1,4 @@
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -9,7 +9,7 @@ import { createClient } from '../../../sdk/client.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../../support/daemon.js'
 import { joined, type Joined } from '../../support/joined.js'
 import { exactly } from '../../support/lists.js'
-import { OPERATIONS, type Operation } from '../../support/schema.js'
+import { OPERATIONS, resolved, type Operation, type Schema } from '../../support/schema.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { walled } from '../support.js'
 
@@ -173,13 +173,33 @@ const outsideFor = (name: string, { outside, commits, points }: World): fc.Arbit
   return fc.constantFrom(...outside, ...PATHS)
 }
 
-/** A request to a read call for something outside the area. */
+/** Mostly values that lie outside, for a field by its name. */
+const valueFor = (name: string, world: World): fc.Arbitrary<string> =>
+  fc.oneof(
+    { weight: 4, arbitrary: outsideFor(name, world) },
+    { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs/b.ipynb', 'docs') },
+  )
+
+/** A body of a published schema, whose texts mostly lie outside. */
+const bodyOf = (schema: Schema, name: string, world: World): fc.Arbitrary<unknown> => {
+  const { oneOf, type, properties = {}, required = [], items = {}, ...shape } = resolved(schema)
+  if (oneOf) return fc.oneof(...oneOf.map(one => bodyOf(one, name, world)))
+  if (shape.enum) return fc.constantFrom(...shape.enum)
+  if (type === 'boolean') return fc.boolean()
+  if (type === 'integer' || type === 'number') return fc.nat(100)
+  if (type === 'array') return fc.array(bodyOf(items, name, world), { minLength: 1, maxLength: 2 })
+  if (type !== 'object') return valueFor(name, world)
+  const fields = Object.entries(properties).map(([field, of]) => [field, bodyOf(of, field, world)] as const)
+  return fc.record(Object.fromEntries(fields), { requiredKeys: [...required] })
+}
+
+/** A request to a call for something outside the area. */
 const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: string; body?: object }> => {
-  const value = (name: string) =>
-    fc.oneof(
-      { weight: 4, arbitrary: outsideFor(name, world) },
-      { weight: 1, arbitrary: fc.constantFrom(...world.inside, 'docs/a.md', 'docs/b.ipynb', 'docs') },
-    )
+  const value = (name: string) => valueFor(name, world)
+  const bodies =
+    operation.call === 'POST /agent/attach'
+      ? fc.record({ conversationId: value('conversationId') })
+      : bodyOf(operation.body ?? { type: 'object' }, 'body', world)
   /** One of few values is taken as it is, so that the request is about the others. */
   const valueOf = ({ name, schema }: Operation['parameters'][number]) =>
     schema.enum
@@ -196,9 +216,9 @@ const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: s
           required || place === 'path' ? fc.constant(true) : fc.nat(2).map(of => of === 0),
         ),
       ),
-      conversationId: value('conversationId'),
+      body: operation.method === 'GET' ? fc.constant(undefined) : bodies,
     })
-    .map(({ values, chosen, conversationId }) => {
+    .map(({ values, chosen, body }) => {
       let { path } = operation
       const query = new URLSearchParams()
       for (const [at, { name, in: place, schema }] of parameters.entries()) {
@@ -207,17 +227,21 @@ const requestOf = (operation: Operation, world: World): fc.Arbitrary<{ target: s
       }
       return {
         target: query.size ? `${path}?${query}` : path,
-        ...(operation.method === 'POST' && { body: { conversationId } }),
+        ...(body !== undefined && { body: body as object }),
       }
     })
 }
+
+/** Every text of a value. */
+const textsIn = (value: unknown): string[] =>
+  typeof value === 'string' ? [value] : typeof value === 'object' && value ? Object.values(value).flatMap(textsIn) : []
 
 /** The text of an answer without the words of the request, which it may repeat. */
 const said = (text: string, { target, body }: { target: string; body?: object }): string => {
   const asked = [
     target.split('?')[0]!,
     ...decodeURIComponent(target.replaceAll('+', ' ').replaceAll(/%(?![0-9a-f]{2})/gi, '')).split(/[?&=]/),
-    ...(Object.values(body ?? {}) as string[]),
+    ...textsIn(body),
   ]
   const words = asked.flatMap(each => [each, ...each.split('/')]).filter(each => WORDS.test(each))
   return words
@@ -339,8 +363,52 @@ t.test('every read call, asked for paths outside of an area, shows nothing of th
   }
 })
 
-t.test('a thousand paths and ids outside the area are not found by name', walled(), async t => {
-  const { daemon, people, outside } = await openWorld(t)
+/** Calls about files, repositories, documents and saved points that change something or hand out a ticket. */
+const WRITES = OPERATIONS.filter(
+  ({ group, floor, method }) =>
+    /^(?:Workspace|Git|Diffs|History)$/i.test(group) && method !== 'GET' && /^(?:viewer|collaborator)$/.test(floor),
+)
+
+const writesLeaveTheRest = async (t: Test, world: World) => {
+  const { daemon, people } = world
+  const { workspace } = daemon
+  const outside = () => [
+    readdirSync(workspace).filter(name => name !== '.sandbox'),
+    readdirSync(join(workspace, 'src')),
+    ...Object.keys(FILES).flatMap(path =>
+      path.startsWith('docs/') ? [] : [readFileSync(join(workspace, path), 'utf8')],
+    ),
+    inGit(join(workspace, `${NAME}-repo`), 'for-each-ref'),
+  ]
+  const before = outside()
+  t.ok(WRITES.length >= 9, `${WRITES.length} calls`)
+  let tickets = 0
+  for (const operation of WRITES)
+    await fc.assert(
+      fc.asyncProperty(requestOf(operation, world), async request => {
+        // A collaborator, who reaches all of them.
+        const headers = { authorization: `Bearer ${people[0]!.session}`, 'content-type': 'application/json' }
+        const body = JSON.stringify(request.body ?? {})
+        const response = await fetch(daemon.url + request.target, { method: operation.method, headers, body })
+        const text = await response.text()
+        if (WORDS.test(said(text, request)) || response.status >= 500)
+          throw new Error(
+            `${operation.call} ${request.target} ${body} answered ${response.status}: ${text.slice(0, 500)}`,
+          )
+        const { ticket } = JSON.parse(text || '{}') as { ticket?: string }
+        if (ticket === undefined) return
+        tickets += 1
+        const served = operation.path.replace('-ticket', '')
+        const bytes = await (await fetch(`${daemon.url}${served}?ticket=${ticket}`)).text()
+        if (WORDS.test(bytes)) throw new Error(`${operation.call} ${body} opened ${bytes.slice(0, 200)}`)
+      }),
+      { seed: SEED, numRuns: RUNS },
+    )
+  t.ok(tickets > 0, `${tickets} tickets opened what lies inside`)
+  t.same(outside(), before)
+}
+
+const namesAreNotFound = async (t: Test, { daemon, people, outside }: World) => {
   const made = fc.sample(
     fc.tuple(
       fc.constantFrom(...outside),
@@ -368,6 +436,14 @@ t.test('a thousand paths and ids outside the area are not found by name', walled
     if (response.status !== 404 || WORDS.test(text)) wrong.push(`${target}: ${response.status} ${text.slice(0, 200)}`)
   }
   t.same(wrong, [])
+}
+
+t.test('nothing outside an area is changed or found by name', walled(), async t => {
+  const world = await openWorld(t)
+  await t.test('every write that people limited to it may make leaves what lies outside as it is', t =>
+    writesLeaveTheRest(t, world),
+  )
+  await t.test('a thousand paths and ids outside the area are not found by name', t => namesAreNotFound(t, world))
 })
 
 t.test(

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
@@ -52,4 +53,51 @@ t.test('a killed turn on a model server repeats no tool call and counts its toke
   const { total } = await next.client.call('GET /usage/rollup', { provider: 'endpoint/local' })
   t.match(total, { inputTokens: 300, outputTokens: 30 })
   t.equal(asked, 3, 'the interrupted request is sent once more')
+})
+
+t.test('the tokens of a subagent that a kill ended are in the ledger once', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  mkdirSync(join(where.workspace, '.sandbox/config'), { recursive: true })
+  writeFileSync(join(where.workspace, '.sandbox/config/settings.json'), JSON.stringify({ autoResumeOnRestart: true }))
+  const seen: string[] = []
+  const server = await modelServer(t, 'openai', ({ text, body }) => {
+    if (!text) return LIST
+    const said = JSON.stringify(body['messages'])
+    const ofSubagent = said.includes('look around') && !said.includes('"Delegate"')
+    seen.push(ofSubagent ? 'subagent' : 'turn')
+    const usage = { input: 1000, output: 100 }
+    if (!ofSubagent && seen.filter(who => who === 'turn').length === 1)
+      return { calls: [{ name: 'Delegate', input: { description: 'look', prompt: 'look around' } }], usage }
+    if (!ofSubagent) return { text: ['It is gone.'], usage }
+    if (seen.filter(who => who === 'subagent').length === 1)
+      return { calls: [{ name: 'Todo', input: { items: [] } }], usage: { input: 300, output: 30 } }
+    // The second answer of the subagent, which the kill cuts off.
+    return { text: [...'This is a long story.'], everyMs: 200, usage: { input: 9000, output: 900 } }
+  })
+  const daemon = await spawnDaemon(t, where)
+  const { baseUrl } = server.target()
+  await daemon.client.call('POST /endpoints', { id: 'local', kind: 'server', protocol: 'openai', baseUrl })
+  const { run } = await daemon.client.call('POST /agent', {
+    conversationId: 'k',
+    agent: 'endpoint/local',
+    permissionMode: 'bypassPermissions',
+    prompt: 'delegate',
+  })
+  const watched = framesOf(daemon.once, 'k')
+  await watched.until(frame => frame.kind === 'delta' && frame.parentToolUseId !== undefined)
+  await daemon.kill9()
+  await watched.all().catch(() => {})
+  for (const time of ['first', 'second']) {
+    const next = await spawnDaemon(t, where)
+    const frames = (await framesOf(next.client, 'k', { run }).all()).map(({ event }) => event)
+    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+    const used = frames.filter(frame => frame.kind === 'usage' && frame.subagent !== undefined)
+    t.match(used, exactly({ inputTokens: 300, outputTokens: 30, numTurns: 1 }), time)
+    const { rows } = await next.client.call('GET /usage/rollup', { by: 'conversation' })
+    t.match(rows, exactly({ conversationId: 'k', inputTokens: 2300, outputTokens: 230 }), time)
+    await next.kill9()
+  }
+  t.same(seen, ['turn', 'subagent', 'subagent', 'turn'], 'the subagent is not repeated')
 })

@@ -27,6 +27,15 @@ export interface Where {
 /** The failpoints whose cases are in their own test file, because they need other daemons. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
+export const AUTOMATIONS_POINTS: readonly string[] = [
+  'automations.fire.checking',
+  'automations.fire.journaled',
+  'automations.fire.recorded',
+  'automations.fire.started',
+  'automations.slot.claimed',
+  'automations.wake.held',
+]
+
 export const SECRETS_POINTS: readonly string[] = [
   'secrets.ci.noted',
   'secrets.ci.pushed',

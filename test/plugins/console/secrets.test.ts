@@ -1,10 +1,25 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
-import { daemonWith } from '../../support/daemon.js'
+import { daemonWith, folderOf } from '../../support/daemon.js'
+import { llamaProgram } from '../../support/servers/llama-program.js'
+import { entryOf, startFileServer, weightsOf } from '../endpoints/weights.js'
 
 t.test('secrets, usage and models in the console', withChromium(), async t => {
-  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'secrets', 'usage', 'endpoints', 'providers', 'capabilities'])
+  const folder = folderOf(t)
+  const bytes = weightsOf(undefined, 200_000)
+  const files = await startFileServer(t, bytes)
+  const local = join(folder, 'models.json')
+  writeFileSync(local, JSON.stringify([entryOf(files.url, bytes)]))
+  const daemon = await daemonWith(
+    t,
+    [...CONSOLE_GROUPS, 'secrets', 'usage', 'endpoints', 'providers', 'capabilities'],
+    {
+      deployment: { models: { local, server: llamaProgram(folder).program } },
+    },
+  )
   const browser = await launchBrowser(t)
 
   await t.test('a secret is stored, revealed to the owner, rotated and removed', async t => {
@@ -94,6 +109,32 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Remove nowhere' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.getByText('Servers that speak a known protocol').waitFor()
+    await endJourney(t, tab)
+  })
+
+  await t.test('a model of this machine is downloaded, served, stopped, started and removed', async t => {
+    const tab = await ownerTab(browser, daemon, '#/models')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByText(/A model may take .* here, and .* at full speed/).waitFor()
+    await page.getByRole('button', { name: 'Run a model' }).click()
+    await dialog.getByLabel('Id', { exact: true }).fill('tiny')
+    await dialog.getByLabel('Window in tokens').fill('1024')
+    t.match(await dialog.getByLabel('Model').inputValue(), 'small')
+    t.same(await barriersOf(page), [])
+    files.script.holdsAfter = 100_000
+    await dialog.getByRole('button', { name: 'Add' }).click()
+    await page.getByRole('progressbar', { name: 'Download of tiny' }).waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByRole('button', { name: 'Stop tiny' }).click()
+    await page.getByText('Stopped').waitFor()
+    delete files.script.holdsAfter
+    await page.getByRole('button', { name: 'Start tiny' }).click()
+    await page.getByText(/1,024 tokens .* uses/).waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByRole('button', { name: 'Remove tiny' }).click()
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('endpoint/tiny').waitFor({ state: 'detached' })
     await endJourney(t, tab)
   })
 })

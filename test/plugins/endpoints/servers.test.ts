@@ -73,6 +73,8 @@ t.test('invalid servers are refused by field, and nothing is stored', async t =>
     [422, { id: 'a', baseUrl: `http://localhost:${own}/v1` }, 'this sandbox itself'],
     [422, { id: 'a', baseUrl: 'http://169.254.169.254/v1' }, 'secrets'],
     [422, { id: 'a', baseUrl: 'http://127.0.0.1:9', apiKey: '__vaulted__' }, 'none is stored'],
+    [400, { id: 'a', baseUrl: 'http://127.0.0.1:9', apiKey: `${KEY}\n` }, 'without a line break'],
+    [400, { id: 'a', baseUrl: 'http://127.0.0.1:9', apiKey: 'gr\u00fc\u2603' }, 'one line'],
   ]
   for (const [status, given, words] of refused) {
     const refusal = await refusalOf(() => save(given))
@@ -302,6 +304,15 @@ t.test('a key and a header value are in no answer, log or file', async t => {
   t.ok(files.length > 0)
   const everything = [JSON.stringify(answers), ...daemon.logged, ...files].join('\n')
   for (const value of [KEY, HEADER]) t.notOk(everything.includes(value))
+})
+
+t.test('a stored key that cannot be sent is reported, in the list and to a turn', async t => {
+  const { save, store, call, daemon } = await endpointsWorld(t)
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }] })
+  await save({ id: 'keyed', baseUrl: server.url, apiKey: KEY })
+  store.values.set('keyed/apiKey', `${KEY}\nx-evil: 1`)
+  t.match(await call('endpoints.target', { id: 'keyed' }), { problem: /its key has a line break .*: save it again/ })
+  t.match((await daemon.client.call('GET /endpoints')).endpoints, exactly({ status: 'unavailable', detail: /save it/ }))
 })
 
 t.test('without an open secret store a key is refused, and a server without one works', async t => {

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import type { ServerInput } from '../../../plugins/endpoints/contract.js'
 import type { Api } from '../../../sdk/api.js'
 import type { Input, Reply } from '../../../sdk/contract.js'
 import { CapabilityStore } from '../../support/capability-store.js'
@@ -36,7 +37,7 @@ export const endpointsWorld = async (
     people,
     call: <C extends 'endpoints.target' | 'endpoints.choices'>(call: C, input: Input<Api, C>) =>
       daemon.kernel.calls.answer(call, input, AS) as Promise<Reply<Api, C>>,
-    save: (given: { id: string; baseUrl: string } & Partial<Input<Api, 'POST /endpoints'>>) =>
+    save: (given: { id: string; baseUrl: string } & Partial<ServerInput>) =>
       daemon.client.call('POST /endpoints', { kind: 'server', protocol: 'openai', ...given }),
   }
 }

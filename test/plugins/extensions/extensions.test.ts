@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { ExtensionCatalog } from '../../../plugins/extensions/listing/catalog.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf, People } from '../../support/people.js'
@@ -155,6 +156,25 @@ t.test('a folder that is no extension is listed with the reason', async t => {
     /FROM other/,
   )
   t.match(await wrong('bad', { publisher: 'ada', name: 'first' }), /its id ada.first is that of/)
+})
+
+t.test('of two folders with one id the approved one is used, also after a restart', async t => {
+  const workspace = t.testdir()
+  for (const name of ['a-second', 'z-first']) writeExtension({ workspace }, name, { publisher: 'ada', name: 'twin' })
+  const used = async (folder?: string) => {
+    const record = { id: 'ada.twin', source: 'workspace' as const, enabled: true, ...(folder && { folder }) }
+    const kept = { get: (id: string) => (id === 'ada.twin' ? record : undefined) }
+    const catalog = new ExtensionCatalog({ workspace, code: workspace, dev: workspace, kept })
+    await catalog.rescan()
+    return catalog
+  }
+  const approved = await used('z-first')
+  t.match(approved.loaded.get('ada.twin')?.shown, /z-first$/)
+  t.match(approved.invalid, exactly({ dir: /a-second$/, error: /its id ada.twin is that of .*z-first/ }))
+  t.match((await used('gone')).loaded.get('ada.twin')?.shown, /a-second$/, 'when it is gone the first by name')
+  const later = await used('z-first')
+  await later.rescan(new Set(['a-second']))
+  t.match(later.loaded.get('ada.twin')?.shown, /z-first$/)
 })
 
 t.test('a link that leaves the folder makes it no extension', async t => {

@@ -6,7 +6,7 @@ import { committed } from '../../support/servers/git-server.js'
 import { inner } from '../agent/support.js'
 import { daemonWithBackends, listedUntil } from './support.js'
 
-const daemon = await daemonWithBackends(t, ['activity'])
+const daemon = await daemonWithBackends(t, ['activity', 'system'])
 const { client, workspace } = daemon
 const origin = join(workspace, 'notes')
 mkdirSync(origin)

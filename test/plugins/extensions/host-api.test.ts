@@ -51,6 +51,11 @@ t.test('the host of a backend', walled(), async t => {
   })
   await daemon.client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
   await daemon.client.call('POST /secrets', { key: 'API_KEY', value: 'value-of-the-key-1234' })
+  for (const [id, config] of [
+    ['tracker', { provider: 'token', name: 'TRACKER', token: 'value-of-tracker-5678' }],
+    ['forge', { provider: 'github', token: 'value-of-forge-5678' }],
+  ] as const)
+    for await (const _ of await daemon.client.call('POST /capabilities', { id, kind: 'cli', config }));
   daemon.world.settings.set('acme.all', { color: 'blue' })
   const status = await daemon.run('acme.all', {
     manifest: {
@@ -71,6 +76,7 @@ t.test('the host of a backend', walled(), async t => {
         sandbox: [
           `net:127.0.0.1:${outside.port}`,
           'secret:API_*',
+          'connection:token',
           'fs:read:docs/**',
           'fs:write:out/**',
           'run:cat',
@@ -102,6 +108,9 @@ t.test('the host of a backend', walled(), async t => {
       const changes = []
       host.settings.onChange(keys => changes.push(keys))
       route('GET /changes', () => changes)
+      route('GET /dialled', async request => (await host.fetch('${outside.url}/dialled', {
+        headers: { 'x-key': '{{secret:' + request.query.of + '/token}}' },
+      })).status)
       route('GET /secret', async () => [await host.secrets.ref('API_KEY'), await host.secrets.has('API_KEY'),
         await host.secrets.has('API_NONE'),
         Buffer.from(await host.secrets.hmac('API_KEY', 'sha256', Buffer.from('data'))).toString('hex')])
@@ -192,6 +201,16 @@ t.test('the host of a backend', walled(), async t => {
     t.same(await value('/settings'), { color: 'blue' })
     daemon.world.runtime!.settingsChanged('acme.all', ['color'])
     t.same(await value('/changes'), [['color']])
+  })
+
+  await t.test('fills in the references of connections that an entry names the card of, and of no others', async t => {
+    t.equal(await value('/dialled?of=tracker'), 200)
+    t.match(outside.seen.at(-1), 'value-of-tracker-5678')
+    const asked = outside.seen.length
+    const refused = async (of: string) => (await daemon.fetch(`/x/acme.all/dialled?of=${of}`)).json()
+    t.match(await refused('forge'), { message: /no entry connection:github/ })
+    t.match(await refused('nobody'), { message: /no connection "nobody"/ })
+    t.equal(outside.seen.length, asked)
   })
 
   await t.test('gives secrets by reference alone', async t => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -33,9 +33,13 @@ const { url: server, requests } = await gitServer(t, repositories)
 const url = `${server}/notes/.git`
 
 /** A registry whose content the test sets. */
-const registry = { etag: 0, asked: 0, unchanged: 0, text: '{"name":"test","extensions":[]}' }
+const registry = {
+  ...{ etag: 0, asked: 0, unchanged: 0, text: '{"name":"test","extensions":[]}' },
+  authorization: undefined as string | undefined,
+}
 const index = createServer((request, response) => {
   registry.asked++
+  registry.authorization = request.headers.authorization
   const etag = `"${registry.etag}"`
   if (request.headers['if-none-match'] === etag) registry.unchanged++
   if (request.headers['if-none-match'] === etag) return void response.writeHead(304).end()
@@ -55,6 +59,7 @@ const daemon = await daemonWithBackends(t, ['secrets', 'activity'])
 const { client, data } = daemon
 const id = 'ada.notes'
 const code = join(data, 'extensions/code')
+const market = (given: { url: string; token?: string }) => client.call('POST /capabilities/marketplace', given)
 const preview = (given: object = {}) => client.call('POST /extensions/install/preview', { url, ref: first, ...given })
 const install = async (given: object = {}) => {
   const { digest } = await preview(given)
@@ -270,6 +275,126 @@ t.test('a stored secret is sent as access token over TLS alone, and is shown now
   t.match(await refusalOf(() => preview(from)), { status: 424 }, 'it is bound to another host')
   await client.call('POST /secrets', { key: 'GIT', value: SECRET, hosts: ['localhost'] })
   t.match(await preview(from), { id }, 'it is bound to this one')
+})
+
+t.test('an index is shown as rows: verified first, blocked last, and what is installed is marked', async t => {
+  const at = (entry: object) => ({ source: { url, ref: first }, ...entry })
+  registry.etag++
+  registry.text = JSON.stringify({
+    name: 'team',
+    extensions: [
+      at({ id: 'ada.bad', trust: 'blocked', trustReason: 'it leaks' }),
+      at({ id, version: '1.0.0', description: 'Notes.', engines: '^1.0' }),
+      at({ id: 'ada.later', engines: '^9.0' }),
+      at({ id: 'ada.branch', source: { url, ref: 'main' } }),
+      at({ id: 'ada.far', source: { url: 'http://example.org/x.git', ref: first } }),
+      at({ id: 'ada.good', trust: 'verified', securityFix: true }),
+    ],
+  })
+  const { digest } = await preview()
+  for await (const _ of await client.call('POST /extensions/install', { url, ref: first, digest }));
+  const { name, plugins } = await market({ url: indexAddress })
+  t.equal(name, 'team')
+  const admitted = { kind: 'extension', trust: 'listed', admitted: true } as const
+  t.match(
+    plugins,
+    exactly(
+      { ...admitted, name: 'ada.good', trust: 'verified', securityFix: true, install: { url, ref: first } },
+      { ...admitted, name: 'ada.branch', admitted: false, install: { url, ref: 'main' } },
+      { ...admitted, name: 'ada.far', admitted: false, install: undefined },
+      { ...admitted, name: 'ada.later', admitted: false, compatible: false },
+      { ...admitted, name: id, compatible: true, description: 'Notes.', installed: { id, ref: first } },
+      { ...admitted, name: 'ada.bad', trust: 'blocked', trustReason: 'it leaks', admitted: false },
+    ),
+  )
+  await client.call('POST /extensions/{id}/remove', { id })
+})
+
+t.test('a list of plugins in a repository is shown in the same rows', async t => {
+  const own = join(repositories, 'plugins')
+  mkdirSync(join(own, '.claude-plugin'), { recursive: true })
+  inGit(own, 'init', '-q', '-b', 'main')
+  const list = {
+    name: 'tools',
+    owner: { name: 'Ada' },
+    metadata: { pluginRoot: './plugins' },
+    plugins: [
+      { name: 'format', source: './format', description: 'Formats.', keywords: ['x'] },
+      { name: 'away', source: '../../elsewhere' },
+      { name: 'hub', source: { source: 'github', repo: 'ada/hub', sha: first } },
+      { name: 'part', source: { source: 'git-subdir', url: 'https://git.example.org/x.git', path: 'a', ref: 'v1' } },
+      { name: 'packaged', source: { source: 'npm', package: 'x' } },
+    ],
+  }
+  writeFileSync(join(own, '.claude-plugin/marketplace.json'), JSON.stringify(list))
+  const commit = committed(own)
+  const from = `${server}/plugins/.git`
+  const row = { kind: 'plugin', trust: 'listed', admitted: false } as const
+  t.same(await market({ url: from }), {
+    name: 'tools',
+    plugins: [
+      { name: 'away', ...row },
+      { name: 'format', ...row, description: 'Formats.', install: { url: from, ref: commit, path: 'plugins/format' } },
+      { name: 'hub', ...row, install: { url: 'https://github.com/ada/hub.git', ref: first } },
+      { name: 'packaged', ...row },
+      { name: 'part', ...row, install: { url: 'https://git.example.org/x.git', ref: 'v1', path: 'a' } },
+    ],
+  })
+  t.same(staged(), [])
+})
+
+t.test('an index that cannot be shown is refused by what is wrong with it', async t => {
+  const path = `${daemon.url}/capabilities/marketplace`
+  t.equal((await fetch(path, { method: 'POST' })).status, 401)
+  const { token } = await daemon.token('land')
+  const asToken = { method: 'POST', headers: { 'x-sandbox-control': token, 'content-type': 'application/json' } }
+  t.equal((await fetch(path, { ...asToken, body: '{"url":"x"}' })).status, 403)
+  const empty = join(repositories, 'empty')
+  mkdirSync(empty)
+  inGit(empty, 'init', '-q', '-b', 'main')
+  writeFileSync(join(empty, 'README.md'), 'none\n')
+  committed(empty)
+  writeFileSync(join(daemon.workspace, 'large.json'), ' '.repeat(5 * 1024 * 1024 + 1))
+  writeFileSync(join(daemon.workspace, 'other.json'), '{"name":"x","extensions":[{"id":1}]}')
+  const bad: [given: { url: string; token?: string }, status: number, message: RegExp][] = [
+    [{ url: '' }, 400, /url/],
+    [{ url: 'ftp://example.org/registry.json' }, 400, /url: expected https/],
+    [{ url: 'http://example.org/registry.json' }, 400, /url: expected https/],
+    [{ url: '../registry.json' }, 400, /url: expected https/],
+    [{ url: 'other.json', token: 'x' }, 400, /token: expected only with an https address/],
+    [{ url: `${server}/empty/.git`, token: 'x' }, 400, /token: expected only with an https address/],
+    [{ url: 'large.json' }, 413, /more than 5242880 bytes/],
+    [{ url: 'nowhere.json' }, 422, /there is no nowhere\.json/],
+    [{ url: 'other.json' }, 422, /extensions\[0\]\.id: expected/],
+    [{ url: `${server}/empty/.git` }, 422, /neither registry\.json nor/],
+    [{ url: `${server}/nowhere.git` }, 424, /refused/],
+    [{ url: 'http://127.0.0.1:1/registry.json' }, 424, /nothing listens/],
+  ]
+  for (const [given, expected, message] of bad)
+    t.match(await refusalOf(() => market(given)), { status: expected, message }, JSON.stringify(given))
+  registry.etag++
+  registry.text = '<html>'
+  t.match(await refusalOf(() => market({ url: indexAddress })), { status: 422, message: /ends with \.git/ })
+  registry.text = ' '.repeat(5 * 1024 * 1024 + 1)
+  t.equal(await status(market({ url: indexAddress })), 413)
+})
+
+t.test('the token of a read is sent over TLS, and is kept nowhere', async t => {
+  const token = 'market-token-4711'
+  const secure = await trustedAuthority(t)
+  const forge = await gitServer(t, repositories, { secure, needs: `x-access-token:${token}` })
+  const from = { url: `${forge.url}/plugins/.git` }
+  t.equal(await status(market(from)), 424)
+  t.match(await market({ ...from, token }), { name: 'tools' })
+  registry.etag++
+  registry.text = JSON.stringify({ name: 'own', extensions: [] })
+  t.match(await market({ url: indexAddress, token }), { name: 'own' })
+  t.equal(registry.authorization, `Bearer ${token}`)
+  await market({ url: indexAddress })
+  t.equal(registry.authorization, undefined, 'the next read is without it')
+  for (const file of readdirSync(data, { recursive: true, withFileTypes: true }))
+    if (file.isFile()) t.notMatch(readFileSync(join(file.parentPath, file.name), 'latin1'), token, file.name)
+  t.notMatch(daemon.logged.join('\n'), token)
 })
 
 t.test('code comes from the address that was named and checked, and from no other', async t => {

@@ -4,7 +4,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { approvePending, daemonWithBackends, listedUntil, recordNamed, writeExtension } from './support.js'
 
-const daemon = await daemonWithBackends(t, ['activity', 'areas', 'logs', 'secrets', 'settings', 'skills', 'system'])
+const daemon = await daemonWithBackends(t, [
+  'activity',
+  'areas',
+  'capabilities',
+  'logs',
+  'secrets',
+  'settings',
+  'skills',
+  'system',
+])
 const { client } = daemon
 /** Answers with its variables and its arguments, or makes a call of the daemon. */
 const PROGRAM = `
@@ -37,13 +46,19 @@ interface Answered {
 }
 const id = 'ada.caller'
 const ENTRIES = ['GET /extensions/{id}/readiness', 'POST /skills', 'POST /skills/*', 'GET /*', 'DELETE /members/*']
-const manifestOf = (name: string, daemonEntries: readonly string[]) => ({
-  ...{ publisher: 'ada', name, version: '1.0.0', permissions: { daemon: daemonEntries } },
+const CONNECTION = 'GET /capabilities/{id}/connection'
+const manifestOf = (name: string, daemonEntries: readonly string[], sandbox: readonly string[] = []) => ({
+  ...{ publisher: 'ada', name, version: '1.0.0', permissions: { daemon: daemonEntries, sandbox } },
   contributes: { processes: [{ name: 'web', command: 'node web.cjs', port: 'auto' }] },
 })
-for (const [name, entries] of [['caller', ENTRIES] as const, ['silent', []] as const])
-  writeExtension(daemon, name, manifestOf(name, entries), { 'web.cjs': PROGRAM })
-for (const name of ['ada.caller', 'ada.silent']) {
+for (const [name, entries, sandbox] of [
+  ['caller', ENTRIES],
+  ['silent', []],
+  ['dialler', [CONNECTION], ['connection:token']],
+  ['unnamed', [CONNECTION]],
+] as const)
+  writeExtension(daemon, name, manifestOf(name, entries, sandbox), { 'web.cjs': PROGRAM })
+for (const name of ['ada.caller', 'ada.silent', 'ada.dialler', 'ada.unnamed']) {
   await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === name))
   await approvePending(daemon, name)
 }
@@ -98,8 +113,8 @@ t.test('its credential is in its environment alone, and no longer than it runs',
   t.notMatch(JSON.stringify(argv), 'sbe_')
   t.notMatch(execFileSync('ps', ['-eo', 'args', 'ww'], { encoding: 'utf8' }), token)
   const secret = token.split('.')[1]!
-  const logged = () => readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8')
-  await listedUntil(daemon, () => logged().includes('its token is sb'))
+  const logged = () => readFileSync(join(daemon.data, 'logs/terminals/proc-ada-caller-web.log'), 'utf8')
+  await listedUntil(daemon, () => logged().includes('its token is'))
   for (const file of readdirSync(daemon.data, { recursive: true, withFileTypes: true }))
     if (file.isFile()) t.notMatch(readFileSync(join(file.parentPath, file.name), 'latin1'), secret, file.name)
   t.equal((await as(token, '/skills')).status, 200)
@@ -146,6 +161,43 @@ t.test('a program whose manifest names no call gets no credential', async t => {
   const ask = await start('ada.silent')
   const { env } = await ask('GET', '/_env')
   t.notOk(Object.keys(env).some(name => /TOKEN|DAEMON/.test(name)))
+})
+
+t.test('a connection is shown to the extensions that name its card, without a value', async t => {
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  const value = 'value-of-the-tracker-5678'
+  for (const [of, config] of [
+    ['tracker', { provider: 'token', name: 'TRACKER', token: value }],
+    ['forge', { provider: 'github', token: value }],
+    ['codes', { provider: 'otp', otp: 'GEZDGNBVGY3TQOJQ' }],
+  ] as const)
+    for await (const _ of await client.call('POST /capabilities', { id: of, kind: 'cli', config }));
+  const path = '/capabilities/tracker/connection'
+  const ask = await start('ada.dialler')
+  const answer = await ask('GET', path)
+  const config = { provider: 'token', name: 'TRACKER', token: '{{secret:tracker/token}}' }
+  t.same(answer, { status: 200, body: { id: 'tracker', kind: 'cli', config } })
+  for (const other of ['forge', 'codes'])
+    t.match(await ask('GET', `/capabilities/${other}/connection`), {
+      status: 403,
+      body: { message: /no entry connection:(?:github|otp)/ },
+    })
+  t.match(await ask('GET', '/capabilities/nobody/connection'), { status: 404 })
+  t.match(await ask('GET', '/capabilities/a%20b/connection'), { status: 400 })
+  const without = await (await start('ada.unnamed'))('GET', path)
+  t.match(without, { status: 403, body: { message: /no entry connection:<card>/ } })
+  t.match(await (await start())('GET', path), {
+    status: 403,
+    body: { message: /may not call capabilities\.connection/ },
+  })
+  t.equal((await fetch(daemon.url + path)).status, 401)
+  const owner = await daemon.fetch(path)
+  t.equal(owner.status, 403)
+  t.match(await owner.json(), { message: /people cannot make the call capabilities\.connection/ })
+  const { token } = await daemon.token('land')
+  t.equal((await fetch(daemon.url + path, { headers: { 'x-sandbox-control': token } })).status, 403)
+  t.notMatch(JSON.stringify([answer, without, daemon.logged]), value)
+  await stop()
 })
 
 t.test('what a process used is counted for its extension', async t => {

@@ -19,7 +19,7 @@ const SERVER = `export const activate = host => {
 `
 
 t.test('a backend starts, watches and ends the background programs of its own extension', walled(), async t => {
-  const daemon = await daemonWithBackends(t, ['secrets', 'activity', 'logs'])
+  const daemon = await daemonWithBackends(t, ['secrets', 'activity', 'logs', 'system'])
   const id = 'ada.keeper'
   writeExtension(
     daemon,

@@ -3,13 +3,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/process/limits.js'
 import type { ExtensionProcessStatus } from '../../../plugins/extensions/contract.js'
+import { processSessionOf } from '../../../plugins/extensions/processes/process-sessions.js'
 import { SupervisedProcess } from '../../../plugins/extensions/processes/supervised-process.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
+import { endTerminals, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { inner } from '../agent/support.js'
+import { attach } from '../system/terminals/terminals-support.js'
 import { approvePending, daemonWithBackends, isRunning, listedUntil, writeExtension } from './support.js'
 
-const daemon = await daemonWithBackends(t, ['secrets', 'activity', 'logs'])
+const daemon = await daemonWithBackends(t, ['secrets', 'activity', 'logs', 'system'])
 const { client } = daemon
 const id = 'ada.web'
 const PROGRAM = `
@@ -20,6 +23,7 @@ const attempts = []
 for (const path of [process.argv[1], '/etc/passwd.new'])
   try { writeFileSync(path, 'x'); attempts.push(path) } catch {}
 console.log('listening for ' + process.env.GREETING)
+process.stdin.on('data', line => console.log('heard ' + line))
 createServer((request, response) => {
   if (request.url === '/end') return process.exit(3)
   const secret = () => { try { return readFileSync(at + '/WORD', 'utf8') } catch { return 'none' } }
@@ -82,7 +86,7 @@ t.test('programs are started by maintainers, once their extension is approved', 
   t.equal(await status(call('stop', 'other')), 404)
   t.match(await refusalOf(() => call('start', 'web')), { status: 409, message: /waits for approval/ })
   t.same(await reader.call('GET /extensions/{id}/processes/{name}', web), {
-    ...{ name: 'web', running: false, state: 'stopped', restarts: 0 },
+    ...{ name: 'web', running: false, state: 'stopped', session: 'proc-ada-web-web', restarts: 0 },
   })
   await approvePending(daemon, id)
   t.match(await refusalOf(() => call('start', 'web')), { status: 409, message: /secret WORD/ })
@@ -100,7 +104,7 @@ t.test('a program runs with its port, settings and secrets, its own code read-on
   t.match(answer, { secret: 'open sesame', args: exactly('two words'), workspace: daemon.workspace })
   t.same(answer.attempts, [], 'neither its code nor the system can be written')
   t.notOk(answer.env.some(name => /TOKEN|CONTROL|KEY/.test(name)))
-  const logged = () => readFileSync(join(daemon.data, `logs/plugins/extension-${id}.log`), 'utf8')
+  const logged = () => readFileSync(join(daemon.data, 'logs/terminals/proc-ada-web-web.log'), 'utf8')
   await listedUntil(daemon, () => logged().includes('listening for everybody'))
   await call('start', 'web')
   t.equal((await stateOf('web')).pid, found.pid, 'one that runs is left alone')
@@ -108,6 +112,34 @@ t.test('a program runs with its port, settings and secrets, its own code read-on
   for (const end = Date.now() + 10_000; (await answerOf(found.port!)).secret !== 'another' && Date.now() < end;);
   t.match(await answerOf(found.port!), { secret: 'another' }, 'without a new process')
   t.equal((await stateOf('web')).pid, found.pid)
+})
+
+t.test('a process runs in a terminal that maintainers attach to', async t => {
+  const { session, pid } = await stateOf('web')
+  t.equal(session, 'proc-ada-web-web')
+  const { sessions } = await client.call('GET /system/terminals')
+  t.match(
+    sessions.find(({ name }) => name === session),
+    { kind: 'process', label: 'web of ada.web', running: true },
+  )
+  const { client: reader } = await daemon.token('read')
+  t.equal(await status(reader.call('GET /system/terminals/{name}/scrollback', { name: session })), 403)
+  const terminal = await attach(t, daemon, session)
+  await terminal.shows(/listening for everybody/)
+  terminal.type('typed by a person\r')
+  await terminal.shows(/heard typed by a person/)
+  await client.call('DELETE /system/terminals/{name}', { name: session })
+  t.ok(await until('web', ({ running, pid: now }) => running && now !== pid), 'its rule starts it again')
+  t.notOk(isRunning(pid!))
+  await call('stop', 'web')
+  t.notOk((await client.call('GET /system/terminals')).sessions.some(({ name }) => name === session))
+  await call('start', 'web')
+  await answerOf((await stateOf('web')).port!)
+  t.same(
+    ['a'.repeat(60), 'b'.repeat(60)].map(name => processSessionOf(`ada.${name}`, 'web').length),
+    [63, 63],
+    'a long name is cut',
+  )
 })
 
 t.test('a failed process is restarted on its port, a finished one is not', async t => {
@@ -178,12 +210,14 @@ t.test('a process that ends at once is not restarted after five times', async t 
   const process = new SupervisedProcess(
     { name: 'bad', command: 'false', restart: 'always' },
     {
-      limits: { ...BACKEND_LIMITS, backoff: { first: 40, most: 100 } },
+      ...{ limits: { ...BACKEND_LIMITS, backoff: { first: 40, most: 100 } }, session: 'proc-bad' },
+      purpose: () => `start ${starts.length}`,
       command: async () => {
         starts.push(performance.now())
         return { program: '/bin/false', args: [], env: {}, ended: () => {} }
       },
-      printed: () => {},
+      run: async purpose => ({ purpose, running: false, exitCode: 1 }),
+      end: async () => {},
       exited: () => {},
       changed: () => {},
       quarantined: why => {
@@ -201,4 +235,54 @@ t.test('a process that ends at once is not restarted after five times', async t 
   await process.start()
   t.match(process.status, { restarts: 0 }, 'a person ends the quarantine')
   await process.stop()
+})
+
+t.test('with tmux programs outlive the daemon, and the next one takes over what still may run', async t => {
+  const where = folderOf(t)
+  const [workspace, data] = [join(where, 'workspace'), join(where, 'data')]
+  makeWorkspace(workspace)
+  t.teardown(() => endTerminals(data))
+  const sleeper = (name: string, more: object = {}) =>
+    writeExtension({ workspace }, name, {
+      ...{ publisher: 'ada', name, version: '1.0.0', ...more },
+      contributes: { processes: [{ name: 'tick', command: 'sleep 1000' }] },
+    })
+  for (const name of ['kept', 'changed', 'gone']) sleeper(name)
+  sleeper('calls', { permissions: { daemon: ['GET /agents'] } })
+  const first = await spawnDaemon(t, { workspace, data })
+  const ids = ['ada.kept', 'ada.calls', 'ada.changed', 'ada.gone']
+  for (const id of ids) {
+    const { pending } = await first.client.call('GET /extensions')
+    await first.client.call('POST /extensions/{id}/approve', {
+      id,
+      digest: pending.find(each => each.id === id)!.digest,
+    })
+    await first.client.call('POST /extensions/{id}/processes/{name}/start', { id, name: 'tick' })
+  }
+  const pidsAt = async ({ client }: Pick<typeof first, 'client'>) =>
+    Promise.all(
+      ids.map(async id => (await client.call('GET /extensions/{id}/processes/{name}', { id, name: 'tick' })).pid),
+    )
+  const before = await pidsAt(first)
+  await first.kill9()
+  for (const pid of before) t.ok(isRunning(pid!))
+  writeExtension({ workspace }, 'changed', {
+    ...{ publisher: 'ada', name: 'changed', version: '1.0.0' },
+    contributes: { processes: [{ name: 'tick', command: 'sleep 2000' }] },
+  })
+  writeExtension({ workspace }, 'gone', {
+    ...{ publisher: 'ada', name: 'gone', permissions: { daemon: ['GET /agents'] } },
+    contributes: { processes: [{ name: 'tick', command: 'sleep 1000' }] },
+  })
+  const second = await spawnDaemon(t, { workspace, data })
+  let after = await pidsAt(second)
+  for (const end = Date.now() + 20_000; after.filter(Boolean).length < 3 && Date.now() < end;)
+    after = await pidsAt(second)
+  t.equal(after[0], before[0], 'the same process')
+  t.ok(after[1] && after[1] !== before[1], 'one with a credential is started anew')
+  t.ok(after[2] && after[2] !== before[2], 'one with other code too')
+  t.equal(after[3], undefined, 'one that waits for approval is ended')
+  for (const pid of before.slice(1)) t.notOk(isRunning(pid!))
+  await second.client.call('POST /extensions/{id}/processes/{name}/stop', { id: 'ada.kept', name: 'tick' })
+  t.notOk(isRunning(before[0]!), 'the next daemon ends it too')
 })

@@ -13,8 +13,8 @@ t.test('a backend answers its routes', async t => {
   t.match(answer, { status: 200, body: { hello: 'world' } })
 })
 
-t.test('without bubblewrap no backend runs, and its state says what to install', async t => {
-  const daemon = await extensionDaemon(t, { wall: 'unshare' })
+t.test('without a wall no backend runs, and its state says what to install', async t => {
+  const daemon = await extensionDaemon(t, { wall: 'none' })
   t.match(await daemon.run('ada.open', { server: 'export const activate = () => {}' }), {
     state: 'error',
     detail: /install bubblewrap/,

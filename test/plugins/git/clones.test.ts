@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -198,4 +198,33 @@ t.test('sync fast-forwards clean repositories that are behind, and reports the r
   for (const name of names) rmSync(join(workspace, name), { recursive: true })
   const all = await client.call('POST /workspace/sync', {})
   t.ok(all.repos.some(({ repo, status }) => repo === 'root' && status === 'no-remote'))
+})
+
+t.test('a clone that a shell deleted comes back from a saved point with its git, commits and changes', async t => {
+  for (const name of ['kept', 'lost']) {
+    await client.call('POST /workspace/repos', { name, cloneUrl: url })
+    put(join(workspace, name), { f: 'committed\n' })
+    commitAll(join(workspace, name), 'not pushed')
+    put(join(workspace, name), { f: 'edited\n', 'dir/new': 'n\n' })
+  }
+  const state = (name: string) =>
+    ['log --format=%H', 'status --porcelain', 'reflog --format=%H'].map(args =>
+      inGit(join(workspace, name), ...args.split(' ')),
+    )
+  const before = [state('kept'), state('lost')]
+  const { id } = await client.call('POST /history/snapshots', {})
+  rmSync(join(workspace, 'lost'), { recursive: true })
+  await client.call('POST /history/restore', { id: id! })
+  t.same([state('kept'), state('lost')], before)
+  t.equal(readFileSync(join(workspace, 'lost/dir/new'), 'utf8'), 'n\n')
+  const { repos } = await client.call('GET /git/changes', { repo: 'lost' })
+  t.same(
+    repos[0]!.unstaged.map(({ path }) => path),
+    ['f', 'dir/new'],
+  )
+
+  renameSync(join(workspace, 'lost'), join(workspace, 'moved'))
+  await client.call('POST /history/restore', { id: id!, scope: 'lost' })
+  t.notOk(existsSync(join(workspace, 'lost/.git')), 'two checkouts never share one git dir')
+  t.equal(readFileSync(join(workspace, 'lost/f'), 'utf8'), 'edited\n')
 })

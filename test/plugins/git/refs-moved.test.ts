@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { exactly } from '../../support/lists.js'
@@ -30,6 +30,37 @@ const watched = async (repo: string): Promise<string> => {
   await client.call('GET /git/changes', {})
   return at
 }
+
+t.test('repositories that are there at the start are watched before anybody reads them', async t => {
+  const { next } = await movesSeenBy(t)
+  const seen = next()
+  let found: readonly string[] | undefined
+  void seen.then(repos => (found = repos))
+  for (let n = 0; !found; n++) {
+    inGit(workspace, 'commit', '-q', '--allow-empty', '-m', `${n}`)
+    await Promise.race([seen, new Promise(resolve => setTimeout(resolve, 500))])
+  }
+  t.match(await seen, exactly('root'))
+})
+
+t.test('a repository that another program makes is reported and watched without a read', async t => {
+  repoAt(join(workspace, 'source'), { f: '1\n' })
+  await client.call('GET /workspace/tree', {})
+  await client.call('GET /git/repos')
+  const events = await openEvents(t, { url: daemon.url, session: daemon.session }, '')
+  t.teardown(() => events.close())
+  inGit(workspace, 'clone', '-q', join(workspace, 'source'), join(workspace, 'group/cloned'))
+  await events.until('reposChanged', ({ repos }) => repos.includes('group/cloned'))
+  inGit(join(workspace, 'group/cloned'), 'branch', 'side')
+  await events.until('refsChanged', ({ repos }) => repos.includes('group/cloned'))
+  rmSync(join(workspace, 'group'), { recursive: true })
+  await events.until('reposChanged', ({ repos }) => !repos.includes('group/cloned'))
+  mkdirSync(join(workspace, 'plain'))
+  await client.call('GET /workspace/tree', {})
+  inGit(join(workspace, 'plain'), 'init', '-q')
+  const { repos } = await events.until('reposChanged', event => event.repos.includes('plain'))
+  t.same(repos, ['root', ...(await client.call('GET /git/repos')).repos])
+})
 
 t.test('whatever moves in a repository outside of the calls is reported with its name', async t => {
   const at = await watched('outside')

@@ -7,10 +7,16 @@ import { inGit } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { gitWorld, put, repoAt } from '../git/support.js'
 
+/** Whether a turn runs in the shared tree. */
+let turn = false
 const { client, workspace, daemon, as } = await gitWorld(
   t,
   { 'README.md': '# work\n', 'docs/a.md': 'one\n', 'src/main.ts': 'm\n' },
   ['history'],
+  {
+    'agent.conversations': async () =>
+      ({ conversations: turn ? [{ live: true, conversation: { id: 'busy' } }] : [] }) as never,
+  },
 )
 const save = (label?: string) => client.call('POST /history/snapshots', label === undefined ? {} : { label })
 const restore = (id: string, more: object = {}) => client.call('POST /history/restore', { id, ...more })
@@ -111,6 +117,35 @@ t.test('a repository that was deleted comes back as files', async t => {
   rmSync(join(workspace, 'away'), { recursive: true })
   await restore(id!, { scope: 'away' })
   t.equal(readFileSync(join(workspace, 'away/deep/f'), 'utf8'), 'f\n')
+})
+
+t.test('a restore waits for no turn of the shared tree: it is refused, or forced', async t => {
+  const { id } = await save()
+  put(workspace, { 'src/main.ts': 'by the turn\n' })
+  turn = true
+  t.teardown(() => (turn = false))
+  t.match(await refusalOf(() => restore(id!)), { status: 409, message: /a turn of busy runs/ })
+  t.equal(readFileSync(join(workspace, 'src/main.ts'), 'utf8'), 'by the turn\n')
+  t.match(await restore(id!, { force: true }), { restored: 1 })
+  t.not(readFileSync(join(workspace, 'src/main.ts'), 'utf8'), 'by the turn\n')
+})
+
+t.test('saving moves neither index, HEAD nor reflog, and no gc of the repository harms a point', async t => {
+  const git = () =>
+    ['index', 'HEAD', 'logs/HEAD', 'refs/heads/main'].map(file => readFileSync(join(workspace, '.git', file), 'base64'))
+  const before = git()
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) {
+    put(workspace, { 'src/rewritten': `${n}\n` })
+    inGit(workspace, 'hash-object', '-w', 'src/rewritten')
+    ids.push((await save()).id!)
+  }
+  t.same(git(), before)
+  inGit(workspace, 'gc', '-q', '--prune=now')
+  for (const [n, id] of ids.entries()) {
+    await restore(id, { scope: 'root', paths: ['src/rewritten'] })
+    t.equal(readFileSync(join(workspace, 'src/rewritten'), 'utf8'), `${n}\n`)
+  }
 })
 
 t.test('one folder is brought back and nothing else is touched', async t => {

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { parseManifest } from '../../../kernel/manifest.js'
+import { ProviderCatalogues } from '../../../plugins/providers/catalogues.js'
+import type { ProviderDefinition } from '../../../plugins/providers/contract.js'
 import { RESERVED_IDS } from '../../../plugins/providers/reserved-ids.js'
 import { until } from '../../support/browser/browser.js'
 import { daemonWith, folderOf, type SupportOptions } from '../../support/daemon.js'
@@ -301,6 +303,55 @@ t.test('the price of a model is what its definition says, and otherwise unknown'
     ['endpoint/up', 's-1'],
   ] as const)
     t.same(await price(provider, model), {}, `${provider} ${model}`)
+})
+
+t.test('definitions, their catalogues and their models are given to other groups', async t => {
+  const models = ['swift-2', 'swift-2-mini', 'old'].map(id => ({ id, label: id }))
+  const { daemon } = await world(t, {
+    'acme.json': definitionOf('acme', 'https://a.example.org/v1', { open: false, builtIn: models }),
+    'bare.json': definitionOf('bare', 'https://a.example.org/v1', { open: false, builtIn: [] }),
+  })
+  const { signal } = new AbortController()
+  const as = { caller: { kind: 'plugin', actor: 'sandbox:test', role: 'owner' }, signal, trusted: true } as const
+  const ask = (call: string, input: object = {}) => daemon.kernel.calls.answer(call, input, as)
+  t.match(await ask('definitions.get', { provider: 'acme' }), { definition: { id: 'acme', protocol: 'openai' } })
+  t.same(await ask('definitions.get', { provider: 'nobody' }), {})
+  const { definitions } = (await ask('definitions.list')) as { definitions: { id: string }[] }
+  t.same(
+    definitions.slice(-2).map(({ id }) => id),
+    ['acme', 'bare'],
+  )
+  t.match(await ask('definitions.catalogue', { provider: 'acme' }), { source: 'built-in', default: 'swift-2' })
+  t.match(await ask('definitions.resolveModel', { provider: 'acme' }), { model: { id: 'swift-2' } })
+  t.match(await ask('definitions.resolveModel', { provider: 'acme', model: 'old' }), { model: { id: 'old' } })
+  for (const [input, status, message] of [
+    [{ provider: 'acme', model: 'swift2' }, 404, /does not offer the model swift2: it has swift-2, swift-2-mini$/],
+    [{ provider: 'acme', model: 'zzz' }, 404, /it has swift-2$/],
+    [{ provider: 'bare' }, 404, /offers no model/],
+    [{ provider: 'nobody' }, 404, /no provider nobody/],
+  ] as const)
+    t.match(await refusalOf(() => ask('definitions.resolveModel', input)), { status, message })
+})
+
+t.test('an answer counts for ten minutes', async t => {
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'a' }] })
+  const definition = definitionOf('acme', `${server.url}/v1`) as ProviderDefinition
+  let now = 1_000_000
+  const written: unknown[] = []
+  const catalogues = new ProviderCatalogues({
+    files: { read: async () => undefined, write: async (_, value) => void written.push(value) },
+    signal: new AbortController().signal,
+    now: () => now,
+    changed: () => {},
+  })
+  const current = () => catalogues.current(definition, undefined, false)
+  t.match(await current(), { source: 'live', models: exactly({ id: 'a' }) })
+  server.script.models = [{ id: 'b' }]
+  now += 10 * 60_000 - 1
+  t.match(await current(), { source: 'live', models: exactly({ id: 'a' }) })
+  now += 1
+  t.match(await current(), { source: 'live', models: exactly({ id: 'b' }) })
+  t.equal(written.length, 2)
 })
 
 t.test('no definition can have an id that is the first segment of a path', t => {

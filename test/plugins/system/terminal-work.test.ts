@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { scriptOf } from '../../../plugins/system/terminals/script.js'
 import { exactly } from '../../support/lists.js'
-import { folderOf } from '../../support/daemon.js'
+import { endTerminals, folderOf } from '../../support/daemon.js'
 import { endOf, shownIn, until } from '../workspace/projects-support.js'
 import { withTerminals } from './terminals/terminals-support.js'
 
@@ -50,7 +50,9 @@ t.test('a script ends with the first failure, or goes on and keeps its code', as
 })
 
 t.test('a group runs programs in a session, is notified when they end, and reads their output', async t => {
-  const { client, kernel, workspace } = await withTerminals(t, { files: { 'docs/a.md': 'a', 'src/b.md': 'b' } })
+  const { client, data, kernel, workspace } = await withTerminals(t, {
+    files: { 'docs/a.md': 'a', 'src/b.md': 'b' },
+  })
   const ended: unknown[] = []
   kernel.events.on('terminal.ended', 'test', async (_, input) => ended.push((input as { data: object }).data))
   const call = <T>(name: string, input: object) =>
@@ -105,5 +107,16 @@ t.test('a group runs programs in a session, is notified when they end, and reads
     await t.rejects(start('panel-d', ['ls'], { steps: [{ cwd: '../data', program: ['ls'] }] }))
     const { sessions } = await call<{ sessions: object[] }>('terminals.running', {})
     t.match(sessions, exactly({ name: 'panel-a', running: false }, { name: 'panel-c', running: false }))
+  })
+
+  await t.test('it ends when the program that holds its terminal is killed', async t => {
+    const seconds = `${86_400 + process.pid}`
+    const runs = () =>
+      execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n').includes(`sleep ${seconds}`)
+    await start('panel-e', ['sleep', seconds])
+    await until('it runs', async () => runs())
+    endTerminals(data)
+    await until('it has ended', async () => !runs())
+    t.pass('the system says that it is gone')
   })
 })

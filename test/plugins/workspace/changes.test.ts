@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../../sdk/client.js'
@@ -108,4 +108,63 @@ t.test('a generation from before the start asks to read again, and one to come i
   const { client, generation } = await world(t)
   t.match(await client.call('GET /workspace/changed', { since: generation - 60_000 }), { reset: true })
   t.match(await refusalOf(() => client.call('GET /workspace/changed', { since: generation + 60_000 })), { status: 400 })
+})
+
+/** The paths of a tree, read folder by folder as a client does. */
+const wholeTree = async (client: Client): Promise<Set<string>> => {
+  const found = new Set<string>()
+  const folders = ['.']
+  for (const path of folders)
+    for (let after: string | undefined; ;) {
+      const { entries, hidden } = await client.call('GET /workspace/children', { path, ...(after && { after }) })
+      for (const entry of entries) {
+        found.add(entry.path)
+        if (entry.type === 'dir' && !entry.closed && !entry.ignored) folders.push(entry.path)
+      }
+      if (hidden === 0) break
+      after = entries.at(-1)!.name
+    }
+  return found
+}
+
+t.test('clients that follow the events have what is on disk after 10,000 changes within a second or two', async t => {
+  const { daemon, client, workspace } = await world(t)
+  const [events, other] = await Promise.all([openEvents(t, daemon, ''), openEvents(t, daemon, '')])
+  let { generation } = await client.call('GET /workspace/tree', {})
+  const held = await wholeTree(client)
+  const at = (n: number, kind = 'f') => `many/d${n % 40}/${kind}${n}`
+  for (let n = 0; n < 40; n++) mkdirSync(join(workspace, `many/d${n}`), { recursive: true })
+  for (let n = 0; n < 4000; n++) writeFileSync(join(workspace, at(n)), 'x')
+  for (let n = 0; n < 2000; n++) writeFileSync(join(workspace, at(n)), 'changed')
+  for (let n = 0; n < 2000; n++) renameSync(join(workspace, at(n)), join(workspace, at(n, 'moved')))
+  for (let n = 2000; n < 4000; n++) rmSync(join(workspace, at(n)))
+  await client.call('PUT /workspace/file', { path: 'the-end', content: '' })
+  /** Applies what changed since the last answer; true: the last change of all was among it. */
+  const apply = async (): Promise<boolean> => {
+    const changed = await client.call('GET /workspace/changed', { since: generation })
+    generation = changed.generation
+    if (changed.reset) {
+      held.clear()
+      for (const path of await wholeTree(client)) held.add(path)
+    }
+    for (const path of changed.paths) {
+      const found = existsSync(join(workspace, path))
+      if (found) held.add(path)
+      else held.delete(path)
+    }
+    return held.has('the-end')
+  }
+  for (;;) {
+    const event = await events.until('workspaceChanged')
+    if (event.generation > generation && (await apply())) break
+  }
+  // What the system reports after the daemon's own note.
+  const expected = await wholeTree(client)
+  while (held.size !== expected.size || [...expected].some(path => !held.has(path))) {
+    await events.until('workspaceChanged')
+    await apply()
+  }
+  t.equal([...expected].filter(path => path.startsWith('many/')).length, 40 + 2000)
+  t.ok((await other.until('workspaceChanged')).generation > 0, 'another client gets the events too')
+  await Promise.all([events.close(), other.close()])
 })

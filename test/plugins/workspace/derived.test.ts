@@ -126,11 +126,11 @@ void t.test('derived text', async t => {
         '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
     }
     const bombs = {
-      'bomb.xlsx': zipBomb(book, 'xl/worksheets/sheet1.xml'),
-      'lying.xlsx': zipBomb(book, 'xl/worksheets/sheet1.xml', 1000),
-      'lying.docx': zipBomb({ '[Content_Types].xml': '<Types/>' }, 'word/document.xml', 1000),
-      'bomb.pptx': zipBomb({ 'ppt/presentation.xml': '<p/>' }, 'ppt/slides/slide1.xml'),
-      'bomb.odt': zipBomb({ mimetype: 'application/vnd.oasis.opendocument.text' }, 'content.xml'),
+      'bomb.xlsx': zipBomb(book, { name: 'xl/worksheets/sheet1.xml' }),
+      'lying.xlsx': zipBomb(book, { name: 'xl/worksheets/sheet1.xml', claimed: 1000 }),
+      'lying.docx': zipBomb({ '[Content_Types].xml': '<Types/>' }, { name: 'word/document.xml', claimed: 1000 }),
+      'bomb.pptx': zipBomb({ 'ppt/presentation.xml': '<p/>' }, { name: 'ppt/slides/slide1.xml' }),
+      'bomb.odt': zipBomb({ mimetype: 'application/vnd.oasis.opendocument.text' }, { name: 'content.xml' }),
     }
     for (const [path, bytes] of Object.entries(bombs)) put(path, bytes)
     const before = process.memoryUsage().rss

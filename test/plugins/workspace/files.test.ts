@@ -3,8 +3,11 @@ import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
+  closeSync,
+  ftruncateSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,6 +15,7 @@ import {
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -66,6 +70,23 @@ void t.test('single files', async t => {
       offset: 3,
       bytes: 3,
     })
+  })
+
+  await t.test('windows of a file of 3 GB are right beyond what fits into 31 bits', async t => {
+    const size = 3_000_000_000
+    const file = openSync(join(workspace, 'huge.log'), 'w')
+    for (const at of [0, 2 ** 31 - 1, size - 5]) writeSync(file, 'a€b', at)
+    ftruncateSync(file, size)
+    const read = (offset: number, limit: number) =>
+      client.call('GET /workspace/file', { path: 'huge.log', offset, limit })
+    t.match(await read(0, 5), { content: 'a€b', size, offset: 0, bytes: 5 })
+    t.match(await read(2 ** 31 - 1, 2), { content: 'a€', offset: 2 ** 31 - 1, bytes: 4 }, 'a character belongs whole')
+    t.match(await read(2 ** 31 + 3, 1), { content: 'b' })
+    t.match(await read(-5, 5), { content: 'a€b', offset: size - 5 })
+    writeSync(file, 'more\n', size)
+    closeSync(file)
+    t.match(await read(-5, 5), { content: 'more\n', size: size + 5 })
+    rmSync(join(workspace, 'huge.log'))
   })
 
   await t.test('the end of a file is read while it grows, and what is not UTF-8 says so', async t => {

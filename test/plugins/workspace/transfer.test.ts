@@ -1,6 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -77,6 +88,22 @@ void t.test('downloads without headers', async t => {
     writeFileSync(join(workspace, 'other'), 'other')
     execFileSync('mv', [join(workspace, 'other'), join(workspace, 'film.mp4')])
     t.equal((await open(path)).status, 404, 'another file of that name is not the one')
+  })
+
+  await t.test('ranges of a film of 5 GiB hold its bytes, also beyond 4 GiB', async t => {
+    const size = 5 * 1024 ** 3
+    const marks = [0, 2 ** 31 - 4, 2 ** 32 - 4, size - 8]
+    const file = openSync(join(workspace, 'long.mp4'), 'w')
+    for (const at of marks) writeSync(file, `mark ${marks.indexOf(at)}\n`, at)
+    ftruncateSync(file, size)
+    closeSync(file)
+    const { ticket } = await client.call('POST /workspace/media-ticket', { path: 'long.mp4' })
+    for (const [index, at] of marks.entries()) {
+      const part = await open(`/workspace/media?ticket=${ticket}`, { range: `bytes=${at}-${at + 6}` })
+      t.same([part.status, part.headers.get('content-range')], [206, `bytes ${at}-${at + 6}/${size}`])
+      t.equal(await part.text(), `mark ${index}\n`)
+    }
+    rmSync(join(workspace, 'long.mp4'))
   })
 
   await t.test('types that a browser would run are sent as sandboxed downloads', async t => {

@@ -1,19 +1,27 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { ModelSettings } from '../../../sdk/host.js'
+import { entryOf, startFileServer, weightsOf } from '../../plugins/endpoints/weights.js'
+import { until } from '../../support/browser/browser.js'
 import { folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { llamaProgram } from '../../support/servers/llama-program.js'
 import { startModelServer } from '../../plugins/endpoints/model-lists.js'
 import { type RunOptions, sandbox } from './cli-process.js'
 
 const KEY = 'key-of-the-lab-77'
 
 /** The data folder of a daemon with these groups. */
-const daemonOf = async (t: Test, ...groups: string[]): Promise<string> => {
-  const folder = folderOf(t)
+const daemonOf = (t: Test, ...groups: string[]): Promise<string> => startedIn(t, folderOf(t), groups)
+
+/** The same in a folder, with the deployment's settings of models. */
+const startedIn = async (t: Test, folder: string, groups: string[], models?: ModelSettings): Promise<string> => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'model-daemon.js'), folder, ...groups], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...(models && { MODELS: JSON.stringify(models) }) },
   })
   const exited = once(child, 'exit')
   t.teardown(async () => {
@@ -66,6 +74,39 @@ t.test('model servers are added, listed, tested and removed from the command lin
   t.match(await model(['remove', 'lab']), { code: 0, out: 'removed lab\n' })
   t.match(await model(['test', 'lab']), { code: 1, err: /no model server lab/ })
   t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 1, err: /id/ })
+})
+
+t.test('a model that this machine runs is added, stopped, started and removed', async t => {
+  const folder = folderOf(t)
+  const bytes = weightsOf()
+  const files = await startFileServer(t, bytes)
+  const local = join(folder, 'models.json')
+  writeFileSync(local, JSON.stringify([entryOf(files.url, bytes)]))
+  const { program, missing } = llamaProgram(folder)
+  const data = await startedIn(t, folder, ['endpoints'], { local, server: program })
+  const model = (...args: string[]) => sandbox(['model', ...args], { env: { SANDBOX_DATA: data } })
+  t.match(await model('fit'), {
+    code: 0,
+    out: /^a model may take [\d.]+ GiB.*\nMODEL +WEIGHTS +HERE +LARGEST WINDOW +NAME\nsmall +0.0 GiB +no +16384 +Small/,
+  })
+  t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', '100'), {
+    code: 1,
+    err: /context/,
+  })
+  t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', 'all'), { code: 2 })
+  t.match(await model('start', 'own'), { code: 2, err: /expected a model that this machine runs, found own/ })
+  t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', '1024'), {
+    code: 0,
+    out: /^saved own: (downloading|loading|ready)/,
+  })
+  let listed = ''
+  await until(async () => (listed = (await model('list')).out).includes('ready'))
+  t.match(listed, /own +ready +1 +openai +this machine/)
+  t.match(await model('stop', 'own'), { code: 0, out: 'own: stopped\n' })
+  t.match(await model('start', 'own'), { code: 0, out: /^own: (downloading|loading|ready)\n/ })
+  t.match(await model('remove', 'own'), { code: 0, out: 'removed own\n' })
+  missing()
+  t.match(await model('add', 'own', '--local', 'small'), { code: 1, err: /install llama.cpp/ })
 })
 
 t.test('the models of turns are listed, usable ones first', async t => {

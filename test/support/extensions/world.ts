@@ -90,7 +90,10 @@ export const extensionDaemon = async (
   const manifest = JSON.parse(readFileSync(own, 'utf8')) as object
   writeFileSync(
     own,
-    JSON.stringify({ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} }),
+    JSON.stringify({
+      ...{ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} },
+      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool'],
+    }),
   )
   const world = new World()
   world.limits = { ...BACKEND_LIMITS, ...limits }

@@ -7,7 +7,7 @@ import { Crashed } from './crashed.js'
 import { Declined } from './declined.js'
 import { fieldsOf } from './outside.js'
 import type { PeerPatience, PeerTurn } from './peer-turn.js'
-import { modelOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
+import { modelOf, pluginsOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
 import { wire } from './wire.js'
 
 const IDLE_BYTES = 8 * 1024 * 1024
@@ -16,6 +16,7 @@ const IDLE_BYTES = 8 * 1024 * 1024
 export class AgentPeer {
   readonly #process: PipedProcess
   readonly #patience: PeerPatience
+  readonly #agentFolders: readonly string[]
   readonly #lost = Promise.withResolvers<never>()
   #connection: ClientConnection | undefined
   #about: InitializeResponse | undefined
@@ -33,6 +34,7 @@ export class AgentPeer {
   private constructor(command: TreeCommand, patience: PeerPatience) {
     this.#patience = patience
     this.#process = new PipedProcess(command)
+    this.#agentFolders = command.agentFolders ?? []
     this.#lost.promise.catch(() => {})
     void this.#process.ended.then(how => this.#lose(how))
   }
@@ -254,7 +256,7 @@ export class AgentPeer {
     signal: AbortSignal,
   ): Promise<boolean> {
     if (this.#session && this.#session.id === before) return true
-    const place = { cwd, mcpServers: [...mcpServers] }
+    const place = { cwd, mcpServers: [...mcpServers], ...pluginsOf(this.#agentFolders) }
     if (before !== undefined && this.loadsSessions && (await this.#load(place, before, signal))) return true
     this.#session = sessionOf(await this.#soon(this.#agent.request('session/new', place), 'opened no session', signal))
     return false

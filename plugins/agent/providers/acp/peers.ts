@@ -4,28 +4,38 @@ import { AgentPeer } from './peer.js'
 import { PATIENCE, type PeerPatience } from './peer-turn.js'
 
 const KEPT_MS = 600_000
+/** Waiting programs: each holds memory of its own, as much as 300 MB, and one that ended starts again in a second. */
+const MOST_WAITING = 4
 
 interface Kept {
   readonly peer: AgentPeer
   /** The parameters of its start: another wall or another copy needs another process. */
   readonly made: string
   readonly conversationId: string
+  /** Present while it waits for a turn. */
   timer?: NodeJS.Timeout
 }
 
+/** How long, and how many programs wait for their next turn. */
+export interface WaitingLimits {
+  readonly keptMs: number
+  readonly most: number
+}
+
 /**
- * Agent programs that are kept for the next turn: one per conversation, because each is behind the wall of its copy.
+ * Agent programs that are kept for the next turn: one per conversation, because each is behind the wall of its copy and
+ * in its network. A few wait at once; of more, the one that has waited longest ends.
  */
 export class Peers {
   readonly #patience: PeerPatience
-  readonly #keptMs: number
+  readonly #waiting: WaitingLimits
   readonly #kept = new Map<string, Kept>()
   readonly #ending = new Set<Promise<void>>()
   #closed = false
 
-  constructor(patience: PeerPatience = PATIENCE, keptMs = KEPT_MS) {
+  constructor(patience: PeerPatience = PATIENCE, waiting: WaitingLimits = { keptMs: KEPT_MS, most: MOST_WAITING }) {
     this.#patience = patience
-    this.#keptMs = keptMs
+    this.#waiting = waiting
   }
 
   /** The number of running and waiting programs. */
@@ -54,6 +64,7 @@ export class Peers {
     const made = JSON.stringify([program, args, env, dev, ino])
     const kept = this.#kept.get(key)
     clearTimeout(kept?.timer)
+    delete kept?.timer
     if (kept && !kept.peer.over && kept.made === made && session !== undefined && kept.peer.sessionId === session)
       return kept.peer
     if (kept) await this.#drop(key, kept)
@@ -70,7 +81,12 @@ export class Peers {
     const kept = this.#kept.get(key)
     if (!kept) return
     if (!again || kept.peer.over) return this.#drop(key, kept)
-    kept.timer = setTimeout(() => void this.#drop(key, kept), this.#keptMs).unref()
+    kept.timer = setTimeout(() => void this.#drop(key, kept), this.#waiting.keptMs).unref()
+    // In the order in which they began to wait.
+    this.#kept.delete(key)
+    this.#kept.set(key, kept)
+    const waiting = [...this.#kept].filter(([, { timer }]) => timer !== undefined)
+    for (const [other, longest] of waiting.slice(0, -this.#waiting.most)) void this.#drop(other, longest)
   }
 
   /** Ends the waiting program of a conversation. */

@@ -1,4 +1,4 @@
-import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
+import type { NewSessionRequest, SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import type { PermissionMode, Unenforced } from '../../turn/frames/frames.js'
 
 /** The options of a program's session, as it reported them last. */
@@ -92,3 +92,12 @@ const modesOf = (session: SessionOptions): Modes => {
 /** The mode in which a program asks; undefined: it stays in the one it is in. */
 const askingMode = ({ now, values }: Modes): string | undefined =>
   ASKING.find(name => values.includes(name)) ?? (now === PLAN ? values.find(value => value !== PLAN) : undefined)
+
+/**
+ * The folders that a program is to load skills, commands, agents, hooks and tool servers from, as an extension of the
+ * protocol that agent programs built on the Claude Agent SDK read; others ignore it.
+ */
+export const pluginsOf = (folders: readonly string[]): Pick<NewSessionRequest, '_meta'> =>
+  folders.length === 0
+    ? {}
+    : { _meta: { claudeCode: { options: { plugins: folders.map(path => ({ type: 'local', path })) } } } }

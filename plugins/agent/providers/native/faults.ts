@@ -59,38 +59,51 @@ export const refusalWords = (body: unknown): string => {
   return /^\s*</.test(said) ? '' : said.replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS).toWellFormed()
 }
 
-/** The failure that a status stands for. */
-export const faultOf = (status: number, words: string, retryAfterMs?: number): ServerFault => {
-  const said = words ? `: ${words}` : ''
+/** The failure that a status stands for, with what to do; `keyless`: no key was sent. */
+export const faultOf = (status: number, words: string, retryAfterMs?: number, keyless = false): ServerFault => {
   const known = { status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  const fault = (message: string, details: FaultDetails = {}) =>
+    new ServerFault(`${message}${words ? `; it says: ${words}` : ''}`, { ...known, ...details })
   if (status === 401 || status === 403)
-    return new ServerFault(`the model server refused the key (${status})${said}`, { ...known, code: 'token-refused' })
+    return fault(
+      keyless
+        ? `the model server asks for a key (${status}): save the server with one`
+        : `the model server refused the key (${status}): save the right one`,
+      { code: 'token-refused' },
+    )
   if (status === 402)
-    return new ServerFault(`the model server requires payment${said}`, { ...known, code: 'not-entitled' })
+    return fault('the model server requires payment (402): pay there, or choose another model', {
+      code: 'not-entitled',
+    })
   if (status === 429) {
     const spent = /insufficient_quota|billing/i.test(words)
-    return new ServerFault(`the model server allows no more requests for now${said}`, {
-      ...known,
+    return fault('the model server allows no more requests for now (429): try again later, or choose another model', {
       again: !spent,
       code: 'rate_limit',
     })
   }
   if (status >= 500 || status === 408 || status === 425)
-    return new ServerFault(`the model server failed (${status})${said}`, {
-      ...known,
+    return fault(`the model server failed (${status}): try again, and look into its log if it fails again`, {
       again: true,
       code: 'provider-outage',
     })
   if ((status === 400 || status === 413 || status === 422) && (status === 413 || TOO_LONG.test(words)))
-    return new ServerFault(`the conversation is too long for the model${said}`, { ...known, code: 'context-full' })
+    return fault('the conversation is too long for the model: choose one with a larger window', {
+      code: 'context-full',
+    })
   if (status === 404 && NO_MODEL.test(words))
-    return new ServerFault(`the model server has no such model${said}`, { ...known, code: 'model-invalid' })
-  return new ServerFault(`the model server refused the request (${status})${said}`, known)
+    return fault('the model server has no such model: choose another', { code: 'model-invalid' })
+  if (status === 404 || status === 405)
+    return fault(`nothing answers at this address of the model server (${status}): check its address and protocol`)
+  return fault(`the model server refused the request (${status}): try another model, or another server`)
 }
 
 /** A lost connection, or an answer that ended in the middle. */
 export const lost = (why: string): ServerFault =>
-  new ServerFault(`the connection to the model server was lost: ${why}`, { again: true, code: 'provider-outage' })
+  new ServerFault(`the connection to the model server was lost: ${why}; check that it runs and can be reached`, {
+    again: true,
+    code: 'provider-outage',
+  })
 
 /** The failure that a server reports in the middle of its answer. */
 export const streamFault = (error: unknown): ServerFault => {
@@ -117,7 +130,9 @@ export const faultFrom = (error: unknown): ServerFault => {
   if (name === 'AI_InvalidResponseDataError' && /finish reason/.test((error as Error).message))
     return lost('the answer ended in the middle')
   if (/^AI_(JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|EmptyResponseBody)Error$/.test(name))
-    return new ServerFault('the model server sent an answer that is invalid in its protocol')
+    return new ServerFault(
+      'the model server sent an answer that is invalid in its protocol: check its address and protocol',
+    )
   return streamFault(error)
 }
 

@@ -55,6 +55,10 @@ export const modelFetch =
         continue
       }
       if (status < 200 || status > 299) throw await refusalOf(answer, own)
+      if (/^text\/html\b/i.test(answer.headers['content-type'] ?? '')) {
+        answer.destroy()
+        throw new ServerFault('the model server sent a web page instead of an answer: check its address')
+      }
       return new Response(bodyOf(answer, sending), {
         headers: { 'content-type': answer.headers['content-type'] ?? 'text/event-stream' },
       })
@@ -78,7 +82,8 @@ const redirected = (start: URL, from: URL, location: string, hops: number): URL 
       `the model server redirects to another origin (${(to?.origin ?? 'no address').slice(0, 200)}): `
         + 'set that as its address if it is right',
     )
-  if (hops === MOST_REDIRECTS) throw new ServerFault(`the model server redirects more than ${MOST_REDIRECTS} times`)
+  if (hops === MOST_REDIRECTS)
+    throw new ServerFault(`the model server redirects more than ${MOST_REDIRECTS} times: check its address`)
   return to
 }
 
@@ -123,9 +128,10 @@ const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sen
   })
 
 const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
-  new ServerFault(`the model server sent nothing for ${Math.round(silenceMs / 1000)} seconds`, {
-    code: 'provider-outage',
-  })
+  new ServerFault(
+    `the model server sent nothing for ${Math.round(silenceMs / 1000)} seconds: check that it is not stuck`,
+    { code: 'provider-outage' },
+  )
 
 /** The answer's bytes, read as fast as they are taken. */
 const bodyOf = (answer: IncomingMessage, { limits }: Sending): ReadableStream<Uint8Array> => {
@@ -166,7 +172,8 @@ const refusalOf = async (answer: IncomingMessage, own: { readonly [name: string]
   }
   await Promise.race([read().catch(() => {}), delay(REFUSAL_MS)])
   answer.destroy()
-  return faultOf(statusCode, withoutSecrets(refusalWords(parsed(text)), own), waitOf(headers))
+  const keyless = !['authorization', 'x-api-key'].some(name => own[name] !== undefined)
+  return faultOf(statusCode, withoutSecrets(refusalWords(parsed(text)), own), waitOf(headers), keyless)
 }
 
 const parsed = (text: string): unknown => {

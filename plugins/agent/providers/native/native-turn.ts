@@ -64,7 +64,8 @@ export class NativeTurn {
   readonly #io: TurnIo
   readonly #session: LiveSession
   readonly #album = new Map<string, string>()
-  readonly #startedAt = performance.now()
+  /** The usage that frames contain, and when the newest one was made. */
+  #told = { usage: NO_TOKENS, answers: 0, at: performance.now() }
   #spoken = spokenIn([])
   #offered: readonly OfferedTool[] = []
   #tools: ModelCall['tools']
@@ -123,7 +124,6 @@ export class NativeTurn {
   *end(): Generator<Frame> {
     yield* this.#spoken.close()
     const { usage, answers } = this.#session
-    if (answers === 0) return
     const told = this.#request.since?.some(
       frame =>
         frame.kind === 'usage'
@@ -131,15 +131,23 @@ export class NativeTurn {
         && frame.outputTokens === usage.output
         && frame.numTurns === answers,
     )
-    if (told) return
+    if (!told) yield* this.#usage()
+  }
+
+  /** The usage that no frame contains yet. */
+  *#usage(): Generator<Frame> {
+    const { usage, answers } = this.#session
+    const { usage: before, answers: known, at } = this.#told
+    if (answers === known) return
+    this.#told = { usage, answers, at: performance.now() }
     yield {
       kind: 'usage',
-      inputTokens: usage.input,
-      outputTokens: usage.output,
-      cacheReadTokens: usage.cacheRead,
-      cacheCreationTokens: usage.cacheWrite,
-      numTurns: answers,
-      durationMs: Math.round(performance.now() - this.#startedAt),
+      inputTokens: usage.input - before.input,
+      outputTokens: usage.output - before.output,
+      cacheReadTokens: usage.cacheRead - before.cacheRead,
+      cacheCreationTokens: usage.cacheWrite - before.cacheWrite,
+      numTurns: answers - known,
+      durationMs: Math.round(this.#told.at - at),
     }
   }
 
@@ -191,6 +199,8 @@ export class NativeTurn {
     })
     this.#spoken = spokenIn([])
     await session.save()
+    // The session of a subagent is in memory alone, so its usage is told with each answer.
+    if (this.#request.depth > 0) yield* this.#usage()
     if (wire.window !== undefined) yield { kind: 'context_usage', tokens: session.tokens, contextWindow: wire.window }
     yield* this.#remark(answer)
   }

@@ -10,6 +10,8 @@ export type Parsed =
   | { readonly kind: 'syntax'; readonly line: number; readonly message: string }
 
 const MOST_REPEATS = 10_000
+/** What follows is the payload of an event, which may be anybody's words: none of it is a command. */
+const PAYLOAD = '--- Event payload ---'
 const SLASH = /^\/([a-zA-Z][\w-]*)(?=\s|$)/
 const VERB = /^([a-z]+[*&]?)(?=\s|$)/
 
@@ -28,7 +30,7 @@ export const parse = (words: string): Parsed => {
   const rows = words.split('\n')
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at]!.endsWith('\r') ? rows[at]!.slice(0, -1) : rows[at]!
-    if (row === '---' || row.startsWith('##')) break
+    if (row === '---' || row === PAYLOAD || row.startsWith('##')) break
     if (row.startsWith('#') || row.trim() === '') continue
     const above = drafts.at(-1)
     if (above && row.startsWith('|')) {

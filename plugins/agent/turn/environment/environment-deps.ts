@@ -1,9 +1,9 @@
 import { type ReachFolder } from '../../../../sdk/index.js'
 import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
-import type { TurnVariables } from '../../../capabilities/contract.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { SubagentLimits } from '../../providers/adapter.js'
+import type { TurnAdditions } from './additions.js'
 import type { Anchors } from '../../conversations/anchors.js'
 import type { CommandLogs } from './command-logs.js'
 import type { ConversationNetworks } from './networks.js'
@@ -36,6 +36,8 @@ export interface TurnEnvironmentDeps {
   readonly subagentDeps: SubagentDeps
   /** The limits of subagents at the start of a turn. */
   readonly limits: () => Promise<SubagentLimits>
+  /** Whether the tools of a turn that starts now name lines by number and hash. */
+  readonly lineHashes: () => Promise<boolean>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The folders that a turn limited to areas reaches. */
@@ -44,8 +46,8 @@ export interface TurnEnvironmentDeps {
   readonly references: (user: ReferenceUser, placeholders: () => Promise<TurnPlaceholders | undefined>) => References
   /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
-  /** What the programs of a turn get of the connections. */
-  readonly variables: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnVariables>
+  /** What the programs of a turn get of the connections and extensions. */
+  readonly additions: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
   /** The host, for calls about personas and skills. */

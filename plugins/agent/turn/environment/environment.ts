@@ -24,8 +24,12 @@ export interface PreparedTurn {
   readonly persona?: TurnPersona
   /** The skills that are offered to it. */
   readonly skills?: readonly TurnSkill[]
+  /** The agent folders of extensions, as programs see them. */
+  readonly agentFolders?: readonly string[]
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
+  /** Its tools name lines by number and hash. */
+  readonly lineHashes?: boolean
 }
 
 /** The adapter's interface of a turn, and when all its work has ended. */

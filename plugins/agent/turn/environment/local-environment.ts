@@ -103,10 +103,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...(around && { repositories: around.repos }),
     }
     const open = input.editorContext && { editorContext: input.editorContext }
-    const connected = await this.#deps.variables(id, persona)
+    const added = await this.#deps.additions(id, persona)
     const notes = turn.record.notes ?? [
       ...skillsNote(skills, persona),
-      ...(connected.notes ?? []),
+      ...(added.notes ?? []),
       ...notesOf({ ...facts, ...open }),
     ]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -114,6 +114,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     return {
       helpers: await this.#deps.limits(),
+      lineHashes: await this.#deps.lineHashes(),
       root,
       cwd: await this.#start(root, conversation, folders),
       preamble: preambleOf(notes),
@@ -125,12 +126,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...(folders && { only: folders }),
         limits: limited,
         ...(network.wall && { network: network.wall }),
-        shown: [...(copyWall.shown ?? []), ...(connected.files ?? [])],
+        path: added.path,
+        shown: [...(copyWall.shown ?? []), ...(added.files ?? [])],
         ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
       },
       reach: network.reach,
       expose: network.serve,
-      variables: connected.variables,
+      variables: added.variables,
+      agentFolders: added.agentFolders,
       ...(persona && { persona }),
       skills,
       ...(folders && { folders }),

@@ -256,6 +256,16 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./personas/personas-page.js')).PersonasPage,
   },
   {
+    name: 'automations',
+    label: 'Automations',
+    icon: 'clock',
+    role: 'viewer',
+    needs: 'automations.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./automations/automations-page.js')).AutomationsPage,
+  },
+  {
     name: 'skills',
     label: 'Skills',
     icon: 'skill',

@@ -271,7 +271,8 @@ export class RunRows {
       case 'commands':
         return this.#stand({ commands: frame.items })
       case 'usage': {
-        const { costUsd, inputTokens, outputTokens } = frame
+        const { costUsd, inputTokens, outputTokens, subagent } = frame
+        if (subagent !== undefined) return
         const usage = {
           ...(costUsd !== undefined && { costUsd }),
           ...(inputTokens !== undefined && { inputTokens }),

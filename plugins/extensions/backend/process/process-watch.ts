@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { procBehind, processesOf } from '../../../../sdk/node/limits/processes.js'
 import type { BackendLimits } from './limits.js'
 
@@ -26,6 +27,17 @@ export const terminateInner = (pid: number): void => {
       // It has ended.
     }
   }
+}
+
+const GONE_MS = 2_000
+const GONE_EVERY_MS = 5
+
+const isThere = (pid: number): boolean => textOf(`/proc/${pid}/cmdline`) !== ''
+
+/** Resolves when these processes have ended: what a wall kills may go on for a moment after the wall itself. */
+export const vanished = async (pids: readonly number[]): Promise<void> => {
+  for (const end = performance.now() + GONE_MS; pids.some(isThere) && performance.now() < end;)
+    await delay(GONE_EVERY_MS)
 }
 
 const textOf = (path: string): string => {

@@ -1,10 +1,13 @@
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { ApplyFrame } from '../../../../plugins/capabilities/contract.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { modelServer, type ScriptedReply } from '../../../support/servers/model-server.js'
-import { framesOf } from '../../../support/turns.js'
+import { framesOf, runTurn } from '../../../support/turns.js'
 
 /** A request to a chat-completions server. */
 interface Asked {
@@ -53,4 +56,38 @@ t.test('a real tool server runs in the private copy of the turn that uses it', {
   const planned = await turn('p', { permissionMode: 'plan' })
   t.match(JSON.stringify(planned), /plan mode/, 'calls that change something wait for the plan')
   t.notOk(existsSync(join(data, 'agent/checkouts/p/made.txt')))
+})
+
+t.test('the token of a tool reaches a service from the shell of a turn, and is written nowhere', async t => {
+  const token = 'tracker-token-of-ada-0815'
+  const seen: (string | undefined)[] = []
+  const service = createServer(({ headers }, response) => {
+    seen.push(headers.authorization)
+    response.end(`hello ${headers.authorization}`)
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => void service.close())
+  await once(service, 'listening')
+  const { port } = service.address() as AddressInfo
+  const daemon = await daemonWith(t, ['agent', 'agents', 'capabilities', 'personas', 'secrets', 'settings', 'skills'])
+  const { client, data, workspace } = daemon
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /settings', { networkAllow: [`localhost:${port}`] })
+  const config = { provider: 'token', name: 'TRACKER', token }
+  for await (const _ of await client.call('POST /capabilities', { id: 'ada', kind: 'cli', config }));
+  const ask = `run curl -s -H "authorization: Bearer \${TRACKER_ADA-none}" http://localhost:${port}/`
+  const mode = { permissionMode: 'bypassPermissions' } as const
+  const frames = await runTurn(client, 'with', ask, mode)
+  t.same(seen, [`Bearer ${token}`])
+  t.match(JSON.stringify(frames), /hello Bearer \{\{secret:ada\/token\}\}/, 'its answer shows the reference')
+  await client.call('POST /personas', { id: 'poet', capabilities: [], powers: { connectors: [] } })
+  await runTurn(client, 'without', ask, { ...mode, actsAs: 'poet' })
+  t.same(seen.slice(1), ['Bearer none'], 'a persona without the connection has no variable')
+  const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'with' })
+  const list = await client.call('GET /capabilities')
+  const files = [data, workspace]
+    .flatMap(folder => globSync(join(folder, '**/{.*,*}')))
+    .filter(path => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .map(path => readFileSync(path, 'latin1'))
+  t.ok(files.length > 10)
+  t.notMatch([JSON.stringify([frames, messages, list]), ...files, ...daemon.logged].join('\n'), token)
 })

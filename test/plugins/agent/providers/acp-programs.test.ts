@@ -10,7 +10,7 @@ import type {
 } from '../../../../plugins/agent/providers/adapter.js'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { scriptWith } from '../../../../plugins/agent/providers/script/adapter.js'
-import { Peers } from '../../../../plugins/agent/providers/acp/peers.js'
+import { Peers, type WaitingLimits } from '../../../../plugins/agent/providers/acp/peers.js'
 import type { AgentProgram } from '../../../../plugins/agent/providers/acp/program.js'
 import { ToolServers } from '../../../../plugins/agent/tool-server/tool-servers.js'
 import { acpOn } from '../../../../plugins/agent/providers/acp/turn.js'
@@ -64,17 +64,20 @@ const world = (
     permit = async () => ({ allow: true }),
     patience = {},
     label = 'the program',
+    waiting,
   }: {
     permit?: (call: GatedCall) => Promise<Permission>
     patience?: object
     label?: string
+    waiting?: WaitingLimits
   } = {},
 ): World => {
   const folder = folderOf(t)
   const root = join(folder, 'tree')
   mkdirSync(root, { recursive: true })
   writeFileSync(join(folder, 'agent.mjs'), source)
-  const peers = new Peers({ startMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience })
+  const times = { startMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience }
+  const peers = new Peers(times, waiting)
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
   const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> => ({
@@ -574,6 +577,32 @@ t.test('an unattended turn asks for no plan', async t => {
   const { turn, raised } = world(t, agent('say("the plan")'))
   t.equal(prose(await turn({ permissionMode: 'plan', attended: false })), 'the plan|')
   t.same(raised, [])
+})
+
+t.test('a few programs wait for the next turn, and of more the one that has waited longest ends', async t => {
+  const { turn, peers } = world(t, agent('say(String(process.pid))'), { waiting: { keptMs: 600_000, most: 2 } })
+  const pids = new Map<string, number>()
+  const run = async (conversationId: string, sessionId?: string): Promise<void> => {
+    const frames = await turn({ conversationId, ...(sessionId !== undefined && { sessionId }) })
+    pids.set(conversationId, Number(prose(frames).replace('|', '')))
+  }
+  const waiting = () => peers.processes.map(({ conversationId }) => conversationId).sort()
+  const isOver = async (pid: number): Promise<void> => {
+    for (const end = Date.now() + 20_000; existsSync(`/proc/${pid}`);)
+      if (Date.now() > end) throw new Error(`${pid} still runs`)
+      else await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  await run('a')
+  await run('b')
+  const first = pids.get('a')!
+  await run('a', 's-1')
+  t.equal(pids.get('a'), first, 'a waiting program is used again')
+  await run('c')
+  t.same(waiting(), ['a', 'c'], 'b has waited longest')
+  await isOver(pids.get('b')!)
+  await Promise.all([run('d'), run('e')])
+  t.same(waiting(), ['d', 'e'])
+  await Promise.all([first, pids.get('c')!].map(isOver))
 })
 
 t.test('the error for a missing program says how to install it', async t => {

@@ -5,7 +5,8 @@ import type { WireProtocol } from '../../../../plugins/endpoints/contract.js'
 import type { ConnectedTool, ElicitAnswer } from '../../../../plugins/capabilities/contract.js'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import type { UsageTurn } from '../../../../plugins/usage/contract.js'
-import { daemonWith } from '../../../support/daemon.js'
+import { DEFAULTS } from '../../../../plugins/settings/current-settings.js'
+import { daemonWith, type SupportOptions } from '../../../support/daemon.js'
 import { modelServer, type ModelServer } from '../../../support/servers/model-server.js'
 import { exactly } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
@@ -22,13 +23,14 @@ const LOOKUP: ConnectedTool = {
 }
 
 /** A sandbox with one model server, and one connected server with a tool that asks a person first. */
-const world = async (t: Test, server: ModelServer) => {
+const world = async (t: Test, server: ModelServer, fakes: SupportOptions['fakes'] = {}) => {
   const lines: UsageTurn[] = []
   let lists = 0
   const answers: ElicitAnswer[] = []
   const answered = Promise.withResolvers<void>()
   const daemon = await daemonWith(t, ['agent', 'agents'], {
     fakes: {
+      ...fakes,
       'endpoints.choices': () => ({
         endpoints: [
           {
@@ -147,3 +149,28 @@ t.test('an unknown model is refused with the list of models', async t => {
   const { start } = await world(t, await modelServer(t, 'openai', [{ text: ['x'] }]))
   await t.rejects(start({ model: 'none' }), { name: 'Refusal', message: /no model "none": expected m/ })
 })
+
+t.test(
+  'with hashlineEdits a model edits lines by their hashes, and an outdated name is refused with the lines',
+  async t => {
+    let name = ''
+    const server = await modelServer(t, 'openai', ({ text }, nth) => {
+      const edit = (input: object) => ({ calls: [{ name: 'Edit', input: { path: 'lines.txt', ...input } }] })
+      if (nth === 0) return { calls: [{ name: 'Write', input: { path: 'lines.txt', content: 'one\ntwo\n' } }] }
+      if (nth === 1) return { calls: [{ name: 'Read', input: { path: 'lines.txt' } }] }
+      name ||= /2:[0-9a-f]{4}(?=\|two)/.exec(text)?.[0] ?? 'no name was read'
+      if (nth === 2) return edit({ from: name, new: 'TWO' })
+      if (nth === 3) return edit({ from: name, new: 'twice' })
+      return { text: ['Done.'] }
+    })
+    const { data, turn } = await world(t, server, { 'settings.get': () => ({ ...DEFAULTS, hashlineEdits: true }) })
+    const frames = await turn({ permissionMode: 'bypassPermissions' })
+    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+    const ends = frames.filter(frame => frame.kind === 'tool_call_update' && frame.status !== 'in_progress')
+    t.match(ends, exactly(...(['completed', 'completed', 'completed', 'failed'] as const).map(status => ({ status }))))
+    t.match(server.told(4), /has no line 2:[0-9a-f]{4}: the file has changed/)
+    t.match(server.told(4), /2:[0-9a-f]{4}\|TWO/)
+    t.equal(readFileSync(join(data, 'agent/checkouts/c/lines.txt'), 'utf8'), 'one\nTWO\n')
+    t.match(JSON.stringify(server.body(0).tools), /"after":/)
+  },
+)

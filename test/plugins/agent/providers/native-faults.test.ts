@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { WireProtocol } from '../../../../plugins/endpoints/contract.js'
+import type { EndpointTarget, WireProtocol } from '../../../../plugins/endpoints/contract.js'
 import { Refusal } from '../../../../sdk/index.js'
 import { exactly } from '../../../support/lists.js'
-import { modelServer } from '../../../support/servers/model-server.js'
+import { modelServer, type ScriptedReply } from '../../../support/servers/model-server.js'
 import { nativeRun, NativeWorld } from './native-support.js'
 
 const PROTOCOLS: readonly WireProtocol[] = ['openai', 'anthropic', 'ollama']
@@ -66,7 +66,7 @@ for (const protocol of PROTOCOLS) {
       find('error'),
       exactly({
         code: 'token-refused',
-        message: 'the model server refused the key (401): Incorrect API key provided: ***',
+        message: 'the model server refused the key (401): save the right one; it says: Incorrect API key provided: ***',
       }),
     )
     t.equal(refused.requests.length, 1)
@@ -180,14 +180,42 @@ void t.test('other refusals end the turn with a code for their meaning', async t
     const [error] = (await nativeRun(server.target())).find('error')
     return `${error?.code}: ${error?.message}`
   }
-  t.equal(await codeOf(402, 'pay'), 'not-entitled: the model server requires payment: pay')
+  t.equal(
+    await codeOf(402, 'pay'),
+    'not-entitled: the model server requires payment (402): pay there, or choose another model; it says: pay',
+  )
   t.match(await codeOf(404, 'the model `x` does not exist'), /^model-invalid: /)
   t.match(await codeOf(429, 'You exceeded insufficient_quota'), /^rate_limit: /)
   t.match(await codeOf(400, 'maximum context length is 10 tokens'), /^context-full: /)
   t.equal(
     await codeOf(400, 'bad temperature'),
-    'undefined: the model server refused the request (400): bad temperature',
+    'undefined: the model server refused the request (400): try another model, or another server; it says: bad '
+      + 'temperature',
   )
+})
+
+void t.test('a turn on a server that cannot be used ends with one sentence that says what to do', async t => {
+  const endOf = async (reply: ScriptedReply, target: Partial<EndpointTarget> = {}) => {
+    const server = await modelServer(t, 'openai', [reply])
+    const errors = (await nativeRun(server.target(target), { deps: { again: { ...again, times: 0 } } })).find('error')
+    t.equal(errors.length, 1)
+    return errors[0]!.message
+  }
+  const keyed = { headers: { authorization: 'Bearer key-123456' } }
+  const elsewhere = { location: 'http://elsewhere.invalid/v1' }
+  const page = { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<!doctype html><p>Welcome' }
+  const ends: [Promise<string>, RegExp][] = [
+    [endOf({ text: [] }, { baseUrl: 'http://127.0.0.1:9' }), /nothing is listening there; check that it runs/],
+    [endOf({ status: 200, ...page }), /sent a web page instead of an answer: check its address$/],
+    [endOf({ status: 404, ...page }), /nothing answers at this address .*\(404\): check its address and protocol$/],
+    [endOf({ status: 308, headers: elsewhere }), /redirects to another origin .*: set that as its address if/],
+    [
+      endOf({ status: 401, body: '{"error":{"message":"key has expired"}}' }, keyed),
+      /save the right one; it says: key/,
+    ],
+    [endOf({ status: 403, body: '{}' }, { headers: {} }), /asks for a key \(403\): save the server with one$/],
+  ]
+  for (const [end, words] of ends) t.match(await end, words)
 })
 
 void t.test('a turn makes a limited number of requests to the model', async t => {

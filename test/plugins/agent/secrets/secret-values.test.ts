@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { FrameMask } from '../../../../plugins/agent/secrets/frame-mask.js'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { Masker } from '../../../../sdk/node/access/masker.js'
 import { daemonWith } from '../../../support/daemon.js'
-import { framesOf } from '../../../support/turns.js'
+import { modelServer } from '../../../support/servers/model-server.js'
+import { framesOf, runTurn } from '../../../support/turns.js'
 
 const VALUE = 'correct-horse/battery+staple'
 
@@ -69,4 +70,33 @@ t.test('a value that is split over pieces of prose is masked in all of them', t 
   t.equal(texts(out).join(''), 'so it is {{secret:API}}, and that is all')
   t.same(out.at(-1), { kind: 'text_end' }, 'held text comes before the next frame')
   t.end()
+})
+
+t.test('a model that copies a file with a value in it writes the reference, and never reads the value', async t => {
+  const server = await modelServer(t, 'openai', ({ text }, nth) => {
+    if (nth === 0) return { calls: [{ name: 'Read', input: { path: 'config.json' } }] }
+    const content = /\{\\+"key\\+":\\+"([^"\\]*)\\+"\}/.exec(text)?.[1] ?? 'nothing was read'
+    if (nth === 1) return { calls: [{ name: 'Write', input: { path: 'copy.json', content: `{"key":"${content}"}` } }] }
+    return { text: ['Done.'] }
+  })
+  const { client, workspace } = await daemonWith(t, ['agent'], {
+    fakes: {
+      'secrets.values': () => ({ values: [{ name: 'API', value: VALUE }], revision: 1 }),
+      'endpoints.choices': () => ({
+        endpoints: [
+          {
+            ...{ id: 'local', label: 'Local', default: 'm', ready: true },
+            models: [{ id: 'm', label: 'M', efforts: [], badges: [] }],
+          },
+        ],
+      }),
+      'endpoints.target': () => server.target(),
+    },
+  })
+  writeFileSync(join(workspace, 'config.json'), JSON.stringify({ key: VALUE }))
+  const mode = { agent: 'endpoint/local', permissionMode: 'bypassPermissions' } as const
+  const frames = await runTurn(client, 'c', 'copy it', mode)
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  t.equal(readFileSync(join(workspace, 'copy.json'), 'utf8'), '{"key":"{{secret:API}}"}')
+  for (const nth of server.requests.keys()) t.notOk(server.told(nth).includes(VALUE))
 })

@@ -193,13 +193,15 @@ t.test('frames about the whole turn are not accepted from a subagent', async t =
       { kind: 'subagent' },
       { kind: 'tool_call', id: 'a:t', parentToolUseId: 'a' },
       { kind: 'subagent_update', toolUses: 1, lastTool: 'Own' },
+      { kind: 'subagent_update', tokens: 7 },
+      { kind: 'usage', subagent: 'a', inputTokens: 3, outputTokens: 4, costUsd: 1 },
       { kind: 'subagent_update', tokens: 17 },
-      { kind: 'usage', inputTokens: 13, outputTokens: 4, costUsd: 3 },
+      { kind: 'usage', subagent: 'a', inputTokens: 10, costUsd: 2 },
       { kind: 'tool_call_update', id: 'a:t', status: 'failed' },
       { kind: 'subagent_update', status: 'failed', error: 'broken' },
     ),
   )
-  t.equal((await frames()).length, 7)
+  t.equal((await frames()).length, 9)
   t.match(turn.record, { failure: undefined, sessionId: undefined, costUsd: 3, toolUses: 1 })
 })
 

@@ -33,6 +33,14 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Skill: { name: 'release', file: 'scripts/release.sh' },
 }
 
+/** Another input of a tool, with the fields that exclude some of the first one. */
+const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unknown } } = {
+  Edit: { path: 'a.txt', from: '1:9f3c', to: '2:9f3c', new: 'two' },
+}
+/** Fields that exclude all of these, or that are needed where no other is. */
+const ALONE: { readonly [name: string]: readonly string[] } = { Edit: ['after'] }
+const NEEDED: { readonly [name: string]: readonly string[] } = { Edit: ['old'] }
+
 const schemaOf = (name: string) => {
   const { input } = tools[name]!.schema()
   return { input: input as Schema, named: input.$defs as { [name: string]: Schema } }
@@ -45,7 +53,8 @@ t.test('every tool has a description for models, and so has each field of its in
     t.equal(schema.name, name)
     t.match(schema.description, /^[A-Z].*\.$/s, `${name} says what it does`)
     t.equal(schema.input.type, 'object')
-    t.same(Object.keys(schema.input.properties!).sort(), Object.keys(INPUTS[name as ToolName]).sort(), name)
+    const fields = { ...INPUTS[name as ToolName], ...OTHER_INPUTS[name] }
+    t.same(Object.keys(schema.input.properties!).sort(), [...Object.keys(fields), ...(ALONE[name] ?? [])].sort(), name)
     for (const [field, { description }] of Object.entries(schema.input.properties!))
       t.match(description, /\S/, `${name} describes ${field}`)
     t.notMatch(JSON.stringify(schema), /#\/components/, 'it contains all referenced schemas')
@@ -54,13 +63,15 @@ t.test('every tool has a description for models, and so has each field of its in
 })
 
 t.test('an input with every field fits its schema and passes unchanged, and undeclared fields are left out', t => {
-  for (const [name, input] of Object.entries(INPUTS)) {
+  for (const [name, input] of [...Object.entries(INPUTS), ...Object.entries(OTHER_INPUTS)]) {
     const schema = schemaOf(name)
     t.same(misfits(schema.input, input, name, schema.named), [])
     const given = { ...input, undeclared: 1 }
     t.same(tools[name]!.check(given), input, name)
     t.same(given, { ...input, undeclared: 1 }, 'the original input is unchanged')
-    const required = Object.fromEntries((schema.input.required ?? []).map(field => [field, input[field]]))
+    const needed = NEEDED[name]?.map(field => [field, INPUTS[name as ToolName][field]]) ?? []
+    const fields = schema.input.required ?? []
+    const required = Object.fromEntries([...fields.map(field => [field, input[field]]), ...needed])
     t.same(JSON.parse(JSON.stringify(tools[name]!.check(required))), required, `${name} with the required fields only`)
   }
   t.end()

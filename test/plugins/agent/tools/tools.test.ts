@@ -111,6 +111,53 @@ t.test('a file keeps its permission bits when it is written, appended to and edi
   t.equal(readFileSync(join(root, 'notes.txt'), 'utf8'), '$& c\nb\n')
 })
 
+t.test('Edit replaces, inserts and deletes lines that Read named by number and hash', async t => {
+  const { call, read } = place(t)
+  const names = async (path: string) => {
+    const { text } = await call('Read', { path }, { lineHashes: true })
+    return text.split('\n').map(line => line.split('|', 1)[0]!)
+  }
+  const shown = await call('Read', { path: 'src/main.ts', offset: 2 }, { lineHashes: true })
+  t.match(shown.text, /^2:[0-9a-f]{4}\|two\n3:[0-9a-f]{4}\|three$/)
+  t.match(shown.content, exactly({ type: 'text', text: 'two\nthree' }), 'people see the file as it is')
+  t.equal((await call('Read', { path: 'src/main.ts' })).text, 'one\ntwo\nthree\n')
+  const [one, two, three] = await names('src/main.ts')
+  const edited = await call('Edit', { path: 'src/main.ts', from: two!, to: three!, new: 'TWO\n2.5\n' })
+  t.match(edited, {
+    ok: true,
+    text: /which has there now:\n1:[0-9a-f]{4}\|one\n2:[0-9a-f]{4}\|TWO\n3:[0-9a-f]{4}\|2\.5$/,
+  })
+  t.equal(read('src/main.ts'), 'one\nTWO\n2.5\n')
+  await call('Edit', { path: 'src/main.ts', after: '0', new: 'zero' })
+  t.equal(read('src/main.ts'), 'zero\none\nTWO\n2.5\n')
+  await call('Edit', { path: 'src/main.ts', from: (await names('src/main.ts'))[2]!, new: '' })
+  t.equal(read('src/main.ts'), 'zero\none\n2.5\n')
+  const stale = await call('Edit', { path: 'src/main.ts', from: one!, new: 'ONE' })
+  t.match(stale, {
+    ok: false,
+    text: /has no line 1:[0-9a-f]{4}: the file has changed since it was read; its lines there are/,
+  })
+  t.match(stale.text, /\n1:[0-9a-f]{4}\|zero\n2:[0-9a-f]{4}\|one\n3:[0-9a-f]{4}\|2\.5$/, 'with the lines as they are')
+  t.match(await call('Edit', { path: 'src/main.ts', after: '99:0000', new: 'x' }), {
+    ok: false,
+    text: /has 3 lines: read/,
+  })
+  const [first, , last] = await names('src/main.ts')
+  t.match(await call('Edit', { path: 'src/main.ts', from: last!, to: first!, new: 'x' }), {
+    ok: false,
+    text: /to: expected/,
+  })
+  t.equal(read('src/main.ts'), 'zero\none\n2.5\n', 'a refused edit changes nothing')
+  await call('Write', { path: 'dos.txt', content: 'a\r\nb\r\nc' })
+  await call('Edit', { path: 'dos.txt', after: (await names('dos.txt'))[0]!, new: 'x\ny' })
+  t.equal(read('dos.txt'), 'a\r\nx\r\ny\r\nb\r\nc', 'line breaks and the missing last one stay as they are')
+  await call('Edit', { path: 'dos.txt', from: (await names('dos.txt'))[4]!, new: 'C' })
+  t.equal(read('dos.txt'), 'a\r\nx\r\ny\r\nb\r\nC')
+  await call('Write', { path: 'none', content: '' })
+  await call('Edit', { path: 'none', after: '0', new: 'x' })
+  t.equal(read('none'), 'x\n')
+})
+
 t.test('Edit needs exactly one occurrence, or replaces every one with all', async t => {
   const { call, read } = place(t)
   await call('Write', { path: 'x', content: 'a b a' })
@@ -343,6 +390,11 @@ t.test('bad input is refused with its field, the expectation and the finding', a
     ['Write', { path: 'x', content: '\ud800' }, /content/],
     ['Edit', { path: 'x', old: '', new: '' }, /old.*not empty/],
     ['Edit', { path: 'x', old: 'a', new: 'b', all: 'yes' }, /all.*true or false/],
+    ['Edit', { path: 'x', new: 'b' }, /old: expected the text to replace, or a line in from or after/],
+    ['Edit', { path: 'x', old: 'a', from: '1:9f3c', new: 'b' }, /one of old, from and after/],
+    ['Edit', { path: 'x', from: 'first', new: 'b' }, /from/],
+    ['Edit', { path: 'x', after: '0', to: '1:9f3c', new: 'b' }, /to: expected only with from/],
+    ['Edit', { path: 'x', from: '1:9f3c', all: true, new: 'b' }, /all: expected only with old/],
     ['Shell', { command: 'a\0b' }, /NUL/],
     ['Shell', { command: 'a', timeoutMs: 1e9 }, /3600000/],
     ['Shell', { command: 'a', background: true }, /background/],

@@ -1,5 +1,8 @@
 import t from 'tap'
+import { exactly } from '../../../support/lists.js'
+import { refuse, type Context } from '../../../../sdk/index.js'
 import { BEGINNING, ChainCheck, hashOfEntry } from '../../../../sdk/node/record/chain.js'
+import { record } from '../../../../sdk/node/record/record.js'
 
 interface Entry {
   readonly seq: number
@@ -47,4 +50,32 @@ t.test('an unchanged chain is valid, and every change of an entry breaks it', t 
   ]
   for (const [what, entries, at] of changes) t.equal(brokenAt(entries), at, what)
   t.end()
+})
+
+t.test('an action recorded with a copy of its context is recorded with its actor', async t => {
+  const context: Context = {
+    caller: { kind: 'session', actor: 'ann@example.org', role: 'owner' },
+    signal: new AbortController().signal,
+    trusted: true,
+  }
+  const told: object[] = []
+  const failures: unknown[] = []
+  const host = {
+    serves: async () => true,
+    call: async (_: string, input: object, { as }: { as?: Context } = {}) => {
+      // The kernel knows a caller by the context itself.
+      if (as && as !== context) refuse('forbidden', 'activity is not serving the caller it names')
+      told.push({ ...input, ...(as && { as: as.caller.actor }) })
+    },
+    log: { error: (...failure: unknown[]) => failures.push(failure) },
+  }
+  for (const given of [context, { ...context }, undefined])
+    await record(host as never, { type: 'skill.saved', outcome: 'ok' }, given)
+  const expected = exactly(
+    { as: 'ann@example.org' },
+    { actor: 'ann@example.org', type: 'skill.saved' },
+    { type: 'skill.saved' },
+  )
+  t.match(told, expected)
+  t.same(failures, [])
 })

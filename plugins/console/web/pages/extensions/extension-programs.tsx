@@ -1,6 +1,7 @@
 import type { ExtensionRecord, ExtensionProcessStatus } from '../../../../extensions/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
+import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
@@ -44,7 +45,13 @@ const ProcessRow = ({ id, name, command, maintains }: ProcessRowProps) => {
   ].filter(Boolean)
   return (
     <Item
-      title={visibleName(name)}
+      title={
+        maintains && data?.running ? (
+          <a href={fragmentOf('terminals', data.session)}>{visibleName(name)}</a>
+        ) : (
+          visibleName(name)
+        )
+      }
       state={data && (STATES[data.state] ?? ['', data.state])}
       detail={
         <>

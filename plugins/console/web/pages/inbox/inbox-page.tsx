@@ -8,8 +8,10 @@ import { agoOf, momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
+import { pageIsVisible } from '../../ui/visible.js'
 import { OpenCardView } from '../conversation/cards.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
+import { HeldWakeSection } from '../automations/held-wakes.js'
 import { reaches, type PageProps } from '../registry.js'
 
 const titleOf = (id: string): string => {
@@ -84,7 +86,8 @@ export const InboxPage = (_: PageProps) => {
     email: person.value?.email ?? '',
     lands: reaches(person.value?.role, 'maintainer'),
   })
-  const nothing = attention.value?.cards === 0 && landings.length === 0 && stuck.length === 0
+  const nothing =
+    attention.value?.cards === 0 && attention.value.approvals === 0 && landings.length === 0 && stuck.length === 0
   return (
     <PageFrame title="Inbox">
       {nothing && (
@@ -102,6 +105,7 @@ export const InboxPage = (_: PageProps) => {
         </div>
       )}
       <Questions />
+      {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakeSection />}
       <Conversations
         title="Asked to be landed"
         agents={landings}

@@ -7,6 +7,7 @@ import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { ConnectionSection } from './connection-section.js'
+import { LocalSection } from './local-section.js'
 import { ServerSection } from './server-section.js'
 
 const READY: { readonly [ready in ProviderRow['ready']]: ToneWord } = {
@@ -67,6 +68,7 @@ export const ModelsPage = (_: PageProps) => {
   return (
     <PageFrame title="Models and agents">
       {served.value.has('endpoints.list') && <ServerSection maintains={maintains} />}
+      {served.value.has('endpoints.localModelFit') && <LocalSection maintains={maintains} />}
       {served.value.has('capabilities.list') && maintains && <ConnectionSection />}
       <Providers />
     </PageFrame>

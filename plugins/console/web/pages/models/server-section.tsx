@@ -9,7 +9,8 @@ import { agoOf, countText, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 
-const STATES: { readonly [status in EndpointStatus]: ToneWord } = {
+/** The words for how a server stands. */
+export const STATES: { readonly [status in EndpointStatus]: ToneWord } = {
   ready: ['good', 'Ready'],
   empty: ['warn', 'No models'],
   unreachable: ['bad', 'Does not answer'],
@@ -26,7 +27,8 @@ const PROTOCOLS = [
   ['ollama', 'Ollama'],
 ] as const satisfies readonly (readonly [WireProtocol, string])[]
 
-const changed = (): void => refetch(new Set(['endpoints', 'providers']))
+/** Reads again what a change of a server shows in. */
+export const changed = (): void => refetch(new Set(['endpoints', 'providers']))
 
 const ServerForm = ({ close, server }: { close: () => void; server?: EndpointRow }) => {
   const id = useSignal(server?.id ?? '')
@@ -144,13 +146,15 @@ export const ServerSection = ({ maintains }: { maintains: boolean }) => {
       </div>
       <Loaded query={list}>
         {({ endpoints }) =>
-          endpoints.length === 0 ? (
+          endpoints.every(({ kind }) => kind === 'local') ? (
             <p class="quiet">Servers that speak a known protocol appear here, such as one on your own machine.</p>
           ) : (
             <ul class="items">
-              {endpoints.map(server => (
-                <ServerRow key={server.id} server={server} maintains={maintains} />
-              ))}
+              {endpoints
+                .filter(({ kind }) => kind !== 'local')
+                .map(server => (
+                  <ServerRow key={server.id} server={server} maintains={maintains} />
+                ))}
             </ul>
           )
         }

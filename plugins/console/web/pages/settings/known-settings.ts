@@ -6,16 +6,18 @@ export type SettingInput =
   | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly unit: string }
   | { readonly kind: 'choice'; readonly choices: readonly (readonly [value: string, label: string])[] }
   | { readonly kind: 'lines'; readonly placeholder: string }
+  /** Lines of a name and its value. */
+  | { readonly kind: 'pairs'; readonly placeholder: string }
 
 /** A setting as people read it. */
 export interface KnownSetting {
-  readonly section: 'Conversations' | 'After a failure' | 'Subagents' | 'Skills' | 'Network'
+  readonly section: 'Conversations' | 'Tools' | 'After a failure' | 'Subagents' | 'Skills' | 'Network' | 'Automations'
   readonly label: string
   /** Its effect, and when it applies. */
   readonly about: string
   readonly input: SettingInput
   /** The default. */
-  readonly usual: string | number | boolean | readonly string[]
+  readonly usual: string | number | boolean | readonly string[] | { readonly [name: string]: string }
 }
 
 /** Every setting that the contract has: a new one does not compile until it is here. */
@@ -26,6 +28,13 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
     about: 'After so many days without activity; 0: never.',
     input: { kind: 'number', min: 0, max: 365, unit: 'days' },
     usual: 3,
+  },
+  hashlineEdits: {
+    section: 'Tools',
+    label: 'Edit lines by their hashes',
+    about: 'Agents name lines by number and hash, so that an edit of a file that changed meanwhile is refused.',
+    input: { kind: 'switch' },
+    usual: false,
   },
   autoResumeOnRestart: {
     section: 'After a failure',
@@ -98,14 +107,39 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
     input: { kind: 'switch' },
     usual: false,
   },
+  admission: {
+    section: 'Automations',
+    label: 'What may start by itself',
+    about:
+      'One line each for schedule, event (webhooks), listener (messages through extensions) and workspace: allow, hold '
+      + '(wait for a person) or deny.',
+    input: { kind: 'pairs', placeholder: 'event: hold' },
+    usual: { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' },
+  },
+  automationFailureLimit: {
+    section: 'Automations',
+    label: 'Switch off after failures',
+    about: 'An automation that failed so many times in a row is switched off; 0: never.',
+    input: { kind: 'number', min: 0, max: 20, unit: 'failures' },
+    usual: 0,
+  },
 }
 
 /** A value as it is edited. */
 export const settingText = (value: Settings[SettingKey]): string =>
-  Array.isArray(value) ? value.join('\n') : String(value)
+  Array.isArray(value)
+    ? value.join('\n')
+    : typeof value === 'object'
+      ? Object.entries(value)
+          .map(([name, verdict]) => `${name}: ${verdict}`)
+          .join('\n')
+      : String(value)
 
 /** The value of an edited text. */
-export const settingValue = (input: SettingInput, text: string): boolean | number | string | string[] => {
+export const settingValue = (
+  input: SettingInput,
+  text: string,
+): boolean | number | string | string[] | { [name: string]: string } => {
   switch (input.kind) {
     case 'switch':
       return text === 'true'
@@ -114,9 +148,19 @@ export const settingValue = (input: SettingInput, text: string): boolean | numbe
     case 'choice':
       return text
     case 'lines':
-      return text
-        .split('\n')
-        .map(line => line.trim())
-        .filter(Boolean)
+      return linesIn(text)
+    case 'pairs':
+      return Object.fromEntries(
+        linesIn(text).map(line => {
+          const [name = '', value = ''] = line.split(':', 2)
+          return [name.trim(), value.trim()]
+        }),
+      )
   }
 }
+
+const linesIn = (text: string): string[] =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(Boolean)

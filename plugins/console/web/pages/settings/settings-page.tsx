@@ -74,6 +74,7 @@ const SettingInput = ({ name, setting: { input, label }, text, disabled, edit }:
         </select>
       )
     case 'lines':
+    case 'pairs':
       return (
         <textarea
           class="input mono"

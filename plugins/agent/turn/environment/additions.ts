@@ -1,0 +1,42 @@
+import type { Host } from '../../../../sdk/index.js'
+import type { TurnVariables } from '../../../capabilities/contract.js'
+import type { TurnPersona } from '../../../personas/contract.js'
+
+/** What the programs of a turn get of the connections and the extensions. */
+export interface TurnAdditions extends TurnVariables {
+  /** Folders for the end of PATH, as the programs see them. */
+  readonly path: readonly string[]
+  /** Folders with skills, commands, agents, hooks and tool servers for agent programs, as these see them. */
+  readonly agentFolders: readonly string[]
+}
+
+/** Reads what connections and extensions add to a turn, as far as its persona allows them. */
+export const additionsOf =
+  (host: Pick<Host, 'call' | 'serves'>) =>
+  async (conversationId: string, persona: TurnPersona | undefined): Promise<TurnAdditions> => {
+    const [connected, extended] = await Promise.all([
+      ofConnections(host, conversationId, persona),
+      ofExtensions(host, persona),
+    ])
+    return {
+      ...connected,
+      variables: { ...extended.variables, ...connected.variables },
+      files: [...(connected.files ?? []), ...extended.files],
+      path: extended.path,
+      agentFolders: extended.agents.map(({ seen }) => seen),
+    }
+  }
+
+const ofConnections = async (
+  host: Pick<Host, 'call' | 'serves'>,
+  conversationId: string,
+  persona: TurnPersona | undefined,
+): Promise<TurnVariables> =>
+  (await host.serves('env.variables'))
+    ? host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) })
+    : { variables: {} }
+
+const ofExtensions = async (host: Pick<Host, 'call' | 'serves'>, persona: TurnPersona | undefined) =>
+  (await host.serves('extensions.forTurn'))
+    ? host.call('extensions.forTurn', { ...(persona && { extensions: persona.powers.extensions }) })
+    : { variables: {}, files: [], path: [], agents: [] }

@@ -1,0 +1,418 @@
+import typia, { type tags } from 'typia'
+import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
+import type { DispatchFrame, ListenerMessage, ListeningAutomation } from '../../sdk/node/extension/protocol.js'
+import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
+import type { ConversationId, Harness, HeldWake, RunId } from '../agent/contract.js'
+
+export type { HeldWake } from '../agent/contract.js'
+export type { DispatchFrame, ListenerMessage } from '../../sdk/node/extension/protocol.js'
+
+/** The id of an automation; `catalog`, `pending`, `preview` and `turn` are words of routes. */
+export type AutomationId = string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
+/** At most 64,000 characters that come with a fire. */
+export type AutomationPayload = string & tags.MaxLength<64000>
+type Provider = string & tags.MinLength<1> & tags.MaxLength<120>
+type Filter = string & tags.MinLength<1> & tags.MaxLength<300>
+
+/** Fires at times. */
+export interface ScheduleTrigger {
+  kind: 'schedule'
+  /** Five fields, or six with seconds first. */
+  cron: string & tags.MinLength<1> & tags.MaxLength<200>
+  /** An IANA time zone; UTC unless set. */
+  timeZone?: string & tags.MinLength<1> & tags.MaxLength<100>
+  /**
+   * What happens to times that passed while nothing could fire: `once` unless set fires for the newest if it is less
+   * than an hour late, `skip` for none, `every` for all, oldest first, at most 24.
+   */
+  missed?: 'once' | 'skip' | 'every'
+}
+/** Fires when its webhook is called. */
+export interface WebhookTrigger {
+  kind: 'event'
+}
+/** Fires for messages from outside that an extension receives; every field given has to match. */
+export interface ListenerTrigger {
+  kind: 'listener'
+  provider: Provider
+  channelId?: Filter
+  eventType?: Filter
+  /** Only messages that mention the sandbox, or only those that do not. */
+  mentioned?: boolean
+  branch?: Filter
+}
+/** An event of the workspace. */
+export type WorkspaceEventName = 'turn.settled' | 'agent.landed' | 'deps.broken' | 'deps.fixed'
+/** Fires for events of the workspace; `repo` limits it to one repository. */
+export interface WorkspaceTrigger {
+  kind: 'workspace'
+  event: WorkspaceEventName
+  repo?: Filter
+}
+/** What starts an automation. */
+export type AutomationTrigger = ScheduleTrigger | WebhookTrigger | ListenerTrigger | WorkspaceTrigger
+
+/** What an automation is, as its author writes it. */
+export interface AutomationDraft {
+  trigger: AutomationTrigger
+  /** A shell command in the workspace: exit code 0 lets it fire. The payload is in `AUTOMATION_PAYLOAD`; 60 s. */
+  guard?: string & tags.MinLength<1> & tags.MaxLength<4000>
+  prompt: string & tags.MinLength<1> & tags.MaxLength<20000>
+  /** Narrows what the persona allows. */
+  allowedTools?: (Text & tags.MaxLength<120>)[] & tags.MaxItems<100>
+  /** The provider; left out: that of a new conversation. */
+  agent?: Provider
+  account?: string & tags.MinLength<1> & tags.MaxLength<320>
+  harness?: Harness
+  model?: string & tags.MinLength<1> & tags.MaxLength<200>
+  /** The persona that its turns wear. */
+  actsAs?: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
+  /** Every fire waits for a person. */
+  requireApproval?: boolean
+  /** Every fire waits so long, then runs by itself unless it is rejected. */
+  holdForSeconds?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<86400>
+  /** Lists it among the chores. */
+  chore?: boolean
+  enabled: boolean
+}
+/** An automation. */
+export interface Automation extends AutomationDraft {
+  id: AutomationId
+}
+
+/** What made an automation fire. */
+export type FireCause =
+  'schedule' | 'webhook' | 'listener' | 'workspace' | 'hand' | 'approved' | 'countdown' | 'restart'
+/** One fire, after it ended. */
+export interface AutomationRun {
+  at: Millis
+  outcome: 'completed' | 'skipped' | 'error' | 'interrupted'
+  detail?: string
+  conversationId?: ConversationId
+  run?: RunId
+  durationMs?: Count
+  costUsd?: number
+  cause: FireCause
+  /** Who started it, where a person or a sender did. */
+  by?: string
+}
+/** The turn of an automation that is running, or waits for its place. */
+export interface RunningFire {
+  conversationId: ConversationId
+  run: RunId
+  since: Millis
+}
+/** An automation as it stands. */
+export interface AutomationRow extends Automation {
+  /** Newest first, at most 20 in a list. */
+  runs: AutomationRun[]
+  /** Of an enabled schedule. */
+  nextRun?: Millis
+  running?: RunningFire
+  /** Messages and events that wait behind it. */
+  queued?: Positive
+  /** When the token of its webhook was made. */
+  tokenAt?: Millis
+  /** Errors in a row; skipped and interrupted fires neither count nor reset. */
+  failures: Count
+  /** Why the newest fire that ended in an error did; absent after the next completed one. */
+  lastError?: string
+  /** Times of its schedule that passed without a fire since the last fire. */
+  missed?: Positive
+  /** `failures`, or who switched it off. */
+  disabledBy?: string
+  /** Why it cannot fire now. */
+  problem?: string
+}
+/** An entry of the file that is no automation. */
+export interface AutomationProblem {
+  id?: string
+  message: string
+}
+/** All automations by id, and the entries of the file that are none. */
+export interface AutomationList {
+  automations: AutomationRow[]
+  problems: AutomationProblem[]
+}
+
+/** One kind of messages of a source. */
+export interface CatalogEvent {
+  value: string
+  label: string
+}
+/** A field in the form of a source. */
+export interface CatalogField {
+  label: string
+  placeholder: string
+  hint?: string
+}
+/** A source of messages. */
+export interface CatalogSource {
+  provider: string
+  label: string
+  logo?: string
+  icon?: string
+  events: CatalogEvent[]
+  channel: CatalogField
+  branchField?: CatalogField
+  mentionLabel?: string
+  starterPrompt?: string
+  requires: string[]
+  /** Whether what `requires` names is there. */
+  enabled: boolean
+  /** The extension that receives them. */
+  extension: string
+}
+/** A ready-made automation. */
+export interface CatalogTemplate {
+  id: string
+  title: string
+  logo?: string
+  icon?: string
+  /** Connections of which one has to be there. */
+  requires: string[]
+  trigger: AutomationTrigger
+  guard?: string
+  holdForSeconds?: Positive
+  prompt: string
+  note?: string
+  setup?: string
+  description?: string
+  offer?: 'create' | 'configure'
+  chore?: boolean
+  /** The extension that offers it. */
+  extension: string
+}
+/** The triggers that can be used here, and ready-made automations. */
+export interface AutomationCatalog {
+  sources: CatalogSource[]
+  templates: CatalogTemplate[]
+  workspaceEvents: CatalogEvent[]
+}
+
+/** What a guard answered. */
+export interface GuardResult {
+  pass: boolean
+  exitCode?: Count
+  /** The end of what it printed, or why it did not run. */
+  detail?: string
+  durationMs: Count
+}
+/** What a draft would do. */
+export interface AutomationPreview {
+  /** The next five times of a schedule. */
+  nextRuns?: Millis[]
+  /** The schedule in words. */
+  words?: string
+  guard?: GuardResult
+  /** Why the trigger cannot fire. */
+  problem?: string
+}
+/** What a fire started. */
+export interface Fired {
+  ok: true
+  conversationId?: ConversationId
+  run?: RunId
+  /** Why it did not run. */
+  skipped?: string
+}
+/** What a call of a webhook did. */
+export interface WebhookFired extends Fired {
+  /** The id of the wake that waits. */
+  held?: string
+  /** With `wait`: what became of the turn. */
+  step?: 'completed' | 'parked' | 'failed' | 'timeout'
+  /** The last thing that its agent said. */
+  report?: string
+}
+/** The address of a webhook, and its token. */
+export interface WebhookToken {
+  url: string
+  token: string
+  createdAt: Millis
+}
+/** The token of a webhook and its last use. */
+export interface RevealedToken extends WebhookToken {
+  lastUsedAt?: Millis
+  lastUsedFrom?: string
+}
+
+/** Work that starts by itself. */
+export interface AutomationsCalls {
+  /**
+   * List all automations by id, with their recent runs and next fire.
+   *
+   * Never contains a token. Entries of the file that are no automations are named in `problems` and kept in the file.
+   */
+  'GET /automations'(): AutomationList
+
+  /**
+   * Read one automation with its longer run history.
+   *
+   * `before` is the `at` of the last run that the caller has.
+   *
+   * - 404: no such automation
+   */
+  'GET /automations/{id}'(input: {
+    id: Text
+    limit?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<200>
+    before?: Millis
+  }): AutomationRow
+
+  /**
+   * Write one automation whole: creates it, or edits the one of this id and keeps its history and token.
+   *
+   * A webhook without a token gets one. A changed schedule takes effect at once; a running turn goes on as it was. An
+   * automation that came with the code fires only after it was written by this call.
+   *
+   * - 413: the file of automations would become too large, or the disk is full
+   * - 422: cron expression or time zone cannot be read, a provider or kind of message that no source has, an unknown
+   *   agent provider, model or account, a reserved id, or the file cannot be read
+   * - 424: the file of automations could not be written; the message says why
+   */
+  'POST /automations'(input: Automation): Ok
+
+  /**
+   * List the triggers that can be used here, and ready-made automations of extensions.
+   *
+   * `POST /automations` accepts exactly these triggers.
+   */
+  'GET /automations/catalog'(): AutomationCatalog
+
+  /**
+   * Try a draft without saving it: the next five times of its schedule, and with `runGuard` the answer of its guard.
+   *
+   * No turn starts.
+   *
+   * - 422: cron expression or time zone cannot be read
+   */
+  'POST /automations/preview'(input: {
+    trigger: AutomationTrigger
+    guard?: string & tags.MinLength<1> & tags.MaxLength<4000>
+    payload?: AutomationPayload
+    runGuard?: boolean
+  }): AutomationPreview
+
+  /**
+   * Switch an automation on or off; on clears its failures.
+   *
+   * Off lets a running turn end; what is queued is dropped, what is held stays.
+   *
+   * - 404: no such automation
+   * - 413: the disk is full
+   * - 422: the file of automations cannot be read
+   * - 424: the file of automations could not be written; the message says why
+   */
+  'POST /automations/{id}/enabled'(input: { id: Text; enabled: boolean }): Ok
+
+  /**
+   * Remove an automation with its token, history and held wakes; its conversations stay, a running turn goes on.
+   *
+   * - 404: no such automation
+   * - 413: the disk is full
+   * - 422: the file of automations cannot be read
+   * - 424: the file of automations could not be written; the message says why
+   */
+  'DELETE /automations/{id}'(input: { id: Text }): Ok
+
+  /**
+   * Fire an automation now, also one that is switched off; answers when its turn has started or was skipped.
+   *
+   * The call counts as the approval. Guard and admission are still asked.
+   *
+   * - 404: no such automation
+   * - 409: it is running, or it came with the code and nobody saved it yet
+   * - 422: a listener needs a real message, or the turn is not possible
+   * - 424: the turn could not start; the message says why
+   * - 429: a budget refuses the turn
+   * - 501: a program that the turn needs is not installed
+   */
+  'POST /automations/{id}/run'(input: { id: Text; payload?: AutomationPayload }): Fired
+
+  /**
+   * Call a webhook: the body, of any type and at most 64,000 bytes, becomes the payload.
+   *
+   * The token is the query field `token` or `authorization: Bearer`. Answers at once whether it fired, waits behind
+   * another one (with the ids of its turn to come), is held or was skipped. `wait` keeps the connection until the turn
+   * ended, at most so many seconds; the turn does not depend on it. The same header `idempotency-key` within 24 h gets
+   * the first answer and fires nothing.
+   *
+   * - 401: the token is missing or wrong
+   * - 404: no webhook of this id
+   * - 409: it is switched off
+   * - 422: the turn is not possible; the message says why
+   * - 424: the turn could not start; the message says why
+   * - 429: more than 60 calls a minute, 100 waiting, or 10 wrong tokens a minute from one address
+   */
+  'POST /automations/{id}/fire'(input: {
+    id: Text
+    token?: string & tags.MaxLength<200>
+    wait?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<10800>
+    body?: string
+  }): WebhookFired
+
+  /**
+   * Read the address of a webhook and its token, for the sender.
+   *
+   * - 404: no such automation
+   * - 409: its trigger is no webhook
+   */
+  'GET /automations/{id}/token'(input: { id: Text }): RevealedToken
+
+  /**
+   * Make a new token for a webhook; the old one stops working at once.
+   *
+   * - 404: no such automation
+   * - 409: its trigger is no webhook
+   */
+  'POST /automations/{id}/token/rotate'(input: { id: Text }): WebhookToken
+
+  /** List every wake that waits, oldest first; viewers and tokens of scope `read` get no payload. */
+  'GET /automations/pending'(): { approvals: HeldWake[] }
+
+  /**
+   * Release a held wake with exactly what was held, once: of two callers one starts the turn.
+   *
+   * Admission is asked again, the guard is not.
+   *
+   * - 404: nothing waits with this id any more, or its automation is gone
+   * - 409: its automation is running: approve it when that has ended
+   * - 422: the turn is not possible; the wake goes on waiting
+   * - 424: the turn could not start; the wake goes on waiting
+   * - 429: a budget refuses; the wake goes on waiting
+   * - 501: a program that the turn needs is not installed; the wake goes on waiting
+   */
+  'POST /automations/pending/{id}/approve'(input: { id: Text }): Fired
+
+  /**
+   * Throw a held wake away; it is recorded as skipped.
+   *
+   * - 404: nothing waits with this id any more
+   */
+  'POST /automations/pending/{id}/reject'(input: { id: Text; reason?: string & tags.MaxLength<500> }): Ok
+
+  /** Every wake that waits, without payloads. */
+  'automations.held'(): { held: HeldWake[] }
+  /** Fires the listener automations that a message matches; without a stream their replies are delivered when ready. */
+  'automations.dispatch'(input: ListenerMessage): { matched: string[] }
+  /** The same, with what the agents say; ends when all their turns have. */
+  'automations.dispatchStream'(input: ListenerMessage): Stream<DispatchFrame>
+  /** The listener automations of a provider. */
+  'automations.listening'(input: { provider: string }): { automations: ListeningAutomation[] }
+  /** How many automations have each of these prompts. */
+  'automations.usedTemplates'(input: { prompts: string[] }): { used: Count[] }
+}
+
+export const automations: Contract<AutomationsCalls> = {
+  schema: () => typia.json.application<AutomationsCalls>(),
+  request: typia.misc.createValidatePrune<Requests<AutomationsCalls>>(),
+  reply: () => typia.createValidate<Replies<AutomationsCalls>>(),
+}
+
+/** Events of the group. */
+export interface AutomationsEvents {
+  /** A definition changed; `id` is the automation. */
+  'automations.changed': { id: string }
+  /** A wake is held, or was released; so many wait now. */
+  'automations.held': { waiting: Count }
+}

@@ -1,0 +1,47 @@
+import type { AdmissionFloor, SettingVerdict } from '../../settings/contract.js'
+import type { Automation, GuardResult } from '../contract.js'
+import type { Fire } from './fire.js'
+import { guardDetail } from './guard.js'
+
+/** Whether a fire goes on to its turn. */
+export type FireVerdict =
+  | { readonly kind: 'go' }
+  | { readonly kind: 'skip'; readonly detail: string }
+  | { readonly kind: 'hold'; readonly reason: string; readonly autoRunAt?: number }
+
+/** What the checks ask. */
+export interface FireChecksDeps {
+  readonly now: () => number
+  readonly admission: () => Promise<AdmissionFloor>
+  readonly persona: (id: string) => Promise<boolean>
+  readonly guard: (command: string, payload: string | undefined, signal: AbortSignal) => Promise<GuardResult>
+}
+
+/** The checks between an order and its turn. */
+export interface FireChecks {
+  of(automation: Automation, fire: Fire, signal: AbortSignal): Promise<FireVerdict>
+}
+
+const GO: FireVerdict = { kind: 'go' }
+const skip = (detail: string): FireVerdict => ({ kind: 'skip', detail })
+
+/** Asks admission, persona, guard and holds, in this order. */
+export const fireChecks = ({ now, admission, persona, guard }: FireChecksDeps): FireChecks => ({
+  of: async ({ trigger, actsAs, guard: command, requireApproval, holdForSeconds }, fire, signal) => {
+    const floor: SettingVerdict = (await admission())[trigger.kind]
+    if (floor === 'deny') return skip(`the settings deny fires by ${trigger.kind} (admission)`)
+    if (actsAs !== undefined && !(await persona(actsAs))) return skip(`its persona ${actsAs} is gone`)
+    if (fire.held !== undefined) return GO
+    if (command !== undefined) {
+      const result = await guard(command, fire.payload, signal)
+      if (!result.pass) return skip(guardDetail(result))
+    }
+    if (fire.cause === 'hand') return GO
+    if (requireApproval) return { kind: 'hold', reason: 'every fire of it waits for a person' }
+    if (floor === 'hold')
+      return { kind: 'hold', reason: `the settings hold fires by ${trigger.kind} for a person (admission)` }
+    if (holdForSeconds === undefined) return GO
+    const autoRunAt = now() + holdForSeconds * 1000
+    return { kind: 'hold', reason: `it waits ${holdForSeconds} s, then runs by itself`, autoRunAt }
+  },
+})

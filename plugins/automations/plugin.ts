@@ -1,0 +1,63 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { automationCalls } from './calls.js'
+import { automations, type AutomationsCalls } from './contract.js'
+import { AUTOMATIONS_FILE } from './definitions/definitions.js'
+import { examples } from './examples.js'
+import { automationParts } from './parts.js'
+
+export const contract: Contract<AutomationsCalls> = { ...automations, examples }
+
+/** Serves work that starts by itself. */
+export const activate = async (host: Host): Promise<void> => {
+  const parts = automationParts(host)
+  const { definitions, fires, held, scheduler, releases, events } = parts
+  const failed = (what: string) => (error: unknown) =>
+    void (host.signal.aborted || host.log.error(`${what} failed`, { error: String(error) }))
+  // Before the turns of the last run end.
+  const left = await parts.load()
+  host.on('turn.settled', ({ run, ...end }) => {
+    fires.settled(run, end)
+    void releases.turnEnded().catch(failed('running held wakes'))
+  })
+  host.on('card.raised', ({ run }) => fires.parked(run))
+  host.boot('Automations', () => definitions.sweep().catch(failed('removing leftover files')))
+  // Turns of the last run have been recovered by then.
+  host.on('daemon.ready', () => {
+    const begin = async () => {
+      for (const fire of left) await fires.recover(fire)
+      events.start()
+      held.start()
+      await scheduler.start()
+    }
+    void begin().catch(failed('starting automations'))
+  })
+  host.stopping(async () => {
+    scheduler.end()
+    held.end()
+  })
+
+  host.contribute('system.manifestProblems', async () => {
+    const { all, problems, wrong } = await definitions.read()
+    const waiting = [...all.values()].filter(({ accepted }) => !accepted)
+    return [
+      {
+        path: AUTOMATIONS_FILE,
+        problems: [
+          ...(wrong === undefined ? [] : [{ kind: 'unreadable' as const, detail: wrong }]),
+          ...problems.map(({ id, message }) => ({ kind: 'invalidEntry' as const, detail: `${id}: ${message}` })),
+          ...waiting.map(({ automation: { id } }) => ({
+            kind: 'unaccepted' as const,
+            detail: `${id}: it fires once a maintainer has saved it (sandbox automations upsert)`,
+          })),
+        ],
+      },
+    ]
+  })
+  host.contribute('personas.pointers', async () =>
+    [...(await definitions.read()).all.values()].flatMap(({ automation: { id, actsAs } }) =>
+      actsAs === undefined ? [] : [{ kind: 'automation' as const, id, label: id, persona: actsAs }],
+    ),
+  )
+
+  await host.serve(automations, automationCalls(host, parts))
+}

@@ -1,0 +1,31 @@
+import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
+import { record } from '../../../sdk/node/record/record.js'
+import type { Entries } from '../records/entries.js'
+import type { Vault } from '../records/vault.js'
+import type { OneTimeCodeCalls } from './contract.js'
+import { codeAt, SEED, SEED_EXPECTED } from './seed.js'
+
+export interface OneTimeCodeDeps {
+  readonly entries: () => Pick<Entries, 'get' | 'open'>
+  readonly vault: Pick<Vault, 'assertOpen'>
+}
+
+/** Serves the codes of connections that hold a seed. */
+export const oneTimeCodeCalls = (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  { entries, vault }: OneTimeCodeDeps,
+): Handlers<OneTimeCodeCalls> => ({
+  'GET /capabilities/{id}/otp': async ({ id }, context) => {
+    const found = await entries().get(id)
+    if (!found.secrets.includes(SEED))
+      refuse('conflict', `${id} holds no seed of one-time codes: connect one with the card otp`)
+    await vault.assertOpen()
+    const { entry, problem } = await entries().open(found)
+    const seed = entry.secrets[SEED] ?? refuse('conflict', problem?.detail ?? `the seed of ${id} cannot be read`)
+    const code =
+      codeAt(seed, Date.now())
+      ?? refuse('conflict', `no code can be made from the seed of ${id}: ${SEED_EXPECTED}; store it anew`)
+    await record(host, { type: 'capability.otp', outcome: 'ok', extra: { id, kind: found.kind } }, context)
+    return code
+  },
+})

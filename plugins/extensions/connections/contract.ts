@@ -1,0 +1,28 @@
+import type { CapabilityId } from '../../capabilities/contract.js'
+
+/** The settings of a connection, as text. */
+export interface ConnectionConfig {
+  [field: string]: string
+}
+/** A connection without values of its secrets. */
+export interface ConnectionReferences {
+  id: string
+  kind: string
+  /** Its fields; each secret one as its reference, such as `{{secret:tracker/token}}`. */
+  config: ConnectionConfig
+}
+
+/** Connections for the extensions that use them. */
+export interface ConnectionCalls {
+  /**
+   * Get the settings of a connection with references in place of its secrets, as an extension that may use it.
+   *
+   * The manifest names this call in `permissions.daemon`, and the card of the connection as `connection:<card>` in
+   * `permissions.sandbox`. A backend sends the references with `host.fetch`, which fills in the values. The seed of
+   * one-time codes has no reference.
+   *
+   * - 403: the manifest has no `connection:` entry for its card
+   * - 404: no such connection
+   */
+  'GET /capabilities/{id}/connection'(input: { id: CapabilityId }): ConnectionReferences
+}

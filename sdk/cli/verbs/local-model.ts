@@ -1,0 +1,109 @@
+import type { EndpointRow, LocalInput, LocalModelFit } from '../../../plugins/endpoints/contract.js'
+import { asked } from '../terminal/asked.js'
+import { SELF } from '../terminal/own-name.js'
+import { columns, oneLine, plain, quoted } from '../terminal/text.js'
+import { misused, type GivenArguments, type Terminal } from '../verb.js'
+
+const GIB = 1024 ** 3
+const MOST_CONTEXT = 1_048_576
+
+/** Adds a model that this machine runs. */
+export const addLocal = (terminal: Terminal, given: GivenArguments, name: string): Promise<number> => {
+  const [model = '', url, sha256, label] = ['local', 'url', 'sha256', 'label'].map(flag => given.text(flag))
+  const context = given.text('context')
+  if (!model) misused('--local: expected a model of sandbox model fit, or custom with --url FILE')
+  if (context !== undefined && !(/^\d{3,7}$/.test(context) && Number(context) <= MOST_CONTEXT))
+    misused(`--context: expected a number of tokens from 512 to ${MOST_CONTEXT}, found ${plain(context)}`)
+  const input: LocalInput = {
+    id: name,
+    kind: 'local',
+    model,
+    ...(url !== undefined && { url }),
+    ...(sha256 !== undefined && { sha256 }),
+    ...(context !== undefined && { context: Number(context) }),
+    ...(label !== undefined && { label }),
+  }
+  // For a local model the address is that of its file, not of the daemon.
+  const daemon: GivenArguments = { ...given, text: flag => (flag === 'url' ? undefined : given.text(flag)) }
+  return asked(
+    terminal,
+    daemon,
+    (client, options) => client.call('POST /endpoints', input, options),
+    row => [`saved ${plain(row.id)}: ${shownStatus(row)}`, ...wordsOf(row)],
+  )
+}
+
+/** Starts or stops a model that this machine runs. */
+export const switchLocal = (
+  terminal: Terminal,
+  given: GivenArguments,
+  name: string,
+  enabled: boolean,
+): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    async (client, options) => {
+      const { endpoints } = await client.call('GET /endpoints', undefined, options)
+      const row = endpoints.find(({ id }) => id === name)
+      const input = row && inputOf(row, enabled)
+      return input
+        ? client.call('POST /endpoints', input, options)
+        : misused(`expected a model that this machine runs, found ${plain(name)}: ${SELF} model list names them`)
+    },
+    row => [`${plain(row.id)}: ${shownStatus(row)}`, ...(enabled ? wordsOf(row) : [])],
+  )
+
+/** What a local model was saved with, to be served or not. */
+const inputOf = ({ id, label, local }: EndpointRow, enabled: boolean): LocalInput | undefined =>
+  local && {
+    id,
+    label,
+    kind: 'local',
+    model: local.model,
+    ...(local.wantedContext !== undefined && { context: local.wantedContext }),
+    enabled,
+  }
+
+const wordsOf = ({ id, status, detail }: EndpointRow): string[] => [
+  ...(detail === undefined ? [] : [oneLine(detail)]),
+  ...(status === 'ready'
+    ? [`next: ${SELF} run "TEXT" --agent ${quoted(`endpoint/${id}`)}`]
+    : [`next: ${SELF} model list shows when it is ready`]),
+]
+
+/** How an entry stands, with how far its download is. */
+export const shownStatus = ({ status, local }: EndpointRow): string => {
+  const { receivedBytes = 0, totalBytes = 0 } = local ?? {}
+  return status === 'downloading' && totalBytes > 0
+    ? `${status} ${Math.floor((100 * receivedBytes) / totalBytes)} %`
+    : status
+}
+
+/** Shows which models this machine can run. */
+export const fitting = (terminal: Terminal, given: GivenArguments): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('GET /endpoints/local-model/fit', undefined, options),
+    (fit, width) => [
+      `a model may take ${gib(fit.budgetBytes)}, and ${gib(fit.fullSpeedBytes)} at full speed`,
+      ...(fit.serverReady ? [] : ['llama-server, which runs models, is not installed or does not start']),
+      ...(fit.options.length > 0
+        ? columns([['MODEL', 'WEIGHTS', 'HERE', 'LARGEST WINDOW', 'NAME'], ...fit.options.map(optionRow)], width)
+        : ['no models are offered: the deployment lists them in the file of models.local']),
+    ],
+  )
+
+const optionRow = ({ model, label, weightsBytes, held, windows }: LocalModelFit['options'][number]): string[] => {
+  const largest = windows.findLast(({ fits }) => fits)
+  return [
+    plain(model),
+    gib(weightsBytes),
+    held ? 'yes' : 'no',
+    largest ? `${largest.tokens}${largest.fullSpeed ? '' : ' (slow)'}` : 'too large',
+    oneLine(label),
+  ]
+}
+
+const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`

@@ -1,0 +1,6 @@
+/** Variables that decide how programs run, and those that the sandbox sets itself. */
+const MEANINGFUL =
+  /^(?:PATH|HOME|SHELL|IFS|ENV|PWD|TMPDIR|(?:BASH|LD|DYLD|NODE|GIT|SANDBOX|XDG)_.*|PYTHON.*|SSH_A.*|\w+_PROXY)$/
+
+/** Whether a variable of this name means something to programs, so that no connection or extension may set it. */
+export const isMeaningfulVariable = (name: string): boolean => MEANINGFUL.test(name)

@@ -1,0 +1,50 @@
+import type { Test } from 'tap'
+import type { Automation, AutomationRow, AutomationRun } from '../../plugins/automations/contract.js'
+import { daemonWith, type Support, type SupportOptions } from './daemon.js'
+
+/** A daemon with automations and what they use. */
+export const automationsDaemon = (
+  t: Test,
+  options: SupportOptions = {},
+  more: readonly string[] = [],
+): Promise<Support> =>
+  daemonWith(t, ['automations', 'agent', 'agents', 'activity', 'settings', 'system', 'usage', ...more], options)
+
+/** An automation that is on, with what a test says about it. */
+export const automation = (id: string, more: Partial<Automation> & Pick<Automation, 'trigger'>): Automation => ({
+  id,
+  prompt: 'say done',
+  enabled: true,
+  ...more,
+})
+
+/** The automation as it stands once something holds of it; looks again at every event of automations. */
+export const until = async (
+  { client }: Pick<Support, 'client'>,
+  id: string,
+  holds: (row: AutomationRow) => boolean,
+): Promise<AutomationRow> => {
+  const over = new AbortController()
+  try {
+    for await (const event of await client.call('GET /events', {}, { signal: over.signal })) {
+      const isNews = event.kind === 'hello' || event.kind === 'heartbeat'
+      if (!isNews && !(event.kind === 'runtimeChanged' && event.domains.includes('automations'))) continue
+      const row = await client.call('GET /automations/{id}', { id })
+      if (!holds(row)) continue
+      // Otherwise the end of the loop would wait for the next event.
+      over.abort()
+      return row
+    }
+  } finally {
+    over.abort()
+  }
+  throw new Error('the events ended')
+}
+
+/** Waits until an automation has so many runs and none is running. */
+export const settled = (daemon: Pick<Support, 'client'>, id: string, runs: number): Promise<AutomationRow> =>
+  until(daemon, id, row => row.runs.length >= runs && !row.running)
+
+/** Its runs, newest first. */
+export const runsOf = async ({ client }: Pick<Support, 'client'>, id: string): Promise<AutomationRun[]> =>
+  (await client.call('GET /automations/{id}', { id })).runs
