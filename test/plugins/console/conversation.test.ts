@@ -138,6 +138,7 @@ t.test('conversations in the console', withChromium(), async t => {
     await dialog.getByLabel('After an outage').selectOption('Resume the turn')
     t.same(await barriersOf(page), [])
     await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'hidden' })
     await page.getByRole('heading', { name: 'Renamed <b>' }).waitFor()
     t.match(await cardOf('past'), { title: 'Renamed <b>', autoLand: true, resumeAfterOutage: true })
     await page.getByRole('button', { name: 'Options' }).click()
