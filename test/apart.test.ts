@@ -11,7 +11,7 @@ const groups = globSync('manifests/*.json')
 
 /** The main job, through every group: nothing in it may depend on which process a group runs in. */
 for (const apart of [...groups.map(name => [name]), groups]) {
-  t.test(`the main job runs with ${apart.join(', ')} in processes of their own`, async t => {
+  t.test(`the main job runs with ${apart.length > 1 ? 'each group' : apart[0]} in a process of its own`, async t => {
     const daemon = await daemonWith(t, [], { apart })
     const info = await daemon.client.call('GET /info')
     t.ok(info.routes.includes('agents.land'))

@@ -1,4 +1,5 @@
 import type { tags } from 'typia'
+import type { OfferedTemplate } from '../../../sdk/node/extension/protocol.js'
 
 /** A short name in lower case. */
 export type ExtensionSlug = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
@@ -248,31 +249,9 @@ export interface ExtensionFormField {
 }
 
 /** A ready-made automation. */
-export interface ExtensionTemplate {
-  id: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
-  title: string & tags.MinLength<1> & tags.MaxLength<80>
+export interface ExtensionTemplate extends OfferedTemplate {
   logo?: Mark
   icon?: Mark
-  /** Cards of which one must be connected. */
-  requires?: ExtensionSlug[] & tags.MaxItems<20>
-  trigger: ExtensionTrigger
-  guard?: string & tags.MaxLength<2000>
-  holdForSeconds?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<86400>
-  prompt: string & tags.MinLength<1> & tags.MaxLength<8000>
-  note?: string & tags.MaxLength<2000>
-  setup?: string & tags.MaxLength<2000>
-  description?: string & tags.MaxLength<2000>
-  offer?: 'create' | 'configure'
-  chore?: boolean
-}
-
-/** What starts an automation. */
-export interface ExtensionTrigger {
-  kind: 'schedule' | 'event' | 'listener' | 'workspace'
-  cron?: string & tags.MaxLength<100>
-  provider?: string & tags.MaxLength<60>
-  eventType?: string & tags.MaxLength<60>
-  event?: string & tags.MaxLength<60>
 }
 
 /** A tool of the agent, served by the backend. */

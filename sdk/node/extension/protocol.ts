@@ -211,6 +211,7 @@ export interface ListenerState {
 export interface OfferedTemplate {
   id: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
   title: string & tags.MinLength<1> & tags.MaxLength<80>
+  /** Cards of which one must be connected. */
   requires?: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'> & tags.MaxLength<60>)[] & tags.MaxItems<20>
   trigger: OfferedTrigger
   guard?: string & tags.MaxLength<2000>
