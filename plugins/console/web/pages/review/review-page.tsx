@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { turnIsLive } from '../../data/roster.js'
@@ -144,9 +144,13 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const picked = useSignal<ReadonlySet<string>>(new Set())
   const discarding = useSignal(false)
   const said = useSignal('')
-  const { data: changes, error } = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
+  const { data: newest, error } = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/diff', { id }),
   )
+  // While it is read again the page stays, with what a person types there.
+  const before = useRef<AgentChanges>(undefined)
+  if (newest || error !== undefined) before.current = newest
+  const changes = before.current
   const found = changes?.repos.find(one => one.repo === shownRepo)
   const change = found?.changes.find(one => one.path === shownPath)
   const current = found && change ? placeOfChange(found.repo, change) : undefined
