@@ -33,7 +33,7 @@ const ROWS = {
 }
 
 t.jobs = 2
-t.setTimeout(110_000)
+t.setTimeout(200_000)
 const beside = { buffered: true }
 for (const [name, row] of Object.entries(ROWS)) {
   t.test(`the bench ${name} runs to its end and says how its targets stand`, beside, async t => {

@@ -7,6 +7,9 @@ const script = await readFile('.ci/run', 'utf8')
 const counter = await readFile('.ci/count.mjs', 'utf8')
 const runner = await readFile('.ci/test.mjs', 'utf8')
 
+/** The report of the run that this test is part of is not for the programs of the test. */
+const { TAP_OUTPUT_FILE: _, ...withoutReport } = process.env
+
 type Tap = typeof t
 
 interface Ended {
@@ -15,7 +18,7 @@ interface Ended {
   out: string
 }
 
-const ended = (file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Promise<Ended> =>
+const ended = (file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = withoutReport): Promise<Ended> =>
   new Promise(done => {
     const child = execFile(file, args, { cwd, env }, (_, out) =>
       done({ code: child.exitCode ?? 1, out, last: out.trimEnd().split('\n').at(-1) ?? '' }),
@@ -96,7 +99,7 @@ const ran = async (t: Pick<Tap, 'testdir'>, programs: { [name: string]: string }
   })
   for (const name of Object.keys(all)) await chmod(join(cwd, 'bin', name), 0o755)
   return ended('bash', ['.ci/run'], cwd, {
-    ...process.env,
+    ...withoutReport,
     PATH: `${join(cwd, 'bin')}:${process.env.PATH}`,
     CI: 'true',
   })
@@ -179,7 +182,7 @@ t.test('npm test runs every file, or those a word names, and says how long the s
 
   const whole = (bad: readonly string[], env = {}) =>
     ended(process.execPath, ['test.mjs'], cwd, {
-      ...process.env,
+      ...withoutReport,
       ...env,
       BAD: bad.map(name => `dist/test/${name}.test.js`).join(' '),
     })
