@@ -353,7 +353,8 @@ t.test('stopped turns are not resumed, and turning the setting off cancels plann
   await client.call('POST /agents/{id}/resume-after-outage', { id: 'own', resumeAfterOutage: true })
   const told = new Promise<void>(resolve =>
     kernel.events.on('agent.changed', 'test', async (_, input) => {
-      if ((input as { data: { id: string } }).data.id === 'follows') resolve()
+      const { id } = (input as { data: { id: string } }).data
+      if (id === 'follows' && (await state(daemon, id)).resumesAt === undefined) resolve()
     }),
   )
   await client.call('POST /settings/patch', { set: { resumeAfterOutage: false } })

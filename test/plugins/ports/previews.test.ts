@@ -55,7 +55,7 @@ t.test('an app has one address, which waits for it and shows nothing else after 
 })
 
 t.test('a program of an extension has an address where its manifest asks for one', async t => {
-  const daemon = await daemonWithBackends(t, ['ports', 'activity', 'logs'])
+  const daemon = await daemonWithBackends(t, ['ports', 'activity', 'logs', 'system'])
   const { client } = daemon
   const id = 'ada.shown'
   const processes = [
@@ -73,6 +73,6 @@ t.test('a program of an extension has an address where its manifest asks for one
   await until('it is shown', async () => (await show(previewUrl!)).text === 'the extension')
   const hidden = await client.call('GET /extensions/{id}/processes/{name}', { id, name: 'hidden' })
   t.match(hidden, { running: true, previewUrl: undefined })
-  const row = (await client.call('GET /ports')).ports.find(({ session }) => session === 'ada.shown/web')
+  const row = (await client.call('GET /ports')).ports.find(({ session }) => session === 'proc-ada-shown-web')
   t.match(row, { origin: 'extension' })
 })

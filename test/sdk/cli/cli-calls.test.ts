@@ -61,7 +61,7 @@ t.test('calls are made by group and name, with fields by position, as options an
 
   t.match(await run('settings', 'get'), {
     code: 0,
-    out: /^skills: none\nagentRetentionDays: 3\n(.*\n)*networkAllow: none\n/,
+    out: /^skills: none\n(.*\n)*agentRetentionDays: 3\n(.*\n)*networkAllow: none\n/,
   })
   t.match(JSON.parse((await run('settings', 'get', '--json')).out), { agentRetentionDays: 3 })
   t.match(await run('--json', 'settings', 'get'), { code: 0, out: /^\{/ })
