@@ -89,11 +89,11 @@ export const pidOf = ({ id }: ExtensionRecord): number => {
   return Number(readdirSync('/proc').find(name => /^\d+$/.test(name) && isIts(name)))
 }
 
-/** Whether a process runs. */
+/** Whether a process runs; one that ended and that nobody has read the end of does not. */
 export const isRunning = (pid: number): boolean => {
   try {
-    process.kill(pid, 0)
-    return true
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(') ') + 2)[0] !== 'Z'
   } catch {
     return false
   }
