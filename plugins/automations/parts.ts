@@ -40,7 +40,7 @@ export interface AutomationParts {
   /** Whether there is a persona; without the group there is none to miss. */
   readonly persona: (id: string) => Promise<boolean>
   readonly guard: (command: string, payload: string | undefined, signal: AbortSignal) => ReturnType<typeof runGuard>
-  /** Tells clients that an automation is another than before. */
+  /** Notifies clients that an automation changed. */
   readonly changed: (id: string) => void
   /** Reads everything that is stored. */
   load(): Promise<Fire[]>

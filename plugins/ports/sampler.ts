@@ -4,7 +4,7 @@ import type { PortScan } from './scan/scan.js'
 export interface SamplerDeps {
   readonly scan: Pick<PortScan, 'sockets'>
   readonly everyMs: number
-  /** The sockets that listen are others than before. */
+  /** Called when the listening sockets changed. */
   readonly changed: () => Promise<void>
   /** Called after each sample. */
   readonly sampled: () => Promise<void>

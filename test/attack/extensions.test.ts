@@ -207,8 +207,8 @@ const attacks = async (t: Test, wall?: WallKind): Promise<void> => {
       body: `write({ kind: 'reply', id: 4711, value: {} })`,
       why: /answered 4711, which was not asked/,
     },
-    'writes what is no message': { body: `write({ kind: 'grant', role: 'owner' })`, why: /no message/ },
-    'writes what is no JSON': { body: `raw('not json\\n')`, why: /not JSON/ },
+    'writes an invalid message': { body: `write({ kind: 'grant', role: 'owner' })`, why: /no message/ },
+    'writes invalid JSON': { body: `raw('not json\\n')`, why: /not JSON/ },
     'writes a line without end': {
       body: `const line = 'x'.repeat(${MIB}); for (let n = 0; n < 20; n++) raw(line)`,
       why: /more than 8388608 bytes/,

@@ -154,7 +154,7 @@ export class Forwards {
     const slot: ForwardSlot = {
       port: place.port,
       ...(place.conversationId !== undefined && { conversationId: place.conversationId }),
-      // Whoever has the address of another port does not reach this one by it.
+      // The address of another port must not lead to this one.
       name: known?.name ?? randomName(),
       usedAt: this.#now(),
       forward,

@@ -33,7 +33,7 @@ const asCaller = async (host: Pick<Host, 'call' | 'log'>, told: Told, context: C
     await host.call('activity.record', told, { as: context })
   } catch (error) {
     if (!(error instanceof Refusal && error.reason === 'forbidden')) throw error
-    // A copy of a context, or one whose call is over, is no caller that is served: the entry names its actor instead.
+    // The kernel accepts only contexts of calls in progress: for a copy, the entry names the actor instead.
     await host.call('activity.record', { actor: context.caller.actor, ...told })
   }
 }
