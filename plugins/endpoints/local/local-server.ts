@@ -80,7 +80,7 @@ export class LocalServer {
 
   constructor(deps: LocalServerDeps) {
     this.#deps = deps
-    // Not at once: a change is told to a caller that has to have this object by then.
+    // Not at once: the caller must hold this object before it is notified of a change.
     this.#over = Promise.resolve().then(() => this.#run())
   }
 

@@ -16,7 +16,7 @@ const typedForm = (words: readonly string[]): string =>
  * The script that runs programs one after another and shows each command before it runs.
  *
  * It ends with the first that fails, or with `goOn` after the last one; its exit code is that of the last failure. It
- * waits for the running program when it is told to end, so that the program can end in its own time, and starts no
+ * waits for the running program on a signal to end, so that the program can end in its own time, and starts no
  * further one.
  */
 export const scriptOf = (steps: readonly ScriptStep[], goOn: boolean): string =>

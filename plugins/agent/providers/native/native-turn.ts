@@ -199,7 +199,7 @@ export class NativeTurn {
     })
     this.#spoken = spokenIn([])
     await session.save()
-    // The session of a subagent is in memory alone, so its usage is told with each answer.
+    // The session of a subagent is in memory alone, so each answer reports its usage.
     if (this.#request.depth > 0) yield* this.#usage()
     if (wire.window !== undefined) yield { kind: 'context_usage', tokens: session.tokens, contextWindow: wire.window }
     yield* this.#remark(answer)
