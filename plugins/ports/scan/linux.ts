@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { listeningSockets, socketsOfFamily, type ListeningSocket } from '../../../sdk/node/network/socket-table.js'
+import { listeningSockets, socketsOfFamily } from '../../../sdk/node/network/listening-sockets.js'
+import type { ListeningSocket } from '../../../sdk/node/network/socket-table.js'
 import type { SystemSockets, SeenProcess, SocketHolders } from './system-sockets.js'
 
 const SAMPLE_MS = 2_000

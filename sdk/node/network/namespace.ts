@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { NEAR_NETWORKS } from './addresses.js'
-import { parseSocketTable, type ListeningSocket, type Loopback } from './socket-table.js'
+import type { ListeningSocket, Loopback } from './socket-table.js'
+import { SocketTables } from './listening-sockets.js'
 import { packageFolder } from '../programs/package.js'
 import { lowerPriority } from '../programs/priority.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
@@ -124,8 +125,7 @@ class Helper {
 export class NetworkNamespace {
   readonly #net: number
   readonly #user: number | undefined
-  /** Its socket tables: an open one stays that of its network. */
-  readonly #tables: readonly number[]
+  readonly #tables: SocketTables
   readonly #nsenter: string
   readonly #env: NodeJS.ProcessEnv
   #helper: Helper | undefined
@@ -144,7 +144,7 @@ export class NetworkNamespace {
     try {
       this.#net = open('ns/net')
       this.#user = process.getuid?.() === 0 ? undefined : open('ns/user')
-      this.#tables = [open('net/tcp'), ...(existsSync(`/proc/${helper.pid}/net/tcp6`) ? [open('net/tcp6')] : [])]
+      this.#tables = new SocketTables(`/proc/${helper.pid}/net`)
     } catch (error) {
       for (const fd of opened) closeSync(fd)
       throw error
@@ -210,7 +210,7 @@ export class NetworkNamespace {
 
   /** The sockets in it on which something listens. */
   listening(): ListeningSocket[] {
-    return this.#closed ? [] : this.#tables.flatMap(fd => parseSocketTable(textOf(fd)))
+    return this.#tables.listening()
   }
 
   /** A connection to a port of its loopback, paused. */
@@ -237,7 +237,8 @@ export class NetworkNamespace {
     if (this.#closed) return
     this.#closed = true
     this.#helper?.end()
-    for (const fd of [this.#net, this.#user, ...this.#tables]) if (fd !== undefined) closeSync(fd)
+    for (const fd of [this.#net, this.#user]) if (fd !== undefined) closeSync(fd)
+    this.#tables.close()
   }
 
   #help(): Promise<Helper> {
@@ -258,20 +259,6 @@ export class NetworkNamespace {
   #keep(helper: Helper): void {
     this.#helper = helper
     void helper.gone.then(() => void (this.#helper === helper && (this.#helper = undefined)))
-  }
-}
-
-const PIECE = 65_536
-
-/** The text of an open file of the system, from its start. */
-const textOf = (fd: number): string => {
-  const pieces: Buffer[] = []
-  for (let at = 0; ;) {
-    const piece = Buffer.alloc(PIECE)
-    const read = readSync(fd, piece, 0, PIECE, at)
-    if (read === 0) return Buffer.concat(pieces).toString()
-    pieces.push(piece.subarray(0, read))
-    at += read
   }
 }
 
