@@ -11,6 +11,7 @@ import type {
 import { record } from '../../../sdk/node/record/record.js'
 import type { ExtensionBackend } from '../backend/backend.js'
 import type { HostHandlers } from '../backend/operations.js'
+import { cardsNamed, configWithReferences, connectionsFrom } from '../connections/connections.js'
 import type { LoadedExtension } from '../listing/catalog.js'
 import type { ContributedAutomations } from './contract.js'
 
@@ -36,9 +37,11 @@ export class Listeners {
 
   constructor(deps: ListenersDeps) {
     this.#deps = deps
-    deps.host.on('automations.changed', () => {
-      for (const backend of this.#backends.values()) void backend.process?.link.request('listening', {}).catch(() => {})
-    })
+    const tell = (backend: ExtensionBackend) => void backend.process?.link.request('listening', {}).catch(() => {})
+    deps.host.on('automations.changed', () => this.#backends.forEach(tell))
+    const ofConnections = () => this.#backends.forEach(each => each.entries.connections.size > 0 && tell(each))
+    deps.host.on('capability.connected', ofConnections)
+    deps.host.on('capability.removed', ofConnections)
   }
 
   /** What all extensions that may run contribute to automations. */
@@ -60,10 +63,14 @@ export class Listeners {
   /** What the listener of an extension needs to know. */
   async state(id: string): Promise<ListenerState> {
     const provider = this.#providerOf(id)
-    const { host } = this.#deps
-    if (!(await host.serves('automations.listening'))) return { automations: [], connections: [] }
-    const { automations } = await host.call('automations.listening', { provider })
-    return { automations: automations.map(each => ({ ...each, trigger: { ...each.trigger } })), connections: [] }
+    const { host, running } = this.#deps
+    const served = await host.serves('automations.listening')
+    const { automations } = served ? await host.call('automations.listening', { provider }) : { automations: [] }
+    const connections = await connectionsFrom(host, cardsNamed(running().find(each => each.id === id)!.manifest))
+    return {
+      automations: automations.map(each => ({ ...each, trigger: { ...each.trigger } })),
+      connections: connections.map(each => ({ id: each.id, config: configWithReferences(each) })),
+    }
   }
 
   /** Starts what a message matches. */
