@@ -44,6 +44,13 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   })
   // Programs of extensions start when everything that they may call is up.
   host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  const connections = () =>
+    void processes.connectionsChanged().catch(error => {
+      if (!host.signal.aborted)
+        host.log.warn('giving programs of extensions the fields of connections failed', { error: String(error) })
+    })
+  host.on('capability.connected', connections)
+  host.on('capability.removed', connections)
   host.on('terminal.ended', ({ purpose, exitCode }) => processes.ended(purpose, exitCode))
   host.on('extension.reached', ({ extension, entry }) => all.used(extension, entry))
   host.stopping(() => all.close())

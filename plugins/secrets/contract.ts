@@ -354,9 +354,10 @@ export interface SecretServices {
   /**
    * Makes a folder in memory for one process, with a file for each of these keys and fields (`<owner>/<field>`) that
    * is stored and bound to no hosts. Files are replaced when their value changes and removed with it, until
-   * `secrets.unmount`. Refused with 503 while locked, and where the machine has no folder in memory.
+   * `secrets.unmount`. Called again for the same process, it changes which files are in the folder. Refused with 503
+   * while locked, and where the machine has no folder in memory.
    */
-  'secrets.mount'(input: { process: string; names: string[] & tags.MaxItems<100> }): { folder: string }
+  'secrets.mount'(input: { process: string; names: string[] & tags.MaxItems<1000> }): { folder: string }
   /** Removes the folder of a process with its files. */
   'secrets.unmount'(input: { process: string }): Ok
 }

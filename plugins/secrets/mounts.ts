@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, lstat, mkdir, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rename, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
@@ -29,7 +29,10 @@ export class SecretMounts {
     for (const place of PLACES()) await rm(join(place, this.#own), { recursive: true, force: true }).catch(() => {})
   }
 
-  /** The folder of a process with the values that are stored under these names now; it follows every change. */
+  /**
+   * The folder of a process with the values that are stored under these names now; it follows every change. For a
+   * process that has one, other names replace those before, in the same folder.
+   */
   mount(process: string, names: readonly string[]): Promise<string> {
     const wrong = names.find(name => name.length > 200 || !NAME.test(name))
     if (wrong !== undefined)
@@ -38,9 +41,11 @@ export class SecretMounts {
       const place = await memoryPlace()
       await ownFolder(join(place, this.#own))
       const folder = join(place, this.#own, hash(process))
-      await rm(folder, { recursive: true, force: true })
-      await mkdir(folder, { mode: 0o700 })
+      const before = this.#mounts.get(process)
+      if (!before) await rm(folder, { recursive: true, force: true })
+      await mkdir(folder, { mode: 0o700, recursive: true })
       this.#mounts.set(process, new Set(names))
+      for (const name of before ?? []) if (!names.includes(name)) await removeFile(folder, name)
       await this.#fill(folder, names)
       return folder
     })
@@ -75,7 +80,7 @@ export class SecretMounts {
       const found = stored.get(name)
       // A value bound to hosts goes to these alone, and a file goes anywhere.
       if (!found || isBound(found)) {
-        await rm(file, { force: true })
+        await removeFile(folder, name)
         continue
       }
       await mkdir(dirname(file), { recursive: true, mode: 0o700 })
@@ -84,6 +89,12 @@ export class SecretMounts {
       await rename(next, file)
     }
   }
+}
+
+/** Removes a file, and with the last field of a connection its folder. */
+const removeFile = async (folder: string, name: string): Promise<void> => {
+  await rm(join(folder, name), { force: true })
+  if (name.includes('/')) await rmdir(dirname(join(folder, name))).catch(() => {})
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)

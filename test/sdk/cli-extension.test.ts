@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { committed } from '../support/servers/git-server.js'
+import { readme } from '../support/browser/page.js'
 import { exactly } from '../support/lists.js'
 import { sandbox, type RunOptions } from './cli/cli-process.js'
 
 const folder = folderOf(t)
 const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
 makeWorkspace(workspace)
-await spawnDaemon(t, { workspace, data })
+const daemon = await spawnDaemon(t, { workspace, data })
 const extension = (args: readonly string[], options: RunOptions = {}) =>
   sandbox(['extension', ...args], { ...options, env: { SANDBOX_DATA: data } })
 const EXTENSIONS = join(workspace, '.sandbox/config/workspace-extensions')
@@ -56,6 +57,44 @@ t.test('an extension is made, reviewed and approved from the command line', asyn
   t.match(await extension(['review', 'no.such']), { code: 1, err: /there is no extension no\.such/ })
   t.match(await extension(['remove', 'ada.notes']), { code: 2, err: /deletes:\n- \S+notes: \d files/ })
   t.match(await extension(['remove', 'ada.notes', '--yes']), { code: 0, out: 'removed ada.notes\n' })
+})
+
+t.test('the steps of "An extension in ten minutes" do what the page says, in its order', async t => {
+  const text = /^## An extension in ten minutes\n([^]*?)^## /m.exec(readme)![1]!
+  const cli = (line: string) => {
+    t.ok(text.includes(`npx sandbox ${line}`), line)
+    return (more: string[] = []) => sandbox([...line.split(' '), ...more], { env: { SANDBOX_DATA: data } })
+  }
+  t.match(await cli('extensions create ada hello')(), { code: 0 })
+  const at = join(EXTENSIONS, 'hello')
+  const { call } = daemon.client
+  const { token } = await call('POST /system/control/tokens', { label: 'hello', scope: 'read' })
+  const answers = async (expected: RegExp) => {
+    for (const end = Date.now() + 15_000; ;) {
+      const answer = await fetch(`${daemon.url}/x/ada.hello/hello`, { headers: { 'x-sandbox-control': token } })
+      const found = `${answer.status} ${await answer.text()}`
+      if (expected.test(found) || Date.now() > end) return t.match(found, expected)
+    }
+  }
+  await answers(/^200 .*Hello from ada\.hello/)
+  const server = /^```ts\n([^]*?)^```/m.exec(text)![1]!
+  writeFileSync(join(at, 'server.ts'), server)
+  // Without the entry the call is refused, by name.
+  await answers(/^500 .*the manifest has no entry GET \/agents/)
+  const file = join(at, 'intentic-extension.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
+  const [, entry = ''] = /Add `("permissions": .*)` to/.exec(text)!
+  writeFileSync(file, JSON.stringify({ ...manifest, ...(JSON.parse(`{${entry}}`) as object) }))
+  await answers(/^409 .*approv/)
+  const { out } = await cli('extension review ada.hello')()
+  t.match(out, /\+ calls GET \/agents of the sandbox\n[^]*digest [0-9a-f]{64}\n/)
+  t.match(await cli('extension approve ada.hello')(['--yes']), { code: 0, out: 'approved ada.hello\n' })
+  await answers(/^200 .*0 conversations/)
+  writeFileSync(join(at, 'server.ts'), server.replace('conversations', 'agents'))
+  await answers(/^200 .*0 agents/)
+  t.match(await cli('extensions readiness ada.hello')(), { code: 0 })
+  t.match(await cli('extensions removal ada.hello')(), { code: 0 })
+  await extension(['remove', 'ada.hello', '--yes'])
 })
 
 t.test('an extension is installed, updated and taken back', async t => {

@@ -4,6 +4,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { powersDigest } from '../powers/compared.js'
 import type { ExtensionPower } from '../powers/powers.js'
+import { switchedOff } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
 import { noExtension, type LoadedExtensions } from '../listing/loaded-extensions.js'
 
@@ -60,7 +61,7 @@ export const setEnabled = (all: LoadedExtensions, id: string, enabled: boolean, 
       refuse('conflict', `${id} waits for approval: POST /extensions/${id}/approve`)
     const before = all.kept.get(id) ?? { id, source: found.source, enabled: true }
     const same = before.enabled === enabled
-    if (!same) await all.kept.put({ ...before, enabled })
+    if (!same) await all.kept.put(enabled ? { ...before, enabled } : switchedOff(before))
     if (!same) failpoint('extensions.switched')
     // Also if it is already switched on, because this ends a quarantine.
     await all.converge(id, { anew: enabled && all.backendOf(found)?.state !== 'running' })

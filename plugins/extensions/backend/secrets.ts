@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { refuse, type Host } from '../../../sdk/index.js'
-import { connectionFor } from '../connections/calls.js'
+import { connectionFor } from '../connections/connections.js'
 import type { RunnableExtension } from '../runtime.js'
 import { bytesGiven } from './bytes.js'
 import { deny } from '../../../sdk/node/extension/denied.js'

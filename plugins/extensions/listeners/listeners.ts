@@ -1,5 +1,6 @@
 import { refuse, type Host } from '../../../sdk/index.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
+import { assertOwnMessage } from '../../../sdk/node/extension/listener-messages.js'
 import type {
   DispatchFrame,
   ListenerMessage,
@@ -11,7 +12,9 @@ import type {
 import { record } from '../../../sdk/node/record/record.js'
 import type { ExtensionBackend } from '../backend/backend.js'
 import type { HostHandlers } from '../backend/operations.js'
+import { cardsNamed, configWithReferences, connectionsFrom } from '../connections/connections.js'
 import type { LoadedExtension } from '../listing/catalog.js'
+import type { ExtensionListener } from '../manifest/manifest.js'
 import type { ContributedAutomations } from './contract.js'
 
 /** The dependencies of listeners. */
@@ -22,7 +25,6 @@ export interface ListenersDeps {
 }
 
 const STATUS_MS = 90_000
-const MOST_BYTES = 256 * 1024
 const MOST_OFFERED = 50
 
 /** Messages from outside that extensions receive: to automations, and their replies back. */
@@ -36,9 +38,11 @@ export class Listeners {
 
   constructor(deps: ListenersDeps) {
     this.#deps = deps
-    deps.host.on('automations.changed', () => {
-      for (const backend of this.#backends.values()) void backend.process?.link.request('listening', {}).catch(() => {})
-    })
+    const tell = (backend: ExtensionBackend) => void backend.process?.link.request('listening', {}).catch(() => {})
+    deps.host.on('automations.changed', () => this.#backends.forEach(tell))
+    const ofConnections = () => this.#backends.forEach(each => each.entries.connections.size > 0 && tell(each))
+    deps.host.on('capability.connected', ofConnections)
+    deps.host.on('capability.removed', ofConnections)
   }
 
   /** What all extensions that may run contribute to automations. */
@@ -59,16 +63,20 @@ export class Listeners {
 
   /** What the listener of an extension needs to know. */
   async state(id: string): Promise<ListenerState> {
-    const provider = this.#providerOf(id)
-    const { host } = this.#deps
-    if (!(await host.serves('automations.listening'))) return { automations: [], connections: [] }
-    const { automations } = await host.call('automations.listening', { provider })
-    return { automations: automations.map(each => ({ ...each, trigger: { ...each.trigger } })), connections: [] }
+    const { provider } = this.#listenerOf(id)
+    const { host, running } = this.#deps
+    const served = await host.serves('automations.listening')
+    const { automations } = served ? await host.call('automations.listening', { provider }) : { automations: [] }
+    const connections = await connectionsFrom(host, cardsNamed(running().find(each => each.id === id)!.manifest))
+    return {
+      automations: automations.map(each => ({ ...each, trigger: { ...each.trigger } })),
+      connections: connections.map(each => ({ id: each.id, config: configWithReferences(each) })),
+    }
   }
 
   /** Starts what a message matches. */
   async dispatch(id: string, message: ListenerMessage): Promise<string[]> {
-    this.#assertOwn(id, message)
+    assertOwnMessage(this.#listenerOf(id), message)
     const { host } = this.#deps
     if (!(await host.serves('automations.dispatch'))) return []
     return (await host.call('automations.dispatch', message)).matched
@@ -76,7 +84,7 @@ export class Listeners {
 
   /** Starts what a message matches, and streams what the agents say. */
   async stream(id: string, message: ListenerMessage, signal: AbortSignal): Promise<AsyncIterable<DispatchFrame>> {
-    this.#assertOwn(id, message)
+    assertOwnMessage(this.#listenerOf(id), message)
     const { host } = this.#deps
     if (!(await host.serves('automations.dispatchStream')))
       return refuse('unavailable', 'this sandbox has no automations')
@@ -85,7 +93,7 @@ export class Listeners {
 
   /** Records that an extension could not receive or send. */
   async failure(id: string, detail: string): Promise<void> {
-    const provider = this.#providerOf(id)
+    const { provider } = this.#listenerOf(id)
     const error = detail.slice(0, 500)
     const actor = `extension:${id}`
     await record(this.#deps.host, {
@@ -94,7 +102,7 @@ export class Listeners {
   }
 
   status(id: string, snapshot: ListenerStatus): void {
-    this.#providerOf(id)
+    this.#listenerOf(id)
     this.#statuses.set(id, { at: Date.now(), snapshot })
   }
 
@@ -124,7 +132,7 @@ export class Listeners {
       handlers: {
         'listeners.state': async () => ({ state: await this.state(id) }),
         'listeners.handle': () => {
-          this.#providerOf(id)
+          this.#listenerOf(id)
           this.#takers.add(id)
           return {}
         },
@@ -190,20 +198,10 @@ export class Listeners {
     }))
   }
 
-  /** The provider of an extension; denies one that declares no listener. */
-  #providerOf(id: string): string {
+  /** The listener of an extension; denies one that declares none. */
+  #listenerOf(id: string): ExtensionListener {
     const found = this.#deps.running().find(each => each.id === id)
-    return found?.manifest.contributes?.listener?.provider ?? deny('contributes.listener')
-  }
-
-  #assertOwn(id: string, { provider, type, ...rest }: ListenerMessage): void {
-    const own = this.#providerOf(id)
-    if (provider !== own) refuse('invalid', `provider: expected ${own}, found ${provider}`)
-    const { listener } = this.#deps.running().find(each => each.id === id)!.manifest.contributes!
-    const known = listener!.events.map(event => event.type)
-    if (!known.includes(type)) refuse('invalid', `type: expected ${known.join(' or ')}, found ${type}`)
-    const bytes = Buffer.byteLength(JSON.stringify(rest))
-    if (bytes > MOST_BYTES) refuse('too-large', `the message has ${bytes} bytes: expected at most ${MOST_BYTES}`)
+    return found?.manifest.contributes?.listener ?? deny('contributes.listener')
   }
 }
 

@@ -61,6 +61,12 @@ export class ExtensionCatalog {
     return this.#invalid
   }
 
+  /** Whether a folder of the workspace is there and cannot be used as it is now. */
+  isUnusable(name: string): boolean {
+    const found = this.#workspace.get(name)
+    return found !== undefined && !found.loaded
+  }
+
   /** Reads folders of the workspace again; without names all of them, and those that are new. */
   async rescan(names?: ReadonlySet<string>): Promise<void> {
     const { workspace } = this.#deps

@@ -291,7 +291,8 @@ export class LoadedExtensions implements ExtensionRecords {
   async #forgetGone(): Promise<void> {
     for (const record of this.kept.all()) {
       if (record.source !== 'workspace' || record.removing) continue
-      const there = this.catalog.loaded.has(record.id)
+      const unusable = record.folder !== undefined && this.catalog.isUnusable(record.folder)
+      const there = this.catalog.loaded.has(record.id) || unusable
       const { goneAt, ...rest } = record
       if (there && goneAt !== undefined) await this.kept.put(rest)
       if (!there && goneAt === undefined) await this.kept.put({ ...rest, goneAt: Date.now() })

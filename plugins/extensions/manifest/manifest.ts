@@ -136,7 +136,10 @@ export interface ExtensionProcess {
   autoStart?: boolean
   /** `on-failure` when absent. */
   restart?: 'never' | 'on-failure' | 'always'
-  /** Stored keys, placed as files. */
+  /**
+   * Stored keys, placed as files in the folder that SANDBOX_SECRETS_DIR names. With entries `connection:<card>` it also
+   * has the secret fields of their connections, as `<id>/<field>`.
+   */
   secrets?: (string & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]{0,127}$'>)[] & tags.MaxItems<20>
 }
 

@@ -45,7 +45,7 @@ export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = 
   const powers: ExtensionPower[] = [
     ...(entry === undefined ? [] : [{ key: 'entry', text: 'shows pages of its own in the console' }]),
     ...(server === undefined ? [] : [{ key: 'server', text: 'runs a backend process, contained behind a wall' }]),
-    ...(permissions?.sandbox ?? []).flatMap(each => powerOfEntry(each) ?? []),
+    ...(permissions?.sandbox ?? []).flatMap(each => powerOfEntry(each) ?? []).map(withPrograms(contributes)),
     ...(permissions?.daemon ?? []).map(each => ({ key: `route:${each}`, text: `calls ${each} of the sandbox` })),
     ...shownPowers(contributes),
     ...ranPowers(contributes, hooks),
@@ -54,6 +54,14 @@ export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = 
     one.key < other.key ? -1 : 1,
   )
 }
+
+/** Programs find the values of the connections that an extension uses; its backend gets references alone. */
+const withPrograms =
+  ({ processes = [] }: ExtensionContributions) =>
+  (power: ExtensionPower): ExtensionPower =>
+    power.key.startsWith('connection:') && processes.length > 0
+      ? { ...power, text: `${power.text}, whose secret values its programs read` }
+      : power
 
 const powersFor = <T>(items: readonly T[] | undefined, power: (item: T) => ExtensionPower[]): ExtensionPower[] =>
   (items ?? []).flatMap(power)

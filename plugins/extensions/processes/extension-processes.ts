@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { refuse, type Host } from '../../../sdk/index.js'
+import type { Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { ExtensionProcessExit } from '../../../sdk/node/extension/protocol.js'
 import { record } from '../../../sdk/node/record/record.js'
@@ -12,6 +10,7 @@ import type { GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionProcessStatus } from './contract.js'
 import { daemonAccess } from './daemon-access.js'
 import { processCommand } from './process-command.js'
+import { ProcessSecrets, readsSecrets } from './process-secrets.js'
 import { ProcessSessions, purposeOf, processSessionOf } from './process-sessions.js'
 import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
 
@@ -26,7 +25,7 @@ export interface ProcessesDeps {
 
 interface Running {
   readonly process: SupervisedProcess
-  readonly revision: string
+  readonly extension: RunnableExtension
 }
 
 /** The background programs of all extensions. */
@@ -38,6 +37,7 @@ export class ExtensionProcesses {
   readonly #held = new Set<string>()
   readonly #turns = new KeyedMutex()
   readonly #sessions: ProcessSessions
+  readonly #secrets: ProcessSecrets
   /** The addresses of those that are shown, by id and name. */
   readonly #addresses = new Map<string, string>()
   readonly #listeners = new Map<string, Set<(exit: ExtensionProcessExit) => void>>()
@@ -45,6 +45,7 @@ export class ExtensionProcesses {
   constructor(deps: ProcessesDeps) {
     this.#deps = deps
     this.#sessions = new ProcessSessions(deps.host)
+    this.#secrets = new ProcessSecrets(deps.host)
   }
 
   /**
@@ -68,6 +69,15 @@ export class ExtensionProcesses {
     }
   }
 
+  /** Gives programs that run the secret fields of the connections that there are now. */
+  async connectionsChanged(): Promise<void> {
+    const running = [...this.#running.values()].flatMap(known => [...known.values()])
+    for (const { process, extension } of running)
+      await this.#turns.with(extension.id, async () => {
+        if (process.isUp) await this.#secrets.refresh(extension, process.declared)
+      })
+  }
+
   /** The run of a program ended; without an exit code somebody removed its session. */
   ended(purpose: string, exitCode: number | undefined): void {
     for (const known of this.#running.values())
@@ -79,9 +89,9 @@ export class ExtensionProcesses {
     return this.#turns.with(id, async () => {
       const declared = declaredBy(extension)
       const known = this.#of(id)
-      for (const [name, { process, revision }] of [...known]) {
+      for (const [name, { process, extension: before }] of [...known]) {
         const now = declared.find(each => each.name === name)
-        if (now && revision === extension!.revision) continue
+        if (now && before.revision === extension!.revision) continue
         const wasUp = process.isUp
         await this.#end(id, name)
         if (now && wasUp) await this.#begin(extension!, now).catch(() => {})
@@ -97,7 +107,7 @@ export class ExtensionProcesses {
     return this.#turns.with(id, async () => {
       this.#held.delete(`${id} ${declared.name}`)
       const known = this.#of(id).get(declared.name)
-      if (known && known.revision === extension.revision) return known.process.start()
+      if (known && known.extension.revision === extension.revision) return known.process.start()
       await this.#end(id, declared.name)
       await this.#begin(extension, declared)
     })
@@ -108,7 +118,7 @@ export class ExtensionProcesses {
     this.#held.add(`${id} ${name}`)
     return this.#turns.with(id, async () => {
       await this.#of(id).get(name)?.process.stop()
-      await this.#unmount(id, name)
+      await this.#secrets.unmount(id, name)
       await this.#hide(id, name)
     })
   }
@@ -158,7 +168,7 @@ export class ExtensionProcesses {
   #processOf(extension: RunnableExtension, declared: ExtensionProcess): SupervisedProcess {
     const { host, records, routes, limits = BACKEND_LIMITS } = this.#deps
     const { id, revision } = extension
-    const { name, secrets: keys = [] } = declared
+    const { name } = declared
     const session = processSessionOf(id, name)
     const process: SupervisedProcess = new SupervisedProcess(declared, {
       ...{ limits, session },
@@ -166,7 +176,7 @@ export class ExtensionProcesses {
       run: (purpose, command) => this.#sessions.run(session, `${name} of ${id}`, purpose, command),
       end: () => this.#sessions.end(session),
       command: async before => {
-        const secrets = keys.length > 0 ? await this.#mount(id, name, keys) : undefined
+        const secrets = await this.#secrets.mount(extension, declared)
         const env = settingVariables(extension, await records.settings(id))
         const access = await daemonAccess(host, extension, routes())
         try {
@@ -190,31 +200,15 @@ export class ExtensionProcesses {
         void record(host, { type: 'extension.quarantined', actor: `extension:${id}`, outcome: 'error', error, extra })
       },
     })
-    this.#of(id).set(name, { process, revision })
+    this.#of(id).set(name, { process, extension })
     return process
-  }
-
-  /** The folder with the values that a program needs, as files that follow each change. */
-  async #mount(id: string, name: string, keys: readonly string[]): Promise<string> {
-    const { host } = this.#deps
-    if (!(await host.serves('secrets.mount'))) refuse('conflict', 'it needs secrets, and no store of secrets is served')
-    const { folder } = await host.call('secrets.mount', { process: mounted(id, name), names: [...keys] })
-    const missing = keys.find(key => !existsSync(join(folder, key)))
-    if (missing === undefined) return folder
-    await this.#unmount(id, name)
-    return refuse('conflict', `it needs the secret ${missing}, which is not stored or is bound to hosts: set it first`)
-  }
-
-  async #unmount(id: string, name: string): Promise<void> {
-    const { host } = this.#deps
-    if (await host.serves('secrets.unmount')) await host.call('secrets.unmount', { process: mounted(id, name) })
   }
 
   async #end(id: string, name: string): Promise<void> {
     const known = this.#of(id)
     await known.get(name)?.process.stop()
     known.delete(name)
-    await this.#unmount(id, name)
+    await this.#secrets.unmount(id, name)
     await this.#hide(id, name)
   }
 
@@ -242,21 +236,14 @@ export class ExtensionProcesses {
 /** The label of the preview of a program. */
 const labelOf = (id: string, name: string): string => `extension-${id}--${name}`
 
-/** The name of a program for group secrets. */
-const mounted = (id: string, name: string): string => `extension ${id}/${name}`
-
 const declaredBy = (extension: RunnableExtension | undefined): readonly ExtensionProcess[] =>
   extension?.manifest.contributes?.processes ?? []
 
 /** Whether a program of a daemon before this one goes on: its secrets and its credential end with the daemon. */
-const goesOn = (
-  { revision, manifest }: RunnableExtension,
-  { secrets = [] }: ExtensionProcess,
-  startedFrom: string,
-): boolean =>
-  revision.slice(0, startedFrom.length) === startedFrom
-  && secrets.length === 0
-  && (manifest.permissions?.daemon ?? []).length === 0
+const goesOn = (extension: RunnableExtension, declared: ExtensionProcess, startedFrom: string): boolean =>
+  extension.revision.slice(0, startedFrom.length) === startedFrom
+  && !readsSecrets(extension, declared)
+  && (extension.manifest.permissions?.daemon ?? []).length === 0
 
 /** The settings that the manifest gives the name of a variable; a secret one is no value here. */
 const settingVariables = (

@@ -60,3 +60,11 @@ export class KeptExtensions {
     this.#lines += 1
   }
 }
+
+/** A record that is switched off: an update of it is not watched any more. */
+export const switchedOff = (record: KeptExtension): KeptExtension => {
+  const { installed } = record
+  if (installed?.health?.state !== 'watching') return { ...record, enabled: false }
+  const { health: _health, ...rest } = installed
+  return { ...record, enabled: false, installed: rest }
+}

@@ -75,7 +75,7 @@ console, and \`server.ts\` its backend, whose route answers at \`/x/${id}/hello\
 
 There is no build step: the sandbox runs TypeScript whose types can be erased. Save a file, and the backend starts
 again. What the manifest asks for beyond what a maintainer approved waits for the next approval, on the page Extensions
-of the console or with \`sandbox extensions approve\`.
+of the console or with \`sandbox extension approve\`.
 
 To check the types and run the test, install the sandbox's types beside what \`package.json\` names:
 

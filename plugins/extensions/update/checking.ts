@@ -2,6 +2,7 @@ import { refuse, type Context } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import { admitsHost } from '../manifest/engines.js'
+import { switchedOff } from '../records/extension-records.js'
 import type { InstalledCode, OfferedUpdate } from '../records/kept-extension.js'
 import { advisoryIn, listingIn, type Registries } from './registry.js'
 import type { ExtensionRegistry } from './registry-file.js'
@@ -106,7 +107,8 @@ export class UpdateChecks {
       const isNew = advisory !== undefined && warned?.reason !== advisory.reason
       const off = isNew && advisory.autoDisabled
       const installed = { ...rest, ...(update && { update }), ...(advisory && { advisory }) }
-      const next = { ...kept, installed, enabled: kept.enabled && !off }
+      const judged = { ...kept, installed }
+      const next = off ? switchedOff(judged) : judged
       if (JSON.stringify(next) !== JSON.stringify(kept)) await all.keep(next)
       if (isNew) await record(all.host, { type: 'extension.advisory', outcome: 'ok', extra: { id, ...advisory } })
       const isOffered = update !== undefined && before?.ref !== update.ref

@@ -219,9 +219,9 @@ export interface ExtensionHost {
   }
   /** Messages from outside; only with `contributes.listener`. */
   listeners: {
-    /** The automations that listen to the provider. */
+    /** The automations that listen to the provider, and the connections that `connection:` entries name. */
     state(): Promise<ListenerState>
-    /** Called when the automations have changed. */
+    /** Called when these have changed. */
     onState(listener: () => void): Off
     /** Starts the automations that a message matches; with `stream` gives what their agents say. */
     dispatch(

@@ -203,7 +203,7 @@ export interface ListeningAutomation {
 /** What a listener needs to know. */
 export interface ListenerState {
   automations: ListeningAutomation[]
-  /** Empty: connections made from cards of extensions are not served yet. */
+  /** The connections of the cards that its `connection:` entries name; secret fields are references. */
   connections: { id: string; config: { [field: string]: string } }[]
 }
 

@@ -1,3 +1,4 @@
+import { Refusal } from '../../refusal.js'
 import { BackendAnswers } from './answers.js'
 import { authorHost } from './author-host.js'
 import { Denied, deny } from './denied.js'
@@ -11,6 +12,12 @@ import {
 } from './entries.js'
 import type { ExtensionHost, ExtensionModule, ExtRequest, ExtensionToolResult } from './host.js'
 import { ExtensionLink, LinkError } from './link.js'
+import {
+  testedListener,
+  type ListenerFakes,
+  type TestedContributions,
+  type TestedListener,
+} from './testing-listener.js'
 import type {
   BackendOperations,
   HostFetchInput,
@@ -26,7 +33,10 @@ export interface TestedManifest {
   readonly name?: string
   readonly version?: string
   readonly permissions?: DeclaredEntries
-  readonly contributes?: { readonly tools?: readonly { readonly name: string }[]; readonly [other: string]: unknown }
+  readonly contributes?: TestedContributions & {
+    readonly tools?: readonly { readonly name: string }[]
+    readonly [other: string]: unknown
+  }
 }
 
 /** What stands in for the daemon. */
@@ -40,6 +50,7 @@ export interface HostFakes {
   readonly secrets?: { readonly [name: string]: string }
   /** Texts of workspace files. */
   readonly files?: { [path: string]: string }
+  readonly listener?: ListenerFakes
 }
 
 /** A host for one test, and what the extension did with it. */
@@ -58,6 +69,8 @@ export interface TestedHost {
   tool(name: string, input: unknown): Promise<ExtensionToolResult>
   /** Sends an event of the sandbox to its listeners. */
   send(kind: string, event: object): Promise<void>
+  /** Its messages to automations, and the replies to them. */
+  readonly listener: TestedListener
   stop(): Promise<void>
 }
 
@@ -68,6 +81,7 @@ type Handle = (input: never) => unknown
 
 const failureOf = (error: unknown): LinkFailure => {
   if (error instanceof Denied) return { message: error.message, code: 'denied', entry: error.entry }
+  if (error instanceof Refusal) return { message: error.message, code: error.reason, status: error.status }
   return { message: error instanceof Error ? error.message : String(error) }
 }
 
@@ -83,7 +97,7 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
   const stored = new Map<string, unknown>()
   const logged: TestedHost['logged'] = []
   const published: TestedHost['published'] = []
-  const routes: { route: number; pattern: RoutePattern }[] = []
+  const routes = new Map<number, RoutePattern>()
   const subscribed = new Map<number, string>()
   const files = new Map(Object.entries(fakes.files ?? {}))
   const secret = (secretName: string): string => {
@@ -100,6 +114,10 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     if (!fake) throw new Error(`the test has no fake for ${entry}`)
     return fake(input ?? {})
   }
+  const automated = testedListener(manifest.contributes ?? {}, fakes.listener ?? {}, {
+    offer: items => daemon.offer(items),
+    ask: (op, input) => daemon.request(op, input),
+  })
   const handlers: { [O in keyof HostOperations]?: Handle } = {
     log: (line: TestedHost['logged'][number]) => void logged.push(line),
     'storage.get': ({ key }: { key: string }) => ({ value: stored.get(key) }),
@@ -136,8 +154,9 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     'routes.handle': ({ route, entry }: { route: number; entry: string }) => {
       const pattern = routePattern(entry)
       if (!pattern) throw new Error(`entry: expected METHOD /path, found ${entry}`)
-      routes.push({ route, pattern })
+      routes.set(route, pattern)
     },
+    'routes.off': ({ route }: { route: number }) => void routes.delete(route),
     'events.on': ({ subscription, kind }: { subscription: number; kind: string }) => {
       if (entries.event(kind) === undefined) deny(`event:${kind}`)
       subscribed.set(subscription, kind)
@@ -160,6 +179,8 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
       if (!manifest.contributes?.tools?.some(declared => declared.name === tool.name))
         throw new Error(`the manifest contributes no tool ${tool.name}`)
     },
+    ...automated.handlers,
+    'tools.off': () => {},
     'tools.progress': () => {},
   }
   const daemon: ExtensionLink<BackendOperations> = new ExtensionLink<BackendOperations>({
@@ -188,22 +209,25 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     logged,
     stored,
     published,
+    listener: automated.tested,
     activate: async module => {
       await module.activate(host)
       await settled()
     },
     request: async (entry, { headers = {}, query = {}, body, caller } = {}) => {
+      await settled()
       const [method = '', path = ''] = entry.split(' ')
       const segments = path.slice(1).split('/')
-      const found = routes.find(({ pattern }) => patternHolds(pattern, method, segments))
+      const found = [...routes].find(([, pattern]) => patternHolds(pattern, method, segments))
       if (!found) return undefined
+      const [route, pattern] = found
       const bytes =
         body === undefined ? undefined : Buffer.from(body instanceof Uint8Array ? body : JSON.stringify(body))
       const answer = await ask('route', {
-        route: found.route,
+        route,
         method,
         path,
-        params: parametersOf(found.pattern, segments),
+        params: parametersOf(pattern, segments),
         query,
         headers,
         caller: caller ?? { kind: 'person', actor: 'owner@example.org', role: 'owner' },

@@ -120,17 +120,59 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
   t.ok(isRunning(third), 'code that asks for no more starts again without approval')
 })
 
-t.test('a new folder waits for approval by its digest, and its approval ends when the folder is removed', async t => {
-  writeExtension(daemon, 'dropped', { publisher: 'eve', name: 'dropped', server: 'server.js' }, BACKEND)
-  const found = await pending('eve.dropped')
-  t.match(found, { powers: exactly('runs a backend process, contained behind a wall'), approvedBefore: false })
-  await approvePending(daemon, 'eve.dropped')
-  await client.call('POST /extensions/{id}/approve', { id: 'eve.dropped', digest: found.digest })
-  const pid = pidOf(await running('eve.dropped'))
+t.test(
+  'a new folder waits for approval by its digest, and one that is removed and put back stays approved',
+  async t => {
+    writeExtension(daemon, 'dropped', { publisher: 'eve', name: 'dropped', server: 'server.js' }, BACKEND)
+    const found = await pending('eve.dropped')
+    t.match(found, { powers: exactly('runs a backend process, contained behind a wall'), approvedBefore: false })
+    await approvePending(daemon, 'eve.dropped')
+    await client.call('POST /extensions/{id}/approve', { id: 'eve.dropped', digest: found.digest })
+    const pid = pidOf(await running('eve.dropped'))
+    eraseExtension(daemon, 'dropped')
+    await listedUntil(daemon, ({ extensions }) => !extensions.some(({ id }) => id === 'eve.dropped') && !isRunning(pid))
+    writeExtension(daemon, 'dropped', { publisher: 'eve', name: 'dropped', server: 'server.js' }, BACKEND)
+    t.ok(await running('eve.dropped'), 'the approval was kept')
+  },
+)
+
+t.test('an approval is kept for 30 days without the folder, and as long as its manifest does not parse', async t => {
+  const breaks = { publisher: 'eve', name: 'breaks', server: 'server.js' }
+  const folder = writeExtension(daemon, 'breaks', breaks, BACKEND)
+  const invalid = async () => {
+    writeFileSync(join(folder, 'intentic-extension.json'), '{"publisher": "eve", ')
+    await listedUntil(daemon, ({ invalid, pending, extensions }) => {
+      const listed = [...pending, ...extensions].some(({ id }) => id === 'eve.breaks')
+      return !listed && invalid.some(({ dir, error }) => dir.endsWith('/breaks') && /JSON/.test(error))
+    })
+  }
+  const { digest } = await pending('eve.breaks')
+  await invalid()
+  t.equal(await post('/extensions/eve.breaks/approve', { digest }), 422, 'it cannot be approved now')
+  writeExtension(daemon, 'breaks', breaks)
+  t.equal((await pending('eve.breaks')).digest, digest, 'a pending one waits again')
+  await approvePending(daemon, 'eve.breaks')
+  const pid = pidOf(await running('eve.breaks'))
+  await invalid()
   eraseExtension(daemon, 'dropped')
-  await listedUntil(daemon, ({ extensions }) => !extensions.some(({ id }) => id === 'eve.dropped') && !isRunning(pid))
+  const records = join(daemon.data, 'journals/extensions/records.jsonl')
+  const lastOf = (id: string) =>
+    readFileSync(records, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as { id: string; record?: object })
+      .findLast(each => each.id === id)
+  await listedUntil(daemon, () => !isRunning(pid) && 'goneAt' in (lastOf('eve.dropped')?.record ?? {}))
+  const { now } = Date
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + 31 * 24 * 60 * 60_000
+  writeExtension(daemon, 'later', { publisher: 'eve', name: 'later' })
+  await listedUntil(daemon, () => lastOf('eve.dropped')?.record === undefined)
+  Date.now = now
   writeExtension(daemon, 'dropped', { publisher: 'eve', name: 'dropped', server: 'server.js' }, BACKEND)
-  t.ok(await running('eve.dropped'), 'the approval was kept')
+  t.match(await pending('eve.dropped'), { approvedBefore: false })
+  writeExtension(daemon, 'breaks', breaks)
+  t.not(pidOf(await running('eve.breaks')), pid, 'nobody approved it again')
 })
 
 t.test('a folder that is no extension is listed with the reason', async t => {

@@ -8,19 +8,27 @@ import { daemonWithBackends, listedUntil } from './support.js'
 
 const daemon = await daemonWithBackends(t, ['activity', 'system'])
 const { client, workspace } = daemon
-const origin = join(workspace, 'notes')
-mkdirSync(origin)
-inGit(origin, 'init', '-q')
-const write = (version: string, more: object, server: string): string => {
-  const manifest = { publisher: 'ada', name: 'notes', version, server: 'server.js', ...more }
-  writeFileSync(join(origin, 'intentic-extension.json'), JSON.stringify(manifest))
-  writeFileSync(join(origin, 'server.js'), server)
-  return committed(origin)
+/** Makes a repository of the workspace, and the function that commits a version of its extension. */
+const repository = (name: string) => {
+  const origin = join(workspace, name)
+  mkdirSync(origin)
+  inGit(origin, 'init', '-q')
+  return (version: string, more: object, server: string): string => {
+    const manifest = { publisher: 'ada', name, version, server: 'server.js', ...more }
+    writeFileSync(join(origin, 'intentic-extension.json'), JSON.stringify(manifest))
+    writeFileSync(join(origin, 'server.js'), server)
+    return committed(origin)
+  }
 }
+const write = repository('notes')
 const contributes = { settings: [{ key: 'tone', type: 'string', title: 'Tone' }] }
 const GOOD = `export const activate = async host => { await host.storage.set('seen', 1) }\n`
 const first = write('1.0.0', { contributes }, GOOD)
 const id = 'ada.notes'
+const install = async (url: string, ref: string) => {
+  const { digest } = await client.call('POST /extensions/install/preview', { url, ref })
+  for await (const _ of await client.call('POST /extensions/install', { url, ref, digest }));
+}
 const until = async (find: Parameters<typeof listedUntil>[1]) => {
   // The first probe comes after 15 s.
   for (const end = Date.now() + 25_000; ;)
@@ -31,9 +39,26 @@ const until = async (find: Parameters<typeof listedUntil>[1]) => {
     }
 }
 
+/** Another extension, whose quarantines pass beside the probes of the first. */
+const exits = {
+  id: 'ada.exits',
+  write: repository('exits'),
+  update: (ref: string) => client.call('POST /extensions/{id}/update', { id: 'ada.exits', ref }),
+  backendIs: (version: string, pattern: RegExp) =>
+    until(({ extensions }) =>
+      extensions.find(
+        each =>
+          each.id === 'ada.exits' && each.manifest.version === version && pattern.test(JSON.stringify(each.backend)),
+      ),
+    ),
+}
+const EXITS = 'export const activate = () => setTimeout(() => process.exit(3), 20)\n'
+const QUARANTINED = /"stopped","detail":"quarantined: its process ended with 3"/
+const RUNNING = /"running"/
+
 t.test('an update whose backend does not run is taken back where its policy says so', async t => {
-  const { digest } = await client.call('POST /extensions/install/preview', { url: 'notes', ref: first })
-  for await (const _ of await client.call('POST /extensions/install', { url: 'notes', ref: first, digest }));
+  await install('notes', first)
+  await install('exits', exits.write('1.0.0', {}, EXITS))
   await client.call('POST /extensions/{id}/settings', { id, settings: { tone: 'kind' } })
   await client.call('POST /extensions/{id}/update-policy', { id, updates: 'auto' })
   const bad = write('2.0.0', { contributes }, `export const activate = () => { throw new Error('it cannot start') }\n`)
@@ -53,9 +78,13 @@ t.test('an update whose backend does not run is taken back where its policy says
   t.match(await client.call('GET /extensions/{id}/settings', { id }), { settings: { tone: 'kind' } })
   const { events } = await inner(daemon, 'GET /activity', { limit: 50 })
   t.ok(events.some(({ type }) => type === 'extension.auto-reverted'))
+  await exits.backendIs('1.0.0', QUARANTINED)
+  await exits.update(exits.write('2.0.0', {}, GOOD))
+  await t.resolves(exits.backendIs('2.0.0', RUNNING), 'an update ends a quarantine')
 })
 
 t.test('a program that starts by itself and does not run makes an update unhealthy; the owner decides', async t => {
+  await exits.update(exits.write('3.0.0', {}, EXITS))
   await client.call('POST /extensions/{id}/update-policy', { id, updates: 'notify' })
   const processes = [{ name: 'tick', command: 'node -e "process.exit(4)"', autoStart: true, restart: 'never' }]
   const ref = write('3.0.0', { contributes: { ...contributes, processes } }, GOOD)
@@ -71,4 +100,7 @@ t.test('a program that starts by itself and does not run makes an update unhealt
   const after = (await client.call('GET /extensions')).extensions.find(each => each.id === id)
   t.equal(after?.commit, first)
   t.notOk(after?.health, 'a revert ends the watch')
+  await exits.backendIs('3.0.0', QUARANTINED)
+  await client.call('POST /extensions/{id}/revert', { id: exits.id })
+  await t.resolves(exits.backendIs('2.0.0', RUNNING), 'a revert ends a quarantine')
 })

@@ -150,6 +150,10 @@ t.test('an update is previewed, applied and taken back, twice', async t => {
   t.ok(isRunning(pid), 'the old one keeps running')
   t.same(await client.call('POST /extensions/{id}/update', { id, ref, digest: shown.digest }), { ok: true, ref })
   t.match(await running('2.0.0'), { previous: { ref: first, version: '1.0.0' }, health: { state: 'watching' } })
+  await client.call('POST /extensions/{id}/enabled', { id, enabled: false })
+  t.notOk((await recordNamed(daemon, id)).health, 'what is switched off is not watched')
+  await client.call('POST /extensions/{id}/enabled', { id, enabled: true })
+  t.notOk((await running('2.0.0')).health)
   await listedUntil(daemon, () => !isRunning(pid))
   t.same(await client.call('POST /extensions/{id}/revert', { id }), { ok: true, ref: first })
   t.match(await running('1.0.0'), { previous: { ref } })
@@ -195,10 +199,27 @@ t.test('an update that a registry verified is applied by itself where it adds no
   const updated = await running('1.2.0')
   t.match(updated, { commit: ref, previous: { ref: first } })
   t.notOk(updated.update)
+  const newer = { version: '1.1.0', source: { url, ref: first } }
+  const offered = async () => {
+    lists(newer)
+    await client.call('POST /extensions/updates/check')
+    return (await recordNamed(daemon, id)).update
+  }
+  t.match(await offered(), { ref: first })
   registry.text = 'broken'
   registry.etag++
   t.equal(await status(client.call('POST /extensions/updates/check')), 424)
-  t.match(await recordNamed(daemon, id), { commit: ref }, 'records are kept')
+  t.match(await recordNamed(daemon, id), { commit: ref, update: { ref: first } }, 'records are kept')
+  for (const [why, entry] of [
+    ['it is not listed', {}],
+    ['the installed commit is listed', { ...newer, source: { url, ref } }],
+    ['a branch is listed', { ...newer, source: { url, ref: 'main' } }],
+  ] as const) {
+    t.match(await offered(), { ref: first })
+    lists(entry)
+    await client.call('POST /extensions/updates/check')
+    t.notOk((await recordNamed(daemon, id)).update, why)
+  }
 })
 
 t.test('an advisory switches an extension off, and a blocked listing cannot be installed', async t => {

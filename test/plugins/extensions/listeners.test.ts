@@ -60,7 +60,19 @@ t.test(
   'messages of a listener start real turns, whose words come back to its process and its backend',
   walled(),
   async t => {
-    const groups = ['automations', 'agent', 'agents', 'activity', 'settings', 'system', 'usage', 'secrets', 'logs']
+    const groups = [
+      'automations',
+      'agent',
+      'agents',
+      'activity',
+      'settings',
+      'system',
+      'usage',
+      'secrets',
+      'logs',
+      'skills',
+      'capabilities',
+    ]
     const daemon = await daemonWithBackends(t, groups)
     const { client } = daemon
     writeExtension(
@@ -68,6 +80,7 @@ t.test(
       'chat',
       {
         ...{ publisher: 'ada', name: 'chat', version: '1.0.0', server: 'server.mjs' },
+        permissions: { sandbox: ['connection:token'] },
         contributes: {
           listener,
           automationTemplates: [template],
@@ -159,6 +172,27 @@ t.test(
       t.ok((states as number) > 0)
       t.match(state, { automations: exactly({ id: 'greeter' }) })
     })
+
+    await t.test(
+      'the connections of the cards that its manifest names come with references, and each change',
+      async t => {
+        await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+        const statesBefore = (await asBackend('/delivered')).states as number
+        for (const [of, config] of [
+          ['room', { provider: 'token', name: 'ROOM', token: 'value-of-the-room-5678' }],
+          ['forge', { provider: 'github', token: 'value-of-the-forge-5678' }],
+        ] as const)
+          for await (const _ of await client.call('POST /capabilities', { id: of, kind: 'cli', config }));
+        const connection = { id: 'room', config: { provider: 'token', name: 'ROOM', token: '{{secret:room/token}}' } }
+        const { states, state } = await asBackend('/delivered')
+        t.same((state as { connections: object[] }).connections, [connection])
+        t.ok((states as number) > statesBefore, 'the backend is told')
+        const asProcess = await asked('GET', '/listeners/chat/state')
+        t.same((JSON.parse(asProcess.text) as { connections: object[] }).connections, [connection])
+        await client.call('DELETE /capabilities/{id}', { id: 'room' })
+        t.same(((await asBackend('/delivered')).state as { connections: object[] }).connections, [])
+      },
+    )
 
     await t.test('offered automations are in the catalog until they are withdrawn', async t => {
       const offered = { id: 'offered', title: 'Offered', prompt: 'say hello there', trigger: { kind: 'event' } }

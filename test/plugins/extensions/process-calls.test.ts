@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import { declaredPowers } from '../../../plugins/extensions/powers/powers.js'
 import { approvePending, daemonWithBackends, listedUntil, recordNamed, writeExtension } from './support.js'
 
 const daemon = await daemonWithBackends(t, [
@@ -25,6 +27,15 @@ createServer(async (request, response) => {
   for await (const piece of request) body += piece
   if (request.url === '/_env') return response.end(JSON.stringify({ env: process.env, argv: process.argv }))
   if (request.url === '/_end') return process.exit(3)
+  if (request.url === '/_files') {
+    const { readdirSync, readFileSync } = require('node:fs')
+    const at = process.env.SANDBOX_SECRETS_DIR
+    const all = readdirSync(at, { recursive: true, withFileTypes: true }).filter(each => each.isFile())
+    const files = all.map(({ parentPath, name }) => parentPath + '/' + name)
+    return response.end(JSON.stringify({
+      files: Object.fromEntries(files.map(path => [path.slice(at.length + 1), readFileSync(path, 'utf8')])),
+    }))
+  }
   if (request.url === '/_fork') {
     require('node:child_process').spawn('sleep', ['1000'], { stdio: 'ignore' })
     return response.end('{}')
@@ -43,6 +54,7 @@ interface Answered {
   readonly body: { readonly message: string }
   readonly env: { readonly [name: string]: string }
   readonly argv: readonly string[]
+  readonly files: { readonly [path: string]: string }
 }
 const id = 'ada.caller'
 const ENTRIES = ['GET /extensions/{id}/readiness', 'POST /skills', 'POST /skills/*', 'GET /*', 'DELETE /members/*']
@@ -199,6 +211,39 @@ t.test('a connection is shown to the extensions that name its card, without a va
   t.notMatch(JSON.stringify([answer, without, daemon.logged]), value)
   await stop()
 })
+
+t.test(
+  'a process finds the secret fields of the connections that its manifest names as files, and no others',
+  async t => {
+    const ask = await start('ada.dialler')
+    const value = 'value-of-the-tracker-5678'
+    const filesBecome = async (files: object) => {
+      for (const end = Date.now() + 15_000; ;) {
+        const found = (await ask('GET', '/_files')).files
+        if (isDeepStrictEqual(found, files) || Date.now() > end) return t.same(found, files)
+      }
+    }
+    const connect = async (of: string, token: string) => {
+      const config = { provider: 'token', name: of.toUpperCase(), token }
+      for await (const _ of await client.call('POST /capabilities', { id: of, kind: 'cli', config }));
+    }
+    await filesBecome({ 'tracker/token': value })
+    const { pid } = await client.call('GET /extensions/{id}/processes/{name}', { id: 'ada.dialler', name: 'web' })
+    await connect('second', 'value-of-the-second-5678')
+    await filesBecome({ 'tracker/token': value, 'second/token': 'value-of-the-second-5678' })
+    await connect('tracker', 'another-value-of-the-tracker')
+    await filesBecome({ 'tracker/token': 'another-value-of-the-tracker', 'second/token': 'value-of-the-second-5678' })
+    await client.call('DELETE /capabilities/{id}', { id: 'tracker' })
+    await filesBecome({ 'second/token': 'value-of-the-second-5678' })
+    const now = await client.call('GET /extensions/{id}/processes/{name}', { id: 'ada.dialler', name: 'web' })
+    t.equal(now.pid, pid, 'it goes on')
+    const { env } = await (await start('ada.unnamed'))('GET', '/_env')
+    t.notOk('SANDBOX_SECRETS_DIR' in env)
+    const { manifest } = await recordNamed(daemon, 'ada.dialler')
+    const texts = declaredPowers(manifest).map(({ text }) => text)
+    t.ok(texts.includes('uses the connections made from the card token, whose secret values its programs read'))
+  },
+)
 
 t.test('what a process used is counted for its extension', async t => {
   const { usage } = await recordNamed(daemon, id)

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/process/limits.js'
@@ -188,17 +188,25 @@ t.test('an automatic process stays stopped after a stop, and restarts with new c
   t.ok(existsSync(folder))
 })
 
-t.test('an automatic process starts once it is approved, not while it is pending', async t => {
+t.test('an automatic process runs once it is approved, and not while its manifest does not parse', async t => {
   const own = 'ada.auto'
   const processes = [{ name: 'tick', command: 'sleep 1000', autoStart: true }]
-  writeExtension(daemon, 'auto', { publisher: 'ada', name: 'auto', contributes: { processes } })
+  const manifest = { publisher: 'ada', name: 'auto', contributes: { processes } }
+  const folder = writeExtension(daemon, 'auto', manifest)
   await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === own))
   const tick = () => inner(daemon, 'GET /extensions/{id}/processes/{name}', { id: own, name: 'tick' })
   t.match(await tick(), { running: false })
   await approvePending(daemon, own)
-  const { pid, running } = await tick()
+  const { pid: first, running } = await tick()
   t.ok(running)
-  t.ok(isRunning(pid!))
+  t.ok(isRunning(first!))
+  writeFileSync(join(folder, 'intentic-extension.json'), '{"publisher": "ada", ')
+  await listedUntil(daemon, ({ invalid }) => invalid.length > 0 && !isRunning(first!))
+  writeExtension(daemon, 'auto', manifest)
+  await listedUntil(daemon, ({ extensions }) => extensions.some(each => each.id === own))
+  let pid = first
+  for (const end = Date.now() + 15_000; (pid ?? first) === first && Date.now() < end;) pid = (await tick()).pid
+  t.ok(isRunning(pid!), 'once its manifest parses again it runs without another approval')
   await client.call('POST /extensions/{id}/remove', { id: own })
   t.notOk(isRunning(pid!), 'a removal ends it')
 })

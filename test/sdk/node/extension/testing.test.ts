@@ -1,6 +1,6 @@
 import t from 'tap'
 import { hostFor } from '../../../../sdk/node/extension/testing.js'
-import type { ExtensionHost } from '../../../../sdk/node/extension/host.js'
+import type { ExtensionHost, ExtensionModule } from '../../../../sdk/node/extension/host.js'
 
 const manifest = {
   publisher: 'acme',
@@ -36,6 +36,10 @@ t.test('an extension is tested without a daemon', async t => {
   const { host } = tested
   t.equal(await (await host.fetch('https://example.org/x')).text(), 'from https://example.org/x')
   t.equal(Buffer.from(await host.files.read('docs/a.md')).toString(), 'text')
+  const off = host.routes.handle('GET /once', {}, () => ({ body: 'once' }))
+  t.match(await tested.request('GET /once'), { body: 'once' })
+  off()
+  t.equal(await tested.request('GET /once'), undefined)
 })
 
 t.test('calls that the manifest does not name are refused as by the daemon', async t => {
@@ -44,4 +48,63 @@ t.test('calls that the manifest does not name are refused as by the daemon', asy
   await t.rejects(host.files.read('README.md'), { code: 'denied', entry: 'fs:read:README.md' })
   await t.rejects(host.fetch('https://example.com/'), { code: 'denied', entry: 'net:example.com:443' })
   await t.rejects(host.secrets.ref('KEY'), { code: 'denied', entry: 'secret:KEY' })
+})
+
+t.test('a listener is tested without a daemon', async t => {
+  const listener = { provider: 'chat', events: [{ type: 'message' }] }
+  const listening = { ...manifest, contributes: { listener, automationTemplates: [{ id: 'greet' }] } }
+  const message = (type: string, provider = 'chat') => ({
+    ...{ provider, type, id: '1', channelId: '#a', author: { id: 'u', name: 'Eve' }, content: 'hi', timestamp: 'now' },
+  })
+  const state = { automations: [], connections: [{ id: 'room', config: { token: '{{secret:room/token}}' } }] }
+  const tested = hostFor(t, listening, {
+    listener: {
+      state,
+      dispatch: ({ content }) => [{ matched: ['greeter'] }, { automationId: 'greeter', delta: content }],
+    },
+  })
+  const { host } = tested
+  const replies: object[] = []
+  let changes = 0
+  t.equal(await tested.listener.deliver({ channelId: '#a', text: 'early' }), false, 'it takes none yet')
+  const backend: ExtensionModule = {
+    activate: ({ listeners }) => {
+      listeners.deliver(to => void replies.push(to))
+      listeners.onState(() => changes++)
+    },
+  }
+  await tested.activate(backend)
+  t.same(await host.listeners.state(), state)
+  t.same(await host.listeners.dispatch(message('message')), { matched: ['greeter'] })
+  const { matched, frames } = await host.listeners.dispatch(message('message'), { stream: true })
+  t.same(matched, ['greeter'])
+  const said: object[] = []
+  for await (const frame of frames!) said.push(frame)
+  t.same(said, [{ automationId: 'greeter', delta: 'hi' }])
+  t.equal(tested.listener.dispatched.length, 2)
+  await t.rejects(host.listeners.dispatch(message('other')), {
+    code: 'invalid',
+    status: 400,
+    message: /type: expected/,
+  })
+  await t.rejects(host.listeners.dispatch(message('message', 'mail')), { code: 'invalid', message: /expected chat/ })
+  t.equal(await tested.listener.deliver({ channelId: '#a', text: 'hello' }), true)
+  t.same(replies, [{ channelId: '#a', text: 'hello' }])
+  await tested.listener.changed()
+  t.equal(changes, 1)
+  await host.listeners.failure('no route')
+  await host.listeners.status({ connections: [] })
+  t.same([tested.listener.failures, tested.listener.statuses], [['no route'], [{ connections: [] }]])
+  const offer = { id: 'offered', title: 'Offered', prompt: 'say hello', trigger: { kind: 'event' as const } }
+  await host.automations.offer(offer)
+  t.same([...tested.listener.offered.values()], [offer])
+  t.same(await host.automations.templates(), [
+    { id: 'greet', offered: false, used: 0 },
+    { id: 'offered', offered: true, used: 0 },
+  ])
+  await t.rejects(host.automations.offer({ ...offer, id: 'greet' }), { code: 'conflict' })
+  await host.automations.withdraw('offered')
+  t.equal(tested.listener.offered.size, 0)
+  const other = hostFor(t, manifest)
+  await t.rejects(other.host.listeners.state(), { code: 'denied', entry: 'contributes.listener' })
 })
