@@ -98,15 +98,15 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
-  const admit = budgetsOf(host)
+  const admit = budgetsOf(host, id => conversations.find(id)?.actsAs)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
   const toolServers = new ToolServers()
-  const admitted = async (conversationId: string, usage: SpentMeanwhile, subagent?: SubagentStep) => {
+  const admitted = async (conversationId: string, usage?: SpentMeanwhile, subagent?: SubagentStep) => {
     const turn = engine.live(conversationId)
     return turn ? admit(turn, usage, subagent) : { ok: false as const, message: 'the turn is over' }
   }
-  const vendor = acpOn(peers, toolServers, ({ conversationId, subagent }, costUsd) =>
-    admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }, subagent),
+  const vendor = acpOn(peers, toolServers, ({ conversationId, subagent }) =>
+    admitted(conversationId, undefined, subagent),
   )
   const providers = new Providers(
     store,

@@ -118,7 +118,7 @@ const measure = async (size: number): Promise<void> => {
       verdict(`past sessions: a search of ${what} in ${size} MiB`, median(times), { most: MOST.search, as: ms })
     }
     await searched('a word in 1 % of the records', 'heron', Math.min(50, RECORDS / MARKED))
-    await searched('two words in 1 % of the records', 'the heron stands', Math.min(50, RECORDS / MARKED))
+    await searched('three words in 1 % of the records', 'the heron stands', Math.min(50, RECORDS / MARKED))
     await searched('a word in no record', 'pelican', 0)
     await searched('a word in many records', wordOf(300), 1)
     await searched('the most frequent word', `${wordOf(0)} `, 50 > RECORDS ? RECORDS : 40)
