@@ -49,7 +49,7 @@ import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { recordCalls } from './records/calls.js'
 import { Records } from './records/records.js'
-import { assertAffordable, budgetsOf, type SpentMeanwhile } from './spending/admission.js'
+import { assertAffordable, budgetsOf, reportSpent, type SpentMeanwhile } from './spending/admission.js'
 import { waitingAdmission } from './spending/waiting.js'
 import { billed } from './spending/ledger.js'
 import { BoundValues } from './secrets/bound-values.js'
@@ -324,6 +324,7 @@ export const activate = async (host: Host): Promise<void> => {
       data,
       stored,
       autoResume: () => setting('autoResumeOnRestart'),
+      spent: turn => reportSpent(host, turn, conversations.find(turn.conversationId)?.actsAs),
     }),
   )
   const sweeper = setInterval(() => {

@@ -69,6 +69,26 @@ export const budgetsOf = (
   }
 }
 
+/** Tells the budgets what a turn of the last daemon and its subagents have used, so that it counts for other turns. */
+export const reportSpent = async (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  turn: Turn,
+  persona: string | undefined,
+): Promise<void> => {
+  const wearing = persona !== undefined && { persona }
+  try {
+    if (!(await host.serves('usage.admit'))) return
+    await host.call('usage.admit', { ...askedBy(turn, undefined), ...wearing })
+    for (const part of turn.record.spending.ofSubagents)
+      await host.call('usage.admit', {
+        ...askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])),
+        ...wearing,
+      })
+  } catch (error) {
+    host.log.error('telling the budgets what a turn has used failed', { run: turn.run, error: String(error) })
+  }
+}
+
 /** Refuses a message whose turn a budget refuses, or holds while nobody can answer. */
 export const assertAffordable = async (
   host: Pick<Host, 'call' | 'serves'>,
