@@ -29,6 +29,7 @@ const ROWS = {
   large: /\| large: files that their pages leave out \| 0 \| at most 0 \| reached \|/,
   console: /\| console: switching conversations \| .* \| at most 150 ms \| (?:reached|missed) \|/,
   programs: /\| programs: the daemon, resident, with 2 turns in programs at once \| /,
+  sessions: /\| a page of 50 sessions, each for the first time \| .* \| at most 100 ms \| (?:reached|missed) \|/,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

@@ -49,7 +49,7 @@ import { messageChecks } from './queue/message-checks.js'
 import { Queue } from './queue/queue.js'
 import { recordCalls } from './records/calls.js'
 import { Records } from './records/records.js'
-import { assertAffordable, budgetsOf, type SpentMeanwhile } from './spending/admission.js'
+import { assertAffordable, budgetsOf, reportSpent, type SpentMeanwhile } from './spending/admission.js'
 import { waitingAdmission } from './spending/waiting.js'
 import { billed } from './spending/ledger.js'
 import { BoundValues } from './secrets/bound-values.js'
@@ -98,15 +98,15 @@ export const activate = async (host: Host): Promise<void> => {
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
   const peers = new Peers()
-  const admit = budgetsOf(host)
+  const admit = budgetsOf(host, id => conversations.find(id)?.actsAs)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
   const toolServers = new ToolServers()
-  const admitted = async (conversationId: string, usage: SpentMeanwhile, subagent?: SubagentStep) => {
+  const admitted = async (conversationId: string, usage?: SpentMeanwhile, subagent?: SubagentStep) => {
     const turn = engine.live(conversationId)
     return turn ? admit(turn, usage, subagent) : { ok: false as const, message: 'the turn is over' }
   }
-  const vendor = acpOn(peers, toolServers, ({ conversationId, subagent }, costUsd) =>
-    admitted(conversationId, { input: 0, output: 0, ...(costUsd !== undefined && { costUsd }) }, subagent),
+  const vendor = acpOn(peers, toolServers, ({ conversationId, subagent }) =>
+    admitted(conversationId, undefined, subagent),
   )
   const providers = new Providers(
     store,
@@ -324,6 +324,7 @@ export const activate = async (host: Host): Promise<void> => {
       data,
       stored,
       autoResume: () => setting('autoResumeOnRestart'),
+      spent: turn => reportSpent(host, turn, conversations.find(turn.conversationId)?.actsAs),
     }),
   )
   const sweeper = setInterval(() => {

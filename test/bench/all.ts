@@ -15,6 +15,7 @@ const BENCHES = [
   'spawn',
   'copies',
   'roster',
+  'sessions',
   'mask',
   'usage',
   'native',

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 
 /** A message text and its speaker. */
 export interface Said {
@@ -14,14 +14,13 @@ export interface IndexMark {
   readonly tail: string
 }
 
-/** A text that may contain the searched words. */
-export interface FoundText extends Said {
+/** The position of a text in the index, and whose record it is of. */
+export interface FoundPlace {
   readonly id: string
   readonly n: number
 }
 
 const VERSION = 1
-const PAGE = 500
 /** The index contains trigrams; shorter words are searched line by line. */
 const TRIGRAM = 3
 const SCHEMA = `
@@ -32,6 +31,15 @@ const SCHEMA = `
   insert into said (said, rank) values ('secure-delete', 1);
   pragma user_version = ${VERSION};
 `
+
+type Row = ReturnType<StatementSync['all']>[number]
+
+const isIndexed = (words: string): boolean => [...words].length >= TRIGRAM && !words.includes('\0')
+const phraseOf = (words: string): string => `"${words.replaceAll('"', '""')}"`
+const saidOf = ({ speaker, text }: Row): Said => ({
+  speaker: speaker === 'user' ? 'user' : 'agent',
+  text: String(text ?? ''),
+})
 
 /** A trigram index of all messages. It only contains data of the records, so it may be lost. */
 export class SearchIndex {
@@ -67,23 +75,27 @@ export class SearchIndex {
     })
   }
 
-  /** The texts after entry `n` that may contain the words, oldest first; empty at the end. */
-  page(words: string, n: number): FoundText[] {
-    const isShort = [...words].length < TRIGRAM || words.includes('\0')
-    const rows = isShort
-      ? this.#db.prepare('select n, id, speaker, text from lines where n > ? order by n limit ?').all(n, PAGE)
-      : this.#db
-          .prepare(
-            'select l.n, l.id, l.speaker, l.text from said s join lines l on l.n = s.rowid where s.text match ? '
-              + 'and s.rowid > ? order by s.rowid limit ?',
-          )
-          .all(`"${words.replaceAll('"', '""')}"`, n, PAGE)
-    return rows.map(row => ({
-      n: Number(row.n),
-      id: String(row.id),
-      text: String(row.text),
-      speaker: row.speaker === 'user' ? 'user' : 'agent',
-    }))
+  /** The places of all texts that may contain the words, oldest first; undefined: more than `most`, or unknown. */
+  places(words: string, most: number): FoundPlace[] | undefined {
+    if (!isIndexed(words)) return undefined
+    const rows = this.#db
+      .prepare(
+        'select l.n, l.id from said s join lines l on l.n = s.rowid where s.text match ? order by s.rowid limit ?',
+      )
+      .all(phraseOf(words), most + 1)
+    return rows.length > most ? undefined : rows.map(({ n, id }) => ({ n: Number(n), id: String(id) }))
+  }
+
+  /** The texts at these places. */
+  *at(places: readonly number[]): Generator<Said> {
+    const line = this.#db.prepare('select speaker, text from lines where n = ?')
+    for (const n of places) yield saidOf(line.get(n) ?? {})
+  }
+
+  /** The texts of one record, oldest first. */
+  *of(id: string): Generator<Said> {
+    for (const row of this.#db.prepare('select speaker, text from lines where id = ? order by n').iterate(id))
+      yield saidOf(row)
   }
 
   /** Starts over with an empty index. */

@@ -1,16 +1,16 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../../../sdk/index.js'
-import type { Match, Matches, Snippet } from '../contract.js'
+import type { Match, Matches } from '../contract.js'
 import type { Conversations, RecordedConversation } from './conversations.js'
 import type { Engine } from '../turn/engine.js'
 import type { Row } from '../turn/run-record.js'
-import type { IndexMark, Said, SearchIndex } from './search-index.js'
+import type { FoundPlace, IndexMark, Said, SearchIndex } from './search-index.js'
 import type { SettledLine, Transcripts } from './transcripts.js'
 
 /** The dependencies of the search. */
 export interface SearchDeps {
   readonly index: SearchIndex
-  readonly conversations: Conversations
+  readonly conversations: Pick<Conversations, 'all' | 'recorded' | 'findRecorded'>
   readonly transcripts: Pick<Transcripts, 'mark' | 'lines'>
   readonly engine: Pick<Engine, 'live'>
   readonly log: Pick<Log, 'warn'>
@@ -24,6 +24,9 @@ type Searched = Pick<RecordedConversation, 'id' | 'title' | 'updatedAt'>
 
 const PATIENCE_MS = 1_000
 const AT_ONCE = 50
+/** Records are read one by one, newest first, for words in more texts than this. */
+const MOST_PLACES = 3_000
+const BREATH_MS = 10
 const SNIPPET = 200
 const BEFORE = 60
 
@@ -31,9 +34,6 @@ const saidIn = (rows: readonly Row[]): Said[] =>
   rows.flatMap(({ role, text }): Said[] =>
     role === 'notice' || !text ? [] : [{ speaker: role === 'user' ? 'user' : 'agent', text }],
   )
-
-/** The first matching message of the person, and of the agent. */
-type Hits = { [speaker in Said['speaker']]?: string }
 
 /** Searches conversations: records through an index, live turns directly. */
 export class Search {
@@ -45,18 +45,43 @@ export class Search {
     this.#deps = deps
   }
 
-  /** The conversations that contain the words, newest first; default: those on the board. */
+  /**
+   * The conversations that contain the words, in the order of `among`; default: those on the board, newest first.
+   *
+   * @param most Ends the search when this many are found.
+   */
   async find(
     query: string,
     caseSensitive: boolean,
-    among: readonly Searched[] = this.#deps.conversations.all,
+    among: readonly Searched[] = this.#deps.conversations.all.toSorted((one, other) => other.updatedAt - one.updatedAt),
+    most = Infinity,
   ): Promise<Matches> {
-    const { conversations, engine, signal, patienceMs = PATIENCE_MS } = this.#deps
+    const { conversations, engine } = this.#deps
     const fold = caseSensitive ? (text: string) => text : (text: string) => text.toLowerCase()
     const words = fold(query)
     const holds = (text: string) => fold(text).includes(words)
     // Read before the records, so that a turn that settles meanwhile is not missed.
-    const live = conversations.all.map(({ id }) => ({ id, said: saidIn(engine.live(id)?.record.rows ?? []) }))
+    const live = new Map(conversations.all.map(({ id }) => [id, saidIn(engine.live(id)?.record.rows ?? [])]))
+    const indexing = await this.#indexing()
+    const recorded = this.#recorded(query)
+    const matches: Match[] = []
+    let pausedAt = performance.now()
+    for (const { id, title = '' } of among) {
+      if (matches.length >= most) break
+      const shown = holds(title)
+      const said = shown ? undefined : firstOf(recorded(id), live.get(id) ?? [], holds)
+      const snippet = said && { text: excerpt(said.text, words, fold), speaker: said.speaker }
+      if (shown || snippet) matches.push({ id, ...(snippet && { snippet }) })
+      if (performance.now() - pausedAt < BREATH_MS) continue
+      await breath()
+      pausedAt = performance.now()
+    }
+    return { matches, scanned: among.length, indexing }
+  }
+
+  /** Updates the index; whether that takes longer than a search waits. */
+  async #indexing(): Promise<boolean> {
+    const { signal, patienceMs = PATIENCE_MS } = this.#deps
     const late = new AbortController()
     const indexing = await Promise.race([
       this.#refreshed().then(
@@ -66,26 +91,7 @@ export class Search {
       setTimeout(patienceMs, true, { signal: AbortSignal.any([late.signal, signal]), ref: false }).catch(() => true),
     ])
     late.abort()
-    const hits = await this.#hits(query, holds)
-    for (const { id, said } of live) for (const each of said) if (holds(each.text)) note(hits, id, each)
-    const all = [...among].sort((one, other) => other.updatedAt - one.updatedAt)
-    const matches = all.flatMap(({ id, title = '' }): Match[] => {
-      if (holds(title)) return [{ id }]
-      const { user, agent } = hits.get(id) ?? {}
-      const text = user ?? agent
-      return text === undefined
-        ? []
-        : [
-            {
-              id,
-              snippet: {
-                text: excerpt(text, words, fold),
-                speaker: user === undefined ? 'agent' : 'user',
-              } satisfies Snippet,
-            },
-          ]
-    })
-    return { matches, scanned: all.length, indexing }
+    return indexing
   }
 
   /** Removes a conversation's words from the index; rebuilds an index that cannot be read. */
@@ -98,20 +104,30 @@ export class Search {
     }
   }
 
-  async #hits(query: string, holds: (text: string) => boolean): Promise<Map<string, Hits>> {
+  /** Returns the indexed texts of a record that may contain the words; starts over with an index that fails. */
+  #recorded(query: string): (id: string) => Iterable<Said> {
     const { index, log } = this.#deps
-    const hits = new Map<string, Hits>()
-    try {
-      for (let page = index.page(query, 0); page.length > 0; page = index.page(query, page.at(-1)!.n)) {
-        for (const { id, speaker, text } of page)
-          if (!hits.get(id)?.[speaker] && holds(text)) note(hits, id, { speaker, text })
-        await breath()
-      }
-    } catch (error) {
+    let broken = false
+    const fail = (error: unknown): void => {
+      broken = true
       log.warn('rebuilding the search index, which could not be read', { error: String(error) })
       index.reset()
     }
-    return hits
+    const guarded = function* (texts: () => Iterable<Said>): Generator<Said> {
+      try {
+        if (!broken) yield* texts()
+      } catch (error) {
+        fail(error)
+      }
+    }
+    let places: Map<string, FoundPlace[]> | undefined
+    try {
+      const found = index.places(query, MOST_PLACES)
+      places = found && Map.groupBy(found, ({ id }) => id)
+    } catch (error) {
+      fail(error)
+    }
+    return id => guarded(() => (places ? index.at((places.get(id) ?? []).map(({ n }) => n)) : index.of(id)))
   }
 
   /** Updates the index. Callers during an update share the next one. */
@@ -182,10 +198,20 @@ export class Search {
 
 const breath = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-const note = (hits: Map<string, Hits>, id: string, { speaker, text }: Said): void => {
-  const known = hits.get(id) ?? {}
-  known[speaker] ??= text
-  hits.set(id, known)
+/** The person's first text that holds the words, else the agent's. */
+const firstOf = (
+  recorded: Iterable<Said>,
+  live: readonly Said[],
+  holds: (text: string) => boolean,
+): Said | undefined => {
+  let ofAgent: Said | undefined
+  for (const texts of [recorded, live])
+    for (const said of texts) {
+      if ((ofAgent && said.speaker === 'agent') || !holds(said.text)) continue
+      if (said.speaker === 'user') return said
+      ofAgent = said
+    }
+  return ofAgent
 }
 
 /** The line with the words, shortened to the text around them. */

@@ -49,6 +49,7 @@ export interface DeliveryDeps {
     readonly provider: string
     readonly model: string
     readonly conversationId: string
+    readonly persona?: string
     readonly unattended: boolean
     /** A budget that asks a person first refuses, because nobody can answer. */
     readonly asks: boolean
@@ -124,13 +125,14 @@ export class MessageDelivery {
       const conversation = conversations.find(conversationId)
       await this.#session(input, conversation, caller, seen)
       await providers.refresh(input.agent ?? conversation?.provider)
-      const { adapter, harness, model } = optionsOf(input, conversation, providers)
+      const { adapter, harness, model, actsAs } = optionsOf(input, conversation, providers)
       await adapter.preflight?.(harness)
       const unattended = !canAnswerCards(caller) || input.unattended === true
       // A queued message is checked again when its turn begins.
       if (!engine.live(conversationId)) {
         const asks = unattended && own?.approved !== true
-        await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, unattended, asks })
+        const wearing = actsAs !== undefined && { persona: actsAs }
+        await this.#deps.affordable?.({ provider: adapter.id, model, conversationId, ...wearing, unattended, asks })
       }
       const begins = conversation ? NOTHING : await this.#first(input, conversationId, caller, seen)
       const at = Date.now()

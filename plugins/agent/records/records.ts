@@ -39,12 +39,14 @@ export class Records {
   async page(asked: Input<SessionRecordCalls, 'agent.records'>, caller: Caller): Promise<RecordPage> {
     const { query, caseSensitive = false, state, limit, before } = asked
     const readable = await this.#readable(caller)
-    const found = query === undefined ? undefined : await this.#deps.search.find(query, caseSensitive, readable)
-    const snippets = new Map(found?.matches.map(({ id, snippet }) => [id, snippet]))
-    const rest = readable
-      .filter(each => (!found || snippets.has(each.id)) && (state === undefined || each.state === state))
+    const listed = readable
+      .filter(each => state === undefined || each.state === state)
       .sort(newestFirst)
       .filter(each => before === undefined || newestFirst(before, each) < 0)
+    const found =
+      query === undefined ? undefined : await this.#deps.search.find(query, caseSensitive, listed, limit + 1)
+    const snippets = new Map(found?.matches.map(({ id, snippet }) => [id, snippet]))
+    const rest = found ? listed.filter(({ id }) => snippets.has(id)) : listed
     const shown = rest.slice(0, limit)
     const last = shown.at(-1)
     const sessions = await Promise.all(

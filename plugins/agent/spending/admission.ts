@@ -23,7 +23,10 @@ const SPENT = 'a budget of this sandbox is used up'
 const OK: StepAdmitted = { ok: true }
 
 /** Asks the budgets before a turn and each of its steps; a held step waits for a person. */
-export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
+export const budgetsOf = (
+  host: Pick<Host, 'call' | 'serves'>,
+  personaOf: (conversationId: string) => string | undefined,
+): AdmitStep => {
   const warned = new WeakMap<Turn, Set<string>>()
   const allowed = new WeakMap<Turn, Set<string>>()
   const counted = new WeakMap<Turn, Set<string>>()
@@ -34,20 +37,22 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
   return async (turn, used, subagent) => {
     if (!(await host.serves('usage.admit'))) return OK
+    const persona = personaOf(turn.conversationId)
+    const wearing = persona !== undefined && { persona }
     // What other agents of the run used since the last step has to count before this one.
     const known = knownOf(counted, turn)
     for (const part of turn.record.spending.ofSubagents) {
       const { turns, inputTokens, outputTokens, costUsd } = part
       const state = [part.subagent, turns, inputTokens, outputTokens, costUsd].join(' ')
-      // A step of its own says what it used.
-      if (known.has(state) || (used && part.subagent === subagent?.id)) continue
+      if (known.has(state) || part.subagent === subagent?.id) continue
       known.add(state)
-      await host.call('usage.admit', askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])))
+      const asked = askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part]))
+      await host.call('usage.admit', { ...asked, ...wearing })
     }
-    const admission = await host.call(
-      'usage.admit',
-      subagent ? askedBySubagent(turn, subagent, used ? usedBy([], used) : {}) : askedBy(turn, used),
-    )
+    const asked = subagent
+      ? askedBySubagent(turn, subagent, usedBy(ofAgent(turn, subagent), used))
+      : askedBy(turn, used)
+    const admission = await host.call('usage.admit', { ...asked, ...wearing })
     const { verdict, budget = '', message = SPENT } = admission
     if (verdict === 'ok') return OK
     if (verdict === 'warn') {
@@ -64,13 +69,33 @@ export const budgetsOf = (host: Pick<Host, 'call' | 'serves'>): AdmitStep => {
   }
 }
 
+/** Tells the budgets what a turn of the last daemon and its subagents have used, so that it counts for other turns. */
+export const reportSpent = async (
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  turn: Turn,
+  persona: string | undefined,
+): Promise<void> => {
+  const wearing = persona !== undefined && { persona }
+  try {
+    if (!(await host.serves('usage.admit'))) return
+    await host.call('usage.admit', { ...askedBy(turn, undefined), ...wearing })
+    for (const part of turn.record.spending.ofSubagents)
+      await host.call('usage.admit', {
+        ...askedBySubagent(turn, { ...part, id: part.subagent }, usedBy([part])),
+        ...wearing,
+      })
+  } catch (error) {
+    host.log.error('telling the budgets what a turn has used failed', { run: turn.run, error: String(error) })
+  }
+}
+
 /** Refuses a message whose turn a budget refuses, or holds while nobody can answer. */
 export const assertAffordable = async (
   host: Pick<Host, 'call' | 'serves'>,
   {
     asks,
     ...asked
-  }: Pick<AdmissionAsked, 'provider' | 'model' | 'conversationId' | 'unattended'> & {
+  }: Pick<AdmissionAsked, 'provider' | 'model' | 'conversationId' | 'persona' | 'unattended'> & {
     readonly asks: boolean
   },
 ): Promise<void> => {
@@ -84,6 +109,10 @@ export const assertAffordable = async (
     ...(held && budget !== undefined && { heldBy: budget }),
   })
 }
+
+/** What the frames of a subagent contain. */
+const ofAgent = ({ record }: Turn, { id }: SubagentStep): readonly Spent[] =>
+  record.spending.ofSubagents.filter(({ subagent }) => subagent === id)
 
 type Used = Pick<AdmissionAsked, 'runningUsd' | 'runningTokens'>
 
@@ -106,8 +135,17 @@ const usedBy = (parts: readonly Spent[], used?: SpentMeanwhile): Used => {
 const askedBy = (turn: Turn, used: SpentMeanwhile | undefined): AdmissionAsked => {
   const { message, conversationId, run, record, entry } = turn
   const { provider, model } = entry.fields
-  const spent = usedBy(record.spending.parts, used)
-  return { provider, model, conversationId, run, unattended: !message.attended, ...spent }
+  const { parts } = record.spending
+  const account = parts.at(-1)?.account
+  return {
+    provider,
+    model,
+    ...(account !== undefined && { account }),
+    conversationId,
+    run,
+    unattended: !message.attended,
+    ...usedBy(parts, used),
+  }
 }
 
 const askedBySubagent = (

@@ -37,6 +37,7 @@ export const waitingAdmission = (
       provider: options.adapter.id,
       model: options.model,
       conversationId,
+      ...(options.actsAs !== undefined && { persona: options.actsAs }),
       unattended,
       asks,
     })

@@ -208,7 +208,8 @@ export class Engine {
         providers.heard(adapter.id, value)
         turn.log.push((await resumes?.told(turn, value)) ?? value)
         adapterRun.rest()
-        await turn.log.room()
+        // What was used counts even if the daemon is killed right after this.
+        await (value.kind === 'usage' ? turn.log.settled() : turn.log.room())
       }
     }
     try {

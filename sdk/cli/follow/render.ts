@@ -41,6 +41,8 @@ interface Pen {
   copy?: string
 }
 
+/** Frames at the end of a turn: its usage, of which each answer has a part, is printed before them. */
+const ENDINGS = new Set<Frame['kind']>(['error', 'landed', 'done'])
 const DRAW_OVER = '\r\u001b[K'
 
 /** Creates the renderer of one run. */
@@ -87,8 +89,14 @@ const drawn = (pen: Pen, frame: Frame): string => {
   if (frame.kind === 'subagent') return subagentShown(pen, frame)
   if (frame.kind === 'tool_call') return toolShown(pen, frame)
   if (frame.kind === 'tool_call_update') return toolMoved(pen, frame)
-  const lines = linesOf(pen, frame)
+  const lines = [...(ENDINGS.has(frame.kind) ? usageOf(pen) : []), ...linesOf(pen, frame)]
   return lines.length ? `${closed(pen)}${lines.join('\n')}\n` : ''
+}
+
+/** What the turn's own agent used since this was last shown. */
+const usageOf = ({ styles, subagents }: Pen): string[] => {
+  const used = subagents.usedByTurn()
+  return used ? [styles.dim(usage(used))] : []
 }
 
 const flows = ({ open }: Pen, kind: Prose['kind'], parent: string | undefined): boolean =>
@@ -184,7 +192,6 @@ const linesOf = (
       return [...(used ? [pen.subagents.indent(frame.id) + dim(usage(used))] : []), ...pen.subagents.move(frame)]
     }
     case 'usage':
-      if (frame.subagent === undefined) return [dim(usage(frame))]
       pen.subagents.use(frame.subagent, frame)
       return []
     case 'plan':

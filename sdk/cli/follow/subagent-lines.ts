@@ -13,7 +13,7 @@ interface Shown {
 export class SubagentLines {
   readonly #subagents = new Map<string, Shown>()
   readonly #styles: Styles
-  readonly #used = new Map<string, UsageFrame>()
+  readonly #used = new Map<string | undefined, UsageFrame>()
 
   constructor(styles: Styles) {
     this.#styles = styles
@@ -44,8 +44,8 @@ export class SubagentLines {
     return '  '.repeat(this.#depth(parent))
   }
 
-  /** Adds to what a subagent used, which is shown once. */
-  use(subagent: string, frame: UsageFrame): void {
+  /** Adds to what an agent used, which is shown once; `subagent` is left out for that of the turn. */
+  use(subagent: string | undefined, frame: UsageFrame): void {
     const before = this.#used.get(subagent)
     const keys = ['costUsd', 'inputTokens', 'outputTokens', 'durationMs'] as const
     const sums = keys.flatMap(key =>
@@ -59,6 +59,15 @@ export class SubagentLines {
   /** What a subagent used in all, at its end. */
   usedAtEnd({ id, status }: SubagentUpdateFrame): UsageFrame | undefined {
     if (status === undefined || status === 'running' || status === 'blocked') return undefined
+    return this.#taken(id)
+  }
+
+  /** What the turn's own agent used since the last call. */
+  usedByTurn(): UsageFrame | undefined {
+    return this.#taken(undefined)
+  }
+
+  #taken(id: string | undefined): UsageFrame | undefined {
     const used = this.#used.get(id)
     this.#used.delete(id)
     return used

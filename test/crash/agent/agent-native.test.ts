@@ -55,6 +55,73 @@ t.test('a killed turn on a model server repeats no tool call and counts its toke
   t.equal(asked, 3, 'the interrupted request is sent once more')
 })
 
+t.test('what a killed turn used is in the ledger, and budgets count it at once, also if it is not resumed', async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace)
+  const server = await modelServer(t, 'openai', ({ text, body }) => {
+    if (!text) return LIST
+    if (!body.messages?.some(({ role }) => role === 'tool'))
+      return { calls: [{ name: 'List', input: {} }], usage: { input: 100, output: 10 } }
+    return { text: [...'A long story.'], everyMs: 200, usage: { input: 200, output: 20 } }
+  })
+  const daemon = await spawnDaemon(t, where)
+  const { baseUrl } = server.target()
+  await daemon.client.call('POST /endpoints', { id: 'local', kind: 'server', protocol: 'openai', baseUrl })
+  const all = {
+    id: 'all',
+    scope: { kind: 'all' },
+    period: 'total',
+    limitUsd: 0.5,
+    at: 'hold',
+    enabled: true,
+  } as const
+  await daemon.client.call('POST /usage/budget', { budgets: [all] })
+  const ended = await daemon.client.call('POST /agent', {
+    conversationId: 'ended',
+    agent: 'endpoint/local',
+    prompt: 'go',
+  })
+  const story = framesOf(daemon.once, 'ended')
+  await story.until(({ kind }) => kind === 'delta')
+  await daemon.client.call('POST /agent', {
+    conversationId: 'parked',
+    agent: 'script',
+    harness: 'vendor-code',
+    prompt: 'usage 100 10 0.75\nsay more',
+  })
+  const spending = framesOf(daemon.once, 'parked')
+  await spending.until(frame => frame.kind === 'permission' && frame.toolName === 'Spend')
+  const refused = (to: { client: typeof daemon.client }) =>
+    t.rejects(to.client.call('POST /agent', { conversationId: 'new', prompt: 'say hi', unattended: true }), {
+      name: 'Refusal',
+      reason: 'too-many',
+    })
+  await refused(daemon)
+  await daemon.kill9()
+  await Promise.all([story, spending].map(watched => watched.all().catch(() => {})))
+
+  const next = await spawnDaemon(t, where)
+  const frames = (await framesOf(next.client, 'ended', { run: ended.run }).all()).map(({ event }) => event)
+  t.match(frames.at(-1), { kind: 'done', reason: 'interrupted' })
+  t.match((await next.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0, runningUsd: 0.75 }))
+  await refused(next)
+  await next.client.call('POST /agent/stop', { conversationId: 'parked' })
+  await next.kill9()
+
+  const last = await spawnDaemon(t, where)
+  const { rows } = await last.client.call('GET /usage/rollup', { by: 'conversation' })
+  t.match(
+    rows,
+    exactly(
+      { conversationId: 'parked', costUsd: 0.75 },
+      { conversationId: 'ended', inputTokens: 100, outputTokens: 10, turns: 1 },
+    ),
+  )
+  t.match((await last.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0.75, runningUsd: 0 }))
+  await refused(last)
+})
+
 t.test('the tokens of a subagent that a kill ended are in the ledger once', async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }

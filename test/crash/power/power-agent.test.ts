@@ -205,6 +205,7 @@ const askingOn = (t: Test, journal: Journals) => {
       log: { info: () => {}, warn: () => {}, error: () => {} },
       resumes: async () => true,
       sweep: async () => {},
+      spent: async () => {},
       lands: () => false,
     })
     const turn = engine.live('c')

@@ -1,11 +1,16 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
+import type { ResolvedPowers } from '../../../plugins/personas/contract.js'
 import type { Admission, AdmissionAsked, UsageTurn } from '../../../plugins/usage/contract.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
 
+const ALL: ResolvedPowers = {
+  ...{ files: 'write' as const, shell: true, code: true, web: true, browser: true, delegate: true, sandbox: true },
+  ...{ connectors: [], devices: [], mcp: [], extensions: [] },
+}
 const OK: Admission = { verdict: 'ok' }
 
 /** A sandbox whose budgets answer as the test decides. */
@@ -22,6 +27,14 @@ const world = async (t: Test, admit: (asked: AdmissionAsked) => Admission = () =
         asked.push(question)
         return admit(question)
       },
+      'personas.forTurn': ({ actsAs: id }) => ({
+        id,
+        known: true,
+        powers: ALL,
+        capabilities: [],
+        notes: [],
+        models: [],
+      }),
     },
   })
   const turn = async (input: object, decision?: 'once' | 'deny'): Promise<Frame[]> => {
@@ -100,6 +113,24 @@ t.test('a warning of a budget is a notice', async t => {
     (await turn({})).find(({ kind }) => kind === 'notice'),
     { text: '80 % of the budget are spent', source: 'usage' },
   )
+})
+
+t.test('budgets of a persona are asked about the messages, the turns and the subagents that wear it', async t => {
+  let spent = false
+  const { client, turn, asked } = await world(t, ({ persona }) =>
+    spent && persona === 'ada' ? { verdict: 'refuse', budget: 'ada', message: 'the budget ada is spent' } : OK,
+  )
+  await turn({ prompt: 'helper look around: say hi\nsay after', actsAs: 'ada' })
+  t.ok(asked.some(({ run = '' }) => run.includes(':')))
+  t.same(
+    asked.filter(({ persona }) => persona !== 'ada'),
+    [],
+  )
+  spent = true
+  const again = client.call('POST /agent', { conversationId: 'c', prompt: 'say more' })
+  await t.rejects(again, { reason: 'too-many', message: 'the budget ada is spent' })
+  await turn({ conversationId: 'c', actsAs: 'bob' })
+  t.match(asked.at(-1), { persona: 'bob' })
 })
 
 t.test('a queued message that a budget refuses stays first, with the reason, until it may start', async t => {

@@ -77,10 +77,6 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'resumed', reason: 'outage', attempt: 3, resumedFrom: 'r-1' }, 'resumed after an outage (attempt 3)\n'],
     [{ kind: 'mode', mode: 'plan' }, 'permission mode plan\n'],
     [{ kind: 'steer', text: 'faster', sentAt: 1, by: 'ada@example.org' }, '> faster (ada@example.org)\n'],
-    [
-      { kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1500 },
-      'usage: 5 tokens in, 6 out, $0.0100, 1.5 s\n',
-    ],
     [{ kind: 'plan', requestId: 'p', text: 'one\ntwo' }, 'The agent asks whether to follow this plan:\n  one\n  two\n'],
     [
       { kind: 'permission', requestId: 'p', toolName: 'Shell', title: 'Run rm', reason: 'it deletes' },
@@ -257,6 +253,7 @@ t.test('the lines of a subagent follow the call that started it, indented once p
       { kind: 'delta', text: 'so it is' },
       { kind: 'text_end' },
       { kind: 'usage', inputTokens: 1 },
+      { kind: 'done', reason: 'completed' },
     ]),
     `▸ Delegate look around
   hm
@@ -275,7 +272,22 @@ t.test('the lines of a subagent follow the call that started it, indented once p
   done
 so it is
 usage: 1 tokens in
+done
 `,
+  )
+})
+
+t.test('the usage of all answers is printed once, before what ends the turn', async t => {
+  t.equal(
+    drawn([
+      { kind: 'usage', inputTokens: 5, outputTokens: 6, costUsd: 0.01, durationMs: 1000 },
+      { kind: 'delta', text: 'more' },
+      { kind: 'text_end' },
+      { kind: 'usage', inputTokens: 10, outputTokens: 1, costUsd: 0.02, durationMs: 500 },
+      { kind: 'landed', landed: true, conflicts: [] },
+      { kind: 'done', reason: 'completed' },
+    ]).replace(/^landed.*$/m, 'landed'),
+    'more\nusage: 15 tokens in, 7 out, $0.0300, 1.5 s\nlanded\ndone\n',
   )
 })
 

@@ -62,6 +62,7 @@ export class TurnClient implements PeerTurn {
     )
     this.updates = new Updates(this.#calls)
     this.#died.promise.catch(() => {})
+    budget.logged = () => this.frames.flushed()
   }
 
   /** Rejects when a request failed because of a bug in the daemon. */
@@ -83,7 +84,14 @@ export class TurnClient implements PeerTurn {
     if (this.#sessionId === undefined || sessionId !== this.#sessionId) return
     const heard = fieldsOf(update)
     this.frames.push(...this.updates.heard(heard))
+    if (heard.sessionUpdate === 'usage_update') this.#cost()
     if (STEPS.has(heard.sessionUpdate)) this.budget.step().catch(error => this.bug(error))
+  }
+
+  /** Shows the cost that the program has added: it counts even if the daemon is killed before the turn ends. */
+  #cost(): void {
+    const costUsd = this.budget.untold()
+    if (costUsd) this.frames.push({ kind: 'usage', costUsd, numTurns: 0 })
   }
 
   room(): Promise<void> | undefined {

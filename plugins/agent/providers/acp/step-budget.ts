@@ -1,8 +1,8 @@
 import type { StepAdmitted } from '../../spending/admission.js'
 import type { TurnFailure } from '../adapter.js'
 
-/** Asks the budgets whether a turn with this cost may continue. */
-export type AskStep = (costUsd: number | undefined) => Promise<StepAdmitted>
+/** Asks the budgets whether a turn may continue. */
+export type AskStep = () => Promise<StepAdmitted>
 
 /** Checks budgets between the steps of a program; during a check its requests and updates wait. */
 export class StepBudget {
@@ -10,8 +10,11 @@ export class StepBudget {
   readonly #stop = new AbortController()
   #asking: Promise<void> | undefined
   #failure: TurnFailure | undefined
+  #told = 0
   /** The cost of the turn so far, if the program reports it. */
   spent: () => number | undefined = () => undefined
+  /** Resolves when all frames of the turn are in its log, where the budgets find what they cost. */
+  logged: () => Promise<void> = () => Promise.resolve()
 
   constructor(ask: AskStep | undefined) {
     this.#ask = ask
@@ -20,6 +23,15 @@ export class StepBudget {
   /** Ends the turn's prompt once the budgets refuse. */
   get signal(): AbortSignal {
     return this.#stop.signal
+  }
+
+  /** The cost that was not returned yet, for a frame; undefined: there is none. */
+  untold(): number | undefined {
+    const spent = this.spent()
+    if (spent === undefined || (spent <= this.#told && this.#told > 0)) return undefined
+    const costUsd = Math.max(0, spent - this.#told)
+    this.#told += costUsd
+    return costUsd
   }
 
   /** Why the budgets refused. */
@@ -40,7 +52,8 @@ export class StepBudget {
   }
 
   async #decide(ask: AskStep): Promise<void> {
-    const decided = await ask(this.spent())
+    await this.logged()
+    const decided = await ask()
     if (decided.ok) return
     this.#failure = { code: 'rate_limit', message: decided.message }
     this.#stop.abort()

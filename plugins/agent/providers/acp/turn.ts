@@ -60,7 +60,7 @@ export type AcpRun = (
 export const acpOn = (
   peers: Peers,
   servers: ToolServers,
-  admit?: (request: TurnRequest, costUsd: number | undefined) => Promise<StepAdmitted>,
+  admit?: (request: TurnRequest) => Promise<StepAdmitted>,
 ): AcpRun =>
   async function* (provider, program, request, io) {
     const path = await located(program)
@@ -82,7 +82,7 @@ export const acpOn = (
       })
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
-    const budget = new StepBudget(admit && (costUsd => admit(request, costUsd)))
+    const budget = new StepBudget(admit && (() => admit(request)))
     const client = new TurnClient(io, await start(onlyReads || planning), budget)
     const turn = new VendorTurn(provider, program, request, io, client, peers, servers, () => start(onlyReads))
     const work = turn.run().finally(() => client.frames.end())
@@ -150,7 +150,7 @@ class VendorTurn {
       await this.#client.close()
       await this.#peers.release(conversationId, this.#provider, again)
     }
-    const costUsd = this.#cost
+    const costUsd = this.#client.budget.untold()
     frames.push(...updates.close(), {
       kind: 'usage',
       numTurns: 1,

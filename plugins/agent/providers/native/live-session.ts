@@ -1,4 +1,5 @@
 import type { TurnIo, TurnRequest, UserMessage } from '../adapter.js'
+import type { Frame } from '../../turn/frames/frames.js'
 import type { CallIntent } from './calls.js'
 import { tokensOf } from './compaction.js'
 import { doneElsewhere, historyEntries, openingWords } from './opening.js'
@@ -12,6 +13,14 @@ import {
   type TokenCount,
 } from './session.js'
 
+/** Tokens, and the number of answers that they are of. */
+export interface Counted {
+  readonly usage: TokenCount
+  readonly answers: number
+}
+
+const NOTHING: Counted = { usage: NO_TOKENS, answers: 0 }
+
 /** The state that a turn saves: its position in its session, which holds everything else. */
 interface NativeState {
   readonly version: 1
@@ -21,6 +30,9 @@ interface NativeState {
   readonly n: number
   readonly round: number
   readonly usage: TokenCount
+  readonly answers?: number
+  /** What frames of the run contain of `usage` and `answers`. */
+  readonly told?: Counted
   readonly intent?: CallIntent
   /** The model takes no pictures. */
   readonly blind?: boolean
@@ -46,8 +58,10 @@ export class LiveSession {
   /** Tokens of this run. */
   usage: TokenCount = NO_TOKENS
   round = 0
-  /** Answers of this run. */
+  /** Answers of this run, summaries included. */
   answers = 0
+  /** What frames of the run contain of these. */
+  told = NOTHING
   blind = false
   intent: CallIntent | undefined
 
@@ -90,7 +104,9 @@ export class LiveSession {
     // After an outage the message has a new run; its earlier usage was reported in the old one.
     const own = saved.run === run
     this.usage = [own ? saved.usage : NO_TOKENS, ...answers.map(({ usage }) => usage)].reduce(sumTokens)
-    this.answers = this.#entries.filter(entry => entry.kind === 'answer' && entry.run === run).length
+    const counted = this.#entries.filter(entry => entry.kind === 'answer' && entry.run === run).length
+    this.answers = own && saved.answers !== undefined ? saved.answers + answers.length : counted
+    if (own) this.told = since.reduce(withFrame, saved.told ?? NOTHING)
     this.#nameless = later.flatMap(entry => (entry.kind === 'words' && !entry.messageId ? [entry.text] : []))
     this.#unheard = since.flatMap(frame => (frame.kind === 'steer' ? [{ attachments: [], ...frame }] : []))
     return { cutOff: answers.length === 0 }
@@ -112,7 +128,7 @@ export class LiveSession {
 
   /** Saves the position of the turn. */
   async save(): Promise<void> {
-    const { round, usage, intent, blind } = this
+    const { round, usage, answers, told, intent, blind } = this
     const state: NativeState = {
       version: 1,
       kind: 'native',
@@ -120,6 +136,8 @@ export class LiveSession {
       n: this.#last,
       round,
       usage,
+      answers,
+      told,
       ...(intent && { intent }),
       ...(blind && { blind }),
     }
@@ -178,6 +196,19 @@ export class LiveSession {
   get #last(): number {
     return this.#entries.at(-1)?.n ?? 0
   }
+}
+
+/** What is counted, with the usage that a frame contains. */
+const withFrame = (counted: Counted, frame: Frame): Counted => {
+  if (frame.kind !== 'usage') return counted
+  const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheCreationTokens = 0, numTurns = 1 } = frame
+  const usage = {
+    input: inputTokens,
+    output: outputTokens,
+    cacheRead: cacheReadTokens,
+    cacheWrite: cacheCreationTokens,
+  }
+  return { usage: sumTokens(counted.usage, usage), answers: counted.answers + numTurns }
 }
 
 const spent = ({ input, output, cacheRead, cacheWrite }: TokenCount): number => input + output + cacheRead + cacheWrite

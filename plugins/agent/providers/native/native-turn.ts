@@ -17,6 +17,7 @@ import {
   NO_TOKENS,
   memorySessions,
   sumTokens,
+  tokensBeyond,
   type NativeSessions,
   type SessionEntry,
   type TokenCount,
@@ -32,7 +33,7 @@ export interface ModelStep {
   readonly model: string
   /** Left out: the turn's own agent. */
   readonly subagent?: SubagentStep
-  /** The usage of the turn so far. */
+  /** The usage that no frame of the turn contains yet. */
   readonly usage: TokenCount
 }
 
@@ -64,8 +65,8 @@ export class NativeTurn {
   readonly #io: TurnIo
   readonly #session: LiveSession
   readonly #album = new Map<string, string>()
-  /** The usage that frames contain, and when the newest one was made. */
-  #told = { usage: NO_TOKENS, answers: 0, at: performance.now() }
+  /** When the newest usage frame was made. */
+  #toldAt = performance.now()
   #spoken = spokenIn([])
   #offered: readonly OfferedTool[] = []
   #tools: ModelCall['tools']
@@ -123,31 +124,26 @@ export class NativeTurn {
   /** The frames at the end of a turn, however it ends. */
   *end(): Generator<Frame> {
     yield* this.#spoken.close()
-    const { usage, answers } = this.#session
-    const told = this.#request.since?.some(
-      frame =>
-        frame.kind === 'usage'
-        && frame.inputTokens === usage.input
-        && frame.outputTokens === usage.output
-        && frame.numTurns === answers,
-    )
-    if (!told) yield* this.#usage()
+    yield* this.#usage()
   }
 
   /** The usage that no frame contains yet. */
   *#usage(): Generator<Frame> {
-    const { usage, answers } = this.#session
-    const { usage: before, answers: known, at } = this.#told
-    if (answers === known) return
-    this.#told = { usage, answers, at: performance.now() }
+    const { usage, answers, told } = this.#session
+    // A request that a kill made necessary once more is counted once.
+    if (answers <= told.answers) return
+    const { input, output, cacheRead, cacheWrite } = tokensBeyond(usage, told.usage)
+    const durationMs = Math.round(performance.now() - this.#toldAt)
+    this.#session.told = { usage, answers }
+    this.#toldAt += durationMs
     yield {
       kind: 'usage',
-      inputTokens: usage.input - before.input,
-      outputTokens: usage.output - before.output,
-      cacheReadTokens: usage.cacheRead - before.cacheRead,
-      cacheCreationTokens: usage.cacheWrite - before.cacheWrite,
-      numTurns: answers - known,
-      durationMs: Math.round(this.#told.at - at),
+      inputTokens: input,
+      outputTokens: output,
+      cacheReadTokens: cacheRead,
+      cacheCreationTokens: cacheWrite,
+      numTurns: answers - told.answers,
+      durationMs,
     }
   }
 
@@ -190,6 +186,8 @@ export class NativeTurn {
     session.round++
     session.answers++
     session.usage = sumTokens(session.usage, answer.usage)
+    // Before the answer is stored: a kill between both loses no tokens.
+    yield* this.#usage()
     await session.keep({
       kind: 'answer',
       run: this.#request.run,
@@ -199,8 +197,6 @@ export class NativeTurn {
     })
     this.#spoken = spokenIn([])
     await session.save()
-    // The session of a subagent is in memory alone, so each answer reports its usage.
-    if (this.#request.depth > 0) yield* this.#usage()
     if (wire.window !== undefined) yield { kind: 'context_usage', tokens: session.tokens, contextWindow: wire.window }
     yield* this.#remark(answer)
   }
@@ -269,14 +265,14 @@ export class NativeTurn {
 
   async #admit(): Promise<void> {
     const { conversationId, run, subagent } = this.#request
-    const { usage } = this.#session
+    const { usage, told } = this.#session
     const verdict = await this.#deps.admit?.({
       conversationId,
       run,
       provider: this.#provider,
       model: this.#model,
       ...(subagent && { subagent }),
-      usage,
+      usage: tokensBeyond(usage, told.usage),
     })
     if (verdict?.ok === false) failTurn(verdict.message)
     this.#goOn()
@@ -325,6 +321,8 @@ export class NativeTurn {
         }
         this.#session.usage = sumTokens(this.#session.usage, value.usage)
         this.#session.answers++
+        yield* this.#usage()
+        await this.#session.save()
         const text = value.parts.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
         return text.trim() || NO_SUMMARY
       }

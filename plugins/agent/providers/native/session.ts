@@ -144,3 +144,11 @@ export const sumTokens = (one: TokenCount, other: TokenCount): TokenCount => ({
   cacheRead: one.cacheRead + other.cacheRead,
   cacheWrite: one.cacheWrite + other.cacheWrite,
 })
+
+/** The tokens that are not among those known. */
+export const tokensBeyond = (all: TokenCount, known: TokenCount): TokenCount => ({
+  input: Math.max(0, all.input - known.input),
+  output: Math.max(0, all.output - known.output),
+  cacheRead: Math.max(0, all.cacheRead - known.cacheRead),
+  cacheWrite: Math.max(0, all.cacheWrite - known.cacheWrite),
+})

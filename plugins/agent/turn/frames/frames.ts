@@ -150,6 +150,7 @@ export interface CommandsFrame {
   kind: 'commands'
   items: Command[]
 }
+/** What an answer of a model or a step of a program used; that of a turn is the sum of its frames. */
 export interface UsageFrame {
   kind: 'usage'
   /** Of a subagent: the call that started it, and what it ran on, whose price its tokens have. */

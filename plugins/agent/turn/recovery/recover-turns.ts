@@ -10,6 +10,7 @@ import type { Records } from '../../records/records.js'
 import type { StoredValues } from '../../secrets/stored-values.js'
 import type { SubagentArchive } from '../../subagents/archive.js'
 import type { Engine } from '../engine.js'
+import type { Turn } from '../turn.js'
 import type { LocalTurnEnvironment } from '../environment/local-environment.js'
 import type { ConversationNetworks } from '../environment/networks.js'
 import type { PlannedResumes } from './planned-resumes.js'
@@ -32,6 +33,8 @@ export interface RecoverTurnsDeps extends Omit<RewindDeps, 'engine' | 'journal'>
   readonly stored: StoredValues
   /** The data folder. */
   readonly data: string
+  /** Tells the budgets what a turn that goes on has used. */
+  readonly spent: (turn: Turn) => Promise<void>
   /** Whether interrupted turns resume without being asked (`autoResumeOnRestart`). */
   readonly autoResume: () => Promise<boolean>
 }

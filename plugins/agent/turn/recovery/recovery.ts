@@ -24,6 +24,8 @@ export interface RestartDeps {
   readonly resumes: () => Promise<boolean>
   /** Removes half-written files beside these paths of a conversation's tree. */
   readonly sweep: (conversationId: string, paths: readonly string[]) => Promise<void>
+  /** Tells the budgets what a turn that goes on has used. */
+  readonly spent: (turn: Turn) => Promise<void>
   /** Whether the work of a turn lands automatically. */
   readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
@@ -139,6 +141,7 @@ const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: b
       archivedAt: undefined,
     })
   if (!over) offerWords(queue, turn)
+  if (!over) await deps.spent(turn)
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await deps.resumes())
   for (const effect of turn.restart(!newest ? 'supersede' : goesOn ? 'restart' : 'give-up')) {
     if (effect === 'fail-subagents') await failSubagents(turn, cards)

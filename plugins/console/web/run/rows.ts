@@ -273,12 +273,13 @@ export class RunRows {
       case 'usage': {
         const { costUsd, inputTokens, outputTokens, subagent } = frame
         if (subagent !== undefined) return
+        const before = this.standing.usage ?? {}
         const usage = {
-          ...(costUsd !== undefined && { costUsd }),
-          ...(inputTokens !== undefined && { inputTokens }),
-          ...(outputTokens !== undefined && { outputTokens }),
+          ...(costUsd !== undefined && { costUsd: (before.costUsd ?? 0) + costUsd }),
+          ...(inputTokens !== undefined && { inputTokens: (before.inputTokens ?? 0) + inputTokens }),
+          ...(outputTokens !== undefined && { outputTokens: (before.outputTokens ?? 0) + outputTokens }),
         }
-        return this.#stand({ usage })
+        return this.#stand({ usage: { ...before, ...usage } })
       }
       case 'context_usage':
         return this.#stand({ context: { tokens: frame.tokens, contextWindow: frame.contextWindow } })

@@ -505,7 +505,8 @@ t.test('updates of a program become frames', async t => {
       { kind: 'todos', items: exactly({ content: 'do', status: 'in_progress' }) },
       { kind: 'commands', items: exactly({ name: 'test', description: 'Runs tests', hint: 'which' }) },
       { kind: 'context_usage', tokens: 5, contextWindow: 100 },
-      { kind: 'usage', costUsd: 0.25, numTurns: 1 },
+      { kind: 'usage', costUsd: 0.25, numTurns: 0 },
+      { kind: 'usage', numTurns: 1 },
     ),
   )
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ScriptedReply, SeenRequest } from '../../../support/servers/model-server.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer } from '../../../support/servers/model-server.js'
-import { done, NativeWorld } from './native-support.js'
+import { done, NativeWorld, usageOf } from './native-support.js'
 
 /** The number of tool results in a request. */
 const resultsIn = ({ body }: SeenRequest): number => body.messages?.filter(({ role }) => role === 'tool').length ?? 0
@@ -40,13 +40,19 @@ void t.test('a turn killed at any moment continues: no text, call or token twice
   await whole.run()
   t.equal(whole.prose, PROSE)
   t.equal(whole.find('tool_call').length, 5)
-  t.match(whole.find('usage'), exactly({ inputTokens: 600, outputTokens: 60, numTurns: 3 }))
+  t.match(
+    whole.find('usage'),
+    [100, 200, 300].map(inputTokens => ({ inputTokens, outputTokens: inputTokens / 10, numTurns: 1 })),
+    'each answer says what it used',
+  )
   const wrong: string[] = []
   for (let dieAt = 1; dieAt <= whole.steps; dieAt++) {
     const world = new NativeWorld({ target: server.target() })
     world.dieAt = dieAt
     const asked = server.requests.length
     await world.run()
+    // A turn that is not resumed is charged for what its frames say.
+    const [usedAtKill, kept] = [usageOf(world).inputTokens, await world.keptTokens()]
     world.dieAt = Infinity
     await world.run(2)
     const shells = world.calls.filter(({ name }) => name === 'Shell').length
@@ -64,8 +70,9 @@ void t.test('a turn killed at any moment continues: no text, call or token twice
       world.files.get('a.txt') === 'new' || 'not written',
       new Set(updates).size === 5 || 'a call is missing',
       server.requests.length - asked <= 4 || `${server.requests.length - asked} requests`,
-      world.find('usage').length === 1 || 'usage frames',
-      world.find('usage')[0]?.inputTokens === 600 || `tokens ${world.find('usage')[0]?.inputTokens}`,
+      world.find('usage').length === 3 || 'usage frames',
+      usageOf(world).inputTokens === 600 || `tokens ${usageOf(world).inputTokens}`,
+      kept <= usedAtKill || `${kept} tokens in the session of the killed turn, ${usedAtKill} in its frames`,
       world.find('error').length === 0 || world.find('error')[0]!.message,
     ]
     wrong.push(...problems.filter(problem => typeof problem === 'string').map(problem => `${dieAt}: ${problem}`))
@@ -179,7 +186,9 @@ void t.test('a turn that comes from another provider continues from its frames',
 })
 
 void t.test('a turn that switches to another provider ends without more text', async t => {
-  const server = await modelServer(t, 'openai', [{ calls: [{ name: 'Read', input: { path: 'a' } }] }])
+  const server = await modelServer(t, 'openai', [
+    { calls: [{ name: 'Read', input: { path: 'a' } }], usage: { input: 70, output: 7 } },
+  ])
   const world = new NativeWorld({
     target: server.target(),
     tool: () => {
@@ -190,4 +199,5 @@ void t.test('a turn that switches to another provider ends without more text', a
   await world.run()
   t.equal(world.kinds.at(-1), 'tool_call_update')
   t.equal(server.requests.length, 1)
+  t.match(world.find('usage'), exactly({ inputTokens: 70, outputTokens: 7, numTurns: 1 }), 'what it used is not lost')
 })

@@ -9,7 +9,7 @@ import type {
 } from '../../../../plugins/agent/providers/adapter.js'
 import { nativeAdapter } from '../../../../plugins/agent/providers/native/native-adapter.js'
 import type { NativeDeps } from '../../../../plugins/agent/providers/native/native-turn.js'
-import { memorySessions } from '../../../../plugins/agent/providers/native/session.js'
+import { memorySessions, nativeSessionOf } from '../../../../plugins/agent/providers/native/session.js'
 import type { Frame } from '../../../../plugins/agent/turn/frames/frames.js'
 
 export const DEAD = new Error('killed')
@@ -203,6 +203,12 @@ export class NativeWorld {
     return this.run(1, more)
   }
 
+  /** The input tokens of the answers in the session. */
+  async keptTokens(): Promise<number> {
+    const entries = (await this.sessions.read(nativeSessionOf('c-1'))) ?? []
+    return entries.reduce((sum, entry) => sum + (entry.kind === 'answer' ? entry.usage.input : 0), 0)
+  }
+
   get prose(): string {
     return this.log.map(frame => (frame.kind === 'delta' ? frame.text : frame.kind === 'text_end' ? '\n' : '')).join('')
   }
@@ -218,6 +224,21 @@ export class NativeWorld {
 
 export const done = (text: string): ToolResult => ({ ok: true, text, content: [{ type: 'text', text }] })
 export const failed = (text: string): ToolResult => ({ ok: false, text, content: [{ type: 'text', text }] })
+
+const USED = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens', 'numTurns'] as const
+
+/** The sums of what the frames of a turn say was used. */
+export const usageOf = (world: NativeWorld): { readonly [field in (typeof USED)[number]]: number } => {
+  const frames = world.find('usage')
+  const sum = (field: (typeof USED)[number]) => frames.reduce((all, frame) => all + (frame[field] ?? 0), 0)
+  return {
+    inputTokens: sum('inputTokens'),
+    outputTokens: sum('outputTokens'),
+    cacheReadTokens: sum('cacheReadTokens'),
+    cacheCreationTokens: sum('cacheCreationTokens'),
+    numTurns: sum('numTurns'),
+  }
+}
 
 /** Runs one turn against a server. */
 export const nativeRun = (

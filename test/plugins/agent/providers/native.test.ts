@@ -2,7 +2,7 @@ import t from 'tap'
 import type { WireProtocol } from '../../../../plugins/endpoints/contract.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer } from '../../../support/servers/model-server.js'
-import { done, nativeRun, NativeWorld } from './native-support.js'
+import { done, nativeRun, NativeWorld, usageOf } from './native-support.js'
 
 const PROTOCOLS: readonly WireProtocol[] = ['openai', 'anthropic', 'ollama']
 const PATHS = { openai: '/v1/chat/completions', anthropic: '/v1/messages', ollama: '/api/chat' }
@@ -22,12 +22,23 @@ for (const protocol of PROTOCOLS) {
     t.strictSame(
       world.kinds.filter(kind => kind !== 'context_usage'),
       [
-        ...['session', 'init', 'thinking', 'thinking', 'delta', 'delta', 'text_end', 'tool_call', 'tool_call_update'],
+        ...[
+          'session',
+          'init',
+          'thinking',
+          'thinking',
+          'delta',
+          'delta',
+          'text_end',
+          'usage',
+          'tool_call',
+          'tool_call_update',
+        ],
         ...['delta', 'text_end', 'usage'],
       ],
     )
     t.equal(world.prose, 'I look.\nDone.\n')
-    t.match(world.find('usage'), exactly({ inputTokens: 30, outputTokens: 12, numTurns: 2 }))
+    t.match(usageOf(world), { inputTokens: 30, outputTokens: 12, numTurns: 2 })
     t.strictSame(
       server.requests.map(({ path }) => path),
       [PATHS[protocol], PATHS[protocol]],
@@ -106,7 +117,7 @@ void t.test('a turn without a session gets the record of the conversation', asyn
   t.match(server.told(0), /earlier answer.*earlier question.*do it/)
 })
 
-void t.test('cache reads and writes are summed over the rounds, apart from other input', async t => {
+void t.test('each answer says what it used: cache reads and writes apart from other input', async t => {
   const server = await modelServer(t, 'anthropic', [
     { calls: [{ name: 'Read', input: { path: 'a' } }], usage: { input: 3, output: 4, read: 100, write: 50 } },
     { text: ['ok'], usage: { input: 5, output: 6, read: 150, write: 10 } },
@@ -114,7 +125,10 @@ void t.test('cache reads and writes are summed over the rounds, apart from other
   const world = await nativeRun(server.target())
   t.match(
     world.find('usage'),
-    exactly({ inputTokens: 8, outputTokens: 10, cacheReadTokens: 250, cacheCreationTokens: 60, numTurns: 2 }),
+    exactly(
+      { inputTokens: 3, outputTokens: 4, cacheReadTokens: 100, cacheCreationTokens: 50, numTurns: 1 },
+      { inputTokens: 5, outputTokens: 6, cacheReadTokens: 150, cacheCreationTokens: 10, numTurns: 1 },
+    ),
   )
   t.strictSame(world.find('context_usage'), [
     { kind: 'context_usage', tokens: 157, contextWindow: 100_000 },

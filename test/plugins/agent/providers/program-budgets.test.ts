@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import type { Admission, AdmissionAsked } from '../../../../plugins/usage/contract.js'
 import { daemonWith } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
 
 /** A program that pays 0.25 USD for each of four steps, and takes each after the previous payment is reported. */
@@ -75,6 +76,16 @@ t.test('a budget that refuses ends a program between its steps, by the cost that
   )
   t.match(frames.at(-1), { kind: 'done', reason: 'failed' })
   t.equal(steps(frames), 2, 'no step after the paid one is shown')
+  t.match(
+    frames.filter(({ kind }) => kind === 'usage' || kind === 'tool_call').slice(0, 4),
+    exactly(
+      { kind: 'usage', costUsd: 0.25, numTurns: 0 },
+      { kind: 'tool_call' },
+      { kind: 'usage', costUsd: 0.25 },
+      { kind: 'tool_call' },
+    ),
+    'each payment is in the log before its step',
+  )
   t.ok(asked.some(({ runningUsd }) => runningUsd === 0.5))
 })
 
