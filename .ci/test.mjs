@@ -12,8 +12,12 @@ const MOST_AGAIN = 5
 /** Files that share a process: it loads the program once, and ends well within the time limit of one. */
 const TOGETHER = 8
 
+/** Those of the console share a browser too, and take longer: four to a process. */
+const IN_BROWSER = /^dist\/test\/plugins\/console\//
+const TOGETHER_IN_BROWSER = 4
+
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
-const ALONE = /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash|plugins\/console)\/)/
+const ALONE = /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash)\/|plugins\/console\/budgets\.)/
 
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))
@@ -30,14 +34,26 @@ if (words.length && !files.length) {
   process.exit(1)
 }
 
+const groupsOf = (files, size) =>
+  Array.from({ length: Math.ceil(files.length / size) }, (_, at) => files.slice(at * size, (at + 1) * size))
+
 /** What tap starts, each with the test files in it: one of those that run alone, or a few of the others. */
 const processes = files => {
   const folder = 'dist/test/together'
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const others = files.filter(file => !ALONE.test(file))
-  const shared = Array.from({ length: Math.ceil(others.length / TOGETHER) }, (_, at) => {
-    const several = others.slice(at * TOGETHER, (at + 1) * TOGETHER)
+  const groups = [
+    ...groupsOf(
+      others.filter(file => IN_BROWSER.test(file)),
+      TOGETHER_IN_BROWSER,
+    ),
+    ...groupsOf(
+      others.filter(file => !IN_BROWSER.test(file)),
+      TOGETHER,
+    ),
+  ]
+  const shared = groups.map((several, at) => {
     const file = `${folder}/${at + 1}.test.js`
     const text = `import { together } from '../support/together.js'\nawait together(${JSON.stringify(several)})\n`
     writeFileSync(file, text)

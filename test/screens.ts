@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { findDaemonSocket, launchBrowser, loginLink, openTab } from './support/browser/console.js'
+import { findDaemonSocket, ownBrowser, loginLink, openTab } from './support/browser/console.js'
 import { makeWorkspace, root, spawnDaemon } from './support/daemon.js'
 import { framesOf, runTurn } from './support/turns.js'
 
@@ -84,7 +84,7 @@ try {
   })
   await framesOf(client, 'time').until(({ kind }) => kind === 'tool_call_update')
 
-  const browser = await launchBrowser(t)
+  const browser = await ownBrowser(t)
   const at = async (place: string, options: BrowserContextOptions): Promise<Page> => {
     const { page } = await openTab(browser, daemon, options)
     await page.goto(await loginLink({ socket: findDaemonSocket(data) }))

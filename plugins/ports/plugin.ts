@@ -84,6 +84,7 @@ export const activate = async (host: Host): Promise<void> => {
           scan,
           everyMs: sampleMs,
           changed: async () => {
+            scan.outdated()
             changed()
             await forwards.settle()
           },

@@ -2,6 +2,7 @@ import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { shareAmongFiles } from './shared-ends.js'
 
 /** The test of each file, by the address of the file. */
 const tests = new Map<string, Test>()
@@ -25,6 +26,7 @@ registerHooks({
 
 /** Runs test files one after another in this process, each as a test of its name, in the folder it would have alone. */
 export const together = async (files: readonly string[]): Promise<void> => {
+  shareAmongFiles(t)
   for (const file of files) {
     const { href } = pathToFileURL(resolve(file))
     await t.test(file, async t => {

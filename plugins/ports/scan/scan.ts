@@ -70,6 +70,11 @@ export class PortScan {
     return scan
   }
 
+  /** The next caller gets a scan that begins after this. */
+  outdated(): void {
+    this.#last = undefined
+  }
+
   /** The listening sockets alone, of the machine and, where asked for, of each conversation. */
   async sockets(conversations = true): Promise<NetworkOfSockets[]> {
     const machine = await this.#machine()

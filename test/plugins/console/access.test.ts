@@ -2,6 +2,7 @@ import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
 import {
   barriersOf,
+  closeTab,
   CONSOLE_GROUPS,
   endJourney,
   launchBrowser,
@@ -62,6 +63,7 @@ t.test('deciding on access in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Remove Ada' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await guest.page.getByText('Your session has ended.').waitFor()
+    await closeTab(browser, guest)
   })
 
   await t.test('the value of a control token is shown once, and a revoked one is gone', async t => {
@@ -101,7 +103,7 @@ t.test('deciding on access in the console', withChromium(), async t => {
     await page.getByRole('dialog').getByRole('button', { name: 'End' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     t.equal((await daemon.client.call('GET /system/sessions')).sessions.length, before - 1)
-    await other.page.close()
+    await closeTab(browser, other)
   })
   // Expected: the one refusal of the journey.
   await endJourney(t, tab, /404/)

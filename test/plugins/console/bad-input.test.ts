@@ -1,12 +1,14 @@
 import t from 'tap'
 import { until, withChromium } from '../../support/browser/browser.js'
 import {
+  closeTab,
   CONSOLE_GROUPS,
   endJourney,
   goTo,
   launchBrowser,
   loginLink,
   openTab,
+  ownBrowser,
   ownerBrowser,
   ownerTab,
   PRIVATE_HOST,
@@ -38,7 +40,7 @@ t.test('bad input in the console', withChromium(), async t => {
     files: { 'README.md': '# work\n', 'script.sh': 'true\n' },
     deployment: { http: { hosts: [PRIVATE_HOST] } },
   })
-  const browser = await launchBrowser(t, daemon.url)
+  const browser = await launchBrowser(t)
 
   await t.test('huge and hostile texts are shown in bounded time, large blocks on request', async t => {
     const rows = Array.from({ length: 1_000 }, (_, at) => `| |${` ${at} |`.repeat(50)}`)
@@ -240,11 +242,11 @@ t.test('bad input in the console', withChromium(), async t => {
     await page.locator('.line.quiet', { hasText: 'does not know: hologram' }).waitFor()
     // The daemon does not know the dream either.
     await endJourney(t, tab, /404/)
-    await page.context().close()
+    await closeTab(browser, tab)
   })
 
   await t.test('a browser that keeps nothing and has no locks says so, and works', async t => {
-    const tab = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon, {})
     const { page } = tab
     await page.addInitScript(() => {
       Object.defineProperty(globalThis, 'indexedDB', { value: undefined })
@@ -272,7 +274,7 @@ t.test('bad input in the console', withChromium(), async t => {
 
   await t.test('over plain HTTP on a private network the page works, and says what it does without', async t => {
     const url = `http://${PRIVATE_HOST}`
-    const tab = await openTab(browser, { url })
+    const tab = await openTab(await ownBrowser(t, daemon.url), { url })
     const { page } = tab
     const { invitation } = await daemon.client.call('POST /members', { role: 'maintainer' })
     await page.goto(invitation!.url.replace(daemon.url, url))
@@ -298,12 +300,11 @@ t.test('bad input in the console', withChromium(), async t => {
     await page.getByRole('heading', { name: 'This browser' }).waitFor()
     t.equal(await said.count(), 1, 'hidden elsewhere, also after a reload')
     await endJourney(t, tab)
-    await page.context().close()
   })
 
   await t.test('who wants to is notified of what waits, and a browser that blocks it says so', async t => {
     for (const answer of ['granted', 'denied']) {
-      const tab = await openTab(browser, daemon)
+      const tab = await openTab(browser, daemon, {})
       const { page } = tab
       await page.addInitScript(`{
         let permission = 'default'
@@ -339,16 +340,26 @@ t.test('bad input in the console', withChromium(), async t => {
     }
   })
 
-  await t.test('after sleep the page reads the events anew, and shows what changed', async t => {
+  await t.test('after sleep or silence the page reads the events anew, and shows what changed', async t => {
     const tab = await ownerBrowser(browser, daemon)
     const { page } = tab
-    const again = page.waitForRequest('**/events*')
-    await page.evaluate('{ const now = Date.now; Date.now = () => now() + 3_600_000 }')
-    t.match((await again).url(), /after=/, 'from the last event on')
-    await runTurn(daemon.client, 'slept', 'say hello', { title: 'While it slept' })
-    await page.getByRole('link', { name: /^While it slept/ }).waitFor()
+    const clocks = {
+      'While it slept': 'const now = Date.now; Date.now = () => now() + 3_600_000',
+      // The heartbeats, which come every 5 s, are 100 s apart.
+      'While it heard nothing': 'const now = Date.now, at = now(); Date.now = () => at + 20 * (now() - at)',
+    }
+    for (const [title, clock] of Object.entries(clocks)) {
+      const again = page.waitForRequest('**/events*')
+      await page.evaluate(`{ ${clock} }`)
+      t.match((await again).url(), /after=/, 'from the last event on')
+      await runTurn(daemon.client, 'missed', 'say hello', { title })
+      await daemon.client.call('POST /agents/{id}/rename', { id: 'missed', title })
+      await page.getByRole('link', { name: new RegExp(`^${title}`) }).waitFor()
+      await page.reload()
+      await page.locator('[data-ready=yes]').waitFor()
+    }
     await endJourney(t, tab)
-    await page.context().close()
+    await closeTab(browser, tab)
   })
 
   await t.test(
@@ -373,7 +384,7 @@ t.test('bad input in the console', withChromium(), async t => {
       await page.getByText('The sandbox was updated.').waitFor()
       await page.getByRole('link', { name: /^Seen without storage/ }).waitFor({ state: 'detached' })
       await endJourney(t, tab)
-      await page.context().close()
+      await closeTab(browser, tab)
     },
   )
 
@@ -388,6 +399,6 @@ t.test('bad input in the console', withChromium(), async t => {
     t.match(page.url(), /#\/c\/strange$/)
     t.equal(await page.getByLabel('Message to the agent').inputValue(), 'half a thought')
     await endJourney(t, tab, /401|ERR_INCOMPLETE_CHUNKED_ENCODING/)
-    await page.context().close()
+    await closeTab(browser, tab)
   })
 })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { until, withChromium } from '../../support/browser/browser.js'
 import {
   barriersOf,
+  closeTab,
   CONSOLE_GROUPS,
   endJourney,
   goTo,
@@ -141,7 +142,13 @@ t.test('conversations in the console', withChromium(), async t => {
     await dialog.waitFor({ state: 'hidden' })
     await page.getByRole('heading', { name: 'Renamed <b>' }).waitFor()
     t.match(await cardOf('past'), { title: 'Renamed <b>', autoLand: true, resumeAfterOutage: true })
-    await page.getByRole('button', { name: 'Options' }).click()
+    // The page learns the new value a moment after it was saved.
+    await until(async () => {
+      await page.getByRole('button', { name: 'Options' }).click()
+      if ((await dialog.getByLabel('When a turn is completed').inputValue()) === 'yes') return true
+      await page.keyboard.press('Escape')
+      return false
+    })
     await dialog.getByLabel('When a turn is completed').selectOption('As the rules of the sandbox say')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'hidden' })
@@ -263,7 +270,7 @@ t.test('conversations in the console', withChromium(), async t => {
       await guest.page.getByText(/You are signed out|Your session has ended/).waitFor()
       t.notOk((await client.call('GET /members')).members.some(({ role }) => role === 'collaborator'))
       await endJourney(t, guest, /401|404|ERR_INCOMPLETE_CHUNKED_ENCODING/)
-      await guest.page.context().close()
+      await closeTab(browser, guest)
     },
   )
 

@@ -5,6 +5,7 @@ import { until, withChromium } from '../../support/browser/browser.js'
 import { connectionsTo } from '../../support/browser/budgets.js'
 import {
   barriersOf,
+  closeTab,
   CONSOLE_GROUPS,
   endJourney,
   launchBrowser,
@@ -70,7 +71,7 @@ t.test('working in the console', withChromium(), async t => {
     await first.page.getByText('Yes!').waitFor()
     await first.page.getByRole('button', { name: 'Answer' }).waitFor({ state: 'hidden' })
     for (const tab of [first, second]) await endJourney(t, tab)
-    await second.page.context().close()
+    await closeTab(browser, second)
   })
 
   await t.test('hostile output is shown as text', async t => {
@@ -160,7 +161,8 @@ t.test('working in the console', withChromium(), async t => {
     }
     await runTurn(daemon.client, 'seen-by-all', 'say hello to six')
     for (const tab of tabs) await tab.getByText('say hello to six').first().waitFor()
-    for (const context of browser.contexts()) if (context !== page.context()) await context.close()
+    const others = browser.contexts().filter(context => context !== page.context())
+    for (const other of others.flatMap(context => context.pages())) await other.goto('about:blank')
     // Connections of finished requests are kept for some seconds, those of streams stay.
     await until(() => connectionsTo(Number(new URL(daemon.url).port)) <= 3)
     await page.close()

@@ -125,13 +125,17 @@ t.test('journeys through the console', withChromium(), async t => {
     const { page } = tab
     const composer = page.getByLabel('Message to the agent')
     await composer.fill('say after the tunnel')
+    const online = await page.evaluate('navigator.onLine')
     await page.context().setOffline(true)
+    // On a machine without a network the browser was offline before, and no event says so.
+    if (!online) await page.evaluate(`dispatchEvent(new Event('offline'))`)
     await page.getByText('The connection to the sandbox was lost').waitFor()
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('The sandbox does not answer.').waitFor()
     t.equal(await composer.inputValue(), 'say after the tunnel')
     t.same(await barriersOf(page), [])
     await page.context().setOffline(false)
+    if (!online) await page.evaluate(`dispatchEvent(new Event('online'))`)
     await page.getByText('The connection to the sandbox was lost').waitFor({ state: 'hidden' })
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('after the tunnel', { exact: true }).waitFor()

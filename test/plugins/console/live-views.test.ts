@@ -78,7 +78,7 @@ t.test('terminals and browsers in the console', withChromium(), async t => {
 
   await t.test('a terminal whose connection is cut shows everything once it is back', async t => {
     const { name } = await daemon.client.call('POST /system/terminals', { name: 'web-cut' })
-    const tab = await openTab(browser, daemon)
+    const tab = await openTab(browser, daemon, {})
     const { page } = tab
     let cut = (): Promise<void> => Promise.reject(new Error('there is no socket'))
     await page.routeWebSocket(/system\/terminal/, line => {

@@ -97,7 +97,8 @@ t.test(
       ['Real', 'code'],
       ['Other', 'id_token'],
     ] as const) {
-      const { page } = await openTab(browser, daemon)
+      const tab = await openTab(browser, daemon, {})
+      const { page } = tab
       const left: string[] = []
       page.on('request', request => left.push(request.url()))
       await page.goto(daemon.url)

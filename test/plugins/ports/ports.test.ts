@@ -296,7 +296,7 @@ t.test('another program that takes the port is never shown, and the sandbox ends
   await other.end()
 })
 
-t.test('a new and an ended listener are told on the event stream', async t => {
+t.test('a new and an ended listener are told on the event stream, and listed so from then on', async t => {
   const events = ((await client.call('GET /events', {})) as AsyncIterable<{ kind: string; domains?: string[] }>)[
     Symbol.asyncIterator
   ]()
@@ -308,9 +308,17 @@ t.test('a new and an ended listener are told on the event stream', async t => {
   }
   await events.next()
   const port = await servers.ask({ listen: '127.0.0.1' })
+  const isListed = async () => (await list()).some(one => one.port === port)
   t.ok(await told())
+  t.ok(await isListed())
   await servers.ask({ close: port })
-  t.ok(await told())
+  const closed = told()
+  let waits = true
+  void closed.finally(() => (waits = false))
+  // Others read the list meanwhile: what they got is not shared any more.
+  while (waits) await isListed()
+  t.ok(await closed)
+  t.notOk(await isListed())
   await events.return?.()
 })
 

@@ -15,7 +15,7 @@ import {
   watchPage,
   type PageUse,
 } from './budgets.js'
-import { findDaemonSocket, goTo, launchBrowser, loginLink, openTab } from './console.js'
+import { findDaemonSocket, goTo, ownBrowser, loginLink, openTab } from './console.js'
 
 /** How long something took by the clock, and what it used of the page's main thread. */
 export interface Took extends PageUse {
@@ -47,7 +47,7 @@ export const budgetWorld = async (t: Pick<Test, 'teardown'>, folder: string) => 
   inGit(workspace, 'commit', '-q', '-m', 'a large file')
   const daemon = await spawnDaemon(t, { workspace, data })
   const { client } = daemon
-  const { page } = await openTab(await launchBrowser(t), daemon)
+  const { page } = await openTab(await ownBrowser(t), daemon)
   await page.goto(await loginLink({ socket: findDaemonSocket(data) }))
   await page.locator('[data-ready=yes]').waitFor()
   const { session, used, size } = await metersOf(page)

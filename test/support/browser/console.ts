@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { findChromium } from '../../../plugins/system/browsers/chromium.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import type { Support } from '../daemon.js'
+import { endShared, isShared } from '../shared-ends.js'
 
 /** The groups whose calls the console shows. */
 export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents', 'areas', 'activity', 'logs']
@@ -13,16 +14,39 @@ export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents
 /** A name of a daemon on a private network: browsers do not trust it as they trust loopback addresses. */
 export const PRIVATE_HOST = 'sandbox.private.test'
 
-/** A real browser that ends with the test; for it `PRIVATE_HOST` is the daemon at the port of `url`. */
-export const launchBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promise<Browser> => {
-  const browser = await chromium.launch({
+/** A browser of its own, which ends with the test; for it `PRIVATE_HOST` is the daemon at the port of `url`. */
+export const ownBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promise<Browser> => {
+  const browser = await start(url)
+  t.teardown(() => browser.close())
+  return browser
+}
+
+const start = async (url?: string): Promise<Browser> =>
+  chromium.launch({
     executablePath: (await findChromium())!,
     args: url === undefined ? [] : [`--host-resolver-rules=MAP ${PRIVATE_HOST} ${new URL(url).host}`],
     chromiumSandbox: process.getuid?.() !== 0,
   })
-  t.teardown(() => browser.close())
+
+/** The browser of this process, which its files share. */
+let shared: Promise<Browser> | undefined
+
+/** A real browser, which the files of a process share: what a test opened is closed at its end. */
+export const launchBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
+  if (!shared) {
+    const started = start()
+    shared = started
+    endShared(t, async () => {
+      shared = undefined
+      await (await started).close()
+    })
+  }
+  const browser = await shared
+  if (isShared()) t.teardown(() => leaveBrowser(browser))
   return browser
 }
+
+const WIDE = { width: 1280, height: 720 }
 
 /** A page of the console, and its errors. */
 export interface ConsoleTab {
@@ -31,21 +55,82 @@ export interface ConsoleTab {
   readonly faults: string[]
 }
 
-/** A tab in a new browser context, not signed in. */
+/** A tab that serves several tests, one after the other. */
+interface KeptTab extends ConsoleTab {
+  /** The daemon whose console it shows. */
+  url: string
+}
+
+/** The tabs of a browser that outlast a test, because a new browser context costs more than most journeys. */
+interface KeptTabs {
+  owner?: KeptTab
+  /** Signed out, nothing is stored in them. */
+  readonly free: KeptTab[]
+  /** In use by a test that gives them back with `closeTab`. */
+  readonly lent: Map<Page, KeptTab>
+}
+
+const tabs = new WeakMap<Browser, KeptTabs>()
+
+const tabsOf = (browser: Browser): KeptTabs => {
+  const kept = tabs.get(browser) ?? { free: [], lent: new Map() }
+  tabs.set(browser, kept)
+  return kept
+}
+
+const newTab = async (browser: Browser, url: string, options: BrowserContextOptions): Promise<KeptTab> => {
+  const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
+  const tab: KeptTab = { page, faults: [], url }
+  page.on('console', message => message.type() === 'error' && tab.faults.push(message.text()))
+  page.on('pageerror', error => tab.faults.push(error.message))
+  page.on('request', request => {
+    const isOwn = request.url().startsWith(`${tab.url}/`) || request.url().startsWith('blob:')
+    if (!isOwn) tab.faults.push(request.url())
+  })
+  page.setDefaultTimeout(20_000)
+  return tab
+}
+
+/** A tab of a browser in which nobody is signed in; with options, or for scripts of a test, in a context of its own. */
 export const openTab = async (
   browser: Browser,
   { url }: Pick<Support, 'url'>,
-  options: BrowserContextOptions = {},
+  options?: BrowserContextOptions,
 ): Promise<ConsoleTab> => {
-  const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
-  const faults: string[] = []
-  page.on('console', message => message.type() === 'error' && faults.push(message.text()))
-  page.on('pageerror', error => faults.push(error.message))
-  page.on('request', request => {
-    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('blob:')) faults.push(request.url())
-  })
-  page.setDefaultTimeout(Number(process.env.T_PAGE ?? 20_000))
-  return { page, faults }
+  if (options) return newTab(browser, url, options)
+  const { free, lent } = tabsOf(browser)
+  const tab = free.pop() ?? (await newTab(browser, url, {}))
+  tab.url = url
+  lent.set(tab.page, tab)
+  return tab
+}
+
+/** Closes a tab that `openTab` opened, with what it stored. */
+export const closeTab = async (browser: Browser, { page, faults }: ConsoleTab): Promise<void> => {
+  const { free, lent } = tabsOf(browser)
+  const tab = lent.get(page)
+  lent.delete(page)
+  if (!tab || page.isClosed()) return page.context().close()
+  await page.unrouteAll()
+  await page.goto('about:blank')
+  const session = await page.context().newCDPSession(page)
+  await session.send('Storage.clearDataForOrigin', { origin: tab.url, storageTypes: 'all' })
+  await session.detach()
+  await page.setViewportSize(WIDE)
+  await page.emulateMedia({ colorScheme: null })
+  faults.length = 0
+  free.push(tab)
+}
+
+/** Closes what a file left open in the browser; the tabs that serve the next one show nothing. */
+const leaveBrowser = async (browser: Browser): Promise<void> => {
+  const { owner, free, lent } = tabsOf(browser)
+  for (const tab of [...lent.values()]) await closeTab(browser, tab)
+  const kept = new Set([owner, ...free].map(tab => tab?.page.context()))
+  await Promise.all(browser.contexts().map(context => !kept.has(context) && context.close()))
+  if (!owner || owner.page.isClosed()) return
+  owner.url = ''
+  await owner.page.goto('about:blank')
 }
 
 /** The link with which the owner signs in. */
@@ -61,7 +146,7 @@ export const ownerBrowser = async (
   browser: Browser,
   daemon: Support,
   place = '',
-  options: BrowserContextOptions = {},
+  options?: BrowserContextOptions,
 ): Promise<ConsoleTab> => {
   const tab = await openTab(browser, daemon, options)
   await tab.page.goto(await loginLink(daemon))
@@ -70,16 +155,10 @@ export const ownerBrowser = async (
   return tab
 }
 
-const WIDE = { width: 1280, height: 720 }
-
-/** The owner's tab of each browser. */
-const owners = new WeakMap<Browser, ConsoleTab & { readonly url: string }>()
-
 /**
  * The owner's tab, at an address of the console.
  *
- * The journeys of a file share it, since a new context costs more than most journeys: it comes without what the one
- * before left, but for what the page keeps in memory.
+ * The journeys of a process share it: it comes without what the one before left, but for what the page keeps in memory.
  */
 export const ownerTab = async (
   browser: Browser,
@@ -87,17 +166,18 @@ export const ownerTab = async (
   place = '#/fleet',
   viewport: ViewportSize = WIDE,
 ): Promise<ConsoleTab> => {
-  const before = owners.get(browser)
-  if (before?.url !== daemon.url || before.page.isClosed()) {
-    const tab = await ownerBrowser(browser, daemon, place, { viewport })
-    owners.set(browser, { ...tab, url: daemon.url })
-    return tab
-  }
-  const { page, faults } = before
+  const kept = tabsOf(browser)
+  if (!kept.owner || kept.owner.page.isClosed()) kept.owner = await newTab(browser, '', {})
+  const { page, faults } = kept.owner
   await page.unrouteAll()
   await page.setViewportSize(viewport)
   await page.emulateMedia({ colorScheme: null })
-  await goTo(page, '#/me')
+  if (kept.owner.url === daemon.url) await goTo(page, '#/me')
+  else {
+    kept.owner.url = daemon.url
+    await page.goto(await loginLink(daemon))
+    await page.locator('[data-ready=yes]').waitFor()
+  }
   await goTo(page, place)
   faults.length = 0
   return { page, faults }

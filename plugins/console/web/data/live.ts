@@ -18,8 +18,6 @@ export const present = signal<readonly PresenceUser[]>([])
 export const hello = signal<HelloEvent | undefined>(undefined)
 /** The daemon runs other code than when the page was loaded. */
 export const updated = signal(false)
-/** The time of the last event. */
-export const heardAt = signal(0)
 /** The last change of files in the shared tree. */
 export const workspaceChange = signal<WorkspaceChangedEvent | undefined>(undefined)
 /** Operation ids of the calls that the daemon serves. */
@@ -29,6 +27,8 @@ const FIRST = 1_000
 const MOST = 15_000
 /** A clock that jumps this far was asleep with its machine; tabs in the background count once a minute. */
 const SLEPT = 90_000
+/** The daemon sends something every 5 s: a stream that is silent for longer is dead without an end. */
+const SILENT = 15_000
 const RENEW = 6 * 60 * 60_000
 const clientId = crypto.getRandomValues(new Uint32Array(4)).join('-')
 
@@ -39,6 +39,9 @@ type TabMessage =
   | { readonly kind: 'event'; readonly event: SystemEvent; readonly cursor: string }
   | { readonly kind: 'state'; readonly state: ConnectionState }
   | { readonly kind: 'joined' }
+
+/** The time of the last event, or of the request for events. */
+let heardAt = 0
 
 /** What the person reaches changed: everything that was read counts no more. */
 let reachChanged = false
@@ -73,7 +76,7 @@ const greet = (event: HelloEvent): void => {
 
 /** Applies one event of the sandbox; ignores unknown kinds. */
 export const heard = (event: SystemEvent): void => {
-  heardAt.value = Date.now()
+  heardAt = Date.now()
   if (connection.peek() !== 'starting') connection.value = 'connected'
   switch (event.kind) {
     case 'hello':
@@ -156,6 +159,7 @@ const lead = async (signal: AbortSignal): Promise<void> => {
     let again = false
     const attempt = new AbortController()
     const stop = () => attempt.abort()
+    heardAt = Date.now()
     signal.addEventListener('abort', stop)
     cut = () => {
       again = true
@@ -241,13 +245,14 @@ export const watchEvents = (): void => {
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retry())
   let tickedAt = Date.now()
   setInterval(() => {
-    const slept = Date.now() - tickedAt > SLEPT
-    tickedAt = Date.now()
-    if (!slept) return
-    // A stream that slept may be dead without an end.
-    if (cut) stateIs('reconnecting')
-    cut?.()
-    retry()
+    const now = Date.now()
+    const slept = now - tickedAt > SLEPT
+    tickedAt = now
+    if (cut && (slept || now - heardAt > SILENT)) {
+      stateIs('reconnecting')
+      cut()
+    }
+    if (slept) retry()
   }, 2_000)
   let renewedAt = Date.now()
   setInterval(() => {
