@@ -15,8 +15,9 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1220,
+    kernel: 1100,
     'kernel/auth': 1500,
+    'kernel/config': 200,
     'kernel/extensions': 300,
     'kernel/http': 1180,
     'kernel/http/sockets': 260,

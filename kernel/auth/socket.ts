@@ -5,7 +5,7 @@ import type { Log } from '../../sdk/host.js'
 import { LONGEST_PATH, openLineSocket, type LineExchange, type LineSocket } from './line-socket.js'
 import { assertPeer, nameFor, newChallenge, showsProcesses } from '../../sdk/node/programs/peer-process.js'
 import { Refusal, refuse } from '../../sdk/refusal.js'
-import { StartError } from '../config.js'
+import { StartError } from '../config/start-error.js'
 import type { Auth } from './auth.js'
 
 const DEVICE = 120

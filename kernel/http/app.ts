@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import { isRoute, type Bytes, type Contract } from '../../sdk/contract.js'
-import type { Deployment } from '../config.js'
+import type { Deployment } from '../config/deployment.js'
 import { serveSubtree, type SubtreeDeps } from '../extensions/subtree.js'
 import type { Group } from '../group.js'
 import type { Logger } from '../logs/log.js'

@@ -1,5 +1,5 @@
 import { refuse } from '../../sdk/refusal.js'
-import type { Deployment } from '../config.js'
+import type { Deployment } from '../config/deployment.js'
 import { createArrival } from './origin.js'
 import type { RequestContext, RequestStep } from './request.js'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { readBearer, readHead, type CredentialHead } from '../auth/credential.js'
-import type { Deployment } from '../config.js'
+import type { Deployment } from '../config/deployment.js'
 import { refuse } from '../../sdk/refusal.js'
 import type { HttpFacts } from '../../sdk/types.js'
 

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { StartError, type Config } from '../config.js'
+import type { Config } from '../config/config.js'
+import { StartError } from '../config/start-error.js'
 import type { App } from './app.js'
 import type { Connections } from './connections.js'
 import { headOf } from './head-lines.js'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { WallGrants } from '../../sdk/host.js'
 import { contains } from '../../sdk/node/files/paths.js'
 import { isOfSystem } from '../../sdk/node/wall/system.js'
-import { StartError } from '../config.js'
+import { StartError } from '../config/start-error.js'
 
 const realOf = (named: string): string | undefined => {
   try {

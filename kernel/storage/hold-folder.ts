@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFile } from './process-lock.js'
-import { StartError } from '../config.js'
+import { StartError } from '../config/start-error.js'
 
 /** Creates the data folder, makes it private and locks it for this process; returns a function that releases it. */
 export const holdFolder = (data: string): (() => void) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readConfig } from '../../../kernel/config.js'
+import { readConfig } from '../../../kernel/config/config.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import { withChromium } from '../../support/browser/browser.js'
 import {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import type { Deployment } from '../../../../kernel/config.js'
+import type { Deployment } from '../../../../kernel/config/deployment.js'
 import { ownerOfPort } from '../../../../plugins/system/access/peer.js'
 import { daemonWith, folderOf, makeWorkspace, root } from '../../../support/daemon.js'
 import { startIssuer } from '../../../support/servers/issuer.js'
@@ -236,7 +236,7 @@ t.test('a new code is printed at every start until there is an owner, and is in 
 })
 
 t.test('an invalid provider stops the start with a message', async t => {
-  const { readConfig } = await import('../../../../kernel/config.js')
+  const { readConfig } = await import('../../../../kernel/config/config.js')
   const folder = folderOf(t)
   const file = join(folder, 'config.json')
   const good = { id: 'ours', label: 'Ours', issuer: 'https://id.example', audience: ['x'], clientId: 'x' }

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfig } from '../../kernel/config.js'
+import { readConfig } from '../../../kernel/config/config.js'
 
 t.test('flags override the environment, and the environment overrides defaults', async t => {
   const workspace = realpathSync(t.testdir())

@@ -1,0 +1,2 @@
+/** The daemon cannot start; the message is one sentence for standard error. */
+export class StartError extends Error {}
