@@ -19,6 +19,9 @@ const TOGETHER_IN_BROWSER = 4
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
 const ALONE = /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash)\/|plugins\/console\/budgets\.)/
 
+/** The longest begin first, so that nothing long is left for the end. */
+const LONG = /^dist\/test\/(?:apart|bench|crash\/(?:failpoints\/.*|random.*|access|turns|extensions))\.test\.js$/
+
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))
 const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**', '**/together/**'] })
@@ -59,7 +62,9 @@ const processes = files => {
     writeFileSync(file, text)
     return { file, files: several }
   })
-  return [...files.filter(file => ALONE.test(file)).map(file => ({ file, files: [file] })), ...shared]
+  const alone = files.filter(file => ALONE.test(file)).map(file => ({ file, files: [file] }))
+  const isLong = ({ file }) => LONG.test(file)
+  return [...alone.filter(isLong), ...shared, ...alone.filter(each => !isLong(each))]
 }
 
 // The superuser's tests have their folders in memory: a disk takes its time for files that live short.
