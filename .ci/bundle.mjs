@@ -90,9 +90,6 @@ export const bundle = async folder => {
     metafile: true,
     banner: { js: REQUIRE.trim() },
   })
-  // Node asks every folder up to the nearest package.json how the files in it are written.
-  for (const part of ['chunks', 'plugins'])
-    writeFileSync(join(folder, 'bundle', part, 'package.json'), '{ "type": "module" }\n')
   // What authors and other programs import; browsers load some of it, which have nothing that is built into Node.
   await build({
     entryPoints: ['extension', 'client', 'page', 'testing'].map(name => join(folder, 'sdk', `${name}.js`)),

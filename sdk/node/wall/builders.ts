@@ -156,6 +156,17 @@ const foldersFor = (mounts: readonly Mount[]): string[] => [
   ),
 ]
 
+/** Arguments of the script. */
+const steps = (mounts: readonly Mount[]): string[] => {
+  let waiting: string[] = []
+  return mounts.flatMap(([operation, from, to]) => {
+    const liesIn = operation !== 'hide' && waiting.some(path => contains(path, to))
+    if (liesIn || operation === 'seal') waiting = []
+    waiting.push(to)
+    return [...(liesIn ? ['made', '', ''] : []), operation, from, to]
+  })
+}
+
 const unsetting = (name: string): string[] => ['-u', name]
 
 /** The folder of the system's programs, and from there those of their libraries. */
@@ -202,7 +213,7 @@ const withUnshare =
       cwd,
       String(folders.length),
       ...folders,
-      ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]),
+      ...steps(mounts.flatMap(withMountsBelow(mountPoints()))),
       '--',
       ...set,
       ...command,

@@ -26,9 +26,10 @@ exit 0
  * The wall without bubblewrap: a script for `unshare --mount --pid --ipc --fork … sh -c`.
  *
  * Its arguments are `<root|user> <uid> <gid> <setsid|exec|tight> <PATH> <cwd>`, the number of folders to make in the
- * new root and these folders, then triples `<operation> <from> <to>`, then `--` and the program. None of them is
- * evaluated as script. The new root is made below a temporary /dev, which contains no source, so that all sources stay
- * reachable until the new root replaces the old one.
+ * new root and these folders, then triples `<operation> <from> <to>`, then `--` and the program. The operation `made`
+ * comes before one that lies in an earlier mount, which must be there then. None of them is evaluated as script. The
+ * new root is made below a temporary /dev, which contains no source, so that all sources stay reachable until the new
+ * root replaces the old one.
  */
 export const SCRIPT = `
 set -eu
@@ -42,13 +43,37 @@ umount -n -l /dev/r/dev
 mount -n -t tmpfs -o mode=0755,nosuid,nodev wall $new
 : > /dev/none
 chmod 0 /dev/none
+mkdir /dev/d/shm /dev/d/pts /dev/d/old
+table=
+# A mount for later: a source, a target, a type and options (fstab(5)), which one program makes together with others.
+later() {
+  table="$table$1 $2 $3 $4
+"
+}
+now() {
+  case $4 in
+    rbind,ro,*) mount -n -o "$4" "$1" "$2" 2> /dev/d/null || { mount -n --rbind "$1" "$2"; protect "$2"; } ;;
+    *) mount -n -t "$3" -o "$4" "$1" "$2" ;;
+  esac
+}
+# Makes the mounts that wait, in their order; where one fails, each by itself.
+made() {
+  [ "$table" ] || return 0
+  printf '%s' "$table" > /dev/table
+  table=
+  mount -n -a -T /dev/table 2> /dev/d/null && return
+  while read -r source target type options; do now "$source" "$target" "$type" "$options"; done < /dev/table
+}
+protect() {
+  mount -n -o remount,bind,ro,nosuid,nodev "$1" 2> /dev/d/null || mount -n -o remount,bind,ro,nosuid,nodev,noexec "$1"
+}
 for node in null zero full random urandom tty; do
   : > /dev/d/$node
-  mount -n --bind /dev/r/dev/$node /dev/d/$node
+  later /dev/r/dev/$node /dev/d/$node none bind
 done
-mkdir /dev/d/shm /dev/d/pts /dev/d/old
-mount -n -t tmpfs -o mode=1777,nosuid,nodev wall /dev/d/shm
-mount -n -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /dev/d/pts
+later wall /dev/d/shm tmpfs mode=1777,nosuid,nodev
+later devpts /dev/d/pts devpts newinstance,ptmxmode=0666,mode=620
+made
 ln -s pts/ptmx /dev/d/ptmx
 ln -s /proc/self/fd /dev/d/fd
 ln -s /proc/self/fd/0 /dev/d/stdin
@@ -77,12 +102,9 @@ if [ "$session" != tight ]; then
 fi
 mount -n -t proc proc $new/proc
 for part in sys sysrq-trigger irq bus acpi fs scsi; do
-  [ -e $new/proc/$part ] || continue
-  mount -n -o bind,ro $new/proc/$part $new/proc/$part
+  [ ! -e $new/proc/$part ] || later $new/proc/$part $new/proc/$part none bind,ro
 done
-protect() {
-  mount -n -o remount,bind,ro,nosuid,nodev "$1" 2> /dev/d/null || mount -n -o remount,bind,ro,nosuid,nodev,noexec "$1"
-}
+made
 # Makes what a mount needs to lie on: a folder where "$1" is empty or names one, else a file.
 place() {
   [ -e "$to" ] && return
@@ -92,17 +114,24 @@ place() {
 }
 while [ "$1" != -- ]; do
   to=$new$3
+  # A table has its own way to write other characters.
+  case $2$3 in
+    *[!A-Za-z0-9/._@+,=:-]*) made; add=now ;;
+    *) add=later ;;
+  esac
   case $1 in
-    empty) place ''; mount -n -t tmpfs -o mode=0755,nosuid,nodev wall "$to" ;;
-    hide) mount -n --bind /dev/none "$to" ;;
-    seal) protect "$to" ;;
-    link) mkdir -p "\${to%/*}"; ln -s "$2" "$to" ;;
-    bind) place "$2"; mount -n --rbind "$2" "$to" ;;
-    show) place "$2"; mount -n -o rbind,ro,nosuid,nodev "$2" "$to" 2> /dev/d/null || protect "$to" ;;
+    made) made ;;
+    empty) place ''; $add wall "$to" tmpfs mode=0755,nosuid,nodev ;;
+    hide) $add /dev/none "$to" none bind ;;
+    seal) made; protect "$to" ;;
+    link) [ -d "\${to%/*}" ] || mkdir -p "\${to%/*}"; ln -s "$2" "$to" ;;
+    bind) place "$2"; $add "$2" "$to" none rbind ;;
+    show) place "$2"; $add "$2" "$to" none rbind,ro,nosuid,nodev ;;
     *) exit 125 ;;
   esac
   shift 3
 done
+made
 shift
 [ "$session" != tight ] || {
 ${TIGHT}
