@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { extensionDaemon, type ExtensionDaemon } from '../support/extensions/world.js'
+import { tookLess } from '../support/in-time.js'
 import { exactly } from '../support/lists.js'
 import { noWall } from '../support/walls.js'
 import { tightBuilder } from '../../sdk/node/wall/builders.js'
@@ -58,18 +59,22 @@ const QUIET = {
   server: `export const activate = host => { host.routes.handle('GET /alive', {}, () => ({ body: { alive: true } })) }`,
 }
 
-/** The longest time of an answer of the daemon during some work. */
-const slowestWhile = async (daemon: ExtensionDaemon, work: Promise<unknown>): Promise<number> => {
-  let slowest = 0
+/** Checks that the daemon answers during some work: nearly always within 100 ms, and always within a second. */
+const answersWhile = async (t: Test, daemon: ExtensionDaemon, work: Promise<unknown>): Promise<void> => {
+  const times: number[] = []
   let over = false
   void work.finally(() => (over = true))
   while (!over) {
     const began = performance.now()
     await daemon.fetch('/health').then(response => response.arrayBuffer())
-    slowest = Math.max(slowest, performance.now() - began)
+    times.push(performance.now() - began)
     await delay(10)
   }
-  return slowest
+  times.sort((one, other) => one - other)
+  const [most, all] = [times[Math.floor(times.length * 0.9)]!, times.at(-1)!]
+  t.comment(`${times.length} answers, 90 % of them within ${Math.round(most)} ms, all within ${Math.round(all)} ms`)
+  t.ok(tookLess(most, 100), `90 % within ${Math.round(most)} ms`)
+  t.ok(all < 1_000, `all within ${Math.round(all)} ms`)
 }
 
 /** What differs where the wall is built without bubblewrap: what a process sees, and how it is ended. */
@@ -251,9 +256,8 @@ const attacks = async (t: Test, wall?: WallKind): Promise<void> => {
         })
         return daemon.until(id, ({ state }) => state === 'error' || state === 'stopped')
       })()
-      const slowest = await slowestWhile(daemon, over)
+      await answersWhile(t, daemon, over)
       t.match(await over, { state: 'error', detail: why })
-      t.ok(slowest < 1_000, `the daemon answered within ${Math.round(slowest)} ms`)
       await stillAlive(t)
       t.match(await daemon.ask(id, '/x'), { status: 503 })
       await daemon.world.runtime!.stop(id, 'over')
@@ -361,11 +365,11 @@ const attacks = async (t: Test, wall?: WallKind): Promise<void> => {
         setTimeout(flood, 50)
       }`,
     })
-    const slowest = await slowestWhile(
+    await answersWhile(
+      t,
       daemon,
       daemon.until('evil.flood', ({ state }) => state === 'error'),
     )
-    t.ok(slowest < 1_000, `the daemon answered within ${Math.round(slowest)} ms`)
     await daemon.world.runtime!.stop('evil.flood', 'over')
     await stillAlive(t)
   })

@@ -99,6 +99,10 @@ t.test('callers of a failed start get its reason, and the next call tries again'
         if (globalThis.shakyStarts === 1) throw new Error('the disk is full')
         await serve({ 'GET /shaky': () => ({ ok: true }) })`,
     },
+    fine: {
+      manifest: { routes: { 'GET /fine': open('fine.get') } },
+      activate: "await serve({ 'GET /fine': () => ({ ok: true }) })",
+    },
     wrong: {
       manifest: { routes: { 'GET /wrong': open('wrong.get') }, calls: ['wrong.never'] },
       activate: "await serve({ 'GET /wrong': () => ({ ok: true }) })",
@@ -109,6 +113,7 @@ t.test('callers of a failed start get its reason, and the next call tries again'
   t.equal(first.status, 503)
   t.match(await first.json(), { reason: 'unavailable', message: 'shaky cannot start: the disk is full' })
   t.same(notes, ['shaky is read', 'shaky starts', 'shaky is switched off'], 'nothing of it keeps running')
+  t.equal((await daemon.fetch('/fine')).status, 200, 'other groups answer')
   t.equal((await daemon.fetch('/shaky')).status, 200)
   t.equal(notes.filter(note => note === 'shaky starts').length, 2)
   t.match(await (await daemon.fetch('/wrong')).json(), {

@@ -5,6 +5,7 @@ import type {
   ToolAnswered,
   ToolAsked,
   ToolElicits,
+  ToolProgress,
 } from '../../capabilities/contract.js'
 import type { TurnPersona } from '../../personas/contract.js'
 import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
@@ -13,6 +14,8 @@ import { cut } from '../tools/content.js'
 import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
 const MOST_RESULT = 256 * 1024
+/** The pause between two reports of progress that are shown: a tool may send any number. */
+const PROGRESS_MS = 250
 const NO_TOOLS: ConnectedTools = { tools: [], problems: [] }
 /** The prefix of servers that are extensions. */
 const OF_EXTENSION = 'extension:'
@@ -22,6 +25,8 @@ export interface ConnectedCall {
   readonly signal: AbortSignal
   /** Parks the turn on a card; undefined: nobody answered. */
   readonly ask: (card: CardDraft) => Promise<CardReply | undefined>
+  /** Shows how far the call is. */
+  readonly progress: (text: string) => void
 }
 
 /** The tools of connected servers in one turn: read once, so that the list stays the same during the turn. */
@@ -71,20 +76,28 @@ export class ServerTools {
   }
 
   /** Calls a tool; questions of its server become cards. */
-  async call({ server, name }: ConnectedTool, input: object, { signal, ask }: ConnectedCall): Promise<ToolResult> {
+  async call(
+    { server, name }: ConnectedTool,
+    input: object,
+    { signal, ask, progress }: ConnectedCall,
+  ): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
-    if (server.startsWith(OF_EXTENSION)) return this.#ofExtension(asked, signal)
-    for await (const event of await this.#host.call('mcp.call', asked, { signal })) {
+    let shownAt = -Infinity
+    for await (const event of await this.#events(asked, signal)) {
       if (event.kind === 'result') return resultOf(event)
       if (event.kind === 'elicit') await this.#answer(event, ask)
+      else if (performance.now() - shownAt >= PROGRESS_MS) {
+        shownAt = performance.now()
+        progress(cut(event.message))
+      }
     }
     return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` })
   }
 
-  async #ofExtension(asked: ToolAsked, signal: AbortSignal): Promise<ToolResult> {
-    for await (const event of await this.#host.call('extensions.tool', asked, { signal }))
-      if (event.kind === 'result') return resultOf(event)
-    return resultOf({ kind: 'result', ok: false, text: `${asked.server} ended the call without a result` })
+  #events(asked: ToolAsked, signal: AbortSignal): Promise<AsyncIterable<ToolAnswered | ToolElicits | ToolProgress>> {
+    return asked.server.startsWith(OF_EXTENSION)
+      ? this.#host.call('extensions.tool', asked, { signal })
+      : this.#host.call('mcp.call', asked, { signal })
   }
 
   async #answer(asked: ToolElicits, ask: ConnectedCall['ask']): Promise<void> {

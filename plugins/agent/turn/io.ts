@@ -177,11 +177,15 @@ const workerIo = (
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
+    const progress = (text: string): void => {
+      if (turn.record.openTools.some(call => call.id === id))
+        push({ kind: 'tool_call_update', id, content: [{ type: 'text', text }] })
+    }
     // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
     const result = turn.masker.maskJson(
       foreign
-        ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card) }), signal)
+        ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
         : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }),
     )
     // The turn has closed the call already.

@@ -1,25 +1,37 @@
 import { setTimeout as later } from 'node:timers/promises'
+import type { Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { LoadedExtension } from '../listing/catalog.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
+import type { KeptExtensions } from '../records/extension-records.js'
 import type { UpdateHealth } from '../records/kept-extension.js'
 
 const PROBES_MS = [15_000, 60_000]
 
+/** What of the extensions the watch reads and changes. */
+export type WatchedExtensions = Pick<LoadedExtensions, 'turns' | 'keep' | 'get' | 'backendOf' | 'autoStarted'> & {
+  readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'signal'>
+  readonly kept: Pick<KeptExtensions, 'all' | 'get' | 'put'>
+}
+
 /** Checks twice after an update whether the declared parts are running. */
 export class HealthWatch {
-  readonly #all: LoadedExtensions
+  readonly #all: WatchedExtensions
   readonly #revert: (id: string, health: UpdateHealth) => Promise<{ from: string; ref: string }>
 
+  readonly #probesMs: readonly number[]
+
   constructor(
-    all: LoadedExtensions,
+    all: WatchedExtensions,
     revert: (id: string, health: UpdateHealth) => Promise<{ from: string; ref: string }>,
+    probesMs = PROBES_MS,
   ) {
     this.#all = all
     this.#revert = revert
+    this.#probesMs = probesMs
   }
 
-  /** Resumes the checks of an earlier daemon. */
+  /** Begins the checks of an earlier daemon again: what it started has ended with it, and is only starting now. */
   resume(): void {
     for (const { id, installed } of this.#all.kept.all()) if (installed?.health?.state === 'watching') this.watch(id)
   }
@@ -33,14 +45,11 @@ export class HealthWatch {
   }
 
   async #probes(id: string, ref: string | undefined): Promise<void> {
-    const began = Date.parse(this.#all.kept.get(id)?.installed?.health?.at ?? '') || Date.now()
-    for (const [nth, ms] of PROBES_MS.entries()) {
-      await later(Math.max(0, Math.min(ms, began + ms - Date.now())), undefined, {
-        signal: this.#all.host.signal,
-        ref: false,
-      })
-      const over = await this.#all.turns.with(id, () => this.#probe(id, ref, nth === PROBES_MS.length - 1))
-      if (over) return
+    const { host, turns } = this.#all
+    const began = performance.now()
+    for (const ms of this.#probesMs) {
+      await later(began + ms - performance.now(), undefined, { signal: host.signal, ref: false })
+      if (await turns.with(id, () => this.#probe(id, ref, ms === this.#probesMs.at(-1)))) return
     }
   }
 
@@ -71,7 +80,7 @@ export class HealthWatch {
 }
 
 /** What of an extension should run and does not, as a sentence. */
-const whatIsDown = (all: LoadedExtensions, extension: LoadedExtension): string | undefined => {
+const whatIsDown = (all: WatchedExtensions, extension: LoadedExtension): string | undefined => {
   const backend = all.backendOf(extension)
   const parts = [
     ...(backend ? [{ what: 'its backend', ...backend }] : []),

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { walled } from '../../attack/support.js'
+import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { add, capabilitiesDaemon, inner } from './support.js'
+import { runTurn } from '../../support/turns.js'
+import { add, capabilitiesDaemon, inner, vaultFake } from './support.js'
 
 const github = { id: 'git-hub', kind: 'cli', config: { provider: 'github', token: 'ghp-value-of-it' } } as const
 
@@ -22,6 +25,22 @@ t.test('the token of a tool is a variable of turns, and is shown nowhere', async
   t.notMatch(JSON.stringify([frames, capabilities, daemon.logged, file]), /ghp-value/)
   t.same(await daemon.client.call('DELETE /capabilities/{id}', { id: 'git-hub' }), { ok: true })
   t.same(await inner(daemon, 'env.variables', { conversationId: 'c' }), { variables: {} })
+})
+
+t.test('of two forges the shell of a turn knows the one that its persona names', walled(), async t => {
+  const groups = ['agent', 'agents', 'capabilities', 'personas', 'settings', 'skills']
+  const daemon = await daemonWith(t, groups, { fakes: vaultFake().fakes })
+  for (const name of ['a', 'b'])
+    await add(daemon, {
+      id: `forge-${name}`,
+      kind: 'cli',
+      config: { provider: 'github', token: `ghp-value-of-${name}` },
+    })
+  await daemon.client.call('POST /personas', { id: 'speaks-a', capabilities: ['forge-a'] })
+  const command = 'run for each in A B; do eval "echo $each has \\${#GITHUB_TOKEN_FORGE_$each} characters"; done'
+  const said = async (id: string, more: object) => JSON.stringify(await runTurn(daemon.client, id, command, more))
+  t.match(await said('all', {}), /A has 14 characters\\nB has 14 characters/)
+  t.match(await said('one', { actsAs: 'speaks-a' }), /A has 14 characters\\nB has 0 characters/)
 })
 
 t.test('a tool whose program is missing is pending, and its variables are there', async t => {

@@ -91,9 +91,14 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
   const pid = pidOf(await running('ada.asks'))
   const folder = join(workspace, '.sandbox/config/workspace-extensions/asks')
   const manifest = JSON.parse(readFileSync(join(folder, 'intentic-extension.json'), 'utf8')) as object
-  const more = { ...manifest, permissions: { daemon: ['GET /activity'] } }
-  writeFileSync(join(folder, 'intentic-extension.json'), JSON.stringify(more))
-  const found = await pending('ada.asks')
+  const asksFor = (...daemon: string[]) =>
+    writeFileSync(join(folder, 'intentic-extension.json'), JSON.stringify({ ...manifest, permissions: { daemon } }))
+  asksFor('GET /activity', 'GET /info')
+  const { digest: shownBefore } = await pending('ada.asks')
+  asksFor('GET /activity')
+  const found = await listedUntil(daemon, list =>
+    list.pending.find(each => each.id === 'ada.asks' && each.digest !== shownBefore),
+  )
   t.match(found, {
     added: exactly('calls GET /activity of the sandbox'),
     removed: exactly(),
@@ -101,7 +106,8 @@ t.test('what asks for a power that nobody approved waits, and its backend is gon
     dir: '.sandbox/config/workspace-extensions/asks',
   })
   await listedUntil(daemon, () => !isRunning(pid))
-  const refused = await refusalOf(() => client.call('POST /extensions/{id}/approve', { id: 'ada.asks', digest: ANY }))
+  const stale = { id: 'ada.asks', digest: shownBefore }
+  const refused = await refusalOf(() => client.call('POST /extensions/{id}/approve', stale))
   t.match(refused, { status: 409, message: /others by now/ })
   t.equal(await post('/extensions/ada.asks/enabled', { enabled: false }), 409)
   await client.call('POST /extensions/{id}/approve', { id: 'ada.asks', digest: found.digest })

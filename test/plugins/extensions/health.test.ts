@@ -22,7 +22,12 @@ const repository = (name: string) => {
 }
 const write = repository('notes')
 const contributes = { settings: [{ key: 'tone', type: 'string', title: 'Tone' }] }
-const GOOD = `export const activate = async host => { await host.storage.set('seen', 1) }\n`
+const GOOD = `export const activate = async host => {
+  const before = (await host.storage.get('starts')) ?? 0
+  await host.storage.set('starts', before + 1)
+  host.routes.handle('GET /before', {}, () => ({ body: before }))
+}
+`
 const first = write('1.0.0', { contributes }, GOOD)
 const id = 'ada.notes'
 const install = async (url: string, ref: string) => {
@@ -76,6 +81,7 @@ t.test('an update whose backend does not run is taken back where its policy says
   })
   await listedUntil(daemon, list => list.extensions.find(each => each.id === id && each.backend?.state === 'running'))
   t.match(await client.call('GET /extensions/{id}/settings', { id }), { settings: { tone: 'kind' } })
+  t.equal(await (await daemon.fetch(`/x/${id}/before`)).json(), 1, 'what it stored is still there')
   const { events } = await inner(daemon, 'GET /activity', { limit: 50 })
   t.ok(events.some(({ type }) => type === 'extension.auto-reverted'))
   await exits.backendIs('1.0.0', QUARANTINED)

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { walled } from '../../attack/support.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 
 t.test('a backend answers its routes', async t => {
@@ -21,3 +22,25 @@ t.test('without a wall no backend runs, and its state says what to install', asy
   })
   t.equal((await daemon.ask('ada.open', '/any')).status, 503)
 })
+
+t.test(
+  'one whose activate does not end has failed, and a request whose backend ends is answered',
+  walled(),
+  async t => {
+    const daemon = await extensionDaemon(t, { limits: { startMs: 6_000, backoff: { first: 60_000, most: 60_000 } } })
+    const [stuck, dies] = await Promise.all([
+      daemon.run('ada.stuck', { server: 'export const activate = () => new Promise(() => {})' }),
+      daemon.run('ada.dies', {
+        server: `export const activate = host => {
+        host.routes.handle('GET /die', {}, () => process.exit(4))
+      }`,
+      }),
+    ])
+    t.match(stuck, { state: 'error', detail: /activate did not end within 6 s; it starts again in \d+ s/ })
+    t.match(dies, { state: 'running' })
+    const answer = await daemon.ask('ada.dies', '/die')
+    t.equal(answer.status, 503)
+    await daemon.until('ada.dies', ({ state }) => state === 'error')
+    t.equal((await daemon.ask('ada.dies', '/die')).status, 503)
+  },
+)

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -14,6 +17,18 @@ import {
 } from './support.js'
 
 const SECRET = 'sesame-4711-open'
+/** What arrived at a server that the extension may ask. */
+const arrived: (string | undefined)[] = []
+const outside = createServer((request, response) => {
+  arrived.push(request.headers.authorization)
+  response.end()
+}).listen(0, '127.0.0.1')
+await once(outside, 'listening')
+t.teardown(() => {
+  outside.close()
+  outside.closeAllConnections()
+})
+const net = `127.0.0.1:${(outside.address() as AddressInfo).port}`
 const daemon = await daemonWithBackends(t, ['secrets', 'activity'])
 const { client, workspace } = daemon
 const ID = 'eve.set'
@@ -22,7 +37,7 @@ const MANIFEST = {
   name: 'set',
   version: '1.0.0',
   server: 'server.js',
-  permissions: { daemon: ['GET /activity'] },
+  permissions: { daemon: ['GET /activity'], sandbox: [`net:${net}`] },
   contributes: {
     settings: [
       { key: 'greeting', type: 'string', title: 'Greeting', default: 'Hello' },
@@ -32,7 +47,14 @@ const MANIFEST = {
     ],
   },
 }
-const SERVER = 'export const activate = () => {}\n'
+const SERVER = `export const activate = host => {
+  host.routes.handle('GET /send', {}, async () => {
+    const { token } = await host.settings.get()
+    await host.fetch('http://${net}/', { headers: { authorization: 'Bearer ' + token } })
+    return { body: { token } }
+  })
+}
+`
 const FILE = join(workspace, '.sandbox/config/extension-settings.json')
 writeExtension(daemon, 'set', MANIFEST, { 'server.js': SERVER })
 await listedUntil(daemon, list => list.pending.find(({ id }) => id === ID))
@@ -69,6 +91,14 @@ t.test('values are replaced, and a secret one is in the store of secrets alone',
   t.same((await settings()).secretsSet, [])
   await set({ count: 4, token: SECRET })
   t.equal(inGit(workspace, 'status', '--porcelain', '--', FILE).trim().slice(0, 2), '??', 'people can commit it')
+})
+
+t.test('a backend sends a secret setting by its reference, and the server gets the value', async t => {
+  await listedUntil(daemon, list => list.extensions.find(({ backend }) => backend?.state === 'running'))
+  const answer = await (await daemon.fetch(`/x/${ID}/send`)).json()
+  t.same(answer, { token: `{{secret:ext/${ID}/token}}` })
+  t.same(arrived, [`Bearer ${SECRET}`])
+  t.notMatch(daemon.logged.join('\n'), SECRET)
 })
 
 t.test('readiness says what others would miss', async t => {

@@ -240,6 +240,19 @@ t.test(
   },
 )
 
+t.test('a skill that is switched off is named to no turn until it is on again', { skip }, async t => {
+  await client.call('POST /skills', { name: 'whistle', description: 'Use it to whistle.', body: 'Whistle.' })
+  const isNamed = async (id: string) => {
+    await runTurn(client, id, 'go', asModel)
+    return JSON.stringify(seen.at(-1)).includes('whistle: Use it to whistle.')
+  }
+  t.ok(await isNamed('o1'))
+  await client.call('POST /skills/enabled', { id: 'whistle', enabled: false })
+  t.notOk(await isNamed('o2'))
+  await client.call('POST /skills/enabled', { id: 'whistle', enabled: true })
+  t.ok(await isNamed('o3'))
+})
+
 t.test('a card without the power to delegate starts no subagent', { skip }, async t => {
   await card('alone', { powers: { delegate: false } })
   next = { calls: [{ name: 'Delegate', input: { description: 'd', prompt: 'p' } }] }
