@@ -93,6 +93,8 @@ export interface HttpFacts {
   readonly plain?: true
   readonly bearer?: string
   readonly userAgent?: string
+  /** The media types that the client accepts (`accept`; RFC 9110, section 12.5.1). */
+  readonly accept?: string
   /** The encodings that the client accepts for a download (`accept-encoding`; RFC 9110, section 12.5.3). */
   readonly acceptEncoding?: string
   /** The requested range, and the tag that it applies to (`range`, `if-range`; RFC 9110, section 14). */

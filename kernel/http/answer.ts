@@ -46,11 +46,12 @@ export const sendAnswer =
 /** The facts of the HTTP request that a handler may use. */
 export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts }: Arrival = ctx.state.arrival
-  const { 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
+  const { accept, 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
   const { 'idempotency-key': idempotencyKey } = ctx.req.headers
   const lastEventId = head.get('last-event-id')
   return {
     ...facts,
+    ...(accept !== undefined && { accept }),
     ...(acceptEncoding !== undefined && { acceptEncoding: String(acceptEncoding) }),
     ...(ifMatch !== undefined && { ifMatch }),
     ...(ifRange !== undefined && { ifRange: String(ifRange) }),

@@ -66,7 +66,7 @@ export const sendBytes = async (
   lines.set('content-type', value['content-type'])
   if (typeof data === 'string' || data instanceof Uint8Array) {
     const body = Buffer.from(data as string)
-    lines.set('content-length', body.length).write(res, 200)
+    lines.set('content-length', body.length).write(res, status)
     return void res.end(head ? undefined : body)
   }
   lines.write(res, status)

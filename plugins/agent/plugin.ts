@@ -28,6 +28,7 @@ import { Conversations } from './conversations/conversations.js'
 import { Eraser } from './conversations/eraser.js'
 import { Forks } from './conversations/forks.js'
 import { recorded } from './conversations/recorded.js'
+import { RecordFiles } from './conversations/record-files.js'
 import { SearchIndex } from './conversations/search-index.js'
 import { Search } from './conversations/search.js'
 import { Transcripts } from './conversations/transcripts.js'
@@ -262,8 +263,10 @@ export const activate = async (host: Host): Promise<void> => {
       ...(purged ? [commands.forget(id)] : []),
     ])
   }
+  const files = new RecordFiles({ workspace, conversations, transcripts, queue, engine })
   const eraser = new Eraser({
     conversations,
+    files,
     queue,
     transcripts,
     journal,
@@ -277,6 +280,7 @@ export const activate = async (host: Host): Promise<void> => {
   const search = new Search({ index, conversations, transcripts, engine, log, signal: host.signal })
   const records = new Records({
     conversations,
+    files,
     transcripts,
     anchors,
     search,

@@ -57,6 +57,21 @@ export interface EndpointChoice {
   default: string
   ready: boolean
   reason?: string
+  prices?: ModelPrices
+}
+
+type Dollars = number & tags.Minimum<0>
+/** What tokens cost, in US dollars per million. */
+export interface TokenPrice {
+  input: Dollars
+  output: Dollars
+  cacheRead?: Dollars
+  cacheWrite?: Dollars
+}
+
+/** What models cost by their ids; `*` stands for every other one. */
+export interface ModelPrices {
+  [model: string]: TokenPrice
 }
 
 /** A model server to save. */
@@ -72,6 +87,8 @@ export interface ServerInput {
   apiKey?: string & tags.MaxLength<4096>
   /** `Name: value` a line, sent with every request; empty lines and those that begin with # do not count. */
   headers?: string & tags.MaxLength<8192>
+  /** What its models cost, for the usage and its budgets. Left out: the stored ones stay; empty: nobody knows. */
+  prices?: ModelPrices
 }
 
 /** A window of context, in tokens. */
@@ -149,6 +166,8 @@ export interface EndpointRow {
   default: string
   /** The last answer of the server. */
   checkedAt?: Millis
+  /** What its models cost. */
+  prices?: ModelPrices
   /** For a model that this machine runs. */
   local?: LocalDetails
 }
@@ -218,6 +237,8 @@ export interface EndpointServices {
   'endpoints.condition'(input: { id: string }): ServerCondition
   /** Gives a model server as a turn speaks to it. 404: no such server. */
   'endpoints.target'(input: { id: string }): EndpointTarget
+  /** Gives the price of a model of a server; none: nobody knows it. */
+  'endpoints.price'(input: { id: string; model: string }): { price?: TokenPrice }
   /** Lists what can be chosen, without asking any server. */
   'endpoints.choices'(): { endpoints: EndpointChoice[] }
 }
@@ -304,3 +325,6 @@ export const endpoints: Contract<EndpointCalls> = {
   request: typia.misc.createValidatePrune<Requests<EndpointCalls>>(),
   reply: () => typia.createValidate<Replies<EndpointCalls>>(),
 }
+
+/** Whether a value is what models cost. */
+export const isModelPrices: (value: unknown) => value is ModelPrices = typia.createIs<ModelPrices>()

@@ -1,5 +1,5 @@
 import type { CapabilityRecord } from '../capabilities/contract.js'
-import type { WireProtocol } from './contract.js'
+import { isModelPrices, type ModelPrices, type WireProtocol } from './contract.js'
 
 /** A model server as it is stored, without secret values. */
 export interface ServerEntry {
@@ -9,6 +9,7 @@ export interface ServerEntry {
   readonly baseUrl: string
   readonly hasKey: boolean
   readonly hasHeaders: boolean
+  readonly prices?: ModelPrices
   /** What its list of models depends on, where that is not its address. */
   readonly identity?: string
 }
@@ -23,6 +24,7 @@ export const serverOf = ({ id, label, config, secrets }: CapabilityRecord): Serv
   const { protocol, baseUrl } = config
   if (typeof protocol !== 'string' || !PROTOCOLS.includes(protocol)) return undefined
   if (typeof baseUrl !== 'string' || !/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) return undefined
+  const prices = pricesIn(config.prices)
   return {
     id,
     label: label || id,
@@ -30,8 +32,23 @@ export const serverOf = ({ id, label, config, secrets }: CapabilityRecord): Serv
     baseUrl,
     hasKey: secrets.includes('apiKey'),
     hasHeaders: secrets.includes('headers'),
+    ...(prices && { prices }),
   }
 }
+
+/** The prices in a record, which people edit; undefined: there are none, or they cannot be read. */
+const pricesIn = (text: unknown): ModelPrices | undefined => {
+  try {
+    const prices: unknown = JSON.parse(String(text))
+    return isModelPrices(prices) && Object.keys(prices).length > 0 ? prices : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The price of a model of a server. */
+export const priceIn = ({ prices = {} }: Pick<ServerEntry, 'prices'>, model: string): ModelPrices[string] | undefined =>
+  [model, '*'].flatMap(name => (Object.hasOwn(prices, name) ? [structuredClone(prices[name]!)] : []))[0]
 
 /** What a list of models depends on: another server's list does not count. */
 export const fingerprintOf = ({

@@ -12,7 +12,7 @@ import {
   type LocalInput,
   type ServerInput,
 } from './contract.js'
-import { SERVER_KIND, type ServerEntry } from './entry.js'
+import { priceIn, SERVER_KIND, type ServerEntry } from './entry.js'
 import { examples } from './examples.js'
 import { firstOf, serverChoice, serverRow, serverTarget, TRIAL, trialChoice, trialRow, trialTarget } from './rows.js'
 import { checkAddress, checkBaseUrl, checkId, conditionOf, givenServer, serverIn } from './save.js'
@@ -219,6 +219,11 @@ export const activate = async (host: Host): Promise<void> => {
       const usable = known.status === 'ready'
       if (usable && !catalogues.isFresh(entry)) behind(catalogues.ask(entry))
       return serverTarget(entry, usable ? known : await catalogues.current(entry), await store.access(entry))
+    },
+    'endpoints.price': async ({ id, model }) => {
+      const entry = await store.server(id)
+      const price = entry && priceIn(entry, model)
+      return price ? { price } : {}
     },
     'endpoints.choices': async () => {
       const offered = trialChoice(await trial.known())

@@ -32,6 +32,7 @@ export const serverRow = (
   models: known.models.length,
   default: firstOf(known.models),
   ...(known.checkedAt !== undefined && { checkedAt: known.checkedAt }),
+  ...(entry.prices && { prices: structuredClone(entry.prices) }),
 })
 
 /** The free trial as it is listed. */
@@ -81,6 +82,7 @@ export const serverChoice = (entry: ServerEntry, known: KnownServer): EndpointCh
     default: firstOf(known.models),
     ready: reason === undefined,
     ...(reason !== undefined && { reason }),
+    ...(entry.prices && { prices: structuredClone(entry.prices) }),
   }
 }
 

@@ -50,7 +50,7 @@ export const checkAddress = async (field: string, address: string, listeners: re
 /** What is stored of a server, and whether that is anything else than before. */
 export const givenServer = async (
   store: EndpointStore,
-  { id, label, protocol, baseUrl, apiKey, headers }: ServerInput,
+  { id, label, protocol, baseUrl, apiKey, headers, prices: given }: ServerInput,
   before: ServerEntry | undefined,
 ): Promise<{ given: CapabilityGiven; changes: boolean }> => {
   if (headers !== undefined && headers !== KEEP_STORED) checkHeaderLines(headers)
@@ -67,10 +67,16 @@ export const givenServer = async (
     } else if (value !== KEEP_STORED && (value !== '' || held)) secrets[field] = value
   }
   const shown = label?.trim() || before?.label || id
+  const prices = given ?? before?.prices ?? {}
   const same =
-    before !== undefined && before.label === shown && before.protocol === protocol && before.baseUrl === baseUrl
+    before !== undefined
+    && before.label === shown
+    && before.protocol === protocol
+    && before.baseUrl === baseUrl
+    && JSON.stringify(before.prices ?? {}) === JSON.stringify(prices)
+  const config = { protocol, baseUrl, ...(Object.keys(prices).length > 0 && { prices: JSON.stringify(prices) }) }
   return {
-    given: { id, kind: SERVER_KIND, label: shown, config: { protocol, baseUrl }, secrets },
+    given: { id, kind: SERVER_KIND, label: shown, config, secrets },
     changes: !same || !(await areStored(store, id, secrets)),
   }
 }

@@ -1,10 +1,10 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Positive } from '../../sdk/types.js'
-import type { ModelRow } from '../endpoints/contract.js'
-import type { DefinedProvider, ProviderDefinition, SignInFlow, TokenPrice } from './definitions/contract.js'
+import type { ModelRow, TokenPrice } from '../endpoints/contract.js'
+import type { DefinedProvider, ProviderDefinition, SignInFlow } from './definitions/contract.js'
 
-export type { DefinedProvider, ProviderDefinition, SignInFlow, TokenPrice } from './definitions/contract.js'
+export type { DefinedProvider, ProviderDefinition, SignInFlow } from './definitions/contract.js'
 
 /** What the definitions of providers are for other groups. */
 export interface DefinitionServices {

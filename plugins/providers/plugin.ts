@@ -2,6 +2,7 @@ import { type Caller, type Contract, type Host, refuse } from '../../sdk/index.j
 import { ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
+import type { TokenPrice } from '../endpoints/contract.js'
 import { type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
 import type { ProviderDefinition } from './definitions/contract.js'
 import { Definitions } from './definitions/definitions.js'
@@ -11,6 +12,8 @@ import { resolvedModel } from './resolved-model.js'
 
 export const contract: Contract<DefinedProviderCalls> = { ...providers, examples }
 
+/** The beginning of the ids of model servers. */
+const SERVER = 'endpoint/'
 const NO_ACCOUNT = 'no account of it is connected'
 
 /** Lists the providers of models and what they offer. */
@@ -75,13 +78,14 @@ export const activate = async (host: Host): Promise<void> => {
   const servers = async (): Promise<Choice[]> => {
     if (!(await host.serves('endpoints.choices'))) return []
     const { endpoints } = await host.call('endpoints.choices')
-    return endpoints.flatMap(({ id, label, models, ready, reason }) =>
+    return endpoints.flatMap(({ id, label, models, ready, reason, prices = {} }) =>
       models.map(model => ({
-        provider: `endpoint/${id}`,
+        provider: SERVER + id,
         providerLabel: label,
         model,
         ready,
         ...(reason !== undefined && { reason }),
+        ...priced(prices[model.id] ?? prices['*']),
       })),
     )
   }
@@ -125,7 +129,9 @@ export const activate = async (host: Host): Promise<void> => {
       )
     },
     'GET /providers/models': async asked => pageOf(await choices(), asked),
-    'definitions.price': ({ provider, model }) => {
+    'definitions.price': async ({ provider, model }) => {
+      if (provider.startsWith(SERVER) && (await host.serves('endpoints.price')))
+        return host.call('endpoints.price', { id: provider.slice(SERVER.length), model })
       const definition = definitions.find(provider)
       const price = definition && priceOf(definition, model)
       return price ? { price } : {}
@@ -142,6 +148,8 @@ export const activate = async (host: Host): Promise<void> => {
     },
   })
 }
+
+const priced = (price: TokenPrice | undefined) => price && { price: structuredClone(price) }
 
 /** What a provider is asked with: nothing while no account of it is connected. */
 const credentialOf = (_definition: ProviderDefinition): AccountHeaders => undefined

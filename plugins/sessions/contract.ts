@@ -49,9 +49,10 @@ export interface SessionCalls {
   }): PastSession
 
   /**
-   * Delete one record for good: what was said, its words in the index and the logs of its commands.
+   * Delete one record for good: what was said, its words in the index, the logs of its commands and its attachments.
    *
-   * It is for conversations that are no longer on the board. What a fork took along stays with the fork.
+   * It is for conversations that are no longer on the board. What a fork took along stays with the fork, and so does
+   * an attachment that another record refers to.
    *
    * - 404: no record with that id
    * - 409: the conversation is on the board, or archived

@@ -1,5 +1,5 @@
 import type { Host } from '../../sdk/index.js'
-import type { TokenPrice } from '../providers/contract.js'
+import type { TokenPrice } from '../endpoints/contract.js'
 import type { UsageTurn } from './contract.js'
 
 const MILLION = 1_000_000

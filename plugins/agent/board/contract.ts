@@ -134,7 +134,7 @@ export interface BoardCalls {
   'POST /agents/unarchive'(input: { ids: Ids & tags.MinItems<1> }): Moved
 
   /**
-   * Delete archived conversations for good: branches, transcripts and queues.
+   * Delete archived conversations for good: branches, transcripts, queues, and attachments that no other one refers to.
    *
    * Without `ids` the whole archive. One that fails stays in the archive.
    *

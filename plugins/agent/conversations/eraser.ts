@@ -4,13 +4,15 @@ import type { Conversation } from '../contract.js'
 import type { Conversations, Leaving } from './conversations.js'
 import { framesOf } from '../turn/frames/frame-log.js'
 import type { Queue } from '../queue/queue.js'
+import type { RecordFiles } from './record-files.js'
 import type { Transcripts } from './transcripts.js'
 
 /** The dependencies of the eraser. */
 export interface EraserDeps {
   readonly conversations: Conversations
   readonly queue: Queue
-  readonly transcripts: Transcripts
+  readonly transcripts: Pick<Transcripts, 'runs'>
+  readonly files: Pick<RecordFiles, 'remove'>
   readonly journal: Pick<Journals, 'remove'>
   readonly log: Log
   /**
@@ -75,13 +77,13 @@ export class Eraser {
 
   /** Each step can be repeated; the record is deleted last, since it lists the frames. */
   async #complete({ conversation, purged }: Leaving): Promise<void> {
-    const { clear, conversations, journal, queue, transcripts, withdrawn } = this.#deps
+    const { clear, conversations, files, journal, queue, transcripts, withdrawn } = this.#deps
     const { id, lastRun } = conversation
     await clear(conversation, purged)
     failpoint('agent.erase.cleared')
     const runs = new Set([...(await transcripts.runs(id)), ...(lastRun ? [lastRun] : [])])
     for (const run of runs) await journal.remove(framesOf(run))
-    if (purged) await transcripts.remove(id)
+    if (purged) await files.remove(id)
     failpoint('agent.erase.removed')
     const waiting = queue.waiting(id).map(({ run }) => run)
     await queue.drop(id)

@@ -7,6 +7,7 @@ import { assertReads, mayReach } from '../conversations/access.js'
 import type { ViewOf } from '../conversations/access-view.js'
 import { withCheckpoints, type Anchors } from '../conversations/anchors.js'
 import type { Conversations, RecordedConversation } from '../conversations/conversations.js'
+import type { RecordFiles } from '../conversations/record-files.js'
 import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
@@ -15,6 +16,7 @@ import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SessionR
 export interface RecordsDeps {
   readonly conversations: Conversations
   readonly transcripts: Transcripts
+  readonly files: Pick<RecordFiles, 'remove'>
   readonly anchors: Pick<Anchors, 'byRun'>
   readonly search: Pick<Search, 'find' | 'forget'>
   readonly decisions: KeyedMutex
@@ -100,8 +102,8 @@ export class Records {
   }
 
   async #remove(id: string): Promise<void> {
-    const { clear, search, transcripts } = this.#deps
-    await transcripts.remove(id)
+    const { clear, files, search } = this.#deps
+    await files.remove(id)
     await clear(id)
     search.forget(id)
   }

@@ -1,41 +1,60 @@
-import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
+import { Refusal, refuse, type Handlers, type Host, type Input } from '../../../sdk/index.js'
 import { Failures } from '../../../sdk/node/access/failures.js'
+import { MESSAGE_PAGE_HEADERS, messagePage, wantsPage } from '../../../sdk/node/pages/message-page.js'
 import type { LoginCalls, LoginPage } from './contract.js'
 import { Logins, type LoginsDeps } from './logins.js'
 
 const MOST_UNKNOWN = 30
 const WINDOW_MS = 60_000
+const PAGE_STATUSES = [400, 424, 429, 503] as const
 
-const PAGE = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Signed in</title>
-<p>You are signed in. You can close this page.
-`
+const pageOf = (title: string, text: string, headers = {}) =>
+  ({
+    'content-type': MESSAGE_PAGE_HEADERS['content-type'],
+    data: messagePage(title, text),
+    headers: { ...MESSAGE_PAGE_HEADERS, 'referrer-policy': 'no-referrer', ...headers },
+  }) satisfies LoginPage & { data: string; headers: object }
+
+/** The page of a refusal; other errors are thrown on. */
+const failurePage = (error: unknown) => {
+  const refusal = Refusal.from(error)
+  const status = PAGE_STATUSES.find(each => each === refusal.status)
+  if (status === undefined) throw error
+  const { retryAfter } = refusal.detail
+  const page = pageOf(
+    'The sign-in failed',
+    refusal.message,
+    retryAfter === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) },
+  )
+  return { ...page, status }
+}
 
 /** Serves the sign-ins of connected servers. */
 export const loginCalls = (host: Host, deps: Omit<LoginsDeps, 'host'>): Handlers<LoginCalls> => {
   const logins = new Logins({ ...deps, host })
   const unknown = new Failures(MOST_UNKNOWN, WINDOW_MS, Date.now)
+  const finished = async ({ state, code, error, iss }: Input<LoginCalls, 'GET /capabilities/oauth/callback'>) => {
+    const retryAfter = unknown.wait('all')
+    if (retryAfter !== undefined)
+      refuse('too-many', 'too many sign-ins that nobody began: try again later', { retryAfter })
+    const query = new URLSearchParams(
+      Object.entries({ state, code, error, iss }).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    )
+    if (await logins.callback(query)) return
+    unknown.add('all')
+    refuse('invalid', 'state: no sign-in waits for this answer: it is done, has expired, or was never begun')
+  }
   return {
     'POST /capabilities/{id}/login': ({ id }, { http }) => logins.start(id, http?.base ?? ''),
     'POST /capabilities/{id}/login/finish': given => logins.finish(given),
-    'GET /capabilities/oauth/callback': async ({ state, code, error, iss }) => {
-      const retryAfter = unknown.wait('all')
-      if (retryAfter !== undefined)
-        refuse('too-many', 'too many sign-ins that nobody began: try again later', { retryAfter })
-      const query = new URLSearchParams(
-        Object.entries({ state, code, error, iss }).filter((pair): pair is [string, string] => pair[1] !== undefined),
-      )
-      if (!(await logins.callback(query))) {
-        unknown.add('all')
-        refuse('invalid', 'state: no sign-in waits for this answer: it is done, has expired, or was never begun')
+    'GET /capabilities/oauth/callback': async (answer, { http }) => {
+      try {
+        await finished(answer)
+        return pageOf('You are signed in', 'You can close this page.')
+      } catch (error) {
+        if (!wantsPage(http?.accept)) throw error
+        return failurePage(error)
       }
-      return {
-        'content-type': 'text/html; charset=utf-8',
-        data: PAGE,
-        headers: { 'content-security-policy': "default-src 'none'", 'referrer-policy': 'no-referrer' },
-      } satisfies LoginPage & { data: string; headers: object }
     },
   }
 }

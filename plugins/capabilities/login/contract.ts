@@ -17,7 +17,7 @@ export interface FinishedLogin {
   ok: true
   status: CapabilityStatus
 }
-/** A page that says that a sign-in worked. */
+/** A page that says whether a sign-in worked. */
 export interface LoginPage extends Media {
   'content-type': 'text/html; charset=utf-8'
 }
@@ -58,7 +58,8 @@ export interface LoginCalls {
   /**
    * Where a server sends the browser at the end of a sign-in: completes it, and shows a page that says so.
    *
-   * The `state` of a waiting sign-in is the credential, for one use. A failure is the usual JSON.
+   * The `state` of a waiting sign-in is the credential, for one use. A failure is a page too, for a client that accepts
+   * HTML, and the usual JSON for all others.
    *
    * - 400: the state is unknown, used or expired, the issuer differs, or the server reported an error
    * - 424: the server refused the code

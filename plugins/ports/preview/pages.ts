@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { MESSAGE_PAGE_HEADERS, messagePage, wantsPage } from '../../../sdk/node/pages/message-page.js'
 
 /** An answer of the proxy itself. */
 export interface ProxyAnswer {
@@ -49,30 +50,19 @@ export const FOREIGN_PAGE: ProxyAnswer = {
   text: 'Only pages of this preview send changes to it or open WebSockets on it.',
 }
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, each => `&#${each.charCodeAt(0)};`)
-
 /** Its headers and body: a page for browsers, JSON for other clients. */
 export const answerBody = (
   req: IncomingMessage,
   { title, text, again }: ProxyAnswer,
 ): { headers: { readonly [name: string]: string }; body: string } => {
   const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' }
-  if (!(req.headers.accept ?? '').includes('text/html'))
+  if (!wantsPage(req.headers.accept))
     return {
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify({ message: `${title}: ${text}` }),
     }
-  const style = 'body{font:16px/1.5 system-ui,sans-serif;max-width:40em;margin:4em auto;padding:0 1em}'
   return {
-    headers: {
-      ...headers,
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-      ...(again && { refresh: '2' }),
-    },
-    body:
-      `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">`
-      + `<meta name="color-scheme" content="light dark"><title>${escaped(title)}</title><style>${style}</style>`
-      + `<h1>${escaped(title)}</h1><p>${escaped(text)}</p></html>\n`,
+    headers: { ...headers, ...MESSAGE_PAGE_HEADERS, ...(again && { refresh: '2' }) },
+    body: messagePage(title, text),
   }
 }

@@ -1,16 +1,10 @@
 import typia, { type tags } from 'typia'
+import type { TokenPrice } from '../../endpoints/contract.js'
 
 /** The id of a provider that is defined by a file or built in. */
 export type DefinedProvider = string & tags.Pattern<'^[a-z][a-z0-9-]{0,39}$'>
 /** How one signs in at a provider. */
 export type SignInFlow = 'redirect' | 'code' | 'device' | 'key'
-/** What tokens cost, in US dollars per million. */
-export interface TokenPrice {
-  input: number
-  output: number
-  cacheRead?: number
-  cacheWrite?: number
-}
 
 /** A path below the address of a provider. */
 type ListPath = string & tags.Pattern<'^/[^\\s]*$'>

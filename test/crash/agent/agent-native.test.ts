@@ -63,11 +63,12 @@ t.test('what a killed turn used is in the ledger, and budgets count it at once, 
     if (!text) return LIST
     if (!body.messages?.some(({ role }) => role === 'tool'))
       return { calls: [{ name: 'List', input: {} }], usage: { input: 100, output: 10 } }
-    return { text: [...'A long story.'], everyMs: 200, usage: { input: 200, output: 20 } }
+    return { text: [...'A long story.'.repeat(100)], everyMs: 200, usage: { input: 200, output: 20 } }
   })
   const daemon = await spawnDaemon(t, where)
   const { baseUrl } = server.target()
-  await daemon.client.call('POST /endpoints', { id: 'local', kind: 'server', protocol: 'openai', baseUrl })
+  const prices = { '*': { input: 1000, output: 1000 } }
+  await daemon.client.call('POST /endpoints', { id: 'local', kind: 'server', protocol: 'openai', baseUrl, prices })
   const all = {
     id: 'all',
     scope: { kind: 'all' },
@@ -104,7 +105,7 @@ t.test('what a killed turn used is in the ledger, and budgets count it at once, 
   const next = await spawnDaemon(t, where)
   const frames = (await framesOf(next.client, 'ended', { run: ended.run }).all()).map(({ event }) => event)
   t.match(frames.at(-1), { kind: 'done', reason: 'interrupted' })
-  t.match((await next.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0, runningUsd: 0.75 }))
+  t.match((await next.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0.11, runningUsd: 0.75 }))
   await refused(next)
   await next.client.call('POST /agent/stop', { conversationId: 'parked' })
   await next.kill9()
@@ -115,10 +116,10 @@ t.test('what a killed turn used is in the ledger, and budgets count it at once, 
     rows,
     exactly(
       { conversationId: 'parked', costUsd: 0.75 },
-      { conversationId: 'ended', inputTokens: 100, outputTokens: 10, turns: 1 },
+      { conversationId: 'ended', inputTokens: 100, outputTokens: 10, turns: 1, costUsd: 0.11 },
     ),
   )
-  t.match((await last.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0.75, runningUsd: 0 }))
+  t.match((await last.client.call('GET /usage/budget')).budgets, exactly({ spentUsd: 0.86, runningUsd: 0 }))
   await refused(last)
 })
 

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
 import t, { type Test } from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { withChromium } from '../../support/browser/browser.js'
+import { launchBrowser } from '../../support/browser/console.js'
 import type { Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { resultOf, TURN } from './servers-support.js'
@@ -163,6 +165,35 @@ t.test('a person signs in, and the tools are there', async t => {
   t.ok(server.accepted.length > 0 && server.accepted.every(token => !shown.includes(token)))
   t.same(await daemon.client.call('DELETE /capabilities/{id}', { id: 'guarded' }), { ok: true })
   t.equal(vault.values.size, 0)
+})
+
+t.test('a person signs in with a browser, whose sign-in is good for no second use', withChromium(), async t => {
+  const { daemon, vault, server } = await connected(t)
+  const browser = await launchBrowser(t)
+  const page = await browser.newPage()
+  const { url, redirect } = await login(daemon)
+  await page.goto(url)
+  await page.fill('[name=login]', 'ada')
+  await page.fill('[name=password]', 'any')
+  await page.click('[type=submit]')
+  t.notOk(page.url().startsWith(redirect), 'it asks for consent')
+  await Promise.all([page.waitForURL(`${redirect}?*`), page.click('[type=submit]')])
+  t.match(await page.textContent('body'), /You are signed in/)
+  t.same(await page.locator('script').count(), 0)
+  t.match(await status(daemon), { state: 'active' })
+  t.match(await resultOf(daemon, who), { ok: true, text: 'you' })
+  const shown = page.url() + (await page.content())
+  t.ok(server.accepted.length > 0 && server.accepted.every(token => !shown.includes(token)), 'the page has no token')
+  t.equal((await page.reload())?.status(), 400)
+  t.match(await page.textContent('body'), /^The sign-in failed.*it is done, has expired, or was never begun/)
+  t.match(await status(daemon), { state: 'active' })
+
+  const other = await login(daemon)
+  const forged = new URL(other.redirect)
+  forged.search = new URLSearchParams({ state: 'x', code: 'stolen' }).toString()
+  const refused = await page.goto(forged.href)
+  t.same([refused?.status(), refused?.headers()['content-type']], [400, 'text/html; charset=utf-8'])
+  t.same([...vault.values.keys()], ['guarded/oauth'])
 })
 
 t.test('a token that ends is refreshed without a person, and a revoked sign-in asks for one', async t => {

@@ -289,6 +289,30 @@ t.test('saving the same again changes nothing, a key left out stays, and an empt
   })
 })
 
+t.test('the prices of a server stay until others are given, and turns and their choice have them', async t => {
+  const { save, store, daemon, call } = await endpointsWorld(t)
+  const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }, { id: 'n' }] })
+  const prices = { m: { input: 1, output: 4 }, '*': { input: 2, output: 8 } }
+  const given = { id: 'desk', baseUrl: server.url }
+  t.same((await save({ ...given, prices })).prices, prices)
+  t.same((await save({ ...given, label: 'Mine' })).prices, prices)
+  const { puts } = store
+  await save({ ...given, prices })
+  t.equal(store.puts, puts)
+  const priceOf = async (id: string, model: string) => (await call('endpoints.price', { id, model })).price
+  t.same(await priceOf('desk', 'm'), prices.m)
+  t.same(await priceOf('desk', 'n'), prices['*'])
+  t.equal(await priceOf('other', 'm'), undefined)
+  t.match((await call('endpoints.choices', {} as never)).endpoints, exactly({ id: 'desk', prices }))
+  const wrong = { ...given, kind: 'server', protocol: 'openai', prices: { m: { input: -1, output: 1 } } } as const
+  t.match(await refusalOf(() => daemon.client.call('POST /endpoints', wrong)), {
+    status: 400,
+    message: /prices\.m\.input: expected a number, from 0/,
+  })
+  t.equal((await save({ ...given, prices: {} })).prices, undefined)
+  t.equal(await priceOf('desk', 'm'), undefined)
+})
+
 t.test('a key and a header value are in no answer, log or file', async t => {
   const { save, daemon } = await endpointsWorld(t)
   const server = await startModelServer(t, { protocol: 'openai', models: [{ id: 'm' }], key: 'another' })

@@ -35,7 +35,7 @@ export const endpointsWorld = async (
     daemon,
     store,
     people,
-    call: <C extends 'endpoints.target' | 'endpoints.choices'>(call: C, input: Input<Api, C>) =>
+    call: <C extends 'endpoints.target' | 'endpoints.choices' | 'endpoints.price'>(call: C, input: Input<Api, C>) =>
       daemon.kernel.calls.answer(call, input, AS) as Promise<Reply<Api, C>>,
     save: (given: { id: string; baseUrl: string } & Partial<ServerInput>) =>
       daemon.client.call('POST /endpoints', { kind: 'server', protocol: 'openai', ...given }),

@@ -207,6 +207,36 @@ t.test('a record is deleted whole, and only that of a discarded conversation', a
   )
 })
 
+t.test('the attachments of a record go with it, unless another record refers to them', async t => {
+  const folder = '.sandbox/records/artifacts/attachments'
+  const [own, shared, waiting] = ['a/own.md', 'b/shared.md', 'c/waiting.md'].map(name => `${folder}/${name}`)
+  const others = [`${folder}/c/other.md`, 'notes/plan.md']
+  const names = [own!, shared!, waiting!, ...others]
+  const daemon = await start(t, { files: Object.fromEntries(names.map(name => [name, name])) })
+  const { client, workspace } = daemon
+  const attachments = [own!, shared!, waiting!, 'notes/plan.md']
+  await runTurn(client, 'old', 'say one', { ...ISOLATED, attachments })
+  const forkOf = { conversationId: 'old', keep: 1, files: 'now' } as const
+  await runTurn(client, 'fork', 'say two', { ...ISOLATED, forkOf })
+  await runTurn(client, 'last', 'say three', { ...ISOLATED, attachments: [shared!] })
+  await client.call('POST /agent', { conversationId: 'busy', prompt: 'ask Which?' })
+  await framesOf(client, 'busy').until(({ kind }) => kind === 'question')
+  await client.call('POST /agent', { conversationId: 'busy', prompt: 'say four', attachments: [waiting!] })
+  const left = () => names.filter(name => existsSync(join(workspace, name)))
+  const remove = async (id: string) => {
+    await discard(daemon, id)
+    await client.call('DELETE /sessions/{id}', { id })
+  }
+  await remove('old')
+  t.same(left(), names, 'the fork refers to all of them')
+  await remove('fork')
+  t.same(left(), [shared, waiting, ...others], 'a record and a waiting message refer to two')
+  t.equal(existsSync(join(workspace, folder, 'a')), false)
+  await client.call('POST /agents/archive', { ids: ['last'] })
+  await client.call('POST /agents/purge', { ids: ['last'] })
+  t.same(left(), [waiting, ...others])
+})
+
 t.test('an editor token lists and reads what it opened, also once that is discarded', async t => {
   const daemon = await start(t)
   const mine = await daemon.token('editor')

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { FrameMask } from '../../../../plugins/agent/secrets/frame-mask.js'
@@ -12,7 +12,7 @@ const VALUE = 'correct-horse/battery+staple'
 
 /** A sandbox that stores one value; a real shell resolves it. */
 const world = async (t: Test) => {
-  const { client, data } = await daemonWith(t, ['agent'], {
+  const { client, data, workspace } = await daemonWith(t, ['agent'], {
     fakes: {
       'secrets.values': () => ({ values: [{ name: 'API', value: VALUE }], revision: 1 }),
       'secrets.resolve': ({ text }) => ({ text: text.replaceAll('{{secret:API}}', VALUE) }),
@@ -26,7 +26,7 @@ const world = async (t: Test) => {
     await client.call('POST /agent', { conversationId: 'c', prompt })
     return (await framesOf(client, 'c').all()).map(({ event }) => event)
   }
-  return { client, data, turn }
+  return { client, data, turn, workspace }
 }
 
 /** All files below a folder, as one text. */
@@ -58,8 +58,9 @@ t.test('a command gets the value, and no written file has it in any form', async
 })
 
 t.test('an unknown name stops the command and lists the known names', async t => {
-  const { turn } = await world(t)
+  const { turn, workspace } = await world(t)
   t.match(JSON.stringify(await turn('run echo {{secret:NONE}} > made.txt')), /no secret NONE: this turn may use API/)
+  t.notOk(existsSync(join(workspace, 'made.txt')))
 })
 
 t.test('a value that is split over pieces of prose is masked in all of them', t => {
