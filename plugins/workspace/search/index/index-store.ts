@@ -180,9 +180,8 @@ export class IndexStore {
   /** How much it holds; counted once, and kept with every change. */
   get size(): IndexSize {
     if (this.#size) return this.#size
-    const row = this.get<{ files: number; [field: string]: number }>(
-      `SELECT count(*) AS files, ${WORD_FIELDS.map(field => `total(${field}_words) AS ${field}`).join(', ')} FROM files`,
-    )!
+    const totals = WORD_FIELDS.map(field => `total(${field}_words) AS ${field}`).join(', ')
+    const row = this.get<{ files: number; [field: string]: number }>(`SELECT count(*) AS files, ${totals} FROM files`)!
     this.#size = { files: row.files, words: WORD_FIELDS.map(field => row[field]!) }
     return this.#size
   }
