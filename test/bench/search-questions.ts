@@ -51,7 +51,7 @@ export const QUESTIONS: readonly SearchQuestion[] = [
     ['O_PATH', 'sdk/node/files/open-path.ts'],
     ['MOST_KEPT_PATHS', 'plugins/workspace/watch/generations.ts'],
     ['--unshare-(pid|ipc)', 'sdk/node/wall/builders.ts'],
-    ['interface TreeEntryAt', 'plugins/git/objects/objects.ts'],
+    ['interface TreeEntryAt', 'plugins/git/objects/tree-entries.ts'],
   ),
   ...asked(
     'ast',

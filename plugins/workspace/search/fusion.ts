@@ -48,7 +48,7 @@ const RECENT = 0.2
 const HALF_LIFE_DAYS = 14
 const DAY_MS = 86_400_000
 const MOST_RANKED = 2_000
-const WORD_CLASS: { readonly [each in FileClass]: number } = { source: 1, config: 0.8, test: 0.6, docs: 0.6 }
+const WORD_CLASS: { readonly [each in FileClass]: number } = { source: 1, config: 0.9, test: 0.75, docs: 0.7 }
 
 interface Fused {
   readonly path: string

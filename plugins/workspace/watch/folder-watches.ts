@@ -4,7 +4,7 @@ import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { IgnoreRules, isIgnored, pathIn } from '../tree/ignore-rules.js'
-import { namesOfFolder } from '../tree/sweep.js'
+import { textNamesOfFolder } from '../tree/sweep.js'
 
 interface WatchedFolder {
   readonly watcher: FSWatcher
@@ -74,12 +74,13 @@ export class FolderWatches {
       if (!this.#watch(path)) continue
       const found: string[] = []
       const scope = this.#rules.in(path)
-      for (const entry of namesOfFolder(this.#deps.root, path)) {
-        const name = entry.name.toString()
-        const below = pathIn(path, name)
+      for (const entry of textNamesOfFolder(this.#deps.root, path)) {
         const folder = entry.isDirectory()
-        if (isTemporary(name)) await this.#deps.temporary(below)
+        const temporary = isTemporary(entry.name)
         // Most names of a large tree are files, and only what is new is reported.
+        if (!folder && !report && !temporary) continue
+        const below = pathIn(path, entry.name)
+        if (temporary) await this.#deps.temporary(below)
         if (!folder && !report) continue
         if (this.#passes(below) || isIgnored(scope, below, folder)) continue
         found.push(below)

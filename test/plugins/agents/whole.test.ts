@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Refusal } from '../../../sdk/refusal.js'
 import { bytesOf } from '../../attack/support.js'
 import { daemonWith, inGit, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -45,6 +46,40 @@ const started = async (t: Test): Promise<Support> => {
   }
   return daemon
 }
+
+t.test('two commits during a landing are made or refused, nothing is lost, and git finds no fault', async t => {
+  const files = { 'moves.txt': LONG, 'a.txt': 'a\n', 'b.txt': 'b\n' }
+  const daemon = await daemonWith(t, [...GROUPS, 'areas', 'git'], { files })
+  const { client, workspace } = daemon
+  await runTurn(client, 'c-1', `edit moves.txt\n| ${EDIT}`, { isolated: true })
+  for (const name of ['a', 'b']) writeFileSync(join(workspace, `${name}.txt`), `${name} changed\n`)
+  const refusals: Refusal[] = []
+  const orRefused = <Answer>(asked: Promise<Answer>) =>
+    asked.catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error
+      refusals.push(error)
+      return undefined
+    })
+  const commit = (name: string) =>
+    orRefused(client.call('POST /git/{repo}/commit', { repo: 'root', message: name, paths: [`${name}.txt`] }))
+  const [landing, ...commits] = await Promise.all([
+    orRefused(client.call('POST /agents/{id}/land', { id: 'c-1' })),
+    commit('a'),
+    commit('b'),
+  ])
+  for (const refused of refusals) t.match(refused, { status: 409, message: /\w+ \w+/ })
+  const made = ['a', 'b'].filter((_, at) => commits[at]?.committed)
+  t.same(inGit(workspace, 'log', '--format=%s').trim().split('\n').sort(), [...made, 'first'].sort())
+  t.equal(inGit(workspace, 'fsck', '--strict', '--no-dangling'), '')
+  if (!landing?.landed) t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(readFileSync(join(workspace, 'moves.txt'), 'utf8'), /line 24\nagent\nline 26/)
+  for (const name of ['a', 'b']) {
+    t.equal(readFileSync(join(workspace, `${name}.txt`), 'utf8'), `${name} changed\n`)
+    if (!made.includes(name)) t.match(await commit(name), { committed: true })
+    t.equal(inGit(workspace, 'show', `HEAD:${name}.txt`), `${name} changed\n`)
+  }
+  t.equal(inGit(workspace, 'status', '--porcelain', '--untracked-files=no'), ' M moves.txt\n')
+})
 
 t.test('the work in three repositories lands exactly: renames, removed folders, unusual names and 50 MiB', async t => {
   const daemon = await started(t)

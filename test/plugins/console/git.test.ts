@@ -232,6 +232,95 @@ t.test('git in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('commits are replayed and copied: a halted one goes on, is skipped or aborted', async t => {
+    const commitOf = (branch: string, from: string, ...writes: readonly (readonly [string, string])[]): string => {
+      git('checkout', '-q', '-B', branch, from)
+      for (const [path, text] of writes) {
+        writeFileSync(at(path), text)
+        committed(workspace, `${branch} ${path}`)
+      }
+      return git('rev-parse', 'HEAD')
+    }
+    const picked = commitOf('pick', 'main', ['picked.txt', 'picked\n'])
+    const onto = commitOf('onto', 'main', ['docs/page.txt', 'onto\n'], ['list.txt', 'onto\n'])
+    const work = commitOf('work', 'main', ['docs/page.txt', 'work\n'], ['list.txt', 'work\n'])
+    const tab = await ownerTab(browser, daemon, '#/git/root/branches')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    const halted = page.getByText('In the middle of a')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const rebase = async () => {
+      await page.evaluate(`location.hash = '#/git/root/branches'`)
+      await button('Rebase onto onto').click()
+      await page.getByText('In the middle of a rebase, step 1 of 2: work docs/page.txt').waitFor()
+    }
+    const takeBoth = async (path: string) => {
+      await page.getByRole('heading', { name: path }).waitFor()
+      await button('Take both').click()
+      await page
+        .getByText('0 files have conflicts')
+        .or(page.getByRole('region', { name: 'Staged' }))
+        .first()
+        .waitFor()
+    }
+
+    await rebase()
+    t.same(await barriersOf(page), [])
+    await button('Abort the rebase').click()
+    await dialog.getByRole('button', { name: 'Abort', exact: true }).click()
+    await halted.waitFor({ state: 'detached' })
+    t.same([git('rev-parse', 'work'), git('branch', '--show-current')], [work, 'work'])
+    t.equal(git('status', '--short'), '')
+
+    await rebase()
+    await takeBoth('docs/page.txt')
+    await button('Go on').click()
+    await page.getByText('step 2 of 2: work list.txt').waitFor()
+    await button('Skip this commit').click()
+    await halted.waitFor({ state: 'detached' })
+    t.equal(git('log', '--format=%s', `${onto}..work`), 'work docs/page.txt')
+    t.equal(readFileSync(at('docs/page.txt'), 'utf8'), 'onto\nwork\n')
+    t.equal(readFileSync(at('list.txt'), 'utf8'), 'onto\n')
+
+    const copy = async (sha: string, keeps: boolean) => {
+      await page.evaluate(`location.hash = '#/git/root/log/${sha}'`)
+      await page.getByRole('button', { name: `Do … something with ${sha.slice(0, 8)}` }).click()
+      await dialog.getByLabel('Action').selectOption('cherry-pick')
+      await dialog.getByLabel(/^Where it conflicts/).setChecked(keeps)
+      await dialog.getByRole('button', { name: 'Do it' }).click()
+    }
+    await copy(picked, true)
+    await dialog.waitFor({ state: 'hidden' })
+    t.equal(git('log', '-1', '--format=%s'), 'pick picked.txt')
+    t.equal(readFileSync(at('picked.txt'), 'utf8'), 'picked\n')
+    const before = git('rev-parse', 'HEAD')
+    await copy(work, false)
+    await dialog.getByRole('alert').waitFor()
+    t.same([git('rev-parse', 'HEAD'), git('status', '--short')], [before, ''], 'a conflict that is not kept')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await copy(work, true)
+    await page.getByText('In the middle of a cherry-pick').waitFor()
+    await button('Abort the cherry-pick').click()
+    await dialog.getByRole('button', { name: 'Abort', exact: true }).click()
+    await halted.waitFor({ state: 'detached' })
+    t.same([git('rev-parse', 'HEAD'), git('status', '--short')], [before, ''])
+    await copy(work, true)
+    await takeBoth('list.txt')
+    await button('Go on').click()
+    await halted.waitFor({ state: 'detached' })
+    t.equal(git('log', '-1', '--format=%s'), 'work list.txt')
+    t.equal(readFileSync(at('list.txt'), 'utf8'), 'onto\nwork\n')
+    await copy(git('rev-parse', 'onto~1'), true)
+    await page.getByText('In the middle of a cherry-pick').waitFor()
+    const last = git('rev-parse', 'HEAD')
+    await button('Skip this commit').click()
+    await halted.waitFor({ state: 'detached' })
+    t.same([git('rev-parse', 'HEAD'), git('status', '--short')], [last, ''])
+    git('checkout', '-q', 'main')
+    // Expected: a file that left the list while it was read.
+    await endJourney(t, tab, /404/)
+  })
+
   await t.test('a repository is cloned from a server, pushed to, and diverges', async t => {
     const folder = t.testdir({ source: { 'a.txt': 'a\n' } })
     inGit(join(folder, 'source'), 'init', '-q', '-b', 'main')

@@ -160,6 +160,22 @@ void t.test('search', async t => {
     rmSync(folder, { recursive: true })
   })
 
+  await t.test('a long file ranks no higher for having more words, and changed files count as they are', async t => {
+    const folder = join(workspace, 'words')
+    mkdirSync(folder)
+    const said = ['parcels', 'weighed', 'counter']
+    const long = Array.from({ length: 400 }, (_, at) => `// ${at % 45 === 0 ? said[(at / 45) % 3] : `other${at}`}`)
+    writeFileSync(join(folder, 'long.ts'), long.join('\n'))
+    writeFileSync(join(folder, 'scale.ts'), '// parcels are weighed at the counter\n')
+    const query = 'weigh a parcel at the counter'
+    t.same(await paths({ query, dir: 'words' }), ['words/scale.ts', 'words/long.ts'])
+    writeFileSync(join(folder, 'scale.ts'), '// nothing\n')
+    let left = await paths({ query, dir: 'words' })
+    while (left.length > 1) left = await paths({ query, dir: 'words' })
+    t.same(left, ['words/long.ts'])
+    rmSync(folder, { recursive: true })
+  })
+
   await t.test('the index follows the disk', async t => {
     writeFileSync(join(workspace, 'src/shop.ts'), `\n\n${SHOP}`)
     const { groups, freshness } = await search({ query: 'openShop', mode: 'def' })

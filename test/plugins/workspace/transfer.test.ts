@@ -115,6 +115,25 @@ void t.test('downloads without headers', async t => {
     )
   })
 
+  await t.test('an expired ticket is refused', async t => {
+    const media = await client.call('POST /workspace/media-ticket', { path: 'page.html' })
+    const download = await client.call('POST /workspace/download-ticket', { paths: ['page.html'] })
+    const places = [
+      [`/workspace/media?ticket=${media.ticket}`, media.expiresAt],
+      [`/workspace/download?ticket=${download.ticket}`, download.expiresAt],
+    ] as const
+    for (const [path, expiresAt] of places) {
+      let moment = expiresAt - 1
+      const restore = t.capture(Date, 'now', () => moment).restore
+      t.equal((await open(path)).status, 200, 'the last moment')
+      moment = expiresAt
+      const refused = await open(path)
+      restore()
+      t.equal(refused.status, 401)
+      t.match(await refused.json(), { message: /expired: ask for another one/ })
+    }
+  })
+
   await t.test('a ticket ends with the token that it was minted with', async t => {
     const token = await daemon.token('read', 'player')
     const { ticket } = await token.client.call('POST /workspace/media-ticket', { path: 'page.html' })

@@ -26,14 +26,15 @@ export interface IndexedFile {
   readonly chunks: readonly TextChunk[]
 }
 
-const VERSION = 4
+const VERSION = 5
 /** An index does not grow beyond this; what does not fit is reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
 const SCHEMA = `
   CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime REAL NOT NULL, class TEXT NOT NULL,
-    branches INTEGER NOT NULL, guessed INTEGER NOT NULL
+    branches INTEGER NOT NULL, guessed INTEGER NOT NULL, path_words INTEGER NOT NULL, head_words INTEGER NOT NULL,
+    notes_words INTEGER NOT NULL, body_words INTEGER NOT NULL
   );
   CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, low TEXT NOT NULL);
   CREATE INDEX names_low ON names (low);
@@ -53,15 +54,34 @@ const SCHEMA = `
   CREATE VIRTUAL TABLE words USING fts5(
     path, head, notes, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
   );
+  CREATE VIRTUAL TABLE spots USING fts5vocab(words, instance);
   CREATE VIRTUAL TABLE trigrams USING fts5(name, content='', tokenize='trigram');
   PRAGMA user_version = ${VERSION};
 `
+
+/** Kept by the connection: it stems the words of queries as the index does those of files. */
+const STEMMER = `
+  CREATE VIRTUAL TABLE temp.stemmed USING fts5(word, tokenize='porter unicode61 remove_diacritics 2');
+  CREATE VIRTUAL TABLE temp.stems USING fts5vocab('temp', 'stemmed', 'row');
+`
+
+/** The fields of a file that have words. */
+export const WORD_FIELDS = ['path', 'head', 'notes', 'body'] as const
+
+/** How many files the index has, and the number of words in each field of all of them. */
+export interface IndexSize {
+  readonly files: number
+  readonly words: readonly number[]
+}
+
+const countWords = (text: string): number => text.match(/[\p{L}\p{N}]+/gu)?.length ?? 0
 
 /** The index on the disk. It can be rebuilt, so a crash may cost it, and a damaged one is dropped. */
 export class IndexStore {
   readonly #path: string
   #db!: DatabaseSync
   #inode = 0
+  #size: { files: number; words: number[] } | undefined
   #statements = new Map<string, StatementSync>()
   #names = new Map<string, number>()
 
@@ -84,7 +104,9 @@ export class IndexStore {
       this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384')
       this.#db.exec(SCHEMA)
     }
+    this.#db.exec(STEMMER)
     this.#inode = statSync(this.#path).ino
+    this.#size = undefined
     this.#statements = new Map()
     this.#names = new Map()
   }
@@ -150,8 +172,31 @@ export class IndexStore {
     } catch (error) {
       this.#db.exec('ROLLBACK')
       this.#names.clear()
+      this.#size = undefined
       throw error
     }
+  }
+
+  /** How much it holds; counted once, and kept with every change. */
+  get size(): IndexSize {
+    if (this.#size) return this.#size
+    const totals = WORD_FIELDS.map(field => `total(${field}_words) AS ${field}`).join(', ')
+    const row = this.get<{ files: number; [field: string]: number }>(`SELECT count(*) AS files, ${totals} FROM files`)!
+    this.#size = { files: row.files, words: WORD_FIELDS.map(field => row[field]!) }
+    return this.#size
+  }
+
+  #resize(by: 1 | -1, words: readonly number[]): void {
+    if (!this.#size) return
+    this.#size.files += by
+    words.forEach((count, at) => (this.#size!.words[at]! += by * count))
+  }
+
+  /** A word as the index has it; undefined: nothing of it can be found. */
+  stem(word: string): string | undefined {
+    this.#run('DELETE FROM temp.stemmed')
+    this.#run('INSERT INTO temp.stemmed (word) VALUES (?)', word)
+    return this.get<{ term: string }>('SELECT term FROM temp.stems LIMIT 1')?.term
   }
 
   /** Every file, with the metadata that shows whether it changed. */
@@ -161,8 +206,12 @@ export class IndexStore {
   }
 
   delete(path: string): void {
-    const file = this.get<{ id: number }>('SELECT id FROM files WHERE path = ?', path)
+    const file = this.get<{ id: number; [field: string]: number }>('SELECT * FROM files WHERE path = ?', path)
     if (!file) return
+    this.#resize(
+      -1,
+      WORD_FIELDS.map(field => file[`${field}_words`]!),
+    )
     this.#run('DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)', file.id)
     for (const table of ['chunks', 'symbols', 'uses', 'imports'])
       this.#run(`DELETE FROM ${table} WHERE file = ?`, file.id)
@@ -172,15 +221,22 @@ export class IndexStore {
   /** Adds or replaces a file. */
   put({ path, size, mtimeMs, class: kind, source, chunks }: IndexedFile): void {
     this.delete(path)
+    const pathText = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    const counts = WORD_FIELDS.map(field =>
+      field === 'path' ? countWords(pathText) : chunks.reduce((sum, chunk) => sum + countWords(chunk[field]), 0),
+    )
     const id = this.#run(
-      'INSERT INTO files (path, size, mtime, class, branches, guessed) VALUES (?, ?, ?, ?, ?, ?)',
+      `INSERT INTO files (path, size, mtime, class, branches, guessed, ${WORD_FIELDS.join('_words, ')}_words)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       path,
       size,
       mtimeMs,
       kind,
       source?.branches ?? 0,
       Number(source?.guessed ?? false),
+      ...counts,
     )
+    this.#resize(1, counts)
     for (const { name, kind: of, line, exported, within } of source?.symbols ?? [])
       this.#run(
         'INSERT INTO symbols (file, name, kind, line, exported, around) VALUES (?, ?, ?, ?, ?, ?)',
@@ -195,13 +251,12 @@ export class IndexStore {
       this.#run('INSERT OR REPLACE INTO uses (name, file, spots) VALUES (?, ?, ?)', this.#name(name), id, spots)
     for (const target of source?.imports ?? [])
       this.#run('INSERT INTO imports (file, target) VALUES (?, ?)', id, target)
-    const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     for (const { line, lines, head, notes, body } of chunks) {
       const chunk = this.#run('INSERT INTO chunks (file, line, lines) VALUES (?, ?, ?)', id, line, lines)
       this.#run(
         'INSERT INTO words (rowid, path, head, notes, body) VALUES (?, ?, ?, ?, ?)',
         chunk,
-        words,
+        pathText,
         head,
         notes,
         body,

@@ -4,6 +4,7 @@ import type { SearchTag } from '../contract.js'
 import { nameParts } from './chunks.js'
 import type { IndexStore } from './index-store.js'
 import type { SymbolKind } from './languages.js'
+import { wordScores } from './word-scores.js'
 
 /** A query for symbols. */
 export interface SymbolQuestion {
@@ -201,50 +202,11 @@ export interface FoundChunk {
   readonly score: number
 }
 
-/** The parts of one file, with what each word counts for in them. */
-interface WordedFile {
-  /** The most that a word counts for in one part. */
-  readonly words: Map<string, number>
-  readonly chunks: Map<number, { readonly line: number; readonly lines: number; score: number }>
-}
-
-/** Names of files say more than what they define, that more than comments, and comments more than code. */
-const WORD_RANK = 'bm25(words, 6.0, 4.0, 3.0, 1.0)'
-/** How much of a file's score are words anywhere in it, beside those of its best part. */
-const ANYWHERE = 0.7
-/** Of each word so many parts count, the best. */
-const MOST_PARTS = 2_000
-
-/** Finds files by their words, the best first, and of each its parts (BM25 of each word). */
-export const findChunks = (store: IndexStore, { words, scope }: WordsQuestion): FoundChunk[] => {
-  const files = new Map<string, WordedFile>()
-  for (const word of words)
-    for (const row of store.all<{ path: string; id: number; line: number; lines: number; rank: number }>(
-      `SELECT files.path, chunks.id, chunks.line, chunks.lines, ${WORD_RANK} AS rank FROM words `
-        + 'JOIN chunks ON chunks.id = words.rowid JOIN files ON files.id = chunks.file WHERE words MATCH ? '
-        + 'ORDER BY rank LIMIT ?',
-      `"${word.replaceAll('"', '""')}"`,
-      MOST_PARTS,
-    )) {
-      const { path, id, line, lines } = row
-      const file = files.get(path) ?? { words: new Map(), chunks: new Map() }
-      files.set(path, file)
-      file.words.set(word, Math.max(file.words.get(word) ?? 0, -row.rank))
-      file.chunks.set(id, { line, lines, score: (file.chunks.get(id)?.score ?? 0) - row.rank })
-    }
-  return [...files]
-    .filter(([path]) => admits(scope, path))
-    .map(([path, file]) => {
-      const chunks = [...file.chunks.values()].sort((one, other) => other.score - one.score)
-      const anywhere = [...file.words.values()].reduce((sum, each) => sum + each, 0)
-      return { path, chunks, score: ANYWHERE * anywhere + (1 - ANYWHERE) * chunks[0]!.score }
-    })
-    .sort((one, other) => other.score - one.score)
+/** Finds files by their words, the best first, and of each its parts. */
+export const findChunks = (store: IndexStore, { words, scope }: WordsQuestion): FoundChunk[] =>
+  wordScores(store, words, path => admits(scope, path))
     .slice(0, MOST_FILES)
-    .flatMap(({ path, chunks, score }) =>
-      chunks.slice(0, MOST_FILE_LINES).map(({ line, lines }) => ({ path, line, lines, score })),
-    )
-}
+    .flatMap(({ path, score, parts }) => parts.map(({ line, lines }) => ({ path, line, lines, score })))
 
 /** The index entries of a repository's files. */
 export interface IndexedRow {
