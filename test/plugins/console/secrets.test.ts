@@ -5,6 +5,7 @@ import { withChromium } from '../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith, folderOf, inGit } from '../../support/daemon.js'
 import { llamaProgram } from '../../support/servers/llama-program.js'
+import { runTurn } from '../../support/turns.js'
 import { ciServer } from '../secrets/ci-server.js'
 import { entryOf, startFileServer, weightsOf } from '../endpoints/weights.js'
 
@@ -105,8 +106,13 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
   })
 
   await t.test('a budget is added beside those of others, changed and removed', async t => {
+    await runTurn(daemon.client, 'used', 'say hello')
     const tab = await ownerTab(browser, daemon, '#/usage')
     const { page } = tab
+    await page.getByRole('row', { name: /^All together/ }).waitFor()
+    await page.setViewportSize({ width: 320, height: 844 })
+    t.equal(await page.evaluate("document.querySelector('main').scrollWidth"), 320, 'the table scrolls, not the page')
+    await page.setViewportSize({ width: 1280, height: 720 })
     const dialog = page.getByRole('dialog')
     await page.getByText('nothing limits what turns cost').waitFor()
     await page.getByRole('button', { name: 'Add a budget' }).click()

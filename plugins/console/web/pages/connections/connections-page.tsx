@@ -22,7 +22,8 @@ const SuggestionRow = ({ suggestion, card }: { suggestion: Recommendation; card?
       title={name}
       detail={
         <>
-          {visibleName(reason)} <span class="mono">{visibleName(evidence)}</span>
+          <div>{visibleName(reason)}</div>
+          <div class="mono">{visibleName(evidence)}</div>
           <FaultLine fault={action.fault} />
         </>
       }
@@ -91,7 +92,7 @@ export const ConnectionsPage = (_: PageProps) => {
           {({ categories }) => (
             <>
               {categories.map(({ id, label, hint }) => (
-                <section key={id} aria-label={visibleName(label)}>
+                <section key={id} class="stack" aria-label={visibleName(label)}>
                   <h3>{visibleName(label)}</h3>
                   <p class="quiet">{visibleName(hint)}</p>
                   <ul class="items">
