@@ -48,6 +48,8 @@ export interface SupportOptions {
   undeclared?: true
   workspace?: string
   data?: string
+  /** What the boot waits for: the daemon is returned before it is ready. */
+  boot?: Promise<void>
   /** The folder of the manifests, instead of the product's. */
   manifests?: string
 }
@@ -81,6 +83,7 @@ export const daemonWith = async (
     ...(groups.length > 0 && { only: groups }),
     ...(options.apart && { apart: options.apart }),
     extra: kernel => {
+      if (options.boot) kernel.boot.add('test', 'A step of the test', () => options.boot!)
       for (const [call, answer] of Object.entries(options.fakes ?? {})) {
         kernel.calls.add(call, 'fake', async (_, input, context) =>
           (answer as (input: unknown, context: unknown) => unknown)(input, context),
@@ -92,7 +95,7 @@ export const daemonWith = async (
     await daemon.stop()
     endTerminals(data)
   })
-  await daemon.ready
+  if (!options.boot) await daemon.ready
   const session = daemon.auth.openLocal('test').token
   const { url } = daemon
   if (!options.manifests && !options.undeclared)

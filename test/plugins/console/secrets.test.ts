@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
-import { daemonWith, folderOf } from '../../support/daemon.js'
+import { daemonWith, folderOf, inGit } from '../../support/daemon.js'
 import { llamaProgram } from '../../support/servers/llama-program.js'
+import { runTurn } from '../../support/turns.js'
+import { ciServer } from '../secrets/ci-server.js'
 import { entryOf, startFileServer, weightsOf } from '../endpoints/weights.js'
 
 t.test('secrets, usage and models in the console', withChromium(), async t => {
@@ -15,7 +17,7 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
   writeFileSync(local, JSON.stringify([entryOf(files.url, bytes)]))
   const daemon = await daemonWith(
     t,
-    [...CONSOLE_GROUPS, 'secrets', 'usage', 'endpoints', 'providers', 'capabilities'],
+    [...CONSOLE_GROUPS, 'git', 'secrets', 'usage', 'endpoints', 'providers', 'capabilities'],
     {
       deployment: { models: { local, server: llamaProgram(folder).program } },
     },
@@ -71,9 +73,46 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('values are written into the CI service of a repository, and a failing one says why', async t => {
+    const server = await ciServer(t)
+    const { client, workspace } = daemon
+    for (const key of ['NPM_TOKEN', 'DEPLOY_KEY']) await client.call('POST /secrets', { key, value: `${key}-value` })
+    inGit(workspace, 'remote', 'add', 'origin', 'git@127.0.0.1:acme/shop.git')
+    mkdirSync(join(workspace, '.github/workflows'), { recursive: true })
+    writeFileSync(
+      join(workspace, '.github/workflows/ci.yml'),
+      "env:\n  A: ${{ secrets.NPM_TOKEN }}\n  B: ${{ secrets['DEPLOY_KEY'] }}\n",
+    )
+    const tab = await ownerTab(browser, daemon, '#/secrets')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Write into CI' }).click()
+    await dialog.getByLabel('root').waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Write' }).click()
+    await dialog.getByRole('alert').filter({ hasText: '127.0.0.1' }).waitFor()
+    const config = { provider: 'github', host: `127.0.0.1:${server.port}`, token: 'forge-token' }
+    for await (const step of await client.call('POST /capabilities', { id: 'forge', kind: 'cli', config })) void step
+    server.state.only = 'NPM_TOKEN'
+    await dialog.getByRole('button', { name: 'Write' }).click()
+    await dialog.getByText('Failed').waitFor()
+    t.equal(await dialog.getByText('Written', { exact: true }).count(), 1)
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByText('CI services have this value').waitFor()
+    t.equal(server.state.variables.get('NPM_TOKEN')?.value, 'NPM_TOKEN-value')
+    await client.call('DELETE /capabilities/{id}', { id: 'forge' })
+    await endJourney(t, tab, /status of 422/)
+  })
+
   await t.test('a budget is added beside those of others, changed and removed', async t => {
+    await runTurn(daemon.client, 'used', 'say hello')
     const tab = await ownerTab(browser, daemon, '#/usage')
     const { page } = tab
+    await page.getByRole('row', { name: /^All together/ }).waitFor()
+    await page.setViewportSize({ width: 320, height: 844 })
+    t.equal(await page.evaluate("document.querySelector('main').scrollWidth"), 320, 'the table scrolls, not the page')
+    await page.setViewportSize({ width: 1280, height: 720 })
     const dialog = page.getByRole('dialog')
     await page.getByText('nothing limits what turns cost').waitFor()
     await page.getByRole('button', { name: 'Add a budget' }).click()

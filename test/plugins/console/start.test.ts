@@ -2,8 +2,15 @@ import pty from '@lydell/node-pty'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
-import { launchBrowser } from '../../support/browser/console.js'
-import { folderOf, root } from '../../support/daemon.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  launchBrowser,
+  loginLink,
+  openTab,
+} from '../../support/browser/console.js'
+import { daemonWith, folderOf, root } from '../../support/daemon.js'
 import { linkCodeOf } from '../../../plugins/console/web/data/session/link.js'
 
 t.test('a link to sign in may name a conversation', async t => {
@@ -36,4 +43,24 @@ t.test('the link that the sample prints opens its conversation, signed in', with
   await page.getByRole('heading', { name: 'The demonstration' }).waitFor()
   await page.getByText('Landed', { exact: true }).first().waitFor()
   t.match(page.url(), /\/#\/c\/c-[^/]+$/, 'the code is in the address no more')
+})
+
+t.test('the page is served and signs in while the daemon still starts, and says so', withChromium(), async t => {
+  const boot = Promise.withResolvers<void>()
+  const daemon = await daemonWith(t, CONSOLE_GROUPS, { boot: boot.promise })
+  t.teardown(() => boot.resolve())
+  t.match(await (await fetch(`${daemon.url}/health`)).json(), { ready: false })
+  const page = await fetch(daemon.url)
+  t.equal(page.status, 200)
+  const [, script] = /src="(\/console\/[^"]+)"/.exec(await page.text()) ?? []
+  t.equal((await fetch(daemon.url + script)).status, 200)
+  const tab = await openTab(await launchBrowser(t), daemon)
+  await tab.page.goto(await loginLink(daemon))
+  const said = tab.page.getByText('The sandbox is starting …')
+  await said.waitFor()
+  t.same(await barriersOf(tab.page), [])
+  boot.resolve()
+  await said.waitFor({ state: 'detached' })
+  await tab.page.getByRole('link', { name: 'Start a conversation' }).waitFor()
+  await endJourney(t, tab)
 })

@@ -309,16 +309,17 @@ t.test('a new and an ended listener are told on the event stream, and listed so 
   await events.next()
   const port = await servers.ask({ listen: '127.0.0.1' })
   const isListed = async () => (await list()).some(one => one.port === port)
-  t.ok(await told())
-  t.ok(await isListed())
+  const listedSince = async (listed: boolean) => {
+    while (await told()) if ((await isListed()) === listed) return true
+    return false
+  }
+  t.ok(await listedSince(true))
   await servers.ask({ close: port })
-  const closed = told()
   let waits = true
-  void closed.finally(() => (waits = false))
+  const gone = listedSince(false).finally(() => (waits = false))
   // Others read the list meanwhile: what they got is not shared any more.
-  while (waits) await isListed()
-  t.ok(await closed)
-  t.notOk(await isListed())
+  await until('the list is right', async () => (await list(), !waits))
+  t.ok(await gone)
   await events.return?.()
 })
 

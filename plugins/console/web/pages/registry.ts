@@ -216,6 +216,16 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./models/models-page.js')).ModelsPage,
   },
   {
+    name: 'connections',
+    label: 'Connections',
+    icon: 'port',
+    role: 'maintainer',
+    needs: 'capabilities.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./connections/connections-page.js')).ConnectionsPage,
+  },
+  {
     name: 'secrets',
     label: 'Secrets',
     icon: 'secret',

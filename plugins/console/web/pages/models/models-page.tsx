@@ -6,7 +6,6 @@ import { momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
-import { ConnectionSection } from './connection-section.js'
 import { LocalSection } from './local-section.js'
 import { ServerSection } from './server-section.js'
 
@@ -69,7 +68,6 @@ export const ModelsPage = (_: PageProps) => {
     <PageFrame title="Models and agents">
       {served.value.has('endpoints.list') && <ServerSection maintains={maintains} />}
       {served.value.has('endpoints.localModelFit') && <LocalSection maintains={maintains} />}
-      {served.value.has('capabilities.list') && maintains && <ConnectionSection />}
       <Providers />
     </PageFrame>
   )

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { SecretEntry } from '../../../../secrets/contract.js'
 import { askDaemon } from '../../data/api.js'
+import { served } from '../../data/live.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
@@ -8,6 +9,7 @@ import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
+import { CiForm } from './ci-form.js'
 import { SecretImportForm } from './import-form.js'
 import { GenerateForm, RevealForm, SecretForm } from './secret-forms.js'
 import { SecretUses } from './secret-uses.js'
@@ -21,7 +23,7 @@ const KINDS = {
 } as const
 
 const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => {
-  const { key, kind, label, status, requiredBy, storedAt, revealable, hosts, personas, lastUse } = entry
+  const { key, kind, label, status, requiredBy, storedAt, revealable, hosts, personas, ci, lastUse } = entry
   const own = kind === 'env' || kind === 'generated'
   return (
     <Item
@@ -40,6 +42,11 @@ const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => 
             {personas?.length ? ` · only for ${personas.join(', ')}` : ''}
             {requiredBy.length > 0 && ` · needed by ${requiredBy.map(({ resourceId }) => resourceId).join(', ')}`}
           </div>
+          {ci && (
+            <div>
+              {ci.synced ? 'CI services have this value' : 'CI services have an older value: write it into CI again'}
+            </div>
+          )}
           <div>
             {lastUse
               ? `Last used ${agoOf(lastUse.at)}${lastUse.detail ? `: ${visibleName(lastUse.detail)}` : ''}`
@@ -81,6 +88,10 @@ const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => 
 export const SecretsPage = (_: PageProps) => {
   const store = useQuery('secret store', ['secrets'], () => askDaemon('GET /secrets/store'))
   const inventory = useQuery('secrets', ['secrets', 'capabilities'], () => askDaemon('GET /secrets/inventory'))
+  const hasGit = served.value.has('git.repos')
+  const repos = useQuery(`ci repos ${hasGit}`, ['repos'], async () =>
+    hasGit ? ['root', ...(await askDaemon('GET /git/repos')).repos] : [],
+  )
   const owner = reaches(person.value?.role, 'owner')
   const open = store.data?.configured && !store.data.locked
   const words = useSignal('')
@@ -92,6 +103,9 @@ export const SecretsPage = (_: PageProps) => {
           <h2 id="stored-heading">Stored values</h2>
           {open && (
             <>
+              {repos.data?.length ? (
+                <FormButton label="Write into CI" form={close => <CiForm repos={repos.data!} close={close} />} />
+              ) : null}
               <FormButton label="Import" about="secrets" form={close => <SecretImportForm close={close} />} />
               <FormButton label="Generate" about="a value" form={close => <GenerateForm close={close} />} />
               <FormButton label="Add a secret" primary form={close => <SecretForm close={close} />} />

@@ -1,0 +1,121 @@
+import t from 'tap'
+import { withChromium } from '../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
+import { daemonWith, inGit } from '../../support/daemon.js'
+import { signedInServer } from '../../support/servers/signed-in-server.js'
+import { vaultFake } from '../capabilities/support.js'
+
+t.test('connections in the console', withChromium(), async t => {
+  const vault = vaultFake()
+  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'git', 'capabilities'], { fakes: vault.fakes })
+  inGit(daemon.workspace, 'remote', 'add', 'origin', 'git@gitlab.example.org:acme/shop.git')
+  const browser = await launchBrowser(t)
+  const listed = async () => (await daemon.client.call('GET /capabilities')).capabilities
+
+  await t.test('what the workspace suggests is connected with what it says already, or not suggested', async t => {
+    const tab = await ownerTab(browser, daemon, '#/connections')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    const suggested = page.getByRole('region', { name: 'Suggested by the workspace' })
+    await suggested.getByText('remote of root: gitlab.example.org').waitFor()
+    t.same(await barriersOf(page), [])
+    await suggested.getByRole('button', { name: 'Connect GitLab' }).click()
+    t.equal(await dialog.getByLabel('Host').inputValue(), 'gitlab.example.org')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await suggested.getByRole('button', { name: 'Do not suggest GitLab' }).click()
+    await suggested.waitFor({ state: 'detached' })
+    t.same((await daemon.client.call('GET /capabilities')).recommendations, [])
+    await endJourney(t, tab)
+  })
+
+  await t.test('a token is connected, refused and changed, its secret replaced, renamed and disconnected', async t => {
+    const tab = await ownerTab(browser, daemon, '#/connections')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    const connected = page.getByRole('region', { name: 'Connected' })
+    await page.getByRole('button', { name: 'Connect Token' }).click()
+    await dialog.getByLabel('Id').fill('weather')
+    await dialog.getByLabel('Variable').fill('lower')
+    await dialog.getByLabel('Value').fill('value-one')
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await dialog.getByRole('alert').waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByLabel('Variable').fill('WEATHER')
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await connected.getByText('holds token').waitFor()
+    t.equal(vault.values.get('weather/token'), 'value-one')
+    await connected.getByRole('button', { name: 'Change' }).click()
+    await dialog.getByText('Empty: the stored value stays.').waitFor()
+    await dialog.getByLabel('Address').fill('https://weather.example.org')
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    t.match((await listed())[0], { config: { name: 'WEATHER', url: 'https://weather.example.org' } })
+    t.equal(vault.values.get('weather/token'), 'value-one')
+    await connected.getByRole('button', { name: 'Replace a secret' }).click()
+    await dialog.getByLabel('New value').fill('value-two')
+    await dialog.getByRole('button', { name: 'Replace' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    t.equal(vault.values.get('weather/token'), 'value-two')
+    await connected.getByRole('button', { name: 'Rename' }).click()
+    await dialog.getByLabel('Id').fill('forecast')
+    await dialog.getByRole('button', { name: 'Rename' }).click()
+    await connected.getByText('forecast', { exact: true }).waitFor()
+    await connected.getByRole('button', { name: 'Check' }).click()
+    t.same(await barriersOf(page), [])
+    await connected.getByRole('button', { name: 'Disconnect' }).click()
+    await dialog.getByRole('button', { name: 'Disconnect' }).click()
+    await connected.getByText('What agents use outside of the workspace appears here.').waitFor()
+    t.same(await listed(), [])
+    await endJourney(t, tab, /status of 400/)
+  })
+
+  await t.test('a code of a second factor is shown, and the seed is not', async t => {
+    const tab = await ownerTab(browser, daemon, '#/connections')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Connect One-time codes' }).click()
+    await dialog.getByLabel('Seed').fill('JBSWY3DPEHPK3PXP')
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'Show a code' }).click()
+    t.match(await dialog.getByLabel('Code').inputValue(), /^\d{6}$/)
+    t.notOk((await page.content()).includes('JBSWY3DPEHPK3PXP'))
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await daemon.client.call('DELETE /capabilities/{id}', { id: 'otp' })
+    await endJourney(t, tab)
+  })
+
+  await t.test('a person signs in to a tool server in another tab, and sees its tools here', async t => {
+    const server = await signedInServer(t)
+    const tab = await ownerTab(browser, daemon, '#/connections', { width: 390, height: 844 })
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Connect MCP server' }).click()
+    await dialog.getByLabel('Id').fill('guarded')
+    await dialog.getByLabel('Address').fill(server.url)
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await page.getByRole('button', { name: 'Sign in to' }).click()
+    t.same(await barriersOf(page), [])
+    const opening = page.context().waitForEvent('page')
+    await dialog.getByRole('link', { name: 'Open the sign-in page' }).click()
+    const there = await opening
+    await there.locator('[name=login]').fill('ada')
+    await there.locator('[name=password]').fill('any')
+    await there.locator('[type=submit]').click()
+    await there.getByRole('button', { name: 'Continue' }).click()
+    await there.getByText('You are signed in').waitFor()
+    await there.close()
+    // The page learns of it by itself.
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByText('Active', { exact: true }).waitFor()
+    t.match((await listed())[0], { id: 'guarded', status: { state: 'active' } })
+    await page.getByRole('button', { name: 'Tools' }).click()
+    await dialog.getByText('who', { exact: true }).first().waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await endJourney(t, tab)
+  })
+})
