@@ -124,9 +124,9 @@ const withBwrap =
     return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
   }
 
-/** The current mount points (proc_pid_mountinfo(5)). */
-const mountPoints = (): string[] =>
-  readFileSync('/proc/self/mountinfo', 'utf8')
+/** The mount points that a process sees (proc_pid_mountinfo(5)). */
+export const mountPointsOf = (pid: number | 'self'): string[] =>
+  readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
     .split('\n')
     .flatMap(
       line =>
@@ -202,7 +202,9 @@ const withUnshare =
       cwd,
       String(folders.length),
       ...folders,
-      ...mounts.flatMap(withMountsBelow(mountPoints())).flatMap(([operation, from, to]) => [operation, from, to]),
+      ...mounts
+        .flatMap(withMountsBelow(mountPointsOf('self')))
+        .flatMap(([operation, from, to]) => [operation, from, to]),
       '--',
       ...set,
       ...command,
