@@ -71,6 +71,7 @@ import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
+import { SharedPrograms } from './turn/environment/shared-programs.js'
 import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -159,8 +160,9 @@ export const activate = async (host: Host): Promise<void> => {
     limiter,
     settings,
     listeners,
-    live: id => engine.live(id),
+    live: id => [engine.live(id) ?? shared.turns(id)].flat(),
   })
+  const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
   const environment = new LocalTurnEnvironment({
     stored,
     workspace,
@@ -175,6 +177,7 @@ export const activate = async (host: Host): Promise<void> => {
     remembered,
     anchors,
     networks,
+    shared,
     limits,
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     bound,
@@ -301,8 +304,10 @@ export const activate = async (host: Host): Promise<void> => {
     changed,
     eraser,
     affordable: waiting.assert,
-    archived: ({ id, branch, lastRun }) =>
-      host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) }),
+    archived: ({ id, branch, lastRun }) => {
+      peers.forget(id).catch(error => log.warn('ending a waiting program failed', { error: String(error) }))
+      host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) })
+    },
   })
 
   const left = await endLeftWalls(place.data)

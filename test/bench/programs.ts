@@ -1,5 +1,5 @@
-// Measures turns in agent programs, with the bundled one: `node dist/test/bench/programs.js`. Each turn is a process
-// behind a wall and a network of its own.
+// Measures turns in agent programs, with the bundled one: `node dist/test/bench/programs.js`. The
+// turns of all conversations are in one process, behind one wall and in one network.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -147,14 +147,37 @@ export interface TreeProgram {
   /** It cannot write in the tree. */
   readonly readOnly?: boolean
 }
-/** A program behind the wall of a turn's tree, ready to be started. */
-export interface TreeCommand extends Walled, Rooted {
+/** The tree of a turn as a program sees it. */
+export interface SeenTree extends Rooted {
   /** The root, and the folder the program starts in, as the program sees them. */
   readonly seen: { readonly root: string; readonly cwd: string }
   /** The agent folders of extensions, as the program sees them. */
   readonly agentFolders?: readonly string[]
+  /** Whether the program is behind a wall. */
+  readonly enforced: boolean
   /** Logs it as a command of the turn; call the returned function with how it ended. */
   readonly begun: (command: string, startedAt?: number) => ReturnType<BeginCommand>
+}
+/** A program behind the wall of a turn's tree, ready to be started. */
+export interface TreeCommand extends Walled, SeenTree {
+  readonly enforced: boolean
+}
+/** A process that may serve turns of several conversations, and the tree of one of these turns in it. */
+export interface SharedProgram {
+  /** Turns with the same key may share a process. */
+  readonly key: string
+  readonly tree: SeenTree
+  /** The command that starts the process, which sees no tree yet. */
+  command(): Promise<Walled>
+  /**
+   * Shows the tree to the running process, unless `before` says that it sees the same already; returns what it sees.
+   * Undefined: this tree cannot be shown to it.
+   */
+  show(pid: number, before?: string): Promise<string | undefined>
+  /** Hides the tree from the process. */
+  hide(pid: number): Promise<void>
+  /** Makes a server of the daemon reachable for the process; returns its address. */
+  expose(server: Server): Promise<string>
 }
 /** A tool as described to a model. */
 export interface OfferedTool {
@@ -201,6 +224,8 @@ export interface TurnIo {
   permit(call: GatedCall): Promise<Permission>
   /** The command that runs a program in the turn's tree, behind its wall; the program may outlive the turn. */
   walled(program: TreeProgram): Promise<TreeCommand>
+  /** The process for this program that the turn may share with other conversations; undefined: it needs its own. */
+  shared(program: TreeProgram): Promise<SharedProgram | undefined>
   /** Makes a server of the daemon reachable for the programs of the turn's tree; returns its address. */
   expose(server: Server): Promise<string>
   /**

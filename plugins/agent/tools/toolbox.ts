@@ -1,7 +1,7 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
-import type { OfferedTool, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
+import type { OfferedTool, SharedProgram, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
 import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
@@ -26,6 +26,7 @@ export interface Toolbox {
   /** The tools that the turn may use. */
   offered(allowed?: readonly string[]): Promise<readonly OfferedTool[]>
   walled(program: TreeProgram): Promise<TreeCommand>
+  shared(program: TreeProgram): Promise<SharedProgram | undefined>
 }
 
 const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill ${name}`)
@@ -43,7 +44,7 @@ const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders, skills = [], persona, agentFolders = [], lineHashes = false }: PreparedTurn,
+  { root, cwd, folders, skills = [], persona, agentFolders = [], ownPlace, lineHashes = false }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -95,7 +96,13 @@ export const toolbox = (
     },
     walled: async program => {
       const env = { ...listeners.env, ...program.env }
-      return { ...(await treeCommand(wall, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
+      const tree = ownPlace === undefined ? wall : { ...wall, copy: wall.copy && { ...wall.copy, alsoAt: ownPlace } }
+      return { ...(await treeCommand(tree, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
+    },
+    shared: async program => {
+      const env = { ...listeners.env, ...program.env }
+      const found = await listeners.shared?.({ ...program, env })
+      return found && { ...found, tree: { ...found.tree, agentFolders } }
     },
   }
 }

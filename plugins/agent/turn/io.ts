@@ -253,6 +253,7 @@ const workerIo = (
     },
     expose,
     walled: program => toolbox.walled(program),
+    shared: program => toolbox.shared(program),
     stamp: path => toolbox.stamp(path),
     state: async value => {
       if (over()) return never

@@ -40,12 +40,17 @@ const insideOf = async (
   processes: readonly ProcessUse[],
   context: Context,
 ): Promise<ProcessUse[]> => {
-  const named = [...new Set(processes.flatMap(({ conversationId }) => conversationId ?? []))]
+  const named = [...new Set(processes.flatMap(served))]
   const { ids } =
     named.length > 0 && (await serves('agent.visible'))
       ? await call('agent.visible', { ids: named }, { as: context })
       : { ids: [] }
-  return processes.filter(({ origin, conversationId }) =>
-    conversationId === undefined ? origin === 'daemon' : ids.includes(conversationId),
-  )
+  return processes.filter(process => {
+    const conversations = served(process)
+    return conversations.length === 0 ? process.origin === 'daemon' : conversations.every(id => ids.includes(id))
+  })
 }
+
+/** The conversations that a process serves. */
+const served = ({ conversationId, conversationIds = [] }: ProcessUse): string[] =>
+  conversationId === undefined ? conversationIds : [conversationId]

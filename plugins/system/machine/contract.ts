@@ -11,6 +11,8 @@ export interface OwnedProcess {
   /** The terminal or browser session that it belongs to, or the extension and its program. */
   session?: string
   conversationId?: ConversationId
+  /** The conversations that an agent program serves, if they are several. */
+  conversationIds?: ConversationId[]
 }
 /** One process of the machine. */
 export interface ProcessUse {
@@ -20,6 +22,8 @@ export interface ProcessUse {
   origin: ProcessOrigin
   session?: string
   conversationId?: ConversationId
+  /** The conversations that an agent program serves, if they are several. */
+  conversationIds?: ConversationId[]
   /** Percent of one processor: a program that keeps two busy has 200. */
   cpuPct: number
   rssBytes: Size

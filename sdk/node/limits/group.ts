@@ -50,11 +50,14 @@ export interface GroupKeeper {
   readonly busy: (busy: boolean) => void
 }
 
-/** All programs that run behind walls for one conversation: together they keep within the limits, or end together. */
+/**
+ * All programs that run behind walls for one conversation, or one process that serves several: together they keep
+ * within the limits, or end together.
+ */
 export class ProgramGroup {
   readonly #keeper: GroupKeeper
   readonly #pids = new Set<number>()
-  #listener: ((sentence: string) => void) | undefined
+  readonly #listeners = new Set<(sentence: string) => void>()
   #over: string | undefined
 
   constructor(keeper: GroupKeeper) {
@@ -77,7 +80,7 @@ export class ProgramGroup {
 
   /** Whether nothing runs in it and nobody waits for it. */
   get idle(): boolean {
-    return this.#pids.size === 0 && !this.#listener
+    return this.#pids.size === 0 && this.#listeners.size === 0
   }
 
   /** The arguments of `sh` that start a command within the limits that hold for each program. */
@@ -101,10 +104,10 @@ export class ProgramGroup {
 
   /** A turn begins: called with the sentence when it goes over a limit, until the answered function is called. */
   listen(listener: (sentence: string) => void): () => void {
-    this.#over = undefined
-    this.#listener = listener
+    if (this.#listeners.size === 0) this.#over = undefined
+    this.#listeners.add(listener)
     return () => {
-      if (this.#listener === listener) this.#listener = undefined
+      this.#listeners.delete(listener)
       this.#rest()
     }
   }
@@ -114,7 +117,7 @@ export class ProgramGroup {
     const first = this.#over === undefined
     this.#over ??= sentenceOf(limit, this.limits[limit], found)
     for (const pid of this.#pids) killWalled(pid)
-    if (first) this.#listener?.(this.#over)
+    if (first) for (const listener of this.#listeners) listener(this.#over)
   }
 
   /** Takes note of how a program ended: of the size of files the system tells the program alone. */

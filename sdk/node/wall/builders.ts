@@ -124,9 +124,9 @@ const withBwrap =
     return { program, args, env: { ...outer, PATH: path }, cwd: '/' }
   }
 
-/** The current mount points (proc_pid_mountinfo(5)). */
-const mountPoints = (): string[] =>
-  readFileSync('/proc/self/mountinfo', 'utf8')
+/** The mount points that a process sees (proc_pid_mountinfo(5)). */
+export const mountPointsOf = (pid: number | 'self'): string[] =>
+  readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
     .split('\n')
     .flatMap(
       line =>
@@ -213,7 +213,7 @@ const withUnshare =
       cwd,
       String(folders.length),
       ...folders,
-      ...steps(mounts.flatMap(withMountsBelow(mountPoints()))),
+      ...steps(mounts.flatMap(withMountsBelow(mountPointsOf('self')))),
       '--',
       ...set,
       ...command,

@@ -63,7 +63,7 @@ const plainFile = async (path: string): Promise<void> => {
  */
 export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdir, index: number): Promise<Mount[]> => {
   const { path, common, own } = repository
-  const at = join(spec.data, 'git', String(index))
+  const at = join(spec.gitdirsAt ?? join(spec.data, 'git'), String(index))
   const lender = `${at}.repository`
   // Refuses a missing folder, which creating files below it would recreate.
   for (const folder of [common, join(common, 'objects'), own, join(own, 'objects')]) await real(folder)

@@ -65,8 +65,12 @@ export interface WallSpec {
   /** The working folder, as seen inside. */
   readonly cwd: string
   readonly env: Env
-  /** The private copy, mounted in place of the workspace. */
-  readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[] }
+  /** The private copy, mounted in place of the workspace; `alsoAt` names a second place where it is mounted. */
+  readonly copy?: { readonly dir: string; readonly gitdirs: readonly WallGitdir[]; readonly alsoAt?: string }
+  /** The folder inside in which its git dirs are; default: `git` in the data folder. */
+  readonly gitdirsAt?: string
+  /** Shows nothing of the workspace; private copies can be mounted while the program runs (`showCopy`). */
+  readonly later?: boolean
   /**
    * Shows only these folders of the workspace, and no git dir of a repository that is not completely writable; default:
    * the whole workspace.

@@ -4,6 +4,7 @@ import { accessTo, isWithin, type ReachFolder } from '../../reach.js'
 import { packageFolder } from '../programs/package.js'
 import { contains } from '../files/paths.js'
 import { gitdir } from './gitdir.js'
+import { copiesAt, laterFolder, treeIn } from './later-places.js'
 import { linkedHistory } from './linked-history.js'
 import { mountAround, pinned } from './pins.js'
 import { kindOf, real } from './sources.js'
@@ -35,12 +36,10 @@ export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
   const { workspace, data } = spec
   if (contains(workspace, data)) throw new Error('the data folder must lie outside the workspace')
   const machine = [...(await ofMachine(spec)), ...(await ofHome(spec))]
+  if (spec.later) return pinned([...machine, ...(await ofLater(spec)), ['seal', '', '/']])
   const writable = await ofTree(spec)
   const tree = spec.sealed ? writable.map(readOnly) : writable
-  const hidden = await hiddenIn(
-    [...machine, ...tree],
-    [...DOORS, ...(spec.hide ?? [])].filter(path => contains(workspace, path)),
-  )
+  const hidden = await hiddenIn([...machine, ...tree], closedIn(spec))
   return pinned([
     ...machine,
     ...tree,
@@ -48,6 +47,38 @@ export const mountsOf = async (spec: WallSpec): Promise<Mount[]> => {
     ...(spec.only ? [['seal', '', workspace] as const] : []),
     ['seal', '', '/'],
   ])
+}
+
+/** Closed paths inside the workspace. */
+const closedIn = ({ workspace, hide = [] }: WallSpec): string[] =>
+  [...DOORS, ...hide].filter(path => contains(workspace, path))
+
+/** The folder of private copies that are mounted while a program runs, and what else such a program sees. */
+const ofLater = async ({ data, shown: folders = [], readOnly: paths = [] }: WallSpec): Promise<Mount[]> => {
+  const mounts: Mount[] = [['show', await laterFolder(data), copiesAt(data), 'private copies']]
+  for (const { from, to } of folders) mounts.push(['show', await real(from), to])
+  for (const path of paths) mounts.push(...(await shown('show', path, 'needed by the program')))
+  return mounts
+}
+
+/**
+ * The mounts of a private copy below a folder: the copy is `tree` there, its git dirs are in `git`. Undefined: a mount
+ * of it would lie elsewhere.
+ */
+export const copyMounts = async (spec: WallSpec, at: string): Promise<Mount[] | undefined> => {
+  const tree = await ofTree({ ...spec, gitdirsAt: join(at, 'git') })
+  const mounts = await pinned([...tree, ...(await hiddenIn(tree, closedIn(spec)))])
+  const placed = mounts.flatMap((mount): Mount[] =>
+    contains(at, mount[2]) ? [mount] : movedTo(mount, spec.workspace, treeIn(at)),
+  )
+  return placed.length === mounts.length ? placed : undefined
+}
+
+/** The same mount in another folder; none if it does not lie in `from`. */
+const movedTo = ([operation, source, to, why]: Mount, from: string, folder: string): Mount[] => {
+  if (!contains(from, to)) return []
+  const place = join(folder, relative(from, to))
+  return [why === undefined ? [operation, source, place] : [operation, source, place, why]]
 }
 
 const readOnly = ([operation, from, to, why]: Mount): Mount => {
@@ -106,7 +137,8 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
     const source = copy && contains(workspace, path) ? join(copy.dir, relative(workspace, path)) : path
     if (await kindOf(source)) mounts.push(['show', await real(source), path])
   }
-  return mounts
+  const { alsoAt } = copy ?? {}
+  return alsoAt === undefined ? mounts : [...mounts, ...mounts.flatMap(mount => movedTo(mount, workspace, alsoAt))]
 }
 
 type Copied = Pick<WallSpec, 'workspace' | 'copy'>

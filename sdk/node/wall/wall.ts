@@ -3,6 +3,7 @@ import { contains } from '../files/paths.js'
 import { ownProgram, run, type Env, type RunOptions, type RunResult } from '../programs/run.js'
 import { builder, wallKind } from './builders.js'
 import { homeEnv } from './home.js'
+import { mountingLater, isSuperuser } from './later-mounts.js'
 import { markOf } from './mark.js'
 import type { EnteredNetwork, Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { resolverPath } from './system.js'
@@ -32,7 +33,8 @@ export const walled = async (
   const env = withPath(spec.home ? { ...spec.env, ...homeEnv(spec.home, spec.env) } : spec.env, spec.path)
   if (build) {
     const [mounts, mark, network] = await Promise.all([mountsOf(spec), markOf(spec.data), spec.network?.enter()])
-    const how = { ...spec, mark, ...(network && { inUserNamespace: network.inUserNamespace }) }
+    const inUserNamespace = network?.inUserNamespace ?? false
+    const how = { ...spec, mark, inUserNamespace: inUserNamespace || (spec.later === true && !isSuperuser()) }
     const command = build(
       [...mounts, ...resolved(network), ...trustMounts(network)],
       spec.cwd,
@@ -40,7 +42,8 @@ export const walled = async (
       [program, ...args],
       how,
     )
-    return limited(spec, { ...(network ? within(network, command) : command), enforced: true })
+    const held = spec.later ? await mountingLater(spec.data, command, inUserNamespace) : command
+    return limited(spec, { ...(network ? within(network, held) : held), enforced: true })
   }
   const { copy, cwd, workspace } = spec
   const place = copy && contains(workspace, cwd) ? join(copy.dir, relative(workspace, cwd)) : cwd

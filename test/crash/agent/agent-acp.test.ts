@@ -5,13 +5,13 @@ import t from 'tap'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
-/** The processes whose environment names this folder. */
-const within = (folder: string): string[] =>
+/** The processes with a home folder in this data folder. */
+const within = (data: string): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .filter(pid => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`PWD=${folder}`)
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`HOME=${data}/`)
       } catch {
         return false
       }
@@ -29,13 +29,19 @@ t.test('a killed daemon leaves no agent program behind, and the conversation con
   })
   await framesOf(daemon.once, 'k').until(frame => frame.kind === 'tool_call_update' && frame.status === 'in_progress')
   await runTurn(daemon.client, 'waits', 'say x', { harness: 'vendor-code' })
-  t.ok(within(where.workspace).length >= 2)
+  const copies = { harness: 'vendor-code', isolated: true } as const
+  await runTurn(daemon.client, 'one', 'say x', copies)
+  await daemon.client.call('POST /agent', { conversationId: 'two', prompt: 'say x\nwait 600000', ...copies })
+  await framesOf(daemon.once, 'two').until(({ kind }) => kind === 'delta')
+  t.ok(within(where.data).length >= 3)
   await daemon.kill9()
-  for (let tries = 0; within(where.workspace).length > 0 && tries < 100; tries++) await delay(50)
-  t.same(within(where.workspace), [])
+  for (let tries = 0; within(where.data).length > 0 && tries < 100; tries++) await delay(50)
+  t.same(within(where.data), [])
 
   const next = await spawnDaemon(t, where)
   t.match((await framesOf(next.client, 'k', { run }).all()).at(-1)?.event, { kind: 'done', reason: 'interrupted' })
+  for (const id of ['one', 'two'])
+    t.match((await runTurn(next.client, id, 'say next')).at(-1), { kind: 'done', reason: 'completed' })
   const frames = await runTurn(next.client, 'k', 'say next')
   t.match(
     frames.find(({ kind }) => kind === 'init'),

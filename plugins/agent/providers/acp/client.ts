@@ -12,7 +12,7 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { Refusal } from '../../../../sdk/index.js'
 import { codeOf } from '../../../../sdk/node/files/paths.js'
-import type { GatedCall, TreeCommand, TurnIo } from '../adapter.js'
+import type { GatedCall, SeenTree, TurnIo } from '../adapter.js'
 import type { ToolContent } from '../../turn/frames/frames.js'
 import { change, cut, textOf } from '../../tools/content.js'
 import { readFileAt, replace } from '../../tools/tree.js'
@@ -39,7 +39,7 @@ export class TurnClient implements PeerTurn {
   readonly paths: TreePaths
   /** Plan mode is on; only the person can end it. */
   planning = false
-  readonly tree: TreeCommand
+  #tree: SeenTree
   readonly budget: StepBudget
   readonly #io: TurnIo
   readonly #calls: AgentCalls
@@ -50,19 +50,31 @@ export class TurnClient implements PeerTurn {
   #sessionId: string | undefined
   #sequence = 0
 
-  constructor(io: TurnIo, tree: TreeCommand, budget = new StepBudget(undefined)) {
+  constructor(io: TurnIo, tree: SeenTree, budget = new StepBudget(undefined)) {
     this.#io = io
     this.budget = budget
-    this.tree = tree
+    this.#tree = tree
     this.paths = new TreePaths(tree)
     this.#calls = new AgentCalls(
       this.paths,
       id => this.#terminals.text(id),
-      ({ command, startedAt, ...ended }) => tree.begun(command, startedAt)(ended),
+      ({ command, startedAt, ...ended }) => this.#tree.begun(command, startedAt)(ended),
     )
     this.updates = new Updates(this.#calls)
     this.#died.promise.catch(() => {})
     budget.logged = () => this.frames.flushed()
+  }
+
+  get tree(): SeenTree {
+    return this.#tree
+  }
+
+  /** Another process runs the rest of the turn, which sees the tree in its own place. */
+  async move(tree: SeenTree): Promise<void> {
+    this.#sessionId = undefined
+    this.#tree = tree
+    this.paths.show(tree)
+    await this.#terminals.end()
   }
 
   /** Rejects when a request failed because of a bug in the daemon. */

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises'
-import type { TreeCommand } from '../adapter.js'
+import type { SharedProgram, TreeCommand } from '../adapter.js'
+import { CannotShare, Crashed } from './crashed.js'
 import { AgentPeer } from './peer.js'
+import type { PeerSession } from './peer-session.js'
 import { PATIENCE, type PeerPatience } from './peer-turn.js'
 
 const KEPT_MS = 600_000
@@ -11,9 +13,16 @@ interface Kept {
   readonly peer: AgentPeer
   /** The parameters of its start: another wall or another copy needs another process. */
   readonly made: string
-  readonly conversationId: string
+  readonly sessions: Map<string, ConversationSession>
+  /** Its turns, running or about to. */
+  turns: number
   /** Present while it waits for a turn. */
   timer?: NodeJS.Timeout
+}
+
+interface ConversationSession {
+  readonly session: PeerSession
+  readonly hide?: SharedProgram['hide']
 }
 
 /** How long, and how many programs wait for their next turn. */
@@ -22,15 +31,28 @@ export interface WaitingLimits {
   readonly most: number
 }
 
+/** The turn for which a program is taken. */
+export interface PeerUser {
+  readonly conversationId: string
+  readonly provider: string
+  readonly signal: AbortSignal
+}
+
 /**
- * Agent programs that are kept for the next turn: one per conversation, because each is behind the wall of its copy and
- * in its network. A few wait at once; of more, the one that has waited longest ends.
+ * Agent programs that run turns or are kept for the next one.
+ *
+ * One process serves all conversations that may share it, with a session for each; any other is that of one
+ * conversation, behind the wall of its copy and in its network. A few wait at once; of more, the one that has waited
+ * longest ends.
  */
 export class Peers {
   readonly #patience: PeerPatience
   readonly #waiting: WaitingLimits
   readonly #kept = new Map<string, Kept>()
+  readonly #starting = new Map<string, Promise<Kept>>()
   readonly #ending = new Set<Promise<void>>()
+  /** Providers whose program gets a process for each conversation. */
+  readonly #separate = new Set<string>()
   #closed = false
 
   constructor(patience: PeerPatience = PATIENCE, waiting: WaitingLimits = { keptMs: KEPT_MS, most: MOST_WAITING }) {
@@ -43,44 +65,156 @@ export class Peers {
     return this.#kept.size
   }
 
-  /** The processes of running and waiting programs. */
-  get processes(): { pid: number; conversationId: string }[] {
-    return [...this.#kept.values()].flatMap(({ peer: { pid }, conversationId }) =>
-      pid === undefined ? [] : [{ pid, conversationId }],
-    )
+  /** The processes of running and waiting programs, with the conversations that they serve. */
+  get processes(): { pid: number; conversationId?: string; conversationIds?: string[] }[] {
+    return [...this.#kept.values()].flatMap(({ peer: { pid }, sessions }) => {
+      const ids = [...sessions.keys()]
+      if (pid === undefined) return []
+      return [ids.length === 1 ? { pid, conversationId: ids[0]! } : { pid, conversationIds: ids }]
+    })
+  }
+
+  /** Whether conversations may share a process of this provider's program. */
+  shares(provider: string): boolean {
+    return !this.#separate.has(provider)
+  }
+
+  /** From now on the provider's program gets a process for each conversation. */
+  separate(provider: string): void {
+    this.#separate.add(provider)
   }
 
   /** The program of a conversation's provider: the waiting one if it has the session, otherwise a new one. */
   async take(
-    conversationId: string,
-    provider: string,
+    { conversationId, provider, signal }: PeerUser,
     command: TreeCommand,
     session: string | undefined,
-    signal: AbortSignal,
-  ): Promise<AgentPeer> {
+  ): Promise<PeerSession> {
     const key = `${conversationId}/${provider}`
     const { program, args, env, root } = command
     const { dev, ino } = await stat(root)
     const made = JSON.stringify([program, args, env, dev, ino])
     const kept = this.#kept.get(key)
-    clearTimeout(kept?.timer)
-    delete kept?.timer
-    if (kept && !kept.peer.over && kept.made === made && session !== undefined && kept.peer.sessionId === session)
-      return kept.peer
+    const waiting = kept?.sessions.get(conversationId)?.session
+    if (kept) hold(kept)
+    if (
+      kept
+      && waiting
+      && !kept.peer.over
+      && kept.made === made
+      && session !== undefined
+      && waiting.sessionId === session
+    )
+      return waiting
     if (kept) await this.#drop(key, kept)
+    // Another process goes on with its session.
+    await this.#leave(conversationId, provider)
     signal.throwIfAborted()
-    const peer = await AgentPeer.start(command, this.#patience, signal)
-    this.#kept.set(key, { peer, made, conversationId })
+    const peer = await AgentPeer.start(command, this.#patience, signal, { shared: false })
+    const opened = peer.session(command.agentFolders)
+    this.#kept.set(key, { peer, made, sessions: new Map([[conversationId, { session: opened }]]), turns: 1 })
     if (this.#closed) await this.close()
-    return peer
+    return opened
   }
 
-  /** Called after a turn: keeps the program for the next one, or ends it. */
-  async release(conversationId: string, provider: string, again: boolean): Promise<void> {
-    const key = `${conversationId}/${provider}`
+  /**
+   * The session of a conversation in a process that serves several, which sees its tree.
+   *
+   * @throws CannotShare if the program does not start that way, or the tree cannot be shown to it.
+   */
+  async join({ conversationId, provider, signal }: PeerUser, program: SharedProgram): Promise<PeerSession> {
+    const key = sharedKey(provider, program)
+    const kept = await started(this.#shared(key, provider, program), signal)
+    const { peer, sessions } = kept
+    hold(kept)
+    try {
+      const before = sessions.get(conversationId)?.session
+      const { pid } = peer
+      if (pid === undefined) throw new Crashed('ended before the turn began')
+      const shown = await program.show(pid, before?.shown).catch((error: unknown) => {
+        throw new CannotShare(`cannot see the tree: ${String(error)}`, { cause: error })
+      })
+      if (shown === undefined) throw new CannotShare('cannot see the tree')
+      // The waiting process of the conversation has the same session.
+      const own = `${conversationId}/${provider}`
+      const alone = this.#kept.get(own)
+      if (alone) await this.#drop(own, alone)
+      const session = before ?? peer.session(program.tree.agentFolders)
+      session.shown = shown
+      sessions.set(conversationId, { session, hide: pid => program.hide(pid) })
+      return session
+    } catch (error) {
+      this.#rest(key, kept)
+      throw error
+    }
+  }
+
+  /** Called after a turn: keeps the program for the next one; otherwise ends it, or the session if it has others. */
+  async release(session: PeerSession, again: boolean): Promise<void> {
+    for (const [key, kept] of this.#kept) {
+      const [conversationId, { hide } = {}] = [...kept.sessions].find(([, each]) => each.session === session) ?? []
+      if (conversationId === undefined) continue
+      if (!kept.peer.over && (again || hide)) {
+        if (!again) await this.#forget(kept, conversationId)
+        return this.#rest(key, kept)
+      }
+      kept.turns--
+      return this.#drop(key, kept)
+    }
+  }
+
+  /** Ends the waiting program of a conversation; one that others share loses its session and its tree. */
+  async forget(conversationId: string): Promise<void> {
+    await Promise.all(
+      [...this.#kept].map(async ([key, kept]) => {
+        if (!kept.sessions.has(conversationId)) return
+        if (kept.peer.shared) await this.#forget(kept, conversationId)
+        if (!kept.peer.shared || (kept.sessions.size === 0 && kept.turns === 0)) await this.#drop(key, kept)
+      }),
+    )
+  }
+
+  /** Ends all programs when the daemon stops. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled(this.#starting.values())
+    await Promise.all([...this.#kept].map(([key, kept]) => this.#drop(key, kept)))
+    await Promise.all(this.#ending)
+  }
+
+  /** The running process of this key; a new one starts once, whoever waits for it. */
+  #shared(key: string, provider: string, program: SharedProgram): Promise<Kept> {
     const kept = this.#kept.get(key)
-    if (!kept) return
-    if (!again || kept.peer.over) return this.#drop(key, kept)
+    if (kept && !kept.peer.over) return Promise.resolve(kept)
+    const starting = this.#starting.get(key) ?? this.#start(key, provider, program, kept)
+    this.#starting.set(key, starting)
+    return starting
+  }
+
+  async #start(key: string, provider: string, program: SharedProgram, before: Kept | undefined): Promise<Kept> {
+    try {
+      if (before) await this.#drop(key, before)
+      const forced = () => this.separate(provider)
+      const use = { shared: true, forced }
+      const never = new AbortController()
+      const peer = await AgentPeer.start(await program.command(), this.#patience, never.signal, use)
+      const kept: Kept = { peer, made: key, sessions: new Map(), turns: 0 }
+      this.#kept.set(key, kept)
+      if (this.#closed) await this.#drop(key, kept)
+      else this.#wait(key, kept)
+      return kept
+    } finally {
+      this.#starting.delete(key)
+    }
+  }
+
+  /** A turn has left: without another one the process waits. */
+  #rest(key: string, kept: Kept): void {
+    kept.turns--
+    if (kept.turns === 0 && this.#kept.get(key) === kept) this.#wait(key, kept)
+  }
+
+  #wait(key: string, kept: Kept): void {
     kept.timer = setTimeout(() => void this.#drop(key, kept), this.#waiting.keptMs).unref()
     // In the order in which they began to wait.
     this.#kept.delete(key)
@@ -89,20 +223,20 @@ export class Peers {
     for (const [other, longest] of waiting.slice(0, -this.#waiting.most)) void this.#drop(other, longest)
   }
 
-  /** Ends the waiting program of a conversation. */
-  async forget(conversationId: string): Promise<void> {
-    await Promise.all(
-      [...this.#kept]
-        .filter(([, kept]) => kept.conversationId === conversationId)
-        .map(([key, kept]) => this.#drop(key, kept)),
-    )
+  /** Removes a conversation from the processes of a provider that serve several. */
+  async #leave(conversationId: string, provider: string): Promise<void> {
+    for (const [key, kept] of this.#kept)
+      if (key.startsWith(`${SHARED}${provider}/`)) await this.#forget(kept, conversationId)
   }
 
-  /** Ends all programs when the daemon stops. */
-  async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all([...this.#kept].map(([key, kept]) => this.#drop(key, kept)))
-    await Promise.all(this.#ending)
+  async #forget({ peer, sessions }: Kept, conversationId: string): Promise<void> {
+    const found = sessions.get(conversationId)
+    if (!found) return
+    sessions.delete(conversationId)
+    peer.forget(found.session)
+    const { pid } = peer
+    // A process that has ended sees nothing any more.
+    if (pid !== undefined) await found.hide?.(pid).catch(error => peer.pid !== undefined && Promise.reject(error))
   }
 
   async #drop(key: string, kept: Kept): Promise<void> {
@@ -111,5 +245,33 @@ export class Peers {
     const ended = kept.peer.end().finally(() => this.#ending.delete(ended))
     this.#ending.add(ended)
     await ended
+  }
+}
+
+/** No conversation id begins so. */
+const SHARED = './'
+
+const sharedKey = (provider: string, { key }: SharedProgram): string => `${SHARED}${provider}/${key}`
+
+/** A turn has come: the process does not wait. */
+const hold = (kept: Kept): void => {
+  kept.turns++
+  clearTimeout(kept.timer)
+  delete kept.timer
+}
+
+/** The started process, unless the turn is stopped first. */
+const started = async (kept: Promise<Kept>, signal: AbortSignal): Promise<Kept> => {
+  const stopped = Promise.withResolvers<never>()
+  const stop = () => stopped.reject(signal.reason)
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([kept, stopped.promise])
+  } catch (error) {
+    if (error instanceof Crashed) throw new CannotShare(error.message, { cause: error })
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }

@@ -111,9 +111,14 @@ export class AcpTerminals {
     terminal.stop.abort()
   }
 
-  /** Ends every command; resolves when all have ended. */
-  async close(): Promise<void> {
+  /** Ends every command, and starts no more; resolves when all have ended. */
+  close(): Promise<void> {
     this.#closed = true
+    return this.end()
+  }
+
+  /** Ends every command; resolves when all have ended. */
+  async end(): Promise<void> {
     for (const id of this.#terminals.keys()) this.release(id)
     await Promise.all([...this.#terminals.values()].map(({ ended }) => ended))
   }

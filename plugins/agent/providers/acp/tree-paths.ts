@@ -1,13 +1,18 @@
 import { posix, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { contains } from '../../../../sdk/node/files/paths.js'
-import type { TreeCommand } from '../adapter.js'
+import type { SeenTree } from '../adapter.js'
 
 /** Converts between the absolute paths of a program and paths relative to the root of the tree. */
 export class TreePaths {
-  readonly #roots: readonly string[]
+  #roots: readonly string[] = []
 
-  constructor({ root, seen }: Pick<TreeCommand, 'root' | 'seen'>) {
+  constructor(tree: Pick<SeenTree, 'root' | 'seen'>) {
+    this.show(tree)
+  }
+
+  /** The program sees the tree in another place from now on. */
+  show({ root, seen }: Pick<SeenTree, 'root' | 'seen'>): void {
     this.#roots = [seen.root, root]
   }
 

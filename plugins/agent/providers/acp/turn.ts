@@ -1,6 +1,6 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { withheldBy } from '../../../../sdk/node/access/powers.js'
-import type { TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import type { SharedProgram, TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
 import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames/frames.js'
 import { failed } from '../../tools/tool.js'
 import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
@@ -12,9 +12,9 @@ import type { StepAdmitted } from '../../spending/admission.js'
 import { StepBudget } from './step-budget.js'
 import { complaintIn, isKnown } from './known-programs.js'
 import type { PromptUsage } from './answers.js'
-import { Crashed } from './crashed.js'
-import type { AgentPeer } from './peer.js'
-import type { Peers } from './peers.js'
+import { CannotShare, Crashed, Displaced } from './crashed.js'
+import type { PeerSession } from './peer-session.js'
+import type { Peers, PeerUser } from './peers.js'
 import { refusalIn } from './refusals.js'
 import { absence, located, type AgentProgram } from './program.js'
 import { approval, opening, planned } from './prompt.js'
@@ -71,20 +71,24 @@ export const acpOn = (
       needs,
       home,
     } = program
-    const start = (readOnly: boolean) =>
-      io.walled({
-        program: path,
-        args,
-        readOnly,
-        ...(env && { env }),
-        ...(needs && { needs }),
-        ...(home !== undefined && { home }),
-      })
+    const started = {
+      program: path,
+      args,
+      ...(env && { env }),
+      ...(needs && { needs }),
+      ...(home !== undefined && { home }),
+    }
+    const start = (readOnly: boolean) => io.walled({ ...started, readOnly })
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
     const budget = new StepBudget(admit && (() => admit(request)))
-    const client = new TurnClient(io, await start(onlyReads || planning), budget)
-    const turn = new VendorTurn(provider, program, request, io, client, peers, servers, () => start(onlyReads))
+    const mayShare = !onlyReads && !planning && request.subagent === undefined && peers.shares(provider)
+    const shared = mayShare ? await io.shared(started) : undefined
+    const own = () => start(onlyReads || planning)
+    const first = shared ? undefined : await own()
+    const client = new TurnClient(io, shared?.tree ?? first!, budget)
+    const places = { shared, own: async () => first ?? own(), writable: () => start(onlyReads) }
+    const turn = new VendorTurn(provider, program, request, io, client, peers, servers, places)
     const work = turn.run().finally(() => client.frames.end())
     work.catch(() => {})
     yield* client.frames
@@ -96,6 +100,15 @@ const WRITES = ['Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code']
 const mayWrite = ({ allowedTools, powers }: TurnRequest): boolean =>
   (!powers || powers.files === 'write') && (!allowedTools || WRITES.some(name => allowedTools.includes(name)))
 
+/** The processes in which a turn may run. */
+interface TurnPlaces {
+  /** Left out: it may share none. */
+  readonly shared: SharedProgram | undefined
+  readonly own: () => Promise<TreeCommand>
+  /** Its own after a plan was approved. */
+  readonly writable: () => Promise<TreeCommand>
+}
+
 class VendorTurn {
   readonly #provider: ProviderId
   readonly #program: AgentProgram
@@ -104,7 +117,9 @@ class VendorTurn {
   readonly #client: TurnClient
   readonly #peers: Peers
   readonly #servers: ToolServers
-  readonly #writable: () => Promise<TreeCommand>
+  readonly #places: TurnPlaces
+  /** The session that serves the turn now. */
+  #session: PeerSession | undefined
   #usage: PromptUsage | undefined
   /** The cost of the session before this turn, if known. */
   #costBefore: number | undefined
@@ -118,9 +133,9 @@ class VendorTurn {
     client: TurnClient,
     peers: Peers,
     servers: ToolServers,
-    writable: () => Promise<TreeCommand>,
+    places: TurnPlaces,
   ) {
-    this.#writable = writable
+    this.#places = places
     this.#provider = provider
     this.#program = program
     this.#request = request
@@ -133,22 +148,18 @@ class VendorTurn {
   /** Runs the whole turn; its frames go to the client's queue. */
   async run(): Promise<void> {
     const { frames, updates } = this.#client
-    const { conversationId } = this.#request
     const startedAt = performance.now()
     let failure: TurnFailure | undefined
     let again = true
     try {
-      const peer = await this.#taken(this.#client.tree, this.#request.sessionId)
-      this.#costBefore = peer.costUsd
-      await Promise.race([this.#work(peer), this.#client.died])
-      if (updates.costUsd !== undefined) peer.costUsd = updates.costUsd
+      await this.#run()
     } catch (error) {
       failure = this.#failureOf(error)
       again = failure !== undefined && !(error instanceof Crashed)
       if (!failure && !this.#io.signal.aborted) throw error
     } finally {
       await this.#client.close()
-      await this.#peers.release(conversationId, this.#provider, again)
+      if (this.#session) await this.#peers.release(this.#session, again)
     }
     const costUsd = this.#client.budget.untold()
     frames.push(...updates.close(), {
@@ -161,9 +172,58 @@ class VendorTurn {
     if (failure && !this.#io.signal.aborted) frames.push({ kind: 'error', ...failure })
   }
 
-  async #taken(tree: TreeCommand, session: string | undefined): Promise<AgentPeer> {
+  /** Runs the turn in a process that it may share, or goes on in one of its own when that one cannot serve it. */
+  async #run(): Promise<void> {
+    const { sessionId } = this.#request
+    const { shared, own } = this.#places
+    let resumed: string | undefined
+    if (shared) {
+      try {
+        const session = await this.#peers.join(this.#user, shared)
+        return await this.#served(session, sessionId)
+      } catch (error) {
+        resumed = this.#goesOn(error)
+      }
+      await this.#left()
+    }
+    const tree = await own()
+    if (shared) await this.#client.move(tree)
+    const before = resumed ?? sessionId
+    await this.#served(await this.#peers.take(this.#user, tree, before), before, resumed !== undefined)
+  }
+
+  /** The session to load in another process; undefined: the turn has not begun. Throws when the turn is over. */
+  #goesOn(error: unknown): string | undefined {
+    if (this.#io.signal.aborted) throw error
+    if (error instanceof CannotShare) {
+      this.#peers.separate(this.#provider)
+      return undefined
+    }
+    const { sessionId, loadsSessions = false } = this.#session ?? {}
+    if (!(error instanceof Displaced) || sessionId === undefined || !loadsSessions) throw error
+    const { frames, updates } = this.#client
+    const why = 'was ended because the turn of another conversation did not stop'
+    frames.push(...updates.close(), notice(`${this.#program.label} ${why}; this turn goes on in a process of its own`))
+    return sessionId
+  }
+
+  async #left(): Promise<void> {
+    const session = this.#session
+    this.#session = undefined
+    if (session) await this.#peers.release(session, false)
+  }
+
+  async #served(session: PeerSession, before: string | undefined, resumed = false): Promise<void> {
+    const { updates, died } = this.#client
+    this.#session = session
+    if (!resumed) this.#costBefore = session.costUsd
+    await Promise.race([this.#work(session, before, resumed), died])
+    if (updates.costUsd !== undefined) session.costUsd = updates.costUsd
+  }
+
+  get #user(): PeerUser {
     const { conversationId } = this.#request
-    return this.#peers.take(conversationId, this.#provider, tree, session, this.#io.signal)
+    return { conversationId, provider: this.#provider, signal: this.#io.signal }
   }
 
   /** The cost of the turn so far; undefined: unknown. */
@@ -173,15 +233,17 @@ class VendorTurn {
     return Math.max(0, costUsd - this.#costBefore)
   }
 
-  async #work(peer: AgentPeer): Promise<void> {
-    const { sessionId: before, permissionMode } = this.#request
+  async #work(peer: PeerSession, before: string | undefined, resumed: boolean): Promise<void> {
+    const { permissionMode } = this.#request
     const leave = peer.serve(this.#client)
     try {
       const session = await this.#open(peer, before, permissionMode)
+      if (resumed && !session) throw new Crashed('was ended for another conversation, and cannot load this one')
       // The previous cost of a session that an earlier process opened is unknown.
       if (!session) this.#costBefore ??= 0
       this.#client.budget.spent = () => this.#cost
-      const words = await opening(this.#request, { session, images: peer.takesImages }, this.#client.paths)
+      const request = resumed ? { ...this.#request, resume: { reason: 'restart' as const } } : this.#request
+      const words = await opening(request, { session, images: peer.takesImages }, this.#client.paths)
       if (permissionMode === 'plan') await this.#planned(peer, words)
       else await this.#say(peer, words)
     } finally {
@@ -191,7 +253,7 @@ class VendorTurn {
   }
 
   /** Opens the session and applies the turn's options; returns whether the program loaded the previous one. */
-  async #open(peer: AgentPeer, before: string | undefined, mode: PermissionMode): Promise<boolean> {
+  async #open(peer: PeerSession, before: string | undefined, mode: PermissionMode): Promise<boolean> {
     const { model, harness, effort, allowedTools, powers } = this.#request
     const narrow = allowedTools !== undefined || (powers !== undefined && withheldBy(powers, '') !== undefined)
     const { frames, tree } = this.#client
@@ -225,7 +287,7 @@ class VendorTurn {
   }
 
   /** The tool servers of a session: that of the sandbox, with the tools that programs lack. */
-  async #tools(peer: AgentPeer): Promise<McpServer[]> {
+  async #tools(peer: PeerSession): Promise<McpServer[]> {
     if (this.#program.asks) return []
     const session = peer.tools(() => this.#servers.open())
     session.use({
@@ -241,7 +303,9 @@ class VendorTurn {
         return this.#io.tool(name, input, `sandbox-tool-${++this.#called}`)
       },
     })
-    const url = (await this.#io.expose(this.#servers.server)) + TOOLS_PATH
+    const { shared } = this.#places
+    const inShared = shared && this.#client.tree === shared.tree
+    const url = (await (inShared ? shared : this.#io).expose(this.#servers.server)) + TOOLS_PATH
     return [toolServerOf(url, session.token, peer.takesHttpServers)]
   }
 
@@ -259,7 +323,7 @@ class VendorTurn {
   }
 
   /** Two rounds: the plan, and after approval its execution, in a process that may write. */
-  async #planned(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
+  async #planned(peer: PeerSession, words: ContentBlock[]): Promise<void> {
     const { updates, frames } = this.#client
     this.#client.planning = true
     await this.#say(peer, words)
@@ -281,7 +345,8 @@ class VendorTurn {
       return this.#say(peer, approval())
     }
     const session = peer.sessionId
-    const writer = await this.#taken(await this.#writable(), session)
+    const writer = await this.#peers.take(this.#user, await this.#places.writable(), session)
+    this.#session = writer
     const leave = writer.serve(this.#client)
     try {
       const remembers = await this.#open(writer, session, 'bypassPermissions')
@@ -292,7 +357,7 @@ class VendorTurn {
     }
   }
 
-  async #say(peer: AgentPeer, words: ContentBlock[]): Promise<void> {
+  async #say(peer: PeerSession, words: ContentBlock[]): Promise<void> {
     const { conversationId, run } = this.#request
     const { label } = this.#program
     const refused = this.#refusals(peer)
@@ -318,7 +383,7 @@ class VendorTurn {
   }
 
   /** Ends the prompt of a program that silently retries a server that refuses it. */
-  #refusals(peer: AgentPeer): {
+  #refusals(peer: PeerSession): {
     readonly signal: AbortSignal
     readonly failure: TurnFailure | undefined
     over(): void

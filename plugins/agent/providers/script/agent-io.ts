@@ -236,6 +236,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     offered: async () => [],
     expose: () => Promise.reject(new Error('no programs here')),
     walled: () => Promise.reject(new Error('an agent program starts no programs')),
+    shared: async () => undefined,
     stamp: path => stamp({ root: cwd }, path),
     // What a program of its own saves goes with it; the client has its record.
     state: async () => {},

@@ -18,6 +18,7 @@ import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
 import type { ProgramsUnderWay } from './running-programs.js'
+import type { SharedPrograms } from './shared-programs.js'
 import type { Turn } from '../turn.js'
 
 /** The dependencies of preparing a turn's tree. */
@@ -54,6 +55,8 @@ export interface TurnEnvironmentDeps {
   readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
   /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>
+  /** The processes of programs that serve several conversations. */
+  readonly shared: Pick<SharedPrograms, 'of'>
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
 }

@@ -26,6 +26,8 @@ export interface PreparedTurn {
   readonly skills?: readonly TurnSkill[]
   /** The agent folders of extensions, as programs see them. */
   readonly agentFolders?: readonly string[]
+  /** Where programs of providers see `root`; left out: in place of the workspace. */
+  readonly ownPlace?: string
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
   /** Its tools name lines by number and hash. */

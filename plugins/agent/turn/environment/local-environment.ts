@@ -45,6 +45,7 @@ import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
+import { ownPlaceOf } from './shared-programs.js'
 import { aroundOf, treeCommand } from './shell.js'
 
 interface Tree extends PreparedTurn {
@@ -112,6 +113,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.personas, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
+    const kept = folders && { only: folders }
+    const narrowedWall = walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : [])
+    const ownPlace = await ownPlaceOf({ ...copyWall, ...kept, ...narrowedWall }, id)
     return {
       helpers: await this.#deps.limits(),
       lineHashes: await this.#deps.lineHashes(),
@@ -123,13 +127,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       wall: {
         ...copyWall,
         home: await homeOfConversation(data, id, { alone: folders !== undefined }),
-        ...(folders && { only: folders }),
+        ...kept,
         limits: limited,
         ...(network.wall && { network: network.wall }),
         path: added.path,
         shown: [...(copyWall.shown ?? []), ...(added.files ?? [])],
-        ...walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : []),
+        ...narrowedWall,
       },
+      ...(ownPlace !== undefined && { ownPlace }),
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
@@ -310,6 +315,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { wall, reach, expose, variables } = tree
     this.#trees.set(turn, tree)
     const { conversationId } = turn
+    const begun = commands.of(conversationId, turn.run)
+    const persona = prepared.persona?.id
+    const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       expose,
@@ -321,8 +329,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         fetchReach(prepared.persona, reach),
         {
           onStart: (pid, over) => underWay.begun(conversationId, pid, over),
-          begun: commands.of(conversationId, turn.run),
+          begun,
           env: variables,
+          shared: program => this.#deps.shared.of(sharing, program),
         },
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         readSkill(this.#deps.personas, prepared, wall.workspace),

@@ -33,8 +33,8 @@ export interface ConversationNetworksDeps {
   readonly limiter: Limiter
   readonly settings: () => Promise<Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'> | undefined>
   readonly listeners: () => Promise<readonly Listener[]>
-  /** The live turn of a conversation. */
-  readonly live: (id: string) => Turn | undefined
+  /** The live turns of a network: that of its conversation, or those that its program serves. */
+  readonly live: (id: string) => readonly Turn[]
   /** The values to fill into requests. */
   readonly bound: Pick<BoundValues, 'some' | 'traffic'>
 }
@@ -180,22 +180,21 @@ export class ConversationNetworks {
   }
 
   #refused(id: string, target: Target, sentence: string): void {
-    if (!this.#tell(id, target.host, sentence)) return
-    const { host, live } = this.#deps
-    void record(host, {
-      type: 'network.refused',
-      conversationId: id,
-      turnId: live(id)!.run,
-      outcome: 'error',
-      content: sentence,
-      extra: { target: written(target) },
-    })
+    for (const { conversationId, run } of this.#tell(id, target.host, sentence))
+      void record(this.#deps.host, {
+        type: 'network.refused',
+        conversationId,
+        turnId: run,
+        outcome: 'error',
+        content: sentence,
+        extra: { target: written(target) },
+      })
   }
 
   /** Reports that a placeholder was sent to a host to which its value is not bound. */
   misdirected({ conversationId, run }: ReferenceUser, name: string, target: string, sentence: string): void {
     const { host, live } = this.#deps
-    const turn = live(conversationId)
+    const [turn] = live(conversationId)
     if (turn && !turn.leaving) turn.log.push({ kind: 'notice', level: 'warning', text: sentence, source: 'network' })
     void record(host, {
       type: 'secret.misdirected',
@@ -221,16 +220,17 @@ export class ConversationNetworks {
     )
   }
 
-  /** Writes a notice into the live turn once; returns whether it did. Without a turn it writes none. */
-  #tell(id: string, what: string, text: string): boolean {
-    const turn = this.#deps.live(id)
-    if (!turn || turn.leaving) return false
-    const told = this.#told.get(turn) ?? new Set()
-    this.#told.set(turn, told)
-    if (told.has(what) || told.size >= MOST_TOLD) return false
-    told.add(what)
-    turn.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
-    return true
+  /** Writes a notice into each live turn once; returns those that got it. */
+  #tell(id: string, what: string, text: string): Turn[] {
+    return this.#deps.live(id).filter(turn => {
+      if (turn.leaving) return false
+      const told = this.#told.get(turn) ?? new Set()
+      this.#told.set(turn, told)
+      if (told.has(what) || told.size >= MOST_TOLD) return false
+      told.add(what)
+      turn.log.push({ kind: 'notice', level: 'warning', text, source: 'network' })
+      return true
+    })
   }
 
   /** Removes the files of a killed daemon. */

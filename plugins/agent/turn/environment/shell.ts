@@ -5,7 +5,7 @@ import { listEnv, type Env, type RunOptions } from '../../../../sdk/node/program
 import { homeOfProgram } from '../../../../sdk/node/wall/home.js'
 import type { WallHome } from '../../../../sdk/node/wall/spec.js'
 import { holdsAll, runWalled, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
-import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import type { SharedProgram, TreeCommand, TreeProgram } from '../../providers/adapter.js'
 import { hiddenBy } from '../../personas/worn.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
 import type { ShellOptions, ShellResult, ToolContext } from '../../tools/tool.js'
@@ -24,6 +24,8 @@ export interface ProgramListeners {
   readonly begun: BeginCommand
   /** Variables that every program of the turn gets. */
   readonly env?: Env
+  /** The process for a program that the turn may share; left out: none. */
+  readonly shared?: (program: TreeProgram) => Promise<SharedProgram | undefined>
 }
 
 /**
@@ -110,7 +112,8 @@ export const treeCommand = async (
   begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
-  const at = join(workspace, cwd ?? relative(root, start))
+  const place = copy?.alsoAt ?? workspace
+  const at = join(place, cwd ?? relative(root, start))
   // A copy is mounted over the workspace, so the folders that the program needs there are mounted again.
   const folders = (await Promise.all(needs.map(folder => realpath(folder).catch(() => [])))).flat()
   const covered = folders.filter(
@@ -128,8 +131,8 @@ export const treeCommand = async (
   const command = await walled(spec, program, args)
   const { only } = wall
   const around = aroundOf(wall)
-  const seen = command.enforced ? workspace : root
-  const folder = relative(workspace, at)
+  const seen = command.enforced ? place : root
+  const folder = relative(place, at)
   return {
     ...command,
     root,

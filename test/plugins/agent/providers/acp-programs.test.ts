@@ -94,6 +94,7 @@ const world = (
   const io: TurnIo = {
     signal: stop.signal,
     walled,
+    shared: async () => undefined,
     offered: async () => [],
     expose: async () => 'http://127.0.0.1:1',
     gap: async () => false,

@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { daemonWith, inGit } from '../../../support/daemon.js'
+import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
 import { exactly } from '../../../support/lists.js'
 import { framesOf, runTurn } from '../../../support/turns.js'
 import { refusal, state, transcript } from '../support.js'
 
 const VENDOR = { harness: 'vendor-code' } as const
 
-/** The processes of the bundled agent program that work in a folder of this test. */
-const programs = (folder: string): number[] =>
+/** The processes of the bundled agent program of a daemon with this data folder. */
+const programs = (data: string): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .map(Number)
@@ -20,7 +21,7 @@ const programs = (folder: string): number[] =>
         return (
           program === process.execPath
           && script!.endsWith('script-agent.js')
-          && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`PWD=${folder}`)
+          && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`HOME=${data}/`)
         )
       } catch {
         return false
@@ -87,7 +88,7 @@ t.test('a script runs in a separate program, and each of its effects is a frame'
       'and you',
       'one',
       'three',
-      `3: ${workspace}`,
+      `3: ${(await mountsLater()) ? join(data, 'copies/v/tree') : workspace}`,
       'one',
       'three',
       /^fetch is not available here/,
@@ -138,14 +139,14 @@ t.test('a script runs in a separate program, and each of its effects is a frame'
 })
 
 t.test('one process serves the turns of a conversation, and each conversation has its own', async t => {
-  const { client, workspace } = await daemonWith(t, ['agent'])
+  const { client, data } = await daemonWith(t, ['agent'])
   await runTurn(client, 'a', 'say x', VENDOR)
-  const [first] = programs(workspace)
-  t.equal(programs(workspace).length, 1)
+  const [first] = programs(data)
+  t.equal(programs(data).length, 1)
   const again = await runTurn(client, 'a', 'say y')
-  t.same(programs(workspace), [first], 'the second turn used the waiting process')
+  t.same(programs(data), [first], 'the second turn used the waiting process')
   await runTurn(client, 'b', 'say z', { ...VENDOR, isolated: true })
-  t.equal(programs(workspace).length, 2)
+  t.equal(programs(data).length, 2)
   t.match(said(again), 'y')
 })
 
@@ -227,7 +228,7 @@ for (const [name, prompt] of [
 
 t.test('a program that exits fails its turn with its own message, and the next turn works', async t => {
   const daemon = await daemonWith(t, ['agent'])
-  const { client, workspace } = daemon
+  const { client, data } = daemon
   const frames = await runTurn(client, 'd', 'say first\ndie\nsay never', VENDOR)
   t.match(
     frames.slice(-2),
@@ -236,7 +237,7 @@ t.test('a program that exits fails its turn with its own message, and the next t
       { kind: 'done', reason: 'failed' },
     ),
   )
-  t.same(programs(workspace), [])
+  t.same(programs(data), [])
   const session = frames.find(({ kind }) => kind === 'session')
   const next = await runTurn(client, 'd', 'say again')
   t.match(said(next), 'again')
@@ -253,7 +254,7 @@ t.test('a program that exits fails its turn with its own message, and the next t
 })
 
 t.test('a script that fails ends the turn as failed with its message, and its process keeps running', async t => {
-  const { client, workspace } = await daemonWith(t, ['agent'])
+  const { client, data } = await daemonWith(t, ['agent'])
   t.match(
     (await runTurn(client, 'f', 'fail no luck', VENDOR)).find(({ kind }) => kind === 'error'),
     { message: 'no luck', code: undefined },
@@ -267,11 +268,11 @@ t.test('a script that fails ends the turn as failed with its message, and its pr
     { code: 'unknown-command' },
   )
   t.match(said(await runTurn(client, 'f', 'Please fix it')), /^You said: Please fix it/)
-  t.equal(programs(workspace).length, 1)
+  t.equal(programs(data).length, 1)
 })
 
 t.test('a stop ends the turn, its commands and the wait of the script', async t => {
-  const { client, workspace } = await daemonWith(t, ['agent'])
+  const { client, data } = await daemonWith(t, ['agent'])
   const sleep = `sleep 613.${process.pid}`
   for (const prompt of ['wait 60000', `run trap "" TERM; ${sleep}; sleep 1`]) {
     await client.call('POST /agent', { conversationId: 's', prompt: `say up\n${prompt}`, ...VENDOR })
@@ -290,7 +291,7 @@ t.test('a stop ends the turn, its commands and the wait of the script', async t 
     readdirSync('/proc').some(pid => commandOf(pid).includes(sleep)),
     'its command has ended',
   )
-  t.equal(programs(workspace).length, 1, 'the program followed the stop, so it keeps running')
+  t.equal(programs(data).length, 1, 'the program followed the stop, so it keeps running')
   t.match(await runTurn(client, 's', 'say next'), /./)
 })
 
@@ -366,14 +367,14 @@ t.test('a conversation switches between harnesses, and each gets the earlier mes
 
 t.test('discarding a conversation ends its process, and so does stopping the daemon', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
-  const { client, workspace } = daemon
+  const { client, data } = daemon
   await runTurn(client, 'x', 'say x', { ...VENDOR, isolated: true })
   await runTurn(client, 'y', 'say y', VENDOR)
-  t.equal(programs(workspace).length, 2)
+  t.equal(programs(data).length, 2)
   await client.call('POST /agents/{id}/discard', { id: 'x' })
-  t.equal(programs(workspace).length, 1)
+  t.equal(programs(data).length, 1)
   await daemon.stop()
-  t.same(programs(workspace), [])
+  t.same(programs(data), [])
 })
 
 t.test('a running turn switches into the agent program and back, and repeats nothing', async t => {

@@ -29,6 +29,7 @@ const counting = (): Toolbox & { readonly made: string[] } => {
         return { name, description, input: { ...input }, category: tool.category, readOnly: tool.category === 'read' }
       }),
     walled: () => Promise.reject(new Error('no programs')),
+    shared: async () => undefined,
   }
 }
 

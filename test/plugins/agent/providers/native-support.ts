@@ -151,6 +151,7 @@ export class NativeWorld {
       offered: async () => OFFERED,
       expose: () => Promise.reject(new Error('no programs here')),
       walled: () => Promise.reject(new Error('no programs here')),
+      shared: async () => undefined,
       helper: async () => ({ status: 'failed', summary: 'no subagents here' }),
       stamp: async path => this.files.get(path),
       state: async value => {

@@ -1,13 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
+import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { noOpencode as skip, OPENCODE } from '../../../support/opencode.js'
 import { exactly } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
+
+const shares = skip || ((await mountsLater()) ? false : 'this machine has no bubblewrap')
 
 /** A request to a chat-completions server. */
 interface Asked {
@@ -97,15 +100,15 @@ const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
     },
   })
   await daemon.client.call('POST /settings/patch', { set: { networkAllow: [`localhost:${port}`] } })
-  const turn = async (input: object, answer?: 'once' | 'deny'): Promise<Frame[]> => {
+  const turn = async (input: object, answer?: 'once' | 'deny', conversationId = 'c'): Promise<Frame[]> => {
     await daemon.client.call('POST /agent', {
-      conversationId: 'c',
+      conversationId,
       agent: 'agent/opencode',
       isolated: true,
       prompt: 'write made.txt',
       ...input,
     })
-    const watched = framesOf(daemon.client, 'c')
+    const watched = framesOf(daemon.client, conversationId)
     if (answer) {
       const card = (await watched.until(({ kind }) => kind === 'permission' || kind === 'done')) as unknown as Frame
       if (card.kind === 'permission')
@@ -148,6 +151,19 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
   const refused = await turn({ permissionMode: 'default' }, 'deny')
   t.ok(refused.some(({ kind }) => kind === 'permission'))
   t.equal(readFileSync(join(copy, 'made.txt'), 'utf8'), 'as it was', 'a refusal counts, whatever its settings')
+})
+
+t.test('one process runs turns of two conversations at once, each in its own copy', { skip: shares }, async t => {
+  const { turn, copy, kernel } = await world(t, bash('pwd > made.txt'))
+  const both = await Promise.all(['c', 'd'].map(id => turn({ permissionMode: 'default' }, 'once', id)))
+  for (const frames of both) t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+  for (const id of ['c', 'd'])
+    t.match(readFileSync(join(dirname(copy), id, 'made.txt'), 'utf8'), new RegExp(`/copies/${id}/tree\n$`))
+  const processes = (await kernel.events.collect('system.processes')).flat() as { conversationIds?: string[] }[]
+  t.strictSame(
+    processes.map(({ conversationIds }) => conversationIds?.toSorted()),
+    [['c', 'd']],
+  )
 })
 
 t.test('an unknown model is refused with the list of models', { skip }, async t => {

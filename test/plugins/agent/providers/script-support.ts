@@ -102,6 +102,7 @@ export class World {
       offered: async () => [],
       expose: () => Promise.reject(new Error('no programs here')),
       walled: () => Promise.reject(new Error('the interpreter starts no programs')),
+      shared: async () => undefined,
       helper: async () => ({ status: 'failed', summary: 'no helpers here' }),
       stamp: async path => this.files.get(path),
       state: async value => {

@@ -106,6 +106,7 @@ const ioOf = (t: Test, run: Run, helpers: SubagentLimits = { atOnce: 5, perTurn:
         stamp: async () => undefined,
         offered: async () => [],
         walled: () => Promise.reject(new Error('no programs')),
+        shared: async () => undefined,
       },
     },
   )

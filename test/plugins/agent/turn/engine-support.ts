@@ -33,6 +33,7 @@ const NO_TOOLS: Toolbox = {
   stamp: async () => undefined,
   offered: async () => [],
   walled: () => Promise.reject(new Error('no programs')),
+  shared: async () => undefined,
 }
 /** The tools that raise cards. */
 export const asking: Toolbox = {

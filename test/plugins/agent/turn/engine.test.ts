@@ -247,6 +247,7 @@ const shellOf = (run: (signal: AbortSignal) => Promise<ToolResult>): Toolbox => 
   stamp: async () => undefined,
   offered: async () => [],
   walled: () => Promise.reject(new Error('no programs here')),
+  shared: async () => undefined,
 })
 
 /** Resolves when a signal is aborted. */

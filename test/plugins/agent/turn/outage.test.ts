@@ -151,6 +151,7 @@ const breaker = (
           stamp: async () => undefined,
           offered: async () => [],
           walled: () => Promise.reject(new Error('none')),
+          shared: async () => undefined,
         },
       }),
   }

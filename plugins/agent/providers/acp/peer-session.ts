@@ -1,0 +1,289 @@
+import type { ClientContext, ContentBlock, InitializeResponse, McpServer } from '@agentclientprotocol/sdk'
+import type { ToolSession } from '../../tool-server/tool-servers.js'
+import { promptUsageOf, sessionOf, sessionOptionsOf, type ProgramSession, type PromptEnd } from './answers.js'
+import { CannotShare, Crashed } from './crashed.js'
+import { Declined } from './declined.js'
+import { fieldsOf } from './outside.js'
+import type { PeerPatience, PeerTurn } from './peer-turn.js'
+import { modelOf, pluginsOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
+
+/** What a session needs of its program. */
+export interface SessionOwner {
+  readonly patience: PeerPatience
+  readonly agent: ClientContext
+  readonly about: InitializeResponse | undefined
+  readonly over: boolean
+  readonly pid: number | undefined
+  /** Whether the program may serve several conversations. */
+  readonly shared: boolean
+  /** Whether it serves other conversations. */
+  others(than: PeerSession): boolean
+  /** Whether another conversation has the session with this id. */
+  taken(id: string, by: PeerSession): boolean
+  /** The answer to a request, unless the program is lost first. */
+  ask<T>(request: Promise<T>, by: PeerSession): Promise<T>
+  /** Ends the program because of this session; `how` continues a sentence that begins with its name. */
+  lose(how: string, by: PeerSession): void
+  /** Called when the session has begun to serve a turn. */
+  serving(): void
+  overhear(listener: (piece: string) => void): () => void
+}
+
+/** The session of one conversation in an agent program. */
+export class PeerSession {
+  readonly #owner: SessionOwner
+  readonly #agentFolders: readonly string[]
+  #turn: PeerTurn | undefined
+  #session: ProgramSession | undefined
+  /** The id of a session that is being loaded. */
+  #loading: string | undefined
+  #tools: ToolSession | undefined
+  /** The cost of the session up to the last turn, if the program reports one. */
+  costUsd: number | undefined
+  /** What the program sees of the conversation's tree, if that was shown to it while it ran. */
+  shown: string | undefined
+  /** It is being opened. */
+  opening = false
+  /** Open requests of the program, plus one while it handles a request of the daemon. */
+  #busy = 0
+  #prompted = false
+  #silence: NodeJS.Timeout | undefined
+
+  constructor(owner: SessionOwner, agentFolders: readonly string[] = []) {
+    this.#owner = owner
+    this.#agentFolders = agentFolders
+  }
+
+  get sessionId(): string | undefined {
+    return this.#session?.id ?? this.#loading
+  }
+
+  /** The turn that it serves. */
+  get turn(): PeerTurn | undefined {
+    return this.#turn
+  }
+
+  get over(): boolean {
+    return this.#owner.over
+  }
+
+  /** The process of its program. */
+  get pid(): number | undefined {
+    return this.#owner.pid
+  }
+
+  get loadsSessions(): boolean {
+    return this.#owner.about?.agentCapabilities?.loadSession === true
+  }
+
+  /** Whether the program reaches tool servers over HTTP. */
+  get takesHttpServers(): boolean {
+    return this.#owner.about?.agentCapabilities?.mcpCapabilities?.http === true
+  }
+
+  get takesImages(): boolean {
+    return this.#owner.about?.agentCapabilities?.promptCapabilities?.image === true
+  }
+
+  /** The session of the daemon's tool server that belongs to it; with `make` it gets one. */
+  tools(make: () => ToolSession): ToolSession
+  tools(): ToolSession | undefined
+  tools(make?: () => ToolSession): ToolSession | undefined {
+    this.#tools ??= make?.()
+    return this.#tools
+  }
+
+  /** The model it runs on, when the program says so. */
+  get model(): string | undefined {
+    return this.#session && modelOf(this.#session)
+  }
+
+  /** The answer to a request that should be quick; a stop does not wait for it. */
+  async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
+    const { patience, shared } = this.#owner
+    const { sessionMs } = patience
+    const late = setTimeout(() => this.#owner.lose(`${what} within ${sessionMs / 1000} s`, this), sessionMs)
+    const stopped = Promise.withResolvers<never>()
+    stopped.promise.catch(() => {})
+    // A process of other conversations too goes on, without this session.
+    const stop = () => (shared ? stopped.reject(new Crashed('was stopped')) : this.#owner.lose('was stopped', this))
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await Promise.race([this.#owner.ask(request, this), stopped.promise])
+    } finally {
+      clearTimeout(late)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Loads the previous session if possible, otherwise opens a new one; returns whether it was loaded. */
+  async open(
+    cwd: string,
+    before: string | undefined,
+    mcpServers: readonly McpServer[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (this.#session && this.#session.id === before) return true
+    this.opening = true
+    try {
+      return await this.#open(cwd, before, mcpServers, signal)
+    } finally {
+      this.opening = false
+    }
+  }
+
+  async #open(
+    cwd: string,
+    before: string | undefined,
+    mcpServers: readonly McpServer[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { agent, shared } = this.#owner
+    const place = { cwd, mcpServers: [...mcpServers], ...pluginsOf(this.#agentFolders) }
+    if (before !== undefined && this.loadsSessions && (await this.#load(place, before, signal))) return true
+    try {
+      const opened = sessionOf(await this.#soon(agent.request('session/new', place), 'opened no session', signal))
+      this.#session = this.#alone(opened)
+    } catch (error) {
+      if (shared && !signal.aborted && this.#owner.others(this)) throw new CannotShare(String(error), { cause: error })
+      throw error
+    }
+    return false
+  }
+
+  /** Refuses a session that another conversation has. */
+  #alone(session: ProgramSession): ProgramSession {
+    if (!this.#owner.taken(session.id, this)) return session
+    throw new CannotShare(`has one session, ${session.id}, for two conversations`)
+  }
+
+  async #load(
+    place: { cwd: string; mcpServers: McpServer[] },
+    sessionId: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (this.#owner.taken(sessionId, this)) return false
+    this.#loading = sessionId
+    try {
+      const { agent } = this.#owner
+      const answer = await this.#soon(
+        agent.request('session/load', { ...place, sessionId }),
+        'loaded no session',
+        signal,
+      )
+      this.#session = { id: sessionId, ...sessionOptionsOf(answer) }
+      return true
+    } catch (error) {
+      if (error instanceof Crashed) throw error
+      return false
+    } finally {
+      this.#loading = undefined
+    }
+  }
+
+  /** Applies the options of a turn to the session, as far as the program supports them. */
+  async configure(wanted: WantedOptions, signal: AbortSignal): Promise<SettingPlan> {
+    const session = this.#opened
+    const plan = settingPlan(session, wanted)
+    const missing = new Set(plan.missing)
+    for (const { what, option, value } of plan.set) {
+      const set =
+        option === undefined
+          ? this.#owner.agent.request('session/set_mode', { sessionId: session.id, modeId: value })
+          : this.#owner.agent.request('session/set_config_option', { sessionId: session.id, configId: option, value })
+      try {
+        this.#changed(option, value, await this.#soon(set, `set no ${what}`, signal))
+      } catch (error) {
+        if (error instanceof Crashed) throw error
+        missing.add(what)
+      }
+    }
+    return { ...plan, missing: [...missing] }
+  }
+
+  #changed(option: string | undefined, value: string, answer: unknown): void {
+    const session = this.#opened
+    const { modes } = session
+    if (option === undefined) {
+      this.#session = { ...session, ...(modes && { modes: { ...modes, currentModeId: value } }) }
+      return
+    }
+    const { options } = sessionOptionsOf(answer)
+    if (options.length > 0) this.#session = { ...session, options }
+  }
+
+  /** Connects a turn: its methods serve the program's requests until the returned function is called. */
+  serve(turn: PeerTurn): () => void {
+    this.#turn = turn
+    this.#owner.serving()
+    return () => {
+      if (this.#turn === turn) this.#turn = undefined
+    }
+  }
+
+  /** Passes the program's standard error to a listener until the returned function is called. */
+  overhear(listener: (piece: string) => void): () => void {
+    return this.#owner.overhear(listener)
+  }
+
+  /** The timeout for silence is off while the program waits for the daemon. */
+  work(by: 1 | -1): void {
+    this.#busy += by
+    this.listen()
+  }
+
+  /** Restarts the timeout for silence. */
+  listen(): void {
+    clearTimeout(this.#silence)
+    if (!this.#prompted || this.#busy > 0) return
+    const { silenceMs } = this.#owner.patience
+    this.#silence = setTimeout(() => this.#owner.lose(`was silent for ${silenceMs / 1000} s`, this), silenceMs)
+  }
+
+  /** Sends a prompt and returns why it stopped; on the signal cancels it, and ends a program that does not stop. */
+  async prompt(
+    prompt: ContentBlock[],
+    meta: { readonly [name: string]: unknown },
+    signal: AbortSignal,
+  ): Promise<PromptEnd> {
+    const { agent, patience } = this.#owner
+    const { id: sessionId } = this.#opened
+    let killer: NodeJS.Timeout | undefined
+    const cancel = () => {
+      void agent.notify('session/cancel', { sessionId }).catch(() => {})
+      killer = setTimeout(() => this.#owner.lose('did not stop when it was asked to', this), patience.cancelMs)
+    }
+    this.#prompted = true
+    this.listen()
+    const answer = this.#owner.ask(agent.request('session/prompt', { sessionId, prompt, _meta: meta }), this)
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel, { once: true })
+    try {
+      const { stopReason: reason, ...rest } = await answer
+      const usage = promptUsageOf(fieldsOf(rest).usage)
+      return { reason, ...(usage && { usage }) }
+    } finally {
+      this.#prompted = false
+      clearTimeout(this.#silence)
+      clearTimeout(killer)
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  /** Ends what belongs to it in the daemon. */
+  end(): void {
+    clearTimeout(this.#silence)
+    this.#tools?.end()
+    this.#tools = undefined
+  }
+
+  get #opened(): ProgramSession {
+    return this.#session ?? noTurn()
+  }
+}
+
+/** Refuses a request of a program outside of its turns. */
+export const noTurn = (): never => {
+  throw new Declined('made a request while no turn of it was running')
+}
