@@ -1,4 +1,4 @@
-import { lstatSync, watch, type FSWatcher } from 'node:fs'
+import { lstatSync, watch, type BigIntStats, type FSWatcher } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
@@ -8,7 +8,7 @@ import { textNamesOfFolder } from '../tree/sweep.js'
 
 interface WatchedFolder {
   readonly watcher: FSWatcher
-  readonly inode: bigint
+  readonly identity: string
   /** The watched folders in it, by path. */
   readonly inner: Set<string>
 }
@@ -33,6 +33,9 @@ const EXHAUSTED = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const MOST_AT_ONCE = 8_000
 const SLICE_MS = 5
 const NOT_WATCHED = new Set(['refs'])
+
+/** A folder that was deleted and made again may have the same inode. */
+const identityOf = ({ ino, birthtimeNs }: BigIntStats): string => `${ino} ${birthtimeNs}`
 
 const slice = () => new Promise<void>(resolve => setImmediate(resolve))
 
@@ -106,11 +109,11 @@ export class FolderWatches {
     try {
       const stats = lstatSync(place, { bigint: true })
       if (!stats.isDirectory()) return false
-      if (this.#folders.get(path)?.inode === stats.ino) return true
+      if (this.#folders.get(path)?.identity === identityOf(stats)) return true
       this.#drop(path)
       const watcher = watch(place, { persistent: false }, (kind, name) => this.#event(path, kind, name))
       watcher.on('error', () => this.#drop(path))
-      this.#folders.set(path, { watcher, inode: stats.ino, inner: new Set() })
+      this.#folders.set(path, { watcher, identity: identityOf(stats), inner: new Set() })
       this.#around(path)?.inner.add(path)
       return true
     } catch (error) {
@@ -151,7 +154,7 @@ export class FolderWatches {
     if (kind !== 'rename') return
     if (directory) this.#deps.folders()
     if (!stats?.isDirectory()) return this.#folders.has(path) ? this.#drop(path) : undefined
-    if (this.#folders.get(path)?.inode !== stats.ino) void this.#add(path, true)
+    if (this.#folders.get(path)?.identity !== identityOf(stats)) void this.#add(path, true)
   }
 
   /** Reads the whole tree again, after events were lost or rules changed. */

@@ -52,6 +52,18 @@ t.test('files that another program creates, changes, moves or removes are among 
   t.ok(await until(client, after, ['moved/f1/deep/late.txt']), 'a folder that moved is still watched')
 })
 
+t.test('a folder that was removed and made again at once is watched', async t => {
+  const { client, workspace, generation } = await world(t)
+  for (let round = 0; round < 20; round++) {
+    rmSync(join(workspace, 'src'), { recursive: true })
+    mkdirSync(join(workspace, 'src'))
+  }
+  await until(client, generation, ['src'])
+  const { generation: after } = await client.call('GET /workspace/tree', {})
+  writeFileSync(join(workspace, 'src/later.ts'), 'x')
+  t.ok((await until(client, after, ['src/later.ts'])).includes('src/later.ts'))
+})
+
 t.test('a change of the ignore rules asks to read the tree again', async t => {
   const { client, workspace, generation } = await world(t)
   mkdirSync(join(workspace, 'dist'))

@@ -161,18 +161,18 @@ void t.test('search', async t => {
   })
 
   await t.test('a long file ranks no higher for having more words, and changed files count as they are', async t => {
-    const folder = join(workspace, 'words')
+    const folder = join(workspace, 'lengths')
     mkdirSync(folder)
     const said = ['parcels', 'weighed', 'counter']
     const long = Array.from({ length: 400 }, (_, at) => `// ${at % 45 === 0 ? said[(at / 45) % 3] : `other${at}`}`)
     writeFileSync(join(folder, 'long.ts'), long.join('\n'))
     writeFileSync(join(folder, 'scale.ts'), '// parcels are weighed at the counter\n')
     const query = 'weigh a parcel at the counter'
-    t.same(await paths({ query, dir: 'words' }), ['words/scale.ts', 'words/long.ts'])
+    t.same(await paths({ query, dir: 'lengths' }), ['lengths/scale.ts', 'lengths/long.ts'])
     writeFileSync(join(folder, 'scale.ts'), '// nothing\n')
-    let left = await paths({ query, dir: 'words' })
-    while (left.length > 1) left = await paths({ query, dir: 'words' })
-    t.same(left, ['words/long.ts'])
+    let left = await paths({ query, dir: 'lengths' })
+    while (left.length > 1) left = await paths({ query, dir: 'lengths' })
+    t.same(left, ['lengths/long.ts'])
     rmSync(folder, { recursive: true })
   })
 
