@@ -35,6 +35,8 @@ export interface WaitingLimits {
 export interface PeerUser {
   readonly conversationId: string
   readonly provider: string
+  /** The subagent that runs beside its turn; left out: the turn's own agent. */
+  readonly subagent?: string
   readonly signal: AbortSignal
 }
 
@@ -42,8 +44,8 @@ export interface PeerUser {
  * Agent programs that run turns or are kept for the next one.
  *
  * One process serves all conversations that may share it, with a session for each; any other is that of one
- * conversation, behind the wall of its copy and in its network. A few wait at once; of more, the one that has waited
- * longest ends.
+ * conversation, behind the wall of its copy and in its network. A subagent has a process of its own, which ends with
+ * it. A few wait at once; of more, the one that has waited longest ends.
  */
 export class Peers {
   readonly #patience: PeerPatience
@@ -85,12 +87,9 @@ export class Peers {
   }
 
   /** The program of a conversation's provider: the waiting one if it has the session, otherwise a new one. */
-  async take(
-    { conversationId, provider, signal }: PeerUser,
-    command: TreeCommand,
-    session: string | undefined,
-  ): Promise<PeerSession> {
-    const key = `${conversationId}/${provider}`
+  async take(user: PeerUser, command: TreeCommand, session: string | undefined): Promise<PeerSession> {
+    const { conversationId, provider, subagent, signal } = user
+    const key = ownKey(user)
     const { program, args, env, root } = command
     const { dev, ino } = await stat(root)
     const made = JSON.stringify([program, args, env, dev, ino])
@@ -107,8 +106,8 @@ export class Peers {
     )
       return waiting
     if (kept) await this.#drop(key, kept)
-    // Another process goes on with its session.
-    await this.#leave(conversationId, provider)
+    // Another process goes on with the session of the turn's own agent.
+    if (subagent === undefined) await this.#leave(conversationId, provider)
     signal.throwIfAborted()
     const peer = await AgentPeer.start(command, this.#patience, signal, { shared: false })
     const opened = peer.session(command.agentFolders)
@@ -122,7 +121,8 @@ export class Peers {
    *
    * @throws CannotShare if the program does not start that way, or the tree cannot be shown to it.
    */
-  async join({ conversationId, provider, signal }: PeerUser, program: SharedProgram): Promise<PeerSession> {
+  async join(user: PeerUser, program: SharedProgram): Promise<PeerSession> {
+    const { conversationId, provider, signal } = user
     const key = sharedKey(provider, program)
     const kept = await started(this.#shared(key, provider, program), signal)
     const { peer, sessions } = kept
@@ -136,7 +136,7 @@ export class Peers {
       })
       if (shown === undefined) throw new CannotShare('cannot see the tree')
       // The waiting process of the conversation has the same session.
-      const own = `${conversationId}/${provider}`
+      const own = ownKey(user)
       const alone = this.#kept.get(own)
       if (alone) await this.#drop(own, alone)
       const session = before ?? peer.session(program.tree.agentFolders)
@@ -252,6 +252,10 @@ export class Peers {
 const SHARED = './'
 
 const sharedKey = (provider: string, { key }: SharedProgram): string => `${SHARED}${provider}/${key}`
+
+/** The process of one user alone. */
+const ownKey = ({ conversationId, provider, subagent }: PeerUser): string =>
+  [conversationId, provider, ...(subagent === undefined ? [] : [subagent])].join('/')
 
 /** A turn has come: the process does not wait. */
 const hold = (kept: Kept): void => {

@@ -159,7 +159,8 @@ class VendorTurn {
       if (!failure && !this.#io.signal.aborted) throw error
     } finally {
       await this.#client.close()
-      if (this.#session) await this.#peers.release(this.#session, again)
+      // A subagent is never continued.
+      if (this.#session) await this.#peers.release(this.#session, again && this.#request.subagent === undefined)
     }
     const costUsd = this.#client.budget.untold()
     frames.push(...updates.close(), {
@@ -222,8 +223,9 @@ class VendorTurn {
   }
 
   get #user(): PeerUser {
-    const { conversationId } = this.#request
-    return { conversationId, provider: this.#provider, signal: this.#io.signal }
+    const { conversationId, subagent } = this.#request
+    const user = { conversationId, provider: this.#provider, signal: this.#io.signal }
+    return { ...user, ...(subagent && { subagent: subagent.id }) }
   }
 
   /** The cost of the turn so far; undefined: unknown. */

@@ -27,6 +27,14 @@ const ask = (sessionId, method, params) => new Promise(resolve => {
 const say = (sessionId, text) => send({ method: 'session/update', params: { sessionId,
   update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } } })
 const attempt = work => { try { return work() } catch (error) { return error.code ?? error.message } }
+const called = async ({ server: { url, headers } }, name, args) => {
+  const given = Object.fromEntries(headers.map(({ name, value }) => [name, value]))
+  const body = JSON.stringify({ jsonrpc: '2.0', id: ++last, method: 'tools/call', params: { name, arguments: args } })
+  const accept = 'application/json, text/event-stream'
+  const sent = { ...given, accept, 'content-type': 'application/json', 'mcp-protocol-version': '2025-06-18' }
+  const text = await (await fetch(url, { method: 'POST', headers: sent, body })).text()
+  return JSON.parse(/\\{.*\\}/.exec(text)[0]).result.content[0].text
+}
 const answerOf = ({ error }) => error ? error.message : 'done'
 const deeds = {
   me: (id, { cwd }) => say(id, me + ' ' + cwd),
@@ -57,6 +65,10 @@ const deeds = {
     say(id, session.loaded ? 'went on in ' + me : 'waits')
     return session.loaded ? undefined : new Promise(resolve => (session.cancel = () => resolve('cancelled')))
   },
+  delegate: async (id, session, [...deeds]) => {
+    const prompt = deeds.map(deed => 'do ' + deed).join('\\n')
+    say(id, '(' + await called(session, 'Delegate', { description: 'beside', prompt }) + ') ')
+  },
   hang: id => say(id, 'hangs') ?? new Promise(() => {}),
 }
 const prompt = async ({ sessionId, prompt }) => {
@@ -72,17 +84,17 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params, ...rest } = JSON.parse(line)
   if (method === undefined) waiting.get(id)?.(rest)
   else if (method === 'initialize') send({ id, result: { protocolVersion: 1,
-    agentCapabilities: { loadSession: process.env.LOADS !== 'no' } } })
+    agentCapabilities: { loadSession: process.env.LOADS !== 'no', mcpCapabilities: { http: true } } } })
   else if (method === 'session/new') {
     if (process.env.MOST === 'refuses' && sessions.size > 0)
       send({ id, error: { code: -32603, message: 'one session only' } })
     else {
       const sessionId = process.env.MOST === 'repeats' ? 'the-one' : randomUUID()
-      sessions.set(sessionId, { cwd: params.cwd })
+      sessions.set(sessionId, { cwd: params.cwd, server: params.mcpServers[0] })
       send({ id, result: { sessionId } })
     }
   } else if (method === 'session/load') {
-    sessions.set(params.sessionId, { cwd: params.cwd, loaded: true })
+    sessions.set(params.sessionId, { cwd: params.cwd, server: params.mcpServers[0], loaded: true })
     send({ id, result: {} })
   } else if (method === 'session/cancel') sessions.get(params.sessionId).cancel?.()
   else if (method === 'session/prompt') prompt(params).then(result => send({ id, result }),
@@ -265,6 +277,26 @@ t.test(
     t.equal(await said('idle', 'write x'), '', 'and nowhere when there is no turn')
   },
 )
+
+for (const [name, isolated] of [
+  ['shares its process with other conversations', true],
+  ['has a process of its own', false],
+] as const) {
+  t.test(`an agent that ${name} outlives its subagents on the same program`, { skip }, async t => {
+    const { begin, kernel, client, processOf } = await world(t, { many: {} })
+    const waits = await begin('a', 'me; delegate me; delegate me; me; write made.txt; wait', { isolated })
+    await waits.until(says('waits'))
+    const said = saidIn(waits.seen.map(({ event }) => event))
+    // What a subagent says is heard while it runs, and in its answer.
+    const [parent, one, , other, , after] = said.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? []
+    t.equal(after, parent, 'the agent goes on in its process')
+    t.equal(new Set([parent, one, other]).size, 3, 'each subagent has a process of its own')
+    t.equal((await kernel.events.collect('system.processes')).flat().length, 1, 'which ends with it')
+    await client.call('POST /agent/stop', { conversationId: 'a' })
+    t.match(end((await waits.all()).map(({ event }) => event)), { reason: 'stopped', error: undefined })
+    t.equal(await processOf('a', { isolated }), parent, 'and its process serves the next turn')
+  })
+}
 
 for (const most of ['refuses', 'repeats'] as const) {
   t.test(`a program that ${most} a second session gets a process for each conversation`, { skip }, async t => {
