@@ -1,3 +1,5 @@
 export { hostFor } from './node/extension/testing.js'
 export type { HostFakes, TestedHost, TestedManifest, TestLifetime } from './node/extension/testing.js'
 export type { ListenerFakes, TestedContributions, TestedListener } from './node/extension/testing-listener.js'
+export type { OutsideFakes, TestedSocket } from './node/extension/testing-outside.js'
+export type { SecretFakes, TestedSetting } from './node/extension/testing-secrets.js'

@@ -9,7 +9,7 @@ import type { HostFetchInput, TextFields } from '../../../sdk/node/extension/pro
 import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { SENTENCES, webAddress } from '../../../sdk/node/network/outbound.js'
-import { bytesGiven } from './bytes.js'
+import { bytesGiven } from '../../../sdk/node/extension/bytes.js'
 import type { HostHandlers } from './operations.js'
 import type { BackendProcess } from './process.js'
 import { reachTarget, type ReachDeps } from './reach.js'

@@ -9,7 +9,7 @@ import { callOperations } from './calls.js'
 import type { BackendServices } from './contract.js'
 import { connectOperations } from './connections.js'
 import { fetchOperations } from './fetch.js'
-import { fileOperations } from './files.js'
+import { fileOperations } from '../../../sdk/node/extension/workspace-files.js'
 import { BACKEND_LIMITS, type BackendLimits } from './process/limits.js'
 import { ExtensionLogs, logOperations } from './process/log.js'
 import { operateWith } from './operations.js'
@@ -62,7 +62,8 @@ export const openBackends = (
     const link = () => backend.link()
     const subscribed = eventOperations(events, backend, records)
     const secrets = { host, extension, entries }
-    const reach = { net: entries.net, listeners, names, used: (entry: string) => records.used(id, entry) }
+    const used = (entry: string) => records.used(id, entry)
+    const reach = { net: entries.net, listeners, names, used }
     const schedule = new Schedule(host.store, id, key => {
       void backend.process?.link.request('due', { key }).catch(() => {})
     })
@@ -82,7 +83,7 @@ export const openBackends = (
         ...listening?.handlers,
         ...scheduleOperations(schedule),
         ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
-        ...fileOperations({ workspace: place.workspace, id, entries, records }),
+        ...fileOperations({ workspace: place.workspace, entries, used }),
         ...callOperations({ host, records, id, entries, link }),
         ...routeOperations(backend.routes),
         ...publishOperations(published, id),

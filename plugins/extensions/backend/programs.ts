@@ -6,7 +6,7 @@ import { missingProgram, ownProgram, run } from '../../../sdk/node/programs/run.
 import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
 import { systemMounts } from '../../../sdk/node/wall/system.js'
 import { tightlyWalled } from '../../../sdk/node/wall/tight.js'
-import { textOrBytes } from './bytes.js'
+import { textOrBytes } from '../../../sdk/node/extension/bytes.js'
 import type { ExtensionRecords, RunnableExtension } from '../runtime.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'

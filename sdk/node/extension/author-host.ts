@@ -23,6 +23,7 @@ export const authorHost = (
   { id, version, source, dir, dataDir }: BackendIdentity,
   link: Asks,
   answers: BackendAnswers,
+  repeated: (work: () => void, ms: number) => Off = intervalOf,
 ): ExtensionHost => {
   const ask: Asks['request'] = (op, input, signal) => link.request(op, input, signal)
   const send = (sent: Promise<unknown>) => void sent.catch(error => log('error')(String(error)))
@@ -150,10 +151,7 @@ export const authorHost = (
       withdraw: async templateId => void (await ask('automations.withdraw', { id: templateId })),
     },
     schedule: {
-      every: (ms, work) => {
-        const timer = setInterval(work, Math.max(LEAST_INTERVAL, ms))
-        return () => clearInterval(timer)
-      },
+      every: (ms, work) => repeated(work, Math.max(LEAST_INTERVAL, ms)),
       at: async (key, when, work) => {
         answers.due.set(key, work)
         await ask('schedule.at', { key, when })
@@ -165,6 +163,11 @@ export const authorHost = (
     },
     onStop: work => added(answers.stops, work),
   }
+}
+
+const intervalOf = (work: () => void, ms: number): Off => {
+  const timer = setInterval(work, ms)
+  return () => clearInterval(timer)
 }
 
 const added = <T>(all: Set<T>, value: T): Off => {

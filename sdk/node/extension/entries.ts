@@ -26,6 +26,12 @@ export interface NetEntry {
   readonly port?: number
 }
 
+/** What of the event `workspaceChanged` counts for a watch. */
+export interface WatchedChange {
+  readonly paths?: readonly string[]
+  readonly conversationId?: string
+}
+
 const SERVE = /^serve:(viewer|collaborator|maintainer|owner):(.*)$/
 
 /** The parameters of a path that a pattern holds for. */
@@ -111,6 +117,12 @@ export class ManifestEntries {
     return this.globs('read').includes(glob) || this.file('read', glob) !== undefined || this.leads(folder || '.')
   }
 
+  /** Of the changed paths of an event those that the watch of a glob is called with; none of a private copy. */
+  watched(glob: string, { paths = [], conversationId }: WatchedChange): string[] {
+    if (conversationId !== undefined) return []
+    return paths.filter(path => globHolds(glob, path) && this.file('read', path) !== undefined)
+  }
+
   /** Whether a path below this folder may be readable. */
   leads(folder: string): boolean {
     const path = folder === '.' ? [] : folder.split('/')
@@ -143,7 +155,7 @@ const byStar = (prefix: string, all: readonly string[], name: string): string | 
 }
 
 /** `*` within a segment, `**` for any depth; nothing else of a glob has a meaning. */
-export const globHolds = (glob: string, path: string): boolean => matchesGlob(path, escaped(glob))
+const globHolds = (glob: string, path: string): boolean => matchesGlob(path, escaped(glob))
 
 const escaped = (glob: string): string => glob.replaceAll(/[[\]{}()?!+@\\]/g, '\\$&')
 

@@ -18,14 +18,11 @@ import {
   type TestedContributions,
   type TestedListener,
 } from './testing-listener.js'
-import type {
-  BackendOperations,
-  HostFetchInput,
-  HostOperations,
-  LinkFailure,
-  OperationInput,
-  OperationOutput,
-} from './protocol.js'
+import { onePiece, testedOutside, type OutsideFakes } from './testing-outside.js'
+import { TestedSchedule } from './testing-schedule.js'
+import { testedSecrets, type SecretFakes, type TestedSetting } from './testing-secrets.js'
+import { testedWorkspace } from './testing-files.js'
+import type { BackendOperations, HostOperations, LinkFailure, OperationInput, OperationOutput } from './protocol.js'
 
 /** What a test needs of a manifest. */
 export interface TestedManifest {
@@ -35,21 +32,17 @@ export interface TestedManifest {
   readonly permissions?: DeclaredEntries
   readonly contributes?: TestedContributions & {
     readonly tools?: readonly { readonly name: string }[]
+    readonly settings?: readonly TestedSetting[]
     readonly [other: string]: unknown
   }
 }
 
 /** What stands in for the daemon. */
-export interface HostFakes {
+export interface HostFakes extends OutsideFakes, SecretFakes {
   /** Routes by their entry, such as `GET /workspace/tree`. */
   readonly calls?: { readonly [entry: string]: (input: unknown) => unknown }
-  /** Answers every request to a server that a `net:` entry names. */
-  readonly fetch?: (request: HostFetchInput) => { status?: number; headers?: { [name: string]: string }; body?: string }
-  readonly settings?: { readonly [key: string]: string | number | boolean }
-  /** The values of secrets. */
-  readonly secrets?: { readonly [name: string]: string }
-  /** Texts of workspace files. */
-  readonly files?: { [path: string]: string }
+  /** Texts of workspace files, with which a temporary folder begins. */
+  readonly files?: { readonly [path: string]: string }
   readonly listener?: ListenerFakes
 }
 
@@ -61,14 +54,21 @@ export interface TestedHost {
   /** Stored values by key. */
   readonly stored: Map<string, unknown>
   readonly published: { name: string; data: unknown }[]
+  /** The folder that stands in for the workspace; removed at the end. */
+  readonly workspace: string
   /** Runs `activate` of a module with the host. */
   activate(module: ExtensionModule): Promise<void>
   /** Asks a route of the extension; `undefined`: it has none. */
   request(entry: string, request?: Partial<ExtRequest>): Promise<{ status: number; body: unknown } | undefined>
   /** Calls a tool of the extension. */
   tool(name: string, input: unknown): Promise<ExtensionToolResult>
-  /** Sends an event of the sandbox to its listeners. */
+  /** Sends an event of the sandbox to its listeners; `workspaceChanged` with `paths` also to its watches of files. */
   send(kind: string, event: object): Promise<void>
+  /**
+   * Moves the clock of its schedule on by these ms, and runs what is due until then in its order. Nothing scheduled
+   * runs by itself.
+   */
+  tick(ms: number): Promise<void>
   /** Its messages to automations, and the replies to them. */
   readonly listener: TestedListener
   stop(): Promise<void>
@@ -87,7 +87,10 @@ const failureOf = (error: unknown): LinkFailure => {
 
 /**
  * A host that tests an extension without a daemon: it checks the manifest's entries as the daemon does, keeps what is
- * stored in memory, and answers the rest with fakes.
+ * stored in memory and files in a temporary folder, and answers the rest with fakes.
+ *
+ * Background programs (`processes.start`, `stop`, `status`, `onExit`) need the terminals and the wall of a daemon, so
+ * these reject here; nor are references filled in, or the limits of numbers and sizes applied.
  */
 export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFakes = {}): TestedHost => {
   const { publisher = 'local', name = 'extension', version = '0.0.0', permissions = {} } = manifest
@@ -99,13 +102,7 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
   const published: TestedHost['published'] = []
   const routes = new Map<number, RoutePattern>()
   const subscribed = new Map<number, string>()
-  const files = new Map(Object.entries(fakes.files ?? {}))
-  const secret = (secretName: string): string => {
-    if (entries.secret(secretName) === undefined) deny(`secret:${secretName}`)
-    return secretName
-  }
-  const allowed = (mode: 'read' | 'write', path: string): string =>
-    entries.file(mode, path) === undefined ? deny(`fs:${mode}:${path}`) : path
+  const workspace = testedWorkspace(entries, fakes.files ?? {})
   const called = (entry: string, input: unknown): unknown => {
     const [method = '', path = ''] = entry.split(' ')
     const segments = path.slice(1).split('/')
@@ -118,6 +115,7 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     offer: items => daemon.offer(items),
     ask: (op, input) => daemon.request(op, input),
   })
+  const schedule = new TestedSchedule(key => daemon.request('due', { key }))
   const handlers: { [O in keyof HostOperations]?: Handle } = {
     log: (line: TestedHost['logged'][number]) => void logged.push(line),
     'storage.get': ({ key }: { key: string }) => ({ value: stored.get(key) }),
@@ -130,22 +128,6 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
       const done = JSON.stringify(stored.get(key)) === JSON.stringify(expected)
       if (done) stored.set(key, value)
       return { done }
-    },
-    'settings.get': () => ({ settings: { ...fakes.settings } }),
-    'secrets.ref': (input: { name: string }) => ({ reference: `{{secret:${secret(input.name)}}}` }),
-    'secrets.has': (input: { name: string }) => ({ has: secret(input.name) in (fakes.secrets ?? {}) }),
-    fetch: (request: HostFetchInput) => {
-      const { hostname, port, protocol } = new URL(request.url)
-      const at = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
-      const named = entries.net.some(
-        ({ any, host, port: only }) =>
-          (any || host === hostname || (host.startsWith('*.') && hostname.endsWith(host.slice(1))))
-          && (only === undefined || at.endsWith(`:${only}`)),
-      )
-      if (!named) deny(`net:${at}`)
-      if (!fakes.fetch) throw new Error('the test has no fake for fetch')
-      const { status = 200, headers = {}, body = '' } = fakes.fetch(request)
-      return { status, headers, url: request.url, body: daemon.offer(once(Buffer.from(body))) }
     },
     call: ({ entry, input }: { entry: string; input?: unknown }) =>
       Promise.resolve(called(entry, input)).then(value => ({ value })),
@@ -163,23 +145,16 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     },
     'events.off': ({ subscription }: { subscription: number }) => void subscribed.delete(subscription),
     'events.publish': (event: { name: string; data: unknown }) => void published.push(event),
-    'files.read': ({ path }: { path: string }) => {
-      const text = files.get(allowed('read', path))
-      if (text === undefined) throw new Error(`nothing in the workspace is named "${path}"`)
-      return { bytes: Buffer.from(text) }
-    },
-    'files.stat': ({ path }: { path: string }) => {
-      const text = files.get(allowed('read', path))
-      return text === undefined ? {} : { found: { type: 'file', size: Buffer.byteLength(text), mtimeMs: 0 } }
-    },
-    'files.write': ({ path, data }: { path: string; data: string | Uint8Array }) =>
-      void files.set(allowed('write', path), Buffer.from(data as string).toString()),
-    'files.remove': ({ path }: { path: string }) => void files.delete(allowed('write', path)),
     'tools.handle': (tool: { name: string }) => {
       if (!manifest.contributes?.tools?.some(declared => declared.name === tool.name))
         throw new Error(`the manifest contributes no tool ${tool.name}`)
     },
     ...automated.handlers,
+    ...workspace.handlers,
+    ...testedSecrets(id, manifest.contributes?.settings ?? [], entries, fakes),
+    ...testedOutside(entries, fakes, items => daemon.offer(items)),
+    'schedule.at': (work: OperationInput<HostOperations, 'schedule.at'>) => schedule.at(work),
+    'schedule.cron': (work: OperationInput<HostOperations, 'schedule.cron'>) => schedule.cron(work),
     'tools.off': () => {},
     'tools.progress': () => {},
   }
@@ -202,13 +177,14 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     input: OperationInput<BackendOperations, O>,
   ): Promise<OperationOutput<BackendOperations, O>> => daemon.request(op, input)
   const identity = { id, version, source: 'workspace', dir: '/extension', dataDir: '/data', server: '' } as const
-  const host = authorHost(identity, author, answers)
+  const host = authorHost(identity, author, answers, (work, ms) => schedule.every(work, ms))
   const settled = () => new Promise<void>(resolve => setImmediate(resolve))
   const tested: TestedHost = {
     host,
     logged,
     stored,
     published,
+    workspace: workspace.root,
     listener: automated.tested,
     activate: async module => {
       await module.activate(host)
@@ -231,7 +207,7 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
         query,
         headers,
         caller: caller ?? { kind: 'person', actor: 'owner@example.org', role: 'owner' },
-        ...(bytes && { body: daemon.offer(once(bytes)) }),
+        ...(bytes && { body: daemon.offer(onePiece(bytes)) }),
         ...(bytes && !(body instanceof Uint8Array) && { json: true as const }),
       })
       return { status: answer.status ?? 200, body: answer.json ?? answer.bytes }
@@ -239,17 +215,22 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     tool: (tool, input) =>
       ask('tool', { name: tool, call: 1, input, conversationId: 'test', run: 'test', unattended: false }),
     send: async (kind, event) => {
+      await settled()
       for (const [subscription, wanted] of subscribed)
         if (wanted === kind || (wanted.endsWith('*') && kind.startsWith(wanted.slice(0, -1))))
           await ask('event', { subscription, event })
+      if (kind === 'workspaceChanged') for (const seen of workspace.seen(event)) await ask('files', seen)
     },
-    stop: async () => void (await ask('stop', {})),
+    tick: async ms => {
+      await settled()
+      await schedule.tick(ms)
+    },
+    stop: async () => {
+      await ask('stop', {})
+      workspace.remove()
+    },
   }
   if ('teardown' in t) t.teardown(() => tested.stop())
   else t.after(() => tested.stop())
   return tested
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  if (bytes.length > 0) yield bytes
 }

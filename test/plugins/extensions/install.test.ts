@@ -148,6 +148,7 @@ t.test('an update is previewed, applied and taken back, twice', async t => {
   })
   t.equal(await status(client.call('POST /extensions/{id}/update', { id, ref: '0'.repeat(40) })), 424)
   t.ok(isRunning(pid), 'the old one keeps running')
+  t.same(staged(), [], 'nothing of an update that fails is kept')
   t.same(await client.call('POST /extensions/{id}/update', { id, ref, digest: shown.digest }), { ok: true, ref })
   t.match(await running('2.0.0'), { previous: { ref: first, version: '1.0.0' }, health: { state: 'watching' } })
   await client.call('POST /extensions/{id}/enabled', { id, enabled: false })
@@ -199,6 +200,16 @@ t.test('an update that a registry verified is applied by itself where it adds no
   const updated = await running('1.2.0')
   t.match(updated, { commit: ref, previous: { ref: first } })
   t.notOk(updated.update)
+  for (const [needsReview, manifest] of [
+    [/adds: calls GET \/activity/, { permissions: { daemon: ['GET /activity'] } }],
+    [/for host versions \^9\.0/, { engines: { sandbox: '^9.0' } }],
+  ] as const) {
+    write({ version: '1.3.0', ...manifest })
+    const next = committed(origin)
+    lists({ version: '1.3.0', trust: 'verified', source: { url, ref: next } })
+    await client.call('POST /extensions/updates/check')
+    t.match(await recordNamed(daemon, id), { commit: ref, update: { ref: next, needsReview } })
+  }
   const newer = { version: '1.1.0', source: { url, ref: first } }
   const offered = async () => {
     lists(newer)
@@ -235,6 +246,12 @@ t.test('an advisory switches an extension off, and a blocked listing cannot be i
   const after = await recordNamed(daemon, id)
   t.notOk(after.advisory)
   t.equal(after.enabled, false, 'a person switches it on again')
+  await client.call('POST /extensions/{id}/enabled', { id, enabled: true })
+  await client.call('POST /extensions/{id}/update-policy', { id, advisories: 'notify' })
+  lists({ trust: 'blocked', trustReason: 'bad', source: { url, ref: commit } })
+  await client.call('POST /extensions/updates/check')
+  const warned = { enabled: true, advisory: { reason: 'bad', autoDisabled: false } }
+  t.match(await recordNamed(daemon, id), warned, 'a blocked listing warns, and the policy leaves it on')
   await client.call('POST /extensions/{id}/remove', { id })
   lists({ trust: 'blocked', trustReason: 'bad', source: { url, ref: first } })
   const { digest, trust, trustReason } = await preview({ registry: indexAddress })

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { Backoff } from '../../../plugins/extensions/backend/process/backoff.js'
+import { BACKEND_LIMITS } from '../../../plugins/extensions/backend/process/limits.js'
 import { walled } from '../../attack/support.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 import { approvePending, daemonWithBackends, listedUntil, writeExtension } from './support.js'
@@ -36,12 +38,17 @@ t.test('the fifth crash within 10 minutes stops a backend, until it is started a
 t.test('approving, switching on and other code end a quarantine', walled(), async t => {
   const daemon = await daemonWithBackends(t)
   const { client } = daemon
-  const id = 'ada.exits'
-  const manifest = { publisher: 'ada', name: 'exits', server: 'server.js' }
-  writeExtension(daemon, 'exits', manifest, { 'server.js': EXITS })
-  const { digest } = await listedUntil(daemon, ({ pending }) => pending.find(each => each.id === id))
-  await approvePending(daemon, id)
-  const backendIs = async (pattern: RegExp) => {
+  const [approved, switched] = ['ada.exits', 'ada.ends'] as const
+  const manifest = (id: string) => ({ publisher: 'ada', name: id.slice(4), server: 'server.js' })
+  const write = (id: string, server: string) =>
+    writeExtension(daemon, id.slice(4), manifest(id), { 'server.js': server })
+  for (const id of [approved, switched]) {
+    write(id, EXITS)
+    await listedUntil(daemon, ({ pending }) => pending.find(each => each.id === id))
+  }
+  const { digest } = await approvePending(daemon, approved)
+  await approvePending(daemon, switched)
+  const backendIs = async (id: string, pattern: RegExp) => {
     for (const end = Date.now() + 60_000; ;)
       try {
         return await listedUntil(daemon, ({ extensions }) =>
@@ -51,10 +58,22 @@ t.test('approving, switching on and other code end a quarantine', walled(), asyn
         if (Date.now() > end) throw error
       }
   }
-  await backendIs(/quarantined: its process ended with 3/)
-  await client.call('POST /extensions/{id}/approve', { id, digest })
-  await backendIs(/starts again in/)
-  await client.call('POST /extensions/{id}/enabled', { id, enabled: true })
-  writeExtension(daemon, 'exits', manifest, { 'server.js': STAYS })
-  await backendIs(/"running"/)
+  for (const id of [approved, switched]) await backendIs(id, /quarantined: its process ended with 3/)
+  await client.call('POST /extensions/{id}/approve', { id: approved, digest })
+  await client.call('POST /extensions/{id}/enabled', { id: switched, enabled: true })
+  for (const id of [approved, switched]) await backendIs(id, /starts again in/)
+  write(approved, STAYS)
+  await backendIs(approved, /"running"/)
+})
+
+t.test('the wait before a start doubles, and begins anew after 5 minutes of running', t => {
+  const { backoff, healthyMs } = BACKEND_LIMITS
+  const waits = new Backoff(BACKEND_LIMITS)
+  const around = (wait: number | undefined, ms: number) => t.ok(Math.abs(wait! - ms) <= ms * 0.2, `${wait} of ${ms}`)
+  around(waits.crashed(0, 0), backoff.first)
+  around(waits.crashed(healthyMs - 1, 1_000_000), 2 * backoff.first)
+  around(waits.crashed(0, 2_000_000), 4 * backoff.first)
+  around(waits.crashed(healthyMs, 3_000_000), backoff.first)
+  t.equal(healthyMs, 5 * 60_000)
+  t.end()
 })

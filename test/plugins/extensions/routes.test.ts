@@ -14,6 +14,18 @@ t.test('a backend answers its routes', async t => {
   t.match(answer, { status: 200, body: { hello: 'world' } })
 })
 
+t.test('a request that comes while a backend starts is answered once it runs', walled(), async t => {
+  const daemon = await extensionDaemon(t)
+  await daemon.begin('acme.late', {
+    server: `export const activate = async host => {
+      await new Promise(done => setTimeout(done, 200))
+      host.routes.handle('GET /hello', {}, () => ({ body: { hello: 'late' } }))
+    }`,
+  })
+  t.match(daemon.world.runtime!.status('acme.late'), { state: 'starting' })
+  t.match(await daemon.ask('acme.late', '/hello'), { status: 200, body: { hello: 'late' } })
+})
+
 t.test('without a wall no backend runs, and its state says what to install', async t => {
   const daemon = await extensionDaemon(t, { wall: 'none' })
   t.match(await daemon.run('ada.open', { server: 'export const activate = () => {}' }), {

@@ -3,7 +3,6 @@ import { refuse } from '../../../../sdk/index.js'
 import type { ExtensionRecords } from '../../runtime.js'
 import type { ExtensionBackend } from '../backend.js'
 import { deny } from '../../../../sdk/node/extension/denied.js'
-import { globHolds } from '../../../../sdk/node/extension/entries.js'
 import type { HostHandlers } from '../operations.js'
 import type { PublishedEvents } from './published-events.js'
 
@@ -83,10 +82,8 @@ export const eventOperations = (
       .finally(() => untaken--)
   }
   const changed = (watch: number, glob: string) => (event: object) => {
-    const { paths = [], conversationId } = event as { paths?: string[]; conversationId?: string }
-    const seen = paths.filter(path => globHolds(glob, path) && backend.entries.file('read', path) !== undefined)
-    if (conversationId === undefined && seen.length > 0)
-      void backend.process?.link.request('files', { watch, paths: seen }).catch(() => {})
+    const seen = backend.entries.watched(glob, event)
+    if (seen.length > 0) void backend.process?.link.request('files', { watch, paths: seen }).catch(() => {})
   }
   return {
     handlers: {

@@ -1,6 +1,6 @@
 import { refuse, type Store } from '../../../../sdk/index.js'
 import { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
-import { cronTimes } from './cron.js'
+import { cronTimes } from '../../../../sdk/node/extension/cron.js'
 import type { HostHandlers } from '../operations.js'
 
 /** A job that is due at a time; stored, so that a restart does not lose it. */

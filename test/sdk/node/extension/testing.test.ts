@@ -1,3 +1,6 @@
+import { createHmac } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { hostFor } from '../../../../sdk/node/extension/testing.js'
 import type { ExtensionHost, ExtensionModule } from '../../../../sdk/node/extension/host.js'
@@ -48,6 +51,108 @@ t.test('calls that the manifest does not name are refused as by the daemon', asy
   await t.rejects(host.files.read('README.md'), { code: 'denied', entry: 'fs:read:README.md' })
   await t.rejects(host.fetch('https://example.com/'), { code: 'denied', entry: 'net:example.com:443' })
   await t.rejects(host.secrets.ref('KEY'), { code: 'denied', entry: 'secret:KEY' })
+})
+
+t.test('files are those of a temporary folder, reached and watched within the entries', async t => {
+  const permissions = { sandbox: ['fs:read:docs/**', 'fs:write:out/**'] }
+  const seen: string[][] = []
+  let folder = ''
+  await t.test('while the test runs', async t => {
+    const tested = hostFor(t, { ...manifest, permissions }, { files: { 'docs/a.md': 'text', 'README.md': 'closed' } })
+    folder = tested.workspace
+    const { files } = tested.host
+    await files.write('out/deep/b.txt', 'written')
+    await files.move('out/deep/b.txt', 'out/c.txt')
+    t.equal(readFileSync(join(folder, 'out/c.txt'), 'utf8'), 'written')
+    t.equal(Buffer.from(await files.read('out/c.txt', { offset: 2, limit: 3 })).toString(), 'itt')
+    t.same(await files.list('docs'), [{ name: 'a.md', type: 'file' }])
+    t.same(await files.list('.'), [
+      { name: 'docs', type: 'dir' },
+      { name: 'out', type: 'dir' },
+    ])
+    await t.rejects(files.move('out/c.txt', 'README.md'), { code: 'denied', entry: 'fs:write:README.md' })
+    await t.rejects(files.list('src'), { code: 'denied', entry: 'fs:read:src' })
+    await t.rejects(files.read('docs/none.md'), { code: 'not-found' })
+    await files.remove('out/c.txt')
+    t.equal(await files.stat('out/c.txt'), undefined)
+    const off = files.watch('docs/*', paths => void seen.push(paths))
+    await tested.send('workspaceChanged', { paths: ['docs/a.md', 'docs/deep/b.md', 'README.md'] })
+    await tested.send('workspaceChanged', { paths: ['docs/a.md'], conversationId: 'private' })
+    off()
+    await tested.send('workspaceChanged', { paths: ['docs/a.md'] })
+    t.same(seen, [['docs/a.md']])
+  })
+  t.notOk(existsSync(folder), 'the folder is gone with the test')
+})
+
+t.test('scheduled work runs in its order when the test moves the clock', async t => {
+  const tested = hostFor(t, manifest)
+  const { schedule } = tested.host
+  const ran: string[] = []
+  const ranSince = () => ran.splice(0)
+  const off = schedule.every(1, () => void ran.push('every'))
+  await schedule.at('late', Date.now() + 2_500, () => void ran.push('late'))
+  await schedule.at('past', 0, () => void ran.push('past'))
+  t.same(ranSince(), [], 'nothing by itself')
+  await tested.tick(1_500)
+  t.same(ranSince(), ['past', 'every'])
+  await tested.tick(1_500)
+  t.same(ranSince(), ['every', 'late', 'every'])
+  off()
+  await schedule.cron('minutely', '* * * * *', () => void ran.push('minutely'))
+  await tested.tick(120_000)
+  t.same(ranSince(), ['minutely', 'minutely'])
+  await t.rejects(
+    schedule.cron('wrong', '61 * * * *', () => {}),
+    { code: 'invalid' },
+  )
+})
+
+t.test('secrets, connections and programs are those of the test, within the entries', async t => {
+  const permissions = { sandbox: ['net:example.org', 'run:cat', 'secret:API_*'] }
+  const settings = [
+    { key: 'color', default: 'red' },
+    { key: 'token', secret: true },
+    { key: 'unset', secret: true },
+  ]
+  const sent: unknown[] = []
+  const { host } = hostFor(
+    t,
+    { ...manifest, permissions, contributes: { settings } },
+    {
+      settings: { token: 'own' },
+      secrets: { API_KEY: 'value', OTHER: 'closed' },
+      connect: () => ({
+        frames: (async function* () {
+          yield 'welcome'
+        })(),
+        send: data => void sent.push(data),
+        close: () => void sent.push('closed'),
+      }),
+      run: ({ program, args }) => ({ code: 3, stdout: [program, ...args].join(' ') }),
+    },
+  )
+  const { settings: given, secrets, processes } = host
+  t.same(await given.get(), { color: 'red', token: '{{secret:ext/acme.notes/token}}' })
+  t.equal(await secrets.value('token'), 'own')
+  await t.rejects(secrets.value('unset'), { code: 'not-found', message: /is stored/ })
+  await t.rejects(secrets.value('color'), { code: 'not-found', message: /no secret setting color/ })
+  const data = Buffer.from('data')
+  const expected = createHmac('sha256', 'value').update(data).digest('hex')
+  t.equal(Buffer.from(await secrets.hmac('API_KEY', 'sha256', data)).toString('hex'), expected)
+  await t.rejects(secrets.hmac('OTHER', 'sha256', data), { code: 'denied', entry: 'secret:OTHER' })
+  const socket = await host.connect({ host: 'example.org', port: 7 })
+  await socket.send('hello')
+  const frames: unknown[] = []
+  for await (const frame of socket.frames) frames.push(frame)
+  socket.close()
+  await t.rejects(socket.send('late'), { code: 'not-found' })
+  t.same([frames, sent], [['welcome'], ['hello', 'closed']])
+  await t.rejects(host.connect({ url: 'wss://example.com/' }), { code: 'denied', entry: 'net:example.com:443' })
+  const { code, stdout } = await processes.run('cat', ['a.md'])
+  t.same([code, Buffer.from(stdout).toString()], [3, 'cat a.md'])
+  await t.rejects(processes.run('sh', []), { code: 'denied', entry: 'run:sh' })
+  await t.rejects(processes.start('web'), /hostFor does not do processes\.start: use a daemon/)
 })
 
 t.test('a listener is tested without a daemon', async t => {

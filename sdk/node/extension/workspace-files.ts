@@ -1,6 +1,6 @@
 import { lstat, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../refusal.js'
 import {
   openExisting,
   openFile,
@@ -9,24 +9,29 @@ import {
   openPath,
   type OpenedPath,
   type PathTree,
-} from '../../../sdk/node/files/open-path.js'
-import { writeAtomic } from '../../../sdk/node/files/files.js'
-import { segmentsOf } from '../../../sdk/node/files/paths.js'
+} from '../files/open-path.js'
+import { writeAtomic } from '../files/files.js'
+import { segmentsOf } from '../files/paths.js'
 import { textOrBytes } from './bytes.js'
-import type { ExtensionRecords } from '../runtime.js'
-import { deny } from '../../../sdk/node/extension/denied.js'
-import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
-import type { HostHandlers } from './operations.js'
+import { deny } from './denied.js'
+import type { ManifestEntries } from './entries.js'
+import type { HostOperations, OperationInput, OperationOutput } from './protocol.js'
 
 /** The dependencies of accessing files of the workspace. */
 export interface FileDeps {
   readonly workspace: string
-  readonly id: string
   readonly entries: ManifestEntries
-  readonly records: Pick<ExtensionRecords, 'used'>
+  /** Called when it used a declared entry. */
+  readonly used: (entry: string) => void
 }
 
 type Mode = 'read' | 'write'
+type Names = `files.${'read' | 'stat' | 'write' | 'list' | 'remove' | 'move'}`
+
+/** The operations on files, by name. */
+export type FileHandlers = {
+  readonly [O in Names]: (input: OperationInput<HostOperations, O>) => Promise<OperationOutput<HostOperations, O>>
+}
 
 const MOST_READ = 7 * 1024 * 1024
 const MOST_LISTED = 20_000
@@ -40,14 +45,12 @@ interface Place {
 }
 
 /** The operations on files of the workspace, each within the `fs:` entries. */
-export const fileOperations = (
-  deps: FileDeps,
-): Pick<HostHandlers, `files.${'read' | 'stat' | 'write' | 'list' | 'remove' | 'move'}`> => {
-  const { entries, records, id } = deps
+export const fileOperations = (deps: FileDeps): FileHandlers => {
+  const { entries, used } = deps
   const allow = (mode: Mode, path: string): void => {
     const entry = entries.file(mode, path)
     if (entry === undefined) return deny(`fs:${mode}:${path}`)
-    records.used(id, entry)
+    used(entry)
   }
   /** The target of a path must be allowed too, because a link may lead elsewhere in the workspace. */
   const allowFound = (mode: Mode, place: Place, found: Pick<OpenedPath, 'path'>): void =>

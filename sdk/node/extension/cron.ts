@@ -1,4 +1,4 @@
-import { refuse } from '../../../../sdk/index.js'
+import { refuse } from '../../refusal.js'
 
 const FIELDS: readonly (readonly [name: string, least: number, most: number])[] = [
   ['minute', 0, 59],

@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../refusal.js'
 
 /** Bytes from a backend; refuses other values. */
 export const bytesGiven = (field: string, value: unknown): Uint8Array =>
