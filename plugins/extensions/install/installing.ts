@@ -106,7 +106,7 @@ const placed = async (
 ): Promise<InstallResult> => {
   const { id, version, manifest, powers } = staged
   try {
-    await staging.place(staged, join(all.codeFolder, id, ref))
+    await staging.place(staged, join(all.codeFolder, id, ref), false)
   } catch (error) {
     await staging.drop(staged.root)
     throw error

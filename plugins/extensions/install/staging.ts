@@ -62,8 +62,13 @@ export class CodeStaging {
     return rm(root, { recursive: true, force: true })
   }
 
-  /** Moves a fetched commit to its final path; an existing one is not changed. */
-  async place({ root }: Pick<StagedCode, 'root'>, to: string): Promise<void> {
+  /**
+   * Moves a fetched commit to its final path.
+   *
+   * @param kept A record names what is there: it is whole and stays. Otherwise that is left of an interrupted removal.
+   */
+  async place({ root }: Pick<StagedCode, 'root'>, to: string, kept: boolean): Promise<void> {
+    if (kept) return this.drop(root)
     await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
     await rm(to, { recursive: true, force: true })
     await flushTree(root)

@@ -123,7 +123,8 @@ export class ExtensionUpdates {
             fields: { added, digest: shown },
           })
         if (ref === installed.current.ref) refuse('conflict', `${id} is at ${ref} already`)
-        await staging.place(staged, join(all.codeFolder, id, ref))
+        const kept = ref === installed.previous?.ref
+        await staging.place(staged, join(all.codeFolder, id, ref), kept)
       } catch (error) {
         await staging.drop(staged.root)
         throw error
