@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ledger } from '../../plugins/usage/ledger.js'
 import { utcDayOf } from '../../plugins/usage/line.js'
@@ -31,7 +31,8 @@ const write = async (): Promise<never> => {
     const n = next++
     const turn = turnOf({ run: `r-${n}` })
     await ledger.record({ ...turn, day: utcDayOf(turn.at), costUsd: 0.01, costFrom: 'reported' })
-    process.stdout.write(`${n}\n`)
+    // At once: what waits to be written would be lost with the process, and recorded again long after.
+    writeSync(1, `${n}\n`)
   }
 }
 await Promise.all([write(), write(), write()])

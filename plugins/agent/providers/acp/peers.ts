@@ -182,7 +182,7 @@ export class Peers {
     await Promise.all(this.#ending)
   }
 
-  /** The running process of this key; a new one starts once, whoever waits for it. */
+  /** The running process of this key. If there is none, one starts, and all callers wait for it. */
   #shared(key: string, provider: string, program: SharedProgram): Promise<Kept> {
     const kept = this.#kept.get(key)
     if (kept && !kept.peer.over) return Promise.resolve(kept)
