@@ -13,7 +13,10 @@ import { copyMounts } from './view.js'
 
 const TIMEOUT_MS = 10_000
 
-/** Puts a file system of its own on a folder, from which the mounts reach the wall that the command then builds. */
+/**
+ * Mounts an empty file system on a folder, then runs a command that builds a wall: what is mounted in the folder later is
+ * visible behind that wall.
+ */
 const HOLD = `
 set -e
 mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=1m wall "$1"
@@ -107,8 +110,8 @@ export const showCopy = async (data: string, pid: number, { id, mounts }: LaterC
     const expected = new Set([at, ...mounts.map(([, , to]) => to)])
     const missing = [...expected].find(point => !seen.includes(point))
     const other = seen.find(point => !expected.has(point))
-    if (missing !== undefined || other !== undefined)
-      throw new Error(`expected a mount at ${missing ?? 'no other place'}, found ${other ?? 'none'}`)
+    if (missing !== undefined) throw new Error(`expected a mount at ${missing}, found none`)
+    if (other !== undefined) throw new Error(`expected only the mounts of the copy, found one at ${other}`)
   } catch (error) {
     await hideCopy(data, pid, id).catch(() => {})
     throw error
