@@ -14,8 +14,8 @@ import { copyMounts } from './view.js'
 const TIMEOUT_MS = 10_000
 
 /**
- * Mounts an empty file system on a folder, then runs a command that builds a wall: what is mounted in the folder later is
- * visible behind that wall.
+ * Mounts an empty file system on a folder, then runs a command that builds a wall: what is mounted in the folder later
+ * is visible behind that wall.
  */
 const HOLD = `
 set -e
