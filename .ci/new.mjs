@@ -4,7 +4,7 @@
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import prettier from 'prettier'
+import { format } from 'oxfmt'
 
 const LONGEST = 40
 const RESERVED = new Set(['call', 'calls', 'help', 'kernel', 'open', 'schema', 'x'])
@@ -203,10 +203,10 @@ for (const file of glob('sdk/cli/verbs/**/*.ts')) {
     files[file] = text.replace(line, `${line}  group: true,\n`)
 }
 
-const { prettier: style } = JSON.parse(readFileSync('package.json', 'utf8'))
+const style = JSON.parse(readFileSync('.ci/format.json', 'utf8'))
 for (const [path, text] of Object.entries(files)) {
   mkdirSync(dirname(at(path)), { recursive: true })
-  writeFileSync(at(path), path.endsWith('.ts') ? await prettier.format(text, { ...style, filepath: path }) : text)
+  writeFileSync(at(path), path.endsWith('.ts') ? (await format(path, text, style)).code : text)
   console.log(`wrote ${path}`)
 }
 console.log(`next: npm run openapi, then npm test -- ${name}`)

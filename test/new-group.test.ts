@@ -61,9 +61,9 @@ t.test('a made group compiles, is in the document and is served', async t => {
   t.ok(files.length <= 8, `few files: ${files.join(', ')}`)
   const sources = files.filter(file => file.endsWith('.ts'))
   t.same(compiled(folder, sources), [])
-  execFileSync(process.execPath, [join(root, '../node_modules/prettier/bin/prettier.cjs'), '--check', ...sources], {
-    cwd: folder,
-  })
+  const config = join(root, '../.ci/format.json')
+  const formatter = join(root, '../node_modules/oxfmt/bin/oxfmt')
+  execFileSync(process.execPath, [formatter, `--config=${config}`, '--check', ...sources], { cwd: folder })
 
   const dist = join(folder, 'dist')
   for (const name of ['kernel', 'sdk', 'openapi']) {

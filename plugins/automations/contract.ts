@@ -82,7 +82,14 @@ export interface Automation extends AutomationDraft {
 
 /** What made an automation fire. */
 export type FireCause =
-  'schedule' | 'webhook' | 'listener' | 'workspace' | 'hand' | 'approved' | 'countdown' | 'restart'
+  | 'schedule'
+  | 'webhook'
+  | 'listener'
+  | 'workspace'
+  | 'hand'
+  | 'approved'
+  | 'countdown'
+  | 'restart'
 /** One fire, after it ended. */
 export interface AutomationRun {
   at: Millis

@@ -118,7 +118,15 @@ export type EndpointInput = ServerInput | LocalInput
 
 /** How a model server stands. */
 export type EndpointStatus =
-  'ready' | 'empty' | 'unreachable' | 'refused' | 'downloading' | 'loading' | 'stopped' | 'unavailable' | 'error'
+  | 'ready'
+  | 'empty'
+  | 'unreachable'
+  | 'refused'
+  | 'downloading'
+  | 'loading'
+  | 'stopped'
+  | 'unavailable'
+  | 'error'
 
 /** A model that this machine runs: its file, its memory, and its process. */
 export interface LocalDetails {

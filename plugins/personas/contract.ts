@@ -13,7 +13,15 @@ export type PromptMode = 'core' | 'vendor' | 'custom'
  * left out.
  */
 export type BriefingNote =
-  'map' | 'context' | 'skills' | 'search' | 'dependencies' | 'delegation' | 'cards' | 'browser' | 'capabilities'
+  | 'map'
+  | 'context'
+  | 'skills'
+  | 'search'
+  | 'dependencies'
+  | 'delegation'
+  | 'cards'
+  | 'browser'
+  | 'capabilities'
 
 /** The powers of a conversation; omitted fields have their defaults. */
 export interface Powers {

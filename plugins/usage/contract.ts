@@ -129,7 +129,13 @@ export interface UnattendedScope {
 }
 /** What a budget holds. `account` and `run` are additions to the written contract. */
 export type BudgetScope =
-  WholeScope | ProviderScope | AccountScope | PersonaScope | ConversationScope | RunScope | UnattendedScope
+  | WholeScope
+  | ProviderScope
+  | AccountScope
+  | PersonaScope
+  | ConversationScope
+  | RunScope
+  | UnattendedScope
 
 /** A limit on what is spent in a period. */
 export interface UsageBudget {

@@ -112,4 +112,9 @@ export interface PaymentOfferReply {
 }
 /** A person's answer to a card. */
 export type CardReply =
-  PlanReply | QuestionReply | PermissionReply | ServiceOfferReply | CapabilityOfferReply | PaymentOfferReply
+  | PlanReply
+  | QuestionReply
+  | PermissionReply
+  | ServiceOfferReply
+  | CapabilityOfferReply
+  | PaymentOfferReply

@@ -85,4 +85,11 @@ interface PausedLine {
 }
 /** One line of the journal of messages. */
 export type Line =
-  AcceptLine | EndedLine | ResumableLine | WithdrawnLine | OrderedLine | DroppedLine | RowLine | PausedLine
+  | AcceptLine
+  | EndedLine
+  | ResumableLine
+  | WithdrawnLine
+  | OrderedLine
+  | DroppedLine
+  | RowLine
+  | PausedLine

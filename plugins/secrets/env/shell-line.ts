@@ -2,7 +2,8 @@ import { referenceAt } from '../references.js'
 
 /** A shell line whose references are variables, or why it cannot have them. */
 export type ShellLine =
-  { readonly kind: 'line'; readonly text: string } | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'line'; readonly text: string }
+  | { readonly kind: 'refused'; readonly why: string }
 
 /**
  * Puts a variable in place of each reference of a shell line, quoted for the place it stands in: the shell parses the

@@ -9,7 +9,18 @@ export type SearchMode = 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
 
 /** Why something was found. */
 export type SearchTagKind =
-  'def' | 'text' | 'sem' | 'bm25' | 'rerank' | 'path' | 'import' | 'call' | 'type' | 'write' | 'fuzzy' | 'heuristic'
+  | 'def'
+  | 'text'
+  | 'sem'
+  | 'bm25'
+  | 'rerank'
+  | 'path'
+  | 'import'
+  | 'call'
+  | 'type'
+  | 'write'
+  | 'fuzzy'
+  | 'heuristic'
 
 /** How current the index is that answered; text and file names are read from the disk. */
 export interface SearchFreshness {

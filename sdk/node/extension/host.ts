@@ -73,7 +73,8 @@ export interface ExtEvent {
 
 /** A JSON value, bytes, or a stream of events. */
 export type ExtResponse =
-  { status?: number; headers?: { [name: string]: string }; body?: unknown } | { stream: AsyncIterable<ExtEvent> }
+  | { status?: number; headers?: { [name: string]: string }; body?: unknown }
+  | { stream: AsyncIterable<ExtEvent> }
 
 /** What a tool is called with. */
 export interface ExtensionToolContext {

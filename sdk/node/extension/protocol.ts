@@ -76,7 +76,15 @@ export interface LinkPong {
 
 /** One message between the daemon and the process of an extension. */
 export type LinkMessage =
-  LinkRequest | LinkReply | LinkRefuse | LinkPull | LinkNext | LinkCancel | LinkClose | LinkPing | LinkPong
+  | LinkRequest
+  | LinkReply
+  | LinkRefuse
+  | LinkPull
+  | LinkNext
+  | LinkCancel
+  | LinkClose
+  | LinkPing
+  | LinkPong
 
 /** A stream that the sender of the message holds, to be pulled by its number. */
 export interface StreamRef {

@@ -5,7 +5,8 @@ import { codeOf, contains, inside, segmentsOf } from './paths.js'
 
 /** Where a path of the workspace really is. */
 export type FoundPath =
-  { readonly kind: 'folder' | 'file' | 'closed'; readonly path: string } | { readonly kind: 'missing' | 'outside' }
+  | { readonly kind: 'folder' | 'file' | 'closed'; readonly path: string }
+  | { readonly kind: 'missing' | 'outside' }
 
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG'])
 

@@ -24,7 +24,11 @@ export interface ModelServerScript {
   list?: 'page' | 'hangs' | 'cut' | 'broken' | 'huge' | { redirect: string } | { status: number; body: string }
   /** What it does in place of an answer. */
   chat?:
-    'cut' | 'whole' | 'page' | 'older-limit' | { status: number; body: string; headers?: { [name: string]: string } }
+    | 'cut'
+    | 'whole'
+    | 'page'
+    | 'older-limit'
+    | { status: number; body: string; headers?: { [name: string]: string } }
   /** It refuses requests that declare a tool. */
   refusesTools?: boolean
 }

@@ -23,7 +23,8 @@ export interface Issuer {
   readonly fetched: () => number
   /** Overrides the answers to the next requests; undefined: correct answers. */
   answer:
-    ((path: string) => { status: number; body: string; headers?: { [name: string]: string } } | undefined) | undefined
+    | ((path: string) => { status: number; body: string; headers?: { [name: string]: string } } | undefined)
+    | undefined
   /** The public half of the first key, as it is published. */
   readonly publicJwk: () => JWK
   /** Creates new keys; the old ones are no longer published. */

@@ -363,7 +363,13 @@ export type Frame =
 
 /** Why a message waits. */
 export type QueuedWhy =
-  'no-mid-turn-words' | 'parked' | 'stopping' | 'other-options' | 'errand' | 'behind-others' | 'budget'
+  | 'no-mid-turn-words'
+  | 'parked'
+  | 'stopping'
+  | 'other-options'
+  | 'errand'
+  | 'behind-others'
+  | 'budget'
 
 export interface QueuedMessage {
   messageId: string
