@@ -9,6 +9,8 @@ const LOOK_MS = 2_500
 /** A command that was made for a network starts within this time. */
 const STARTS_MS = 10_000
 const AGAIN_MS = 60_000
+/** The next network is made this long after one was used: the program that uses that one starts first. */
+const NEXT_MS = 1_000
 /** Networks made at once: many more at a time would keep the processors from everything else. */
 const MADE_AT_ONCE = 3
 
@@ -37,6 +39,7 @@ export class Networks {
   #failedAt = -Infinity
   #could = false
   #timer: NodeJS.Timeout | undefined
+  #next: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: NetworksOptions) {
@@ -105,6 +108,7 @@ export class Networks {
   close(): void {
     this.#closed = true
     clearInterval(this.#timer)
+    clearTimeout(this.#next)
     for (const id of this.#kept.keys()) this.forget(id)
     void this.#ready?.then(
       network => network.close(),
@@ -140,8 +144,13 @@ export class Networks {
         { cause: error },
       )
     }
-    if (!this.#closed) void this.#prepare().catch(() => {})
+    if (!this.#closed) this.#next ??= setTimeout(() => this.#prepareNext(), NEXT_MS).unref()
     return network
+  }
+
+  #prepareNext(): void {
+    this.#next = undefined
+    void this.#prepare().catch(() => {})
   }
 
   #prepare(): Promise<OwnNetwork> {
