@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Request } from 'playwright-core'
 import t from 'tap'
 import { until, withChromium } from '../../support/browser/browser.js'
 import {
@@ -123,6 +124,32 @@ t.test('conversations in the console', withChromium(), async t => {
     t.equal(await page.getByText('before', { exact: true }).count(), 1)
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('The turn was stopped.').waitFor()
+    await endJourney(t, tab)
+  })
+
+  await t.test('a tab never reads more than two runs at once', async t => {
+    const ids = ['first', 'second', 'third']
+    for (const id of ids)
+      await client.call('POST /agent', { conversationId: id, title: id, prompt: `say in ${id}\nwait 600000` })
+    const tab = await ownerTab(browser, daemon)
+    const { page } = tab
+    const reading = new Set<Request>()
+    let most = 0
+    const isRun = (request: Request) => request.url().endsWith('/agent/attach')
+    const begun = (request: Request) => {
+      if (isRun(request)) reading.add(request)
+      most = Math.max(most, reading.size)
+    }
+    const over = (request: Request) => void reading.delete(request)
+    page.on('request', begun).on('requestfailed', over).on('requestfinished', over)
+    for (const id of [...ids, ...ids]) {
+      await goTo(page, `#/c/${id}`)
+      await page.getByText(`in ${id}`, { exact: true }).waitFor()
+    }
+    t.ok(most === 1 || most === 2, `${most} at once`)
+    await until(() => reading.size === 1)
+    page.off('request', begun).off('requestfailed', over).off('requestfinished', over)
+    for (const id of ids) await client.call('POST /agent/stop', { conversationId: id })
     await endJourney(t, tab)
   })
 

@@ -16,8 +16,11 @@ import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/
 import { inTime } from '../../support/in-time.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
+/** Longer than any page, and its end matters most. */
+const REQUEST = `ship ${Array.from({ length: 900 }, (_, part) => `part-${part}`).join(' ')} to production`
+
 const CARDS = [
-  ...['plan Build it', 'permit Deploy: ship to production', 'ask* Which ones?', '| A: first', '| B: second'],
+  ...['plan Build it', `permit Deploy: ${REQUEST}`, 'ask* Which ones?', '| A: first', '| B: second'],
   ...['offer service images 5', 'offer capability github', 'offer payment https://example.org/x 0.25', 'say all done'],
 ].join('\n')
 
@@ -41,6 +44,13 @@ t.test('journeys through the console', withChromium(), async t => {
       const card = page.locator('section.card.open').and(page.getByRole('region', { name: kind }))
       await card.waitFor()
       t.same(await barriersOf(page), [], kind)
+      if (kind === 'Permission') {
+        const request = card.getByText(REQUEST, { exact: true })
+        t.ok(await request.isVisible(), 'the whole request is shown')
+        const hidden = await page.evaluate(`(({ scrollHeight, clientHeight, scrollWidth, clientWidth }) =>
+          [scrollHeight - clientHeight, scrollWidth - clientWidth])(document.querySelector('.card.open pre'))`)
+        t.same(hidden, [0, 0], 'nothing of it is cut off')
+      }
       for (const label of kind === 'Question' ? ['A first', 'B second'] : []) await card.getByLabel(label).check()
       await card.getByRole('button', { name: button }).click()
       await page

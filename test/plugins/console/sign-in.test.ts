@@ -6,6 +6,7 @@ import {
   barriersOf,
   CONSOLE_GROUPS,
   endJourney,
+  goTo,
   launchBrowser,
   loginLink,
   openTab,
@@ -53,6 +54,34 @@ t.test('signing in without a provider', withChromium(), async t => {
     await page.getByText('Your session has ended.').waitFor()
     await page.goto(await loginLink(daemon))
     await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+  })
+
+  await t.test('a page that stays open renews its session, and shows no token', async t => {
+    // In a context of its own: its clock is moved on.
+    const tab = await openTab(browser, daemon, {})
+    const { page } = tab
+    const tokens = new Set<string>()
+    const seen: string[] = []
+    page.on('request', request => {
+      const { authorization } = request.headers()
+      if (authorization) tokens.add(authorization.replace('Bearer ', ''))
+      seen.push(request.url())
+    })
+    page.on('console', message => seen.push(message.text()))
+    await page.clock.install()
+    await page.goto(await loginLink(daemon))
+    await page.locator('[data-ready=yes]').waitFor()
+    const opened = page.waitForResponse('**/system/session')
+    await page.clock.fastForward('06:02:00')
+    const { token } = (await (await opened).json()) as { token: string }
+    t.notOk(tokens.has(token), 'the session has another token')
+    await goTo(page, '#/logs')
+    await page.getByRole('heading', { name: 'Logs' }).waitFor()
+    await page.waitForRequest(request => request.headers()['authorization'] === `Bearer ${token}`)
+    t.ok(tokens.size > 1)
+    seen.push(page.url(), await page.title(), await page.content())
+    for (const one of [...tokens, token]) t.notOk(seen.join('\n').includes(one), 'in no address, title, log or text')
+    await page.context().close()
   })
 
   await t.test('an invitation is accepted under a name', async t => {

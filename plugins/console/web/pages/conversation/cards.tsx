@@ -175,11 +175,7 @@ const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
       <p>
         <strong>{visibleText(title ?? displayName ?? toolName)}</strong>
       </p>
-      {description && (
-        <pre class="code whole" tabIndex={0}>
-          {visibleText(description)}
-        </pre>
-      )}
+      {description && <pre class="code whole">{visibleText(description)}</pre>}
       {path && <p class="mono">{visibleText(path)}</p>}
       {reason && <p class="quiet">{visibleText(reason)}</p>}
       <Feedback
