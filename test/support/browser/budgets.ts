@@ -75,7 +75,10 @@ export const openAt = async (page: Page, url: string): Promise<void> => {
   await page.goto(url, { waitUntil: 'commit' })
 }
 
-/** Frames of the screen that took longer than 50 ms, and how long each typed character took until it was drawn. */
+/**
+ * The part of the frames of the screen that came more than 50 ms after the one before, and how long each typed
+ * character took until it was drawn, in milliseconds.
+ */
 export const watchPage = async (page: Page) => {
   await page.evaluate(`(() => {
     const seen = { frames: 0, late: 0, typed: [], last: performance.now() }
@@ -91,8 +94,10 @@ export const watchPage = async (page: Page) => {
       for (const one of list.getEntries()) if (one.name === 'keydown') seen.typed.push(one.duration)
     }).observe({ type: 'event', durationThreshold: 16 })
   })()`)
-  return async (): Promise<{ readonly frames: number; readonly late: number; readonly typed: number[] }> =>
-    JSON.parse(String(await page.evaluate('JSON.stringify(window.seen)')))
+  return async (): Promise<{ readonly late: number; readonly typed: number[] }> => {
+    const { frames, late, typed } = JSON.parse(String(await page.evaluate('JSON.stringify(window.seen)')))
+    return { late: late / frames, typed }
+  }
 }
 
 /** The connections that are open to a port of this machine. */
