@@ -87,6 +87,17 @@ for (const [index, [what, damage]] of Object.entries(DAMAGES).entries())
     rmSync(at, { recursive: true })
   })
 
+t.test('git lists what the workspace lists, 6 levels deep, and clones that the workspace ignores', async t => {
+  put(workspace, { 'lists/.gitignore': 'ignored\n' })
+  const listed = ['a/b/c/d/e', 'ignored/x', 'sub', 'sub/module', 'a/b/c/d/f/g', 'node_modules/x']
+  for (const path of listed) repoAt(join(workspace, 'lists', path), { f: '1\n' })
+  const within = ({ repos }: { readonly repos: readonly string[] }) =>
+    repos.filter(repo => repo.startsWith('lists/')).map(repo => repo.slice('lists/'.length))
+  t.same(within(await client.call('GET /workspace/repos')), ['a/b/c/d/e', 'sub'])
+  t.same(within(await client.call('GET /git/repos')), ['a/b/c/d/e', 'ignored/x', 'sub', 'sub/module'])
+  rmSync(join(workspace, 'lists'), { recursive: true })
+})
+
 t.test('a repository that is slow to read delays no other of the same scan', async t => {
   const at = join(workspace, 'slow')
   const go = join(at, 'go')
