@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { readlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { type PassThrough, Readable } from 'node:stream'
 import type { ZipFile } from 'yazl'
 import { namesOf } from '../../../sdk/node/programs/library.js'
 import { refuse, Refusal } from '../../../sdk/index.js'
@@ -27,6 +28,11 @@ const PACKED =
 /** Above this a ZIP needs the longer form of an entry (APPNOTE 4.3.9.2); a file may grow while it is read. */
 const LONG_FORM = 2 ** 31
 const LINK_MODE = 0o120777
+/** Files up to this size are read whole, some of them at once, and compressed at once. */
+const SMALL = 256 * 1024
+const AHEAD = 8
+/** Each file of this count is a stream, which begins once all before it are written: at most twice as many wait. */
+const BATCH = 16
 
 /** The paths without those below another one. */
 const folded = (paths: readonly string[]): string[] =>
@@ -94,40 +100,107 @@ async function* entriesIn(
 
 const linkText = async (tree: PathTree, path: string): Promise<Buffer> => {
   await using parent = await openParent(tree, path, { existing: true, reads: true })
-  return readlink(parent.target, { encoding: 'buffer' })
+  return await readlink(parent.target, { encoding: 'buffer' })
 }
 
-/** Adds an entry, and waits until it is read; false: it is missing or cannot be read. */
-const addTo = async (zip: ZipFile, tree: PathTree, { at, kind }: { at: string; kind: string }, name: string) => {
+/** What an entry of a ZIP gets: its content where that is small, or how to add it in its turn. */
+interface ReadEntry {
+  readonly entry: SweptName & { readonly at: string }
+  readonly small?: { readonly bytes: Buffer; readonly mtime: Date; readonly mode: number }
+  /** It is missing or cannot be read. */
+  readonly gone?: boolean
+}
+
+const orGone = <T>(error: unknown, gone: T): T => {
+  if (error instanceof Refusal || (error as NodeJS.ErrnoException).code === 'ENOENT') return gone
+  throw error
+}
+
+/** Reads a small file; everything else is read in its turn. */
+const readAhead = async (tree: PathTree, entry: SweptName & { readonly at: string }): Promise<ReadEntry> => {
+  if (entry.kind !== 'file') return { entry }
   try {
-    if (kind === 'folder') return void zip.addEmptyDirectory(name)
-    if (kind === 'link') return void zip.addBuffer(await linkText(tree, at), name, { mode: LINK_MODE, compress: false })
-    await using found = await openExisting(tree, at)
+    await using found = await openExisting(tree, entry.at)
     const { mtime, mode, size } = found.stats
-    const handle = await openFile(found, at)
-    const stream = handle.createReadStream({ highWaterMark: 256 * 1024 })
-    const closed = once(stream, 'close')
-    zip.addReadStream(stream, name, { mtime, mode, compress: !PACKED.test(name), forceZip64Format: size > LONG_FORM })
-    await closed
+    if (size > SMALL) return { entry }
+    await using handle = await openFile(found, entry.at)
+    const bytes = Buffer.allocUnsafe(size)
+    let filled = 0
+    for (let read = 1; read > 0 && filled < size; filled += read)
+      read = (await handle.read(bytes, filled, size - filled, filled)).bytesRead
+    return { entry, small: { bytes: bytes.subarray(0, filled), mtime, mode } }
   } catch (error) {
-    if (error instanceof Refusal || (error as NodeJS.ErrnoException).code === 'ENOENT') return at
-    throw error
+    return orGone(error, { entry, gone: true })
   }
-  return undefined
+}
+
+/** A ZIP that is written; `cut` resolves when nobody reads it any more. */
+interface OpenZip {
+  readonly zip: ZipFile
+  readonly cut: Promise<void>
+}
+
+/** Adds what is not a small file, and waits until it is read; false: it is missing or cannot be read. */
+const addWaiting = async (
+  { zip, cut }: OpenZip,
+  tree: PathTree,
+  { at, kind }: ReadEntry['entry'],
+  name: string,
+): Promise<boolean> => {
+  try {
+    if (kind === 'folder') zip.addEmptyDirectory(name)
+    else if (kind === 'link') zip.addBuffer(await linkText(tree, at), name, { mode: LINK_MODE, compress: false })
+    else {
+      await using found = await openExisting(tree, at)
+      const { mtime, mode, size } = found.stats
+      const handle = await openFile(found, at)
+      const stream = handle.createReadStream({ highWaterMark: 256 * 1024 })
+      const closed = once(stream, 'close')
+      void cut.then(() => stream.destroy())
+      zip.addReadStream(stream, name, { mtime, mode, compress: !PACKED.test(name), forceZip64Format: size > LONG_FORM })
+      await closed
+    }
+    return true
+  } catch (error) {
+    return orGone(error, false)
+  }
 }
 
 /** A ZIP that is created while it is read. */
 export async function* zipOf(tree: PathTree, plan: ZipPlan): AsyncGenerator<Buffer> {
   const { ZipFile } = namesOf(await import('yazl'))
   const zip = new ZipFile()
-  const output = zip.outputStream as NodeJS.ReadableStream & { destroy(error?: Error): void }
+  // yazl's types name the interface; it is this stream.
+  const output = zip.outputStream as PassThrough
   zip.on('error', error => output.destroy(error))
   const base = commonFolder(plan.paths)
+  const cut = new Promise<void>(resolve => void output.once('close', resolve))
   const fill = async () => {
     const skipped: string[] = []
-    for await (const entry of entriesIn(tree, plan)) {
-      const left = await addTo(zip, tree, entry, base === '' ? entry.path : entry.path.slice(base.length + 1))
-      if (left !== undefined) skipped.push(left)
+    /** Resolves when all small files are written that were added before the last one but `BATCH`. */
+    let reached: Promise<unknown> = Promise.resolve()
+    let added = 0
+    const read = Readable.from(entriesIn(tree, plan)).map((entry: ReadEntry['entry']) => readAhead(tree, entry), {
+      concurrency: AHEAD,
+    })
+    for await (const { entry, small, gone } of read as AsyncIterable<ReadEntry>) {
+      if (output.destroyed) return
+      const name = base === '' ? entry.path : entry.path.slice(base.length + 1)
+      if (small) {
+        const { bytes, mtime, mode } = small
+        const options = { mtime, mode, compress: !PACKED.test(name) }
+        if (++added % BATCH > 0) zip.addBuffer(bytes, name, options)
+        else {
+          await Promise.race([reached, cut])
+          const turn = Promise.withResolvers<void>()
+          reached = turn.promise
+          zip.addReadStreamLazy(name, options, give => {
+            turn.resolve()
+            // yazl's callback has null for no error.
+            give(null, Readable.from([bytes]))
+          })
+        }
+      } else if (gone || !(await addWaiting({ zip, cut }, tree, entry, name))) skipped.push(entry.at)
     }
     if (skipped.length > 0) zip.addBuffer(Buffer.from(`${skipped.join('\n')}\n`), '_skipped.txt')
     zip.end()
