@@ -25,23 +25,45 @@ export interface SweptName {
   readonly kind: 'file' | 'folder' | 'link'
 }
 
-const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const SLICE_MS = 5
 const LINUX = process.platform === 'linux'
+/** Linux's O_PATH, which finds a folder also where its names may not be read. */
+const PLACE = 0o10000000
+const FOLDER_ITSELF = (LINUX ? PLACE : constants.O_RDONLY) | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
-/** Reads a folder through a descriptor that the system confirms to be that folder; nothing if it cannot be read. */
-const readThrough = <Entry>(root: string, path: string, read: (place: string) => Entry[]): Entry[] => {
+/** An open folder of a tree. */
+export interface OpenFolder extends Disposable {
+  /** By which system calls reach it. */
+  readonly at: string
+}
+
+/** Opens a folder that the system confirms to be at that path; undefined if it cannot be read. */
+export const openFolder = (root: string, path: string): OpenFolder | undefined => {
   const place = path === '.' ? root : join(root, path)
   let fd: number | undefined
   try {
     fd = openSync(place, FOLDER_ITSELF)
     const real = LINUX ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync.native(place)
-    if (real !== place) return []
-    return read(LINUX ? `/proc/self/fd/${fd}` : place)
+    if (real === place) {
+      const kept = fd
+      fd = undefined
+      return { at: LINUX ? `/proc/self/fd/${kept}` : place, [Symbol.dispose]: () => closeSync(kept) }
+    }
   } catch {
-    return []
+    // It is gone, no folder any more, or closed to the daemon.
   } finally {
     if (fd !== undefined) closeSync(fd)
+  }
+  return undefined
+}
+
+/** Reads a folder through a descriptor that the system confirms to be that folder; nothing if it cannot be read. */
+const readThrough = <Entry>(root: string, path: string, read: (place: string) => Entry[]): Entry[] => {
+  using folder = openFolder(root, path)
+  try {
+    return folder ? read(folder.at) : []
+  } catch {
+    return []
   }
 }
 
