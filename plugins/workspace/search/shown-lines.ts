@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
-import { openFile, openPath } from '../../../sdk/node/files/open-path.js'
+import { firstBytes, openFile, openPath } from '../../../sdk/node/files/open-path.js'
 import { Refusal } from '../../../sdk/index.js'
 import type { CallerTree } from '../trees.js'
 import type { SearchGroup, SearchHit } from './contract.js'
 import { excerpt, type SearchedFile, type FoundLine } from './found.js'
 
 const MOST_FILE = 4 * 1024 * 1024
+/** How many files of a result are read at once. */
+export const READ_AT_ONCE = 8
 
 /** The lines of a plain file that the caller may read; undefined: none. */
 export const readLines = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
@@ -13,7 +15,7 @@ export const readLines = async (tree: CallerTree, path: string): Promise<string[
     await using found = await openPath(tree, path)
     if (found?.path !== path || !found.stats.isFile() || found.stats.size > MOST_FILE) return undefined
     await using handle = await openFile(found, path)
-    return (await handle.readFile('utf8')).split('\n')
+    return (await firstBytes(handle, found.stats.size)).toString().split('\n')
   } catch (error) {
     if (error instanceof Refusal) return undefined
     throw error

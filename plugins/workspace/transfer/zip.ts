@@ -6,6 +6,7 @@ import type { ZipFile } from 'yazl'
 import { namesOf } from '../../../sdk/node/programs/library.js'
 import { refuse, Refusal } from '../../../sdk/index.js'
 import {
+  firstBytes,
   openExisting,
   openFile,
   openParent,
@@ -124,11 +125,7 @@ const readAhead = async (tree: PathTree, entry: SweptName & { readonly at: strin
     const { mtime, mode, size } = found.stats
     if (size > SMALL) return { entry }
     await using handle = await openFile(found, entry.at)
-    const bytes = Buffer.allocUnsafe(size)
-    let filled = 0
-    for (let read = 1; read > 0 && filled < size; filled += read)
-      read = (await handle.read(bytes, filled, size - filled, filled)).bytesRead
-    return { entry, small: { bytes: bytes.subarray(0, filled), mtime, mode } }
+    return { entry, small: { bytes: await firstBytes(handle, size), mtime, mode } }
   } catch (error) {
     return orGone(error, { entry, gone: true })
   }
