@@ -6,7 +6,6 @@ import type { ZipFile } from 'yazl'
 import { namesOf } from '../../../sdk/node/programs/library.js'
 import { refuse, Refusal } from '../../../sdk/index.js'
 import {
-  firstBytes,
   openExisting,
   openFile,
   openParent,
@@ -14,7 +13,7 @@ import {
   type PathTree,
   shownPath,
 } from '../../../sdk/node/files/open-path.js'
-import { sweepTree, type SweptName } from '../tree/sweep.js'
+import { bytesOfSwept, openSweptFile, sweepTree, type SweptName } from '../tree/sweep.js'
 
 /** The contents of a ZIP. */
 export interface ZipPlan {
@@ -75,10 +74,7 @@ const commonFolder = (paths: readonly string[]): string => {
 }
 
 /** The entries of a ZIP; a link to a folder stands for the folder. */
-async function* entriesIn(
-  tree: PathTree,
-  { paths, includeIgnored }: ZipPlan,
-): AsyncGenerator<SweptName & { at: string }> {
+async function* entriesIn(tree: PathTree, { paths, includeIgnored }: ZipPlan): AsyncGenerator<ZipEntry> {
   for (const path of paths) {
     await using found = await openPath(tree, path)
     if (!found?.stats.isDirectory()) {
@@ -95,7 +91,7 @@ async function* entriesIn(
       ignored: includeIgnored,
       git: includeIgnored && tree.readsGit,
     }))
-      yield { path: from === '.' ? `${path}/${at}` : path + at.slice(from.length), at, kind }
+      yield { path: from === '.' ? `${path}/${at}` : path + at.slice(from.length), at, kind, swept: true }
   }
 }
 
@@ -104,12 +100,17 @@ const linkText = async (tree: PathTree, path: string): Promise<Buffer> => {
   return await readlink(parent.target, { encoding: 'buffer' })
 }
 
+/** What a ZIP holds, and where it lies. */
+interface ZipEntry extends SweptName {
+  readonly at: string
+  /** A sweep found it just now, within the reach of the caller. */
+  readonly swept?: boolean
+}
+
 /** What an entry of a ZIP gets: its content where that is small, or how to add it in its turn. */
 interface ReadEntry {
-  readonly entry: SweptName & { readonly at: string }
+  readonly entry: ZipEntry
   readonly small?: { readonly bytes: Buffer; readonly mtime: Date; readonly mode: number }
-  /** It is missing or cannot be read. */
-  readonly gone?: boolean
 }
 
 const orGone = <T>(error: unknown, gone: T): T => {
@@ -117,18 +118,12 @@ const orGone = <T>(error: unknown, gone: T): T => {
   throw error
 }
 
-/** Reads a small file; everything else is read in its turn. */
-const readAhead = async (tree: PathTree, entry: SweptName & { readonly at: string }): Promise<ReadEntry> => {
-  if (entry.kind !== 'file') return { entry }
-  try {
-    await using found = await openExisting(tree, entry.at)
-    const { mtime, mode, size } = found.stats
-    if (size > SMALL) return { entry }
-    await using handle = await openFile(found, entry.at)
-    return { entry, small: { bytes: await firstBytes(handle, size), mtime, mode } }
-  } catch (error) {
-    return orGone(error, { entry, gone: true })
-  }
+/** Reads a small file that a sweep found; everything else is read in its turn. */
+const readAhead = async ({ root }: PathTree, entry: ZipEntry): Promise<ReadEntry> => {
+  using file = entry.swept && entry.kind === 'file' ? openSweptFile(root, entry.at) : undefined
+  if (!file || file.stats.size > SMALL) return { entry }
+  const { mtime, mode } = file.stats
+  return { entry, small: { bytes: await bytesOfSwept(file), mtime, mode } }
 }
 
 /** A ZIP that is written; `cut` resolves when nobody reads it any more. */
@@ -141,7 +136,7 @@ interface OpenZip {
 const addWaiting = async (
   { zip, cut }: OpenZip,
   tree: PathTree,
-  { at, kind }: ReadEntry['entry'],
+  { at, kind }: ZipEntry,
   name: string,
 ): Promise<boolean> => {
   try {
@@ -177,28 +172,34 @@ export async function* zipOf(tree: PathTree, plan: ZipPlan): AsyncGenerator<Buff
     /** Resolves when all small files are written that were added before the last one but `BATCH`. */
     let reached: Promise<unknown> = Promise.resolve()
     let added = 0
-    const read = Readable.from(entriesIn(tree, plan)).map((entry: ReadEntry['entry']) => readAhead(tree, entry), {
-      concurrency: AHEAD,
-    })
-    for await (const { entry, small, gone } of read as AsyncIterable<ReadEntry>) {
-      if (output.destroyed) return
+    const add = async ({ entry, small }: ReadEntry) => {
       const name = base === '' ? entry.path : entry.path.slice(base.length + 1)
-      if (small) {
-        const { bytes, mtime, mode } = small
-        const options = { mtime, mode, compress: !PACKED.test(name) }
-        if (++added % BATCH > 0) zip.addBuffer(bytes, name, options)
-        else {
-          await Promise.race([reached, cut])
-          const turn = Promise.withResolvers<void>()
-          reached = turn.promise
-          zip.addReadStreamLazy(name, options, give => {
-            turn.resolve()
-            // yazl's callback has null for no error.
-            give(null, Readable.from([bytes]))
-          })
-        }
-      } else if (gone || !(await addWaiting({ zip, cut }, tree, entry, name))) skipped.push(entry.at)
+      if (!small) {
+        if (!(await addWaiting({ zip, cut }, tree, entry, name))) skipped.push(entry.at)
+        return
+      }
+      const { bytes, mtime, mode } = small
+      const options = { mtime, mode, compress: !PACKED.test(name) }
+      if (++added % BATCH > 0) return zip.addBuffer(bytes, name, options)
+      await Promise.race([reached, cut])
+      const turn = Promise.withResolvers<void>()
+      reached = turn.promise
+      zip.addReadStreamLazy(name, options, give => {
+        turn.resolve()
+        // yazl's callback has null for no error.
+        give(null, Readable.from([bytes]))
+      })
     }
+    const ahead: Promise<ReadEntry>[] = []
+    for await (const entry of entriesIn(tree, plan)) {
+      if (output.destroyed) return
+      const next = readAhead(tree, entry)
+      // A failure counts in its turn.
+      next.catch(() => {})
+      ahead.push(next)
+      if (ahead.length > AHEAD) await add((await ahead.shift())!)
+    }
+    for (const next of ahead) await add(await next)
     if (skipped.length > 0) zip.addBuffer(Buffer.from(`${skipped.join('\n')}\n`), '_skipped.txt')
     zip.end()
   }

@@ -1,6 +1,17 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, constants, openSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  read,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+} from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { accessTo, leads } from '../../../sdk/index.js'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
@@ -55,6 +66,45 @@ export const openFolder = (root: string, path: string): OpenFolder | undefined =
     if (fd !== undefined) closeSync(fd)
   }
   return undefined
+}
+
+/** A plain file of a tree, open for reading. */
+export interface SweptFile extends Disposable {
+  readonly fd: number
+  readonly stats: Stats
+}
+
+/**
+ * Opens a file at its real path, which the caller may read; undefined if something else is there by now, or it cannot
+ * be read.
+ */
+export const openSweptFile = (root: string, path: string): SweptFile | undefined => {
+  const place = join(root, path)
+  let found: number | undefined
+  try {
+    // A pipe or device in its place is not opened, and neither is what a link leads to.
+    found = openSync(place, (LINUX ? PLACE : constants.O_RDONLY | constants.O_NONBLOCK) | constants.O_NOFOLLOW)
+    const at = LINUX ? `/proc/self/fd/${found}` : place
+    const stats = fstatSync(found)
+    if (!stats.isFile() || (LINUX ? readlinkSync(at) : realpathSync.native(place)) !== place) return undefined
+    const fd = openSync(at, constants.O_RDONLY | constants.O_NONBLOCK)
+    return { fd, stats, [Symbol.dispose]: () => closeSync(fd) }
+  } catch {
+    return undefined
+  } finally {
+    if (found !== undefined) closeSync(found)
+  }
+}
+
+const readFrom = promisify(read)
+
+/** The bytes that a file had when it was opened, fewer if it became shorter. */
+export const bytesOfSwept = async ({ fd, stats: { size } }: SweptFile): Promise<Buffer> => {
+  const bytes = Buffer.allocUnsafe(size)
+  let filled = 0
+  for (let more = 1; more > 0 && filled < size; filled += more)
+    more = (await readFrom(fd, bytes, filled, size - filled, filled)).bytesRead
+  return bytes.subarray(0, filled)
 }
 
 /** Reads a folder through a descriptor that the system confirms to be that folder; nothing if it cannot be read. */

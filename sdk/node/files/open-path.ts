@@ -172,15 +172,6 @@ export const openFile = async (place: Pick<OpenedPath, 'at' | 'stats'>, named: s
   )
 }
 
-/** The first bytes of an open file, fewer if it is shorter. */
-export const firstBytes = async (handle: FileHandle, most: number): Promise<Buffer> => {
-  const bytes = Buffer.allocUnsafe(most)
-  let filled = 0
-  for (let read = 1; read > 0 && filled < most; filled += read)
-    read = (await handle.read(bytes, filled, most - filled, filled)).bytesRead
-  return bytes.subarray(0, filled)
-}
-
 /** How a name that is to be written is reached. */
 export interface ParentOptions {
   /** Make the folders that are missing on the way. */

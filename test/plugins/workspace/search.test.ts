@@ -262,6 +262,35 @@ void t.test('search', async t => {
     })
   })
 
+  await t.test('a page has at most 300 files and 1,000 lines, also where more are asked for', async t => {
+    const folder = join(workspace, 'paged')
+    mkdirSync(folder)
+    for (let at = 0; at < 30; at++) writeFileSync(join(folder, `long-${at}`), 'chisel\n'.repeat(50))
+    for (let at = 0; at < 310; at++) writeFileSync(join(folder, `short-${at}`), 'gimlet\n')
+    const seen = new Set<string>()
+    const pages = async (query: string) => {
+      const counts: { files: number; lines: number }[] = []
+      let after: string | undefined
+      do {
+        const { groups, cursor } = await search({ query, mode: 'find', limit: 5000, ...(after && { after }) })
+        for (const { path } of groups) seen.add(path)
+        counts.push({ files: groups.length, lines: groups.reduce((sum, { hits }) => sum + hits.length, 0) })
+        after = cursor
+      } while (after !== undefined)
+      return counts
+    }
+    t.same(await pages('chisel'), [
+      { files: 20, lines: 1000 },
+      { files: 10, lines: 500 },
+    ])
+    t.same(await pages('gimlet'), [
+      { files: 300, lines: 300 },
+      { files: 10, lines: 10 },
+    ])
+    t.equal(seen.size, 340, 'the pages leave out no file')
+    rmSync(folder, { recursive: true })
+  })
+
   await t.test('binary files are left out, and lines that are not UTF-8 are shown', async t => {
     writeFileSync(join(workspace, 'docs/blob'), Buffer.from('a\0 anvil\n'))
     writeFileSync(join(workspace, 'docs/latin.txt'), Buffer.from('caf\xe9 anvil\n', 'latin1'))
