@@ -62,7 +62,10 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('system.manifestProblems', async () => [
     {
       path: CAPABILITIES_FILE,
-      problems: (await capabilities.entries.problems()).map(detail => ({ kind: 'invalidEntry' as const, detail })),
+      problems: [
+        ...(await capabilities.entries.problems()).map(detail => ({ kind: 'invalidEntry' as const, detail })),
+        ...(await capabilities.entries.unaccepted()).map(detail => ({ kind: 'unaccepted' as const, detail })),
+      ],
     },
   ])
 

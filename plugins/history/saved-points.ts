@@ -39,7 +39,7 @@ export class SavedPoints {
   readonly points: PointList
   readonly #host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>
   readonly #mutex = new KeyedMutex()
-  readonly #stores = new Map<string, ScopeStore>()
+  readonly #stores = new Map<string, Promise<ScopeStore>>()
   readonly #mostBytes: number
 
   constructor(host: Pick<Host, 'place' | 'journal' | 'log' | 'signal' | 'call'>, mostBytes = MOST_BYTES) {
@@ -54,15 +54,16 @@ export class SavedPoints {
   }
 
   /** The store of a repository, made when needed. */
-  async store(scope: string): Promise<ScopeStore> {
-    const { workspace } = this.#host.place
+  store(scope: string): Promise<ScopeStore> {
     const known = this.#stores.get(scope)
     if (known) return known
+    const { workspace } = this.#host.place
     const dir = scope === 'root' ? workspace : join(workspace, scope)
     const store = new ScopeStore(scope, dir, this.#folder)
-    await store.open()
-    this.#stores.set(scope, store)
-    return store
+    const opened = store.open().then(() => store)
+    this.#stores.set(scope, opened)
+    opened.catch(() => this.#stores.delete(scope))
+    return opened
   }
 
   /** The existing repositories; the workspace itself always counts as one. */

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ChangedSides } from '../../sdk/index.js'
 import { readPlain, writeAtomic } from '../../sdk/node/files/files.js'
 import { binariesIn, rawRows } from '../../sdk/node/files/side-files.js'
-import { git, type GitAnswer, type GitOptions } from '../../sdk/node/programs/git.js'
+import { git, GitFailure, type GitAnswer, type GitOptions } from '../../sdk/node/programs/git.js'
+import { processHolding } from '../../sdk/node/programs/holding.js'
 import type { WallSpec } from '../../sdk/node/wall/wall.js'
 import { pointedGitdir, restorePointer } from './git-pointer.js'
 import { heldOf, MADE_PATTERNS } from './held-files.js'
@@ -38,6 +40,11 @@ const LASTING = ['-c', 'core.fsync=all', '-c', 'core.fsyncMethod=batch', '-c', '
 const MOST_LIST = 512 * 1024 * 1024
 const LONG_MS = 120_000
 const GITDIR = 'gitdir'
+/** Git's words for a listed file that became a folder, or vanished while it was opened. */
+const CHANGED_MEANWHILE = /Unable to process path/
+const MOST_TRIES = 5
+/** How long a git of a killed daemon may take to end. */
+const ENDING_MS = 30_000
 
 /** The store of saved trees of one repository: a bare repository with its own index, outside the workspace. */
 export class ScopeStore {
@@ -55,9 +62,9 @@ export class ScopeStore {
     this.#store = join(folder, createHash('sha256').update(scope).digest('hex').slice(0, 32))
   }
 
-  /** Creates the store if it is missing. */
+  /** Creates the store if it is missing, and removes the locks of a git that a kill ended. */
   async open(): Promise<void> {
-    if (readPlain(join(this.#store, 'ready')) !== undefined) return
+    if (readPlain(join(this.#store, 'ready')) !== undefined) return dropLocks(this.#store)
     await rm(this.#store, { recursive: true, force: true })
     await mkdir(this.#store, { recursive: true, mode: 0o700 })
     await git(this.#store, ['init', '-q', '--bare', '--object-format=sha1', '--template=', '.'])
@@ -84,6 +91,16 @@ export class ScopeStore {
 
   /** Writes a tree of the current files; `others` are nested repositories, as paths from this one's root. */
   async now(others: readonly string[], signal?: AbortSignal): Promise<TreeNow> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#now(others, signal)
+      } catch (error) {
+        if (tries === MOST_TRIES || !(error instanceof GitFailure && CHANGED_MEANWHILE.test(error.stderr))) throw error
+      }
+    }
+  }
+
+  async #now(others: readonly string[], signal?: AbortSignal): Promise<TreeNow> {
     await this.#refreshIgnored(others)
     const how = { ...(signal && { signal }), maxBytes: MOST_LIST }
     const listed = await this.#run(['ls-files', '-z', '-m', '-d', '-o', '--exclude-standard'], how)
@@ -224,6 +241,18 @@ export class ScopeStore {
     const cwd = existsSync(this.#dir) ? this.#dir : this.#store
     return git(cwd, ['-c', 'core.bare=false', ...args], { timeoutMs: LONG_MS, ...options, env })
   }
+}
+
+/** Removes the locks in a store, once no process holds them. */
+const dropLocks = async (store: string): Promise<void> => {
+  const until = performance.now() + ENDING_MS
+  for (const folder of [store, join(store, 'refs/trees')])
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!name.endsWith('.lock')) continue
+      const lock = join(folder, name)
+      while (processHolding(lock) && performance.now() < until) await delay(100)
+      await rm(lock, { force: true })
+    }
 }
 
 const NOTHING = { code: 1, stdout: Buffer.alloc(0) }

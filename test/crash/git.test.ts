@@ -1,12 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { commitAll, put, repoAt } from '../plugins/git/support.js'
 import { folderOf, inGit, spawnDaemon } from '../support/daemon.js'
+import { exactly } from '../support/lists.js'
 import { sshKey, sshServer, withSshd } from '../support/ssh-server.js'
 import { walled } from '../attack/support.js'
 import { dies, whereIn } from './failpoints/failpoints.js'
 
+/** The files of a large restore; 20,000 in `npm run crash`. */
+const MANY = Number(process.env['SANDBOX_CRASH_FILES'] ?? 4000)
 const FILES = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`many/${at}`, `${at}\n`]))
 
 t.test('killed during a rebase of 400 commits, the branch is where it was and the next write works', async t => {
@@ -71,6 +74,41 @@ for (const point of ['history.restore.begun', 'history.restore.written'])
     await next.client.call('POST /history/restore', { id: before.id })
     t.equal(readFileSync(join(where.workspace, 'inner/i'), 'utf8'), 'bad\n')
   })
+
+t.test(
+  `killed in the middle of a restore of ${MANY} files, the next start finishes it, and it can be undone`,
+  async t => {
+    const where = whereIn(t)
+    const write = (text: string) => {
+      for (let at = 0; at < MANY; at++) writeFileSync(join(where.workspace, `many/${at % 200}/${at}`), text)
+    }
+    const restored = (at: number) => {
+      try {
+        return readFileSync(join(where.workspace, `many/${at % 200}/${at}`), 'utf8') === 'good\n'
+      } catch {
+        // Git removes a file before it writes it anew.
+        return false
+      }
+    }
+    for (let at = 0; at < 200; at++) mkdirSync(join(where.workspace, `many/${at}`), { recursive: true })
+    write('good\n')
+    const daemon = await spawnDaemon(t, where)
+    const { id } = await daemon.once.call('POST /history/snapshots', { label: 'good' })
+    write('bad\n')
+    const asked = daemon.once.call('POST /history/restore', { id: id! }).catch(error => error)
+    while (!restored(0)) await new Promise(resolve => setTimeout(resolve, 5))
+    await daemon.kill9()
+    await asked
+    t.notOk(restored(MANY - 1), 'it was killed before the last file')
+    const next = await spawnDaemon(t, where)
+    const { snapshots } = await next.client.call('GET /history/snapshots', {})
+    t.same((await next.client.call('GET /history/diff', { id: id!, against: 'now' })).changes, [])
+    for (let at = 0; at < MANY; at++) if (!restored(at)) t.fail(`${at} is not restored`)
+    const before = snapshots.find(({ trigger }) => trigger === 'pre-restore')!
+    t.match(await next.client.call('POST /history/restore', { id: before.id }), { restored: MANY, failed: exactly() })
+    t.equal(readFileSync(join(where.workspace, 'many/0/0'), 'utf8'), 'bad\n')
+  },
+)
 
 t.test('after a killed clone or new repository the next start removes the leftovers, and the call works', async t => {
   const where = whereIn(t)

@@ -28,20 +28,30 @@ const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Pro
 
 t.jobs = 2
 for (const point of UPLOAD_POINTS) {
-  void t.test(`killed at ${point}, an upload resumes, and keeps the old file until it is complete`, async t => {
-    const where = whereIn(t, { file: 'old' })
-    await dies(t, where, point === 'workspace.upload.part' ? `${point}:2` : point, async daemon => {
-      await upload(daemon, 0, 'abc')
-      await upload(daemon, 3, 'def')
-    })
-    t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'old')
-    const next = await spawnDaemon(t, where)
-    const { received } = await upload(next, 0, '')
-    if (received < 6) await upload(next, received, 'abcdef'.slice(received))
-    t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'abcdef')
-    t.same(readdirSync(join(where.workspace, '.sandbox/local/uploads')), [])
-    await next.terminate()
-  })
+  void t.test(
+    `killed at ${point}, an upload resumes, the old file stays until then, and no ticket is valid`,
+    async t => {
+      const where = whereIn(t, { file: 'old' })
+      const tickets: string[] = []
+      await dies(t, where, point === 'workspace.upload.part' ? `${point}:2` : point, async daemon => {
+        const media = await daemon.once.call('POST /workspace/media-ticket', { path: 'file' })
+        const download = await daemon.once.call('POST /workspace/download-ticket', { paths: ['file'] })
+        tickets.push(`media?ticket=${media.ticket}`, `download?ticket=${download.ticket}`)
+        for (const ticket of tickets) t.equal((await fetch(`${daemon.url}/workspace/${ticket}`)).status, 200)
+        await upload(daemon, 0, 'abc')
+        await upload(daemon, 3, 'def')
+      })
+      t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'old')
+      const next = await spawnDaemon(t, where)
+      t.equal(tickets.length, 2)
+      for (const ticket of tickets) t.equal((await fetch(`${next.url}/workspace/${ticket}`)).status, 401)
+      const { received } = await upload(next, 0, '')
+      if (received < 6) await upload(next, received, 'abcdef'.slice(received))
+      t.equal(readFileSync(join(where.workspace, 'file'), 'utf8'), 'abcdef')
+      t.same(readdirSync(join(where.workspace, '.sandbox/local/uploads')), [])
+      await next.terminate()
+    },
+  )
 }
 
 const ARCHIVE_POINTS = ['workspace.archive.staged', 'workspace.unpack.staged']

@@ -73,13 +73,28 @@ export class Entries {
     return wrong === undefined ? [...problems, ...plain] : [wrong]
   }
 
-  /** The values of a connection's secrets, unless the file sends them where no maintainer did. */
+  /** The connections of the file that no maintainer saved as they are, each as a sentence. */
+  async unaccepted(): Promise<string[]> {
+    const found = await Promise.all(
+      (await this.all()).map(async ({ id, config, handler }) =>
+        handler && !(await this.#isSaved(id, config, handler))
+          ? [`${id}: it came with the code or was changed by hand: it is used once it is saved with POST /capabilities`]
+          : [],
+      ),
+    )
+    return found.flat()
+  }
+
+  /**
+   * The values of a connection's secrets, unless no maintainer saved what it starts and where they go: the file may
+   * have come with the code.
+   */
   async open({ id, config, secrets: names, handler }: RecordedEntry): Promise<OpenedEntry> {
-    if (handler && names.length > 0 && !(await this.#isSaved(id, config, handler)))
+    if (handler && !(await this.#isSaved(id, config, handler)))
       return {
         entry: { id, config, secrets: {} },
         problem: failingStatus(
-          `${FILE} was changed by hand to send its secrets elsewhere: save it with POST /capabilities to allow that`,
+          `its entry in ${FILE} came with the code or was changed by hand: save it with POST /capabilities to use it`,
           'unauthorized',
         ),
       }
@@ -145,17 +160,13 @@ export class Entries {
   /** Moves values that were written by hand into the store of secrets, and leaves the marker in the file. */
   async #withoutValues(id: string, entry: FileEntry): Promise<FileEntry> {
     const plain = this.#plainFields(entry)
-    const { file, vault, log, kinds } = this.#deps
+    const { file, vault, log } = this.#deps
     if (plain.length === 0 || this.#moving.has(id) || !(await vault.isOpen())) return entry
     this.#moving.add(id)
     try {
       for (const field of plain) await vault.put(id, field, String(entry.config[field]))
       const marked = Object.fromEntries(plain.map(field => [field, VAULTED]))
       const config = { ...entry.config, ...marked }
-      const others = Object.entries(entry.config).some(([, value]) => value === VAULTED)
-      const handler = kinds.get(entry.kind)!
-      // A file that gives every secret may say where they go; it cannot redirect values that were stored before.
-      if (!others) await this.allow(id, withoutMarkers(config), handler)
       await file.change(id, now => (now && { ...now, config: { ...now.config, ...marked } }) ?? undefined)
       log.info('secrets written into the file of connections were moved to the store of secrets', { id, fields: plain })
       return { ...entry, config }
@@ -174,9 +185,6 @@ export class Entries {
     this.#told = told
   }
 }
-
-const withoutMarkers = (config: ShownConfig): ShownConfig =>
-  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))
 
 const fingerprint = (config: ShownConfig, handler: KindHandler): string =>
   hash('sha256', `${handler.kind}\n${handler.destination(config)}`, 'base64url')

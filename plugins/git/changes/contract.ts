@@ -76,7 +76,14 @@ export interface GitChangeCalls {
    */
   'GET /git/changes'(input: { repo?: GitRepoName }): RepositoryChanges
 
-  /** List the repositories in folders of the workspace, sorted; the repository `root` is not listed. */
+  /**
+   * List the repositories in folders of the workspace, sorted; the repository `root` is not listed.
+   *
+   * It searches as deep as `GET /workspace/repos`, 6 levels and at most 50,000 folders, and lists all that this call
+   * lists. It also lists repositories in hidden and ignored folders, in `refs` and `public`, and in other repositories:
+   * a repository often ignores the folder of its clones, and the work in these would be neither reviewed nor saved. It
+   * leaves out the folders that package managers and builds fill, such as `node_modules` and `dist`.
+   */
   'GET /git/repos'(): { repos: string[] }
 
   /**

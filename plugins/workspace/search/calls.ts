@@ -1,4 +1,5 @@
 import { refuse, type Caller, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { openExisting, shownPath } from '../../../sdk/node/files/open-path.js'
 import { sharedTree, type CallerTree } from '../trees.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
@@ -9,7 +10,7 @@ import { includePatterns } from './globs.js'
 import { healthOf } from './health.js'
 import { WorkspaceIndex } from './index/workspace-index.js'
 import type { SearchScope } from './search-scope.js'
-import { fingerprint, shownGroup } from './shown-lines.js'
+import { fingerprint, READ_AT_ONCE, shownGroup } from './shown-lines.js'
 
 const DEADLINE_MS = 10_000
 const AT_ONCE = 8
@@ -164,12 +165,11 @@ const shownPage = async (
   tree: CallerTree,
   files: readonly SearchedFile[],
 ): Promise<{ groups: SearchGroup[]; stale: string[]; read: number }> => {
-  const groups: SearchGroup[] = []
-  const stale: string[] = []
-  for (const file of files) {
-    const shown = await shownGroup(tree, file)
-    if (shown.stale) stale.push(file.path)
-    if (shown.group.hits.length > 0) groups.push(shown.group)
+  const slots = new Semaphore(READ_AT_ONCE)
+  const shown = await Promise.all(files.map(file => slots.run(() => shownGroup(tree, file))))
+  return {
+    groups: shown.map(({ group }) => group).filter(({ hits }) => hits.length > 0),
+    stale: shown.filter(({ stale }) => stale).map(({ group }) => group.path),
+    read: files.length,
   }
-  return { groups, stale, read: files.length }
 }

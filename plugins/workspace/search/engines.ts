@@ -1,4 +1,5 @@
 import { Refusal } from '../../../sdk/index.js'
+import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import type { SearchFreshness, SearchMode } from './contract.js'
 import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
 import { fuse, rankWords, type EngineResult } from './fusion.js'
@@ -10,7 +11,7 @@ import type { SymbolKind } from './index/languages.js'
 import { nameSearch } from './name-search.js'
 import { formOf } from './query-form.js'
 import { shapeSearch } from './shape-search.js'
-import { readLines } from './shown-lines.js'
+import { READ_AT_ONCE, readLines } from './shown-lines.js'
 import { textSearch, type DiskSearch } from './text-search.js'
 
 /** The query for the engines. */
@@ -147,12 +148,15 @@ export class Engines {
   async #chunks(words: readonly string[]): Promise<SearchedFile[]> {
     const chunks = await this.#ask('chunks', { words, scope: this.#disk.scope })
     const files = new Map<string, SearchedFile>()
-    let narrowed = 0
-    for (const chunk of chunks) {
+    const slots = new Semaphore(READ_AT_ONCE)
+    const best = await Promise.all(
+      chunks.slice(0, MOST_NARROWED).map(chunk => slots.run(() => this.#narrow(chunk, words))),
+    )
+    for (const [at, chunk] of chunks.entries()) {
       const file = files.get(chunk.path) ?? { path: chunk.path, score: chunk.score, lines: [], count: 0, capped: false }
       files.set(chunk.path, file)
       file.count += 1
-      const line = ++narrowed <= MOST_NARROWED ? await this.#narrow(chunk, words) : chunk.line
+      const line = best[at] ?? chunk.line
       const tags = [{ kind: 'bm25' as const, score: Math.round(chunk.score * 1000) / 1000 }]
       file.lines.push({ line, tags, words })
     }

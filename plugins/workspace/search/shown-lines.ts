@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto'
-import { openFile, openPath } from '../../../sdk/node/files/open-path.js'
-import { Refusal } from '../../../sdk/index.js'
+import { accessTo } from '../../../sdk/index.js'
+import { closedAs } from '../../../sdk/node/files/closed-names.js'
+import { bytesOfSwept, openSweptFile } from '../tree/sweep.js'
 import type { CallerTree } from '../trees.js'
 import type { SearchGroup, SearchHit } from './contract.js'
 import { excerpt, type SearchedFile, type FoundLine } from './found.js'
 
 const MOST_FILE = 4 * 1024 * 1024
+/** How many files of a result are read at once. */
+export const READ_AT_ONCE = 8
 
-/** The lines of a plain file that the caller may read; undefined: none. */
-export const readLines = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
-  try {
-    await using found = await openPath(tree, path)
-    if (found?.path !== path || !found.stats.isFile() || found.stats.size > MOST_FILE) return undefined
-    await using handle = await openFile(found, path)
-    return (await handle.readFile('utf8')).split('\n')
-  } catch (error) {
-    if (error instanceof Refusal) return undefined
-    throw error
-  }
+/** The lines of a plain file at its real path that the caller may read; undefined: none. */
+export const readLines = async ({ root, reach, readsGit }: CallerTree, path: string): Promise<string[] | undefined> => {
+  const closed = closedAs(path.split('/'))
+  if (closed === 'closed' || (closed === 'git' && !readsGit) || accessTo(reach, path) === undefined) return undefined
+  using file = openSweptFile(root, path)
+  if (!file || file.stats.size > MOST_FILE) return undefined
+  return (await bytesOfSwept(file)).toString().split('\n')
 }
 
 const WORD = /[\p{L}\p{N}_$]/u

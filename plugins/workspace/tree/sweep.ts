@@ -1,6 +1,17 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, constants, openSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  read,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+} from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { accessTo, leads } from '../../../sdk/index.js'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
@@ -25,23 +36,84 @@ export interface SweptName {
   readonly kind: 'file' | 'folder' | 'link'
 }
 
-const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const SLICE_MS = 5
 const LINUX = process.platform === 'linux'
+/** Linux's O_PATH, which finds a folder also where its names may not be read. */
+const PLACE = 0o10000000
+const FOLDER_ITSELF = (LINUX ? PLACE : constants.O_RDONLY) | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
-/** Reads a folder through a descriptor that the system confirms to be that folder; nothing if it cannot be read. */
-const readThrough = <Entry>(root: string, path: string, read: (place: string) => Entry[]): Entry[] => {
+/** An open folder of a tree. */
+export interface OpenFolder extends Disposable {
+  /** By which system calls reach it. */
+  readonly at: string
+}
+
+/** Opens a folder that the system confirms to be at that path; undefined if it cannot be read. */
+export const openFolder = (root: string, path: string): OpenFolder | undefined => {
   const place = path === '.' ? root : join(root, path)
   let fd: number | undefined
   try {
     fd = openSync(place, FOLDER_ITSELF)
     const real = LINUX ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync.native(place)
-    if (real !== place) return []
-    return read(LINUX ? `/proc/self/fd/${fd}` : place)
+    if (real === place) {
+      const kept = fd
+      fd = undefined
+      return { at: LINUX ? `/proc/self/fd/${kept}` : place, [Symbol.dispose]: () => closeSync(kept) }
+    }
   } catch {
-    return []
+    // It is gone, no folder any more, or closed to the daemon.
   } finally {
     if (fd !== undefined) closeSync(fd)
+  }
+  return undefined
+}
+
+/** A plain file of a tree, open for reading. */
+export interface SweptFile extends Disposable {
+  readonly fd: number
+  readonly stats: Stats
+}
+
+/**
+ * Opens a file at its real path, which the caller may read; undefined if something else is there by now, or it cannot
+ * be read.
+ */
+export const openSweptFile = (root: string, path: string): SweptFile | undefined => {
+  const place = join(root, path)
+  let found: number | undefined
+  try {
+    // A pipe or device in its place is not opened, and neither is what a link leads to.
+    found = openSync(place, (LINUX ? PLACE : constants.O_RDONLY | constants.O_NONBLOCK) | constants.O_NOFOLLOW)
+    const at = LINUX ? `/proc/self/fd/${found}` : place
+    const stats = fstatSync(found)
+    if (!stats.isFile() || (LINUX ? readlinkSync(at) : realpathSync.native(place)) !== place) return undefined
+    const fd = openSync(at, constants.O_RDONLY | constants.O_NONBLOCK)
+    return { fd, stats, [Symbol.dispose]: () => closeSync(fd) }
+  } catch {
+    return undefined
+  } finally {
+    if (found !== undefined) closeSync(found)
+  }
+}
+
+const readFrom = promisify(read)
+
+/** The bytes that a file had when it was opened, fewer if it became shorter. */
+export const bytesOfSwept = async ({ fd, stats: { size } }: SweptFile): Promise<Buffer> => {
+  const bytes = Buffer.allocUnsafe(size)
+  let filled = 0
+  for (let more = 1; more > 0 && filled < size; filled += more)
+    more = (await readFrom(fd, bytes, filled, size - filled, filled)).bytesRead
+  return bytes.subarray(0, filled)
+}
+
+/** Reads a folder through a descriptor that the system confirms to be that folder; nothing if it cannot be read. */
+const readThrough = <Entry>(root: string, path: string, read: (place: string) => Entry[]): Entry[] => {
+  using folder = openFolder(root, path)
+  try {
+    return folder ? read(folder.at) : []
+  } catch {
+    return []
   }
 }
 

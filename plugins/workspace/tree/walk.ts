@@ -1,15 +1,18 @@
 import { basename } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
+import { leads, refuse } from '../../../sdk/index.js'
+import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { openExisting, openPath, type OpenedPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { FolderPage, WorkspaceEntry, WorkspaceTree } from './contract.js'
 import { IgnoreRules } from './ignore-rules.js'
-import { listedEntries, foldersFirst, listedNames, type ListedEntry } from './listing.js'
+import { foldersFirst, listedEntries, listedNames, listedNamesNow, type ListedEntry } from './listing.js'
+import { openFolder } from './sweep.js'
 
 /** The maximum number of entries of an answer. */
 export const MOST_ENTRIES = 5_000
 const MOST_MS = 3_000
 /** After as many folders that did not fit, the others are left unopened unread. */
 const MOST_MISSED = 100
+const SLICE_MS = 5
 
 /** A folder that is to be opened. */
 interface Waiting {
@@ -36,11 +39,10 @@ const barrenIn = (entries: readonly WorkspaceEntry[]): string[] =>
     return hasFile(entry) ? barrenIn(entry.children) : [entry.path]
   })
 
-const folderAt = async (tree: PathTree, path: string): Promise<OpenedPath | undefined> => {
-  const found = await openPath(tree, path, { lists: true }).catch(() => undefined)
-  if (found?.stats.isDirectory() && found.path === path) return found
-  await found?.close()
-  return undefined
+/** Whether a caller may open a folder: not one that is closed, or off the way to what they reach. */
+const isOpen = ({ reach, readsGit }: PathTree, path: string): boolean => {
+  const closed = closedAs(path === '.' ? [] : path.split('/'))
+  return closed !== 'closed' && (closed !== 'git' || readsGit) && leads(reach, path)
 }
 
 /** Opens folders breadth first while they fit; a folder is listed completely or not at all. */
@@ -53,13 +55,19 @@ const openAll = async (
 ): Promise<void> => {
   let level = first
   let missed = 0
+  let began = performance.now()
   for (let at = 0; at < depth && level.length > 0; at++) {
     const next: Waiting[] = []
     for (const { entry, real, around } of level) {
       if (!fits(budget, 1) || missed === MOST_MISSED) return
-      await using opened = await folderAt(tree, real)
-      if (!opened) continue
-      const names = await listedNames(tree, opened)
+      if (performance.now() - began > SLICE_MS) {
+        await new Promise<void>(resolve => setImmediate(resolve))
+        began = performance.now()
+      }
+      using folder = isOpen(tree, real) ? openFolder(tree.root, real) : undefined
+      if (!folder) continue
+      const opened = { at: folder.at, path: real }
+      const names = listedNamesNow(tree, opened)
       if (!fits(budget, names.length)) {
         missed += 1
         continue

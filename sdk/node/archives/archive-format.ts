@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import type { Host } from '../../host.js'
@@ -31,7 +32,7 @@ export const archiveFormat = (head: Buffer): ArchiveFormat | undefined => {
   )
 }
 
-/** The programs for formats without a library; each reads its input and writes to its output. */
+/** The programs for formats without a library; each reads the file as its input, where 7z needs to seek. */
 const PROGRAMS: { readonly [format in ArchiveFormat]?: readonly [program: string, ...args: string[]] } = {
   bzip2: ['bzip2', '-dc'],
   xz: ['xz', '-dc'],
@@ -45,19 +46,18 @@ export const unpacked = async (
   format: ArchiveFormat,
   at: string,
 ): Promise<Readable> => {
-  const source = createReadStream(at)
   const ignore = () => {}
-  if (format === 'tar') return source
-  if (format === 'gzip') return pipeline(source, createGunzip(), ignore)
-  if (format === 'zstd') return pipeline(source, createZstdDecompress(), ignore)
+  if (format === 'tar') return createReadStream(at)
+  if (format === 'gzip') return pipeline(createReadStream(at), createGunzip(), ignore)
+  if (format === 'zstd') return pipeline(createReadStream(at), createZstdDecompress(), ignore)
   const [name, ...args] = PROGRAMS[format]!
   const command = await walled(
     { workspace, data, hide: hidden, cwd: '/', env: listEnv(), only: [], sealed: true, offline: true },
     await needProgram(name),
     args,
   )
-  const child = new PipedProcess(command)
-  pipeline(source, child.input, ignore)
+  await using file = await open(at)
+  const child = new PipedProcess(command, undefined, file.fd)
   const { output } = child
   // The end of the stream is delayed until the program has ended.
   const whole = async function* () {

@@ -57,8 +57,7 @@ const CONTROL = /[\x00-\x1f\x7f]/
 const absent = (path: string): never => refuse('not-found', `nothing in the workspace is named ${shownPath(path)}`)
 
 /** Where an open descriptor really is; undefined: its name is gone, or cannot be written down. */
-const whereIs = async (handle: FileHandle, path: string): Promise<string | undefined> => {
-  const stats = await handle.stat()
+const whereIs = async (handle: FileHandle, stats: Stats, path: string): Promise<string | undefined> => {
   if (stats.nlink === 0) return undefined
   if (LINUX) {
     const real = await readlink(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' })
@@ -69,10 +68,10 @@ const whereIs = async (handle: FileHandle, path: string): Promise<string | undef
   return now.ino === stats.ino && now.dev === stats.dev ? real : undefined
 }
 
-const opened = async (handle: FileHandle, real: string, path: string): Promise<OpenedPath> => ({
+const opened = (handle: FileHandle, stats: Stats, real: string, path: string): OpenedPath => ({
   at: LINUX ? `/proc/self/fd/${handle.fd}` : real,
   path,
-  stats: await handle.stat(),
+  stats,
   close: () => handle.close(),
   [Symbol.asyncDispose]: () => handle.close(),
 })
@@ -88,12 +87,13 @@ const look = async (root: string, segments: readonly string[], named: string): P
     throw error
   }
   try {
-    const real = await whereIs(handle, path)
+    const stats = await handle.stat()
+    const real = await whereIs(handle, stats, path)
     if (real !== undefined && !contains(root, real))
       refuse('invalid', `expected a path in the workspace, found ${shownPath(named)}, which leads out of it`, {
         errors: [{ path: 'path', expected: 'a path that leads nowhere outside the workspace' }],
       })
-    if (real !== undefined) return await opened(handle, real, relative(root, real) || '.')
+    if (real !== undefined) return opened(handle, stats, real, relative(root, real) || '.')
   } catch (error) {
     await handle.close()
     throw error
@@ -239,12 +239,13 @@ const descend = async (
           ? refuse('conflict', `${shownPath(`${below.path}/${segment}`)} is no folder, and one is needed there`)
           : Promise.reject(error),
       )
-      const real = await whereIs(handle, next)
+      const stats = await handle.stat()
+      const real = await whereIs(handle, stats, next)
       if (real === undefined || !contains(root, real)) {
         await handle.close()
         absent(segment)
       }
-      folder = await opened(handle, real!, relative(root, real!))
+      folder = opened(handle, stats, real!, relative(root, real!))
       made.push(folder.path)
     } finally {
       await below.close()

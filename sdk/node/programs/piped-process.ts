@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../files/paths.js'
 import type { Walled } from '../wall/wall.js'
@@ -9,9 +9,11 @@ const MOST_ERRORS = 2000
 const GRACE_MS = 2000
 const NEWLINE = 10
 
+type Piped = ChildProcess & { readonly stdout: Readable; readonly stderr: Readable }
+
 /** A program used through its standard input and output, in its own process group. */
 export class PipedProcess {
-  readonly #child: ChildProcess & { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }
+  readonly #child: Piped
   readonly #walled: boolean
   #errors = ''
   /** The group leader has ended; its pid may be reused. */
@@ -22,14 +24,19 @@ export class PipedProcess {
   /** Resolves with how it ended, as the end of a sentence. */
   readonly ended: Promise<string>
 
-  /** @param priority `own`: it keeps the priority of this process; default: a lower one. */
-  constructor({ program, args, env, cwd, enforced, limits }: Walled, priority?: 'own') {
+  /**
+   * @param priority `own`: it keeps the priority of this process; default: a lower one.
+   * @param file The descriptor of an open file that it reads as its input; default: what is written to `input`.
+   */
+  constructor({ program, args, env, cwd, enforced, limits }: Walled, priority?: 'own', file?: number) {
     this.#walled = enforced
-    this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    const stdio = [file ?? 'pipe', 'pipe', 'pipe'] satisfies StdioOptions
+    // Node types the streams of such a list as perhaps missing; these two are pipes.
+    this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio }) as Piped
     if (this.#child.pid !== undefined && !priority) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
     // A program may exit without reading its input; `ended` reports its exit.
-    stdin.on('error', () => {})
+    stdin?.on('error', () => {})
     stderr.setEncoding('utf8').on('data', (piece: string) => {
       this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)
       this.onErrors?.(piece)
@@ -53,7 +60,9 @@ export class PipedProcess {
   }
 
   get input(): Writable {
-    return this.#child.stdin
+    const { stdin } = this.#child
+    if (!stdin) throw new Error('its input is a file')
+    return stdin
   }
 
   get output(): Readable {

@@ -22,14 +22,19 @@ export const NOT_SEARCHED: ReadonlySet<string> = new Set([
 ])
 
 /** How many levels below the workspace root are searched for repositories. */
-export const SEARCH_DEPTH = 4
+export const SEARCH_DEPTH = 6
+
+/** How many folders are searched; the highest come first. */
+export const MOST_SEARCHED = 50_000
 
 /** The folders of a workspace with a `.git`, as paths from its root, parents first. Git may still reject them. */
 export async function* foldersWithGit(workspace: string, deepest = SEARCH_DEPTH): AsyncGenerator<string> {
   let level = ['']
+  let searched = 0
   for (let depth = 0; depth <= deepest && level.length; depth++) {
     const next: string[] = []
     for (const path of level) {
+      if (++searched > MOST_SEARCHED) return
       const entries = await readdir(join(workspace, path), { withFileTypes: true }).catch(() => [])
       if (entries.some(entry => entry.name === '.git' && !entry.isSymbolicLink())) yield path
       for (const entry of entries)

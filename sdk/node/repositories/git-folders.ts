@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import { SEARCH_DEPTH } from './folders-with-git.js'
+import { MOST_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
 import { knownFolder, type ReadFolder } from './read-folder.js'
 
-const MOST_KEPT = 50_000
 const BATCH = 200
 
 /** The folders of a workspace with a `.git`. Each folder is read again only if an entry of it came or went. */
@@ -23,9 +22,10 @@ export class FoldersWithGit {
     for (let depth = 0; depth <= SEARCH_DEPTH && level.length > 0; depth++) {
       const next: string[] = []
       for (const path of level) {
-        if (++looked % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
+        if (++looked > MOST_SEARCHED) break
+        if (looked % BATCH === 0) await new Promise<void>(resolve => setImmediate(resolve))
         const folder = knownFolder(this.#known, join(this.#workspace, path), path)
-        if (now.size < MOST_KEPT) now.set(path, folder)
+        now.set(path, folder)
         if (folder.git) found.push(path)
         if (depth < SEARCH_DEPTH) for (const name of folder.inner) next.push(path ? `${path}/${name}` : name)
       }

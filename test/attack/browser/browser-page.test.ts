@@ -120,6 +120,51 @@ t.test('a page whose name resolves to the sandbox does not get its origin', with
   t.same(inside, Array(6).fill(403), 'also from within that origin')
 })
 
+t.test('a file of the workspace that a media ticket serves runs nothing in a browser', withChromium(), async t => {
+  const beacon = (from: string) => `fetch('/ran?${from}');new Image().src = '${site.url}/ran?${from}'`
+  const files = (from: string): { readonly [name: string]: string } => ({
+    'page.html': `<!doctype html><img src=x onerror="${beacon(`${from}-page`)}">`,
+    'picture.svg': `<svg xmlns="http://www.w3.org/2000/svg" onload="${beacon(`${from}-picture`)}"/>`,
+    'page.xhtml': `<html xmlns="http://www.w3.org/1999/xhtml"><body onload="${beacon(`${from}-xhtml`)}"/></html>`,
+  })
+  const TYPES = { 'page.html': 'text/html', 'picture.svg': 'image/svg+xml', 'page.xhtml': 'application/xhtml+xml' }
+  const serve = (name: keyof typeof TYPES) => (_: unknown, response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': TYPES[name] }).end(files('site')[name])
+  const site = await siteOf(t, {
+    '/ran': (_, response) => void response.end(),
+    '/page.html': serve('page.html'),
+    '/picture.svg': serve('picture.svg'),
+    '/page.xhtml': serve('page.xhtml'),
+  })
+  const daemon = await daemonWith(t, ['system', 'workspace'], { files: files('sandbox') })
+  const requests: string[] = []
+  const hear = (message: unknown) => void requests.push((message as { request: IncomingMessage }).request.url!)
+  subscribe('http.server.request.start', hear)
+  t.teardown(() => void unsubscribe('http.server.request.start', hear))
+  const browser = await browserOf(t)
+  const ran = (from: string) => requests.filter(url => url.startsWith(`/ran?${from}-`)).map(url => url.slice(5))
+  for (const name of Object.keys(TYPES)) {
+    const { ticket } = await daemon.client.call('POST /workspace/media-ticket', { path: name })
+    const address = `${daemon.url}/workspace/media?ticket=${ticket}`
+    const page = await browser.newPage()
+    const loaded = page.waitForEvent('download')
+    await page.goto(address).catch(() => undefined)
+    t.equal((await loaded).url(), address, `${name} is downloaded`)
+    await page.goto(`${daemon.url}/health`)
+    await page.evaluate(`Promise.all(['iframe', 'object', 'embed', 'img'].map(tag => new Promise(resolve => {
+      const element = document.createElement(tag)
+      element.onload = element.onerror = resolve
+      element[tag === 'object' ? 'data' : 'src'] = ${JSON.stringify(address)}
+      document.body.append(element)
+      setTimeout(resolve, 300)
+    })))`)
+    await page.goto(`${site.url}/${name}`, { waitUntil: 'networkidle' })
+    await page.close()
+  }
+  t.same([...new Set(ran('site'))].sort(), ['site-page', 'site-picture', 'site-xhtml'], 'another server runs them')
+  t.same(ran('sandbox'), [])
+})
+
 t.test('only pages of an allowed origin get permission to reach a local machine', async t => {
   const daemon = await daemonWith(t, ['system'], { deployment: { http: { origins: ['https://app.example'] } } })
   const asked = async (origin: string) =>

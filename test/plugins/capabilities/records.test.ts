@@ -174,20 +174,33 @@ t.test('a new id keeps the secrets and the home folder', async t => {
   t.same([vault.values.size, kept(daemon)], [0, {}])
 })
 
-t.test('the file is read as people edit it, and secrets in it move to the store', async t => {
-  const { daemon, vault } = await capabilitiesDaemon(t)
-  write(daemon, {
-    scripts: { kind: 'agent', config: { command: SCRIPT_AGENT, env: 'KEY=typed-by-hand' } },
-    'bad id': { kind: 'agent', config: {} },
-    wrong: { kind: 'agent', config: { command: ['x'] } },
-  })
-  const { capabilities } = await daemon.client.call('GET /capabilities')
-  t.match(capabilities, exactly({ id: 'scripts', status: { state: 'active' }, secrets: exactly('env') }))
-  t.same([...vault.values], [['scripts/env', 'KEY=typed-by-hand']])
-  t.equal(kept(daemon).scripts?.config.env, '__vaulted__')
-  t.same(Object.keys(kept(daemon)), ['scripts', 'bad id', 'wrong'])
-  t.notMatch(JSON.stringify(daemon.logged), /typed-by-hand/)
-})
+t.test(
+  'what the file holds starts no program until a maintainer saves it, and secrets in it move to the store',
+  async t => {
+    const { daemon, vault } = await capabilitiesDaemon(t)
+    write(daemon, {
+      scripts: { kind: 'agent', config: { command: SCRIPT_AGENT, env: 'KEY=typed-by-hand' } },
+      'bad id': { kind: 'agent', config: {} },
+      wrong: { kind: 'agent', config: { command: ['x'] } },
+    })
+    const { capabilities } = await daemon.client.call('GET /capabilities')
+    t.match(
+      capabilities,
+      exactly({
+        id: 'scripts',
+        status: { code: 'unauthorized', detail: /came with the code/ },
+        secrets: exactly('env'),
+      }),
+    )
+    t.match(await refusalOf(() => inner(daemon, 'capabilities.runtime', { id: 'scripts' })), { status: 409 })
+    t.same([...vault.values], [['scripts/env', 'KEY=typed-by-hand']])
+    t.equal(kept(daemon).scripts?.config.env, '__vaulted__')
+    t.same(Object.keys(kept(daemon)), ['scripts', 'bad id', 'wrong'])
+    t.notMatch(JSON.stringify(daemon.logged), /typed-by-hand/)
+    await add(daemon, { id: 'scripts', kind: 'agent', config: { command: SCRIPT_AGENT, env: '__vaulted__' } })
+    t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'scripts' }), { state: 'active' })
+  },
+)
 
 t.test('a file that sends stored secrets elsewhere gets none until a maintainer saves it', async t => {
   const { daemon } = await capabilitiesDaemon(t)

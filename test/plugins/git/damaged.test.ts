@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { inGit } from '../../support/daemon.js'
 import { OPERATIONS } from '../../support/schema.js'
+import { exactly } from '../../support/lists.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 
 const { client, workspace, daemon } = await gitWorld(t, { 'README.md': '# work\n' }, ['workspace', 'history'])
@@ -85,3 +86,51 @@ for (const [index, [what, damage]] of Object.entries(DAMAGES).entries())
     }
     rmSync(at, { recursive: true })
   })
+
+t.test('git lists what the workspace lists, 6 levels deep, and clones that the workspace ignores', async t => {
+  put(workspace, { 'lists/.gitignore': 'ignored\n' })
+  const listed = ['a/b/c/d/e', 'ignored/x', 'sub', 'sub/module', 'a/b/c/d/f/g', 'node_modules/x']
+  for (const path of listed) repoAt(join(workspace, 'lists', path), { f: '1\n' })
+  const within = ({ repos }: { readonly repos: readonly string[] }) =>
+    repos.filter(repo => repo.startsWith('lists/')).map(repo => repo.slice('lists/'.length))
+  t.same(within(await client.call('GET /workspace/repos')), ['a/b/c/d/e', 'sub'])
+  t.same(within(await client.call('GET /git/repos')), ['a/b/c/d/e', 'ignored/x', 'sub', 'sub/module'])
+  rmSync(join(workspace, 'lists'), { recursive: true })
+})
+
+t.test('a repository that is slow to read delays no other of the same scan', async t => {
+  const at = join(workspace, 'slow')
+  const go = join(at, 'go')
+  repoAt(at, { f: '1\n', '.gitattributes': 'f filter=slow\n', '.gitignore': 'go\n' })
+  inGit(at, 'config', 'filter.slow.clean', `while ! test -e ${go}; do sleep 0.05; done; cat`)
+  put(at, { f: '2\n' })
+  repoAt(join(workspace, 'quick'), { f: '1\n' })
+  put(join(workspace, 'quick'), { f: '2\n' })
+  let ended = false
+  const all = client.call('GET /git/changes', {}).finally(() => (ended = true))
+  await until(() => commands().some(command => command.includes(go)))
+  const quick = { repo: 'quick', unstaged: exactly({ path: 'f', status: 'modified' }) }
+  t.match(await client.call('GET /git/changes', { repo: 'quick' }), { repos: exactly(quick) })
+  t.equal(ended, false)
+  put(at, { go: '' })
+  const { repos } = await all
+  t.match(
+    repos.filter(({ repo }) => ['quick', 'slow'].includes(repo)),
+    exactly(quick, { ...quick, repo: 'slow' }),
+  )
+})
+
+const commands = (): string[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(pid => {
+      try {
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8')]
+      } catch {
+        return []
+      }
+    })
+
+const until = async (fits: () => boolean): Promise<void> => {
+  while (!fits()) await new Promise(resolve => setTimeout(resolve, 5))
+}

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -205,15 +207,20 @@ t.test('discard follows no link out of the workspace', async t => {
   t.equal(readFileSync(join(at, 'dir/f'), 'utf8'), '1\n')
 })
 
-t.test('a lock file of a running process is waited for 10 s and then named', async t => {
+t.test('a lock file of a running process is waited for 10 s and then named, with the process, within 11 s', async t => {
   const { repo, at } = fresh({ f: '1\n' })
   put(at, { f: '2\n' })
-  writeFileSync(join(at, '.git/index.lock'), '')
+  const holder = spawn('sh', ['-c', 'exec 3>.git/index.lock; echo; exec sleep 60'], { cwd: at })
+  t.teardown(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  const lock = { file: 'index.lock', pid: holder.pid, stale: false }
   const begun = performance.now()
-  const waited = refusalOf(() => client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }))
-  t.match(await waited, { status: 409, detail: { fields: { lock: { file: 'index.lock', stale: false } } } })
-  t.ok(performance.now() - begun < 13_000)
-  t.match(await client.call('GET /git/{repo}/operation', { repo }), { lock: { file: 'index.lock' } })
+  const refused = await refusalOf(() => client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }))
+  t.ok(performance.now() - begun < 11_000)
+  t.match(refused, { status: 409, detail: { fields: { lock: { ...lock, command: 'sleep 60' } } } })
+  t.match(await client.call('GET /git/{repo}/operation', { repo }), { lock })
+  holder.kill('SIGKILL')
+  await once(holder, 'exit')
   rmSync(join(at, '.git/index.lock'))
   t.same(await client.call('POST /git/{repo}/stage', { repo, paths: ['f'] }), { ok: true })
 })

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -146,6 +147,52 @@ t.test('saving moves neither index, HEAD nor reflog, and no gc of the repository
     await restore(id, { scope: 'root', paths: ['src/rewritten'] })
     t.equal(readFileSync(join(workspace, 'src/rewritten'), 'utf8'), `${n}\n`)
   }
+})
+
+/** How long files are rewritten while points are saved: briefly, and ten minutes in `npm run crash`. */
+const REWRITING_MS = Number(process.env['SANDBOX_REWRITING_SECONDS'] ?? 0) * 1000
+/** Rewrites in place, by rename, and as folders that come and go or take the place of a file. */
+const REWRITE = `n=0
+while :; do n=$((n+1))
+echo $n > in-place; echo $n > new; mv new renamed
+mkdir -p folder/deep; echo $n > folder/deep/file; rm -r folder
+echo $n > either; rm either; mkdir either; echo $n > either/file; rm -r either
+done`
+
+t.test('points saved while a process rewrites files are whole, and git of the repository never moves', async t => {
+  const most = REWRITING_MS > 0 ? 40 : 8
+  const git = () => ['index', 'HEAD', 'logs/HEAD'].map(file => readFileSync(join(workspace, '.git', file), 'base64'))
+  const before = git()
+  put(workspace, { 'busy/still': 'still\n' })
+  const child = spawn('sh', ['-c', REWRITE], { cwd: join(workspace, 'busy'), stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  const ids: string[] = []
+  const begun = performance.now()
+  while (ids.length < most || performance.now() - begun < REWRITING_MS) {
+    const { id, saved, partial = [] } = await save()
+    if (saved) ids.push(id!)
+    if (partial.length > 0) t.fail(`the point ${ids.length} leaves out ${partial.join(' and ')}`)
+    if (String(git()) !== String(before)) t.fail(`the point ${ids.length} moved the index, HEAD or the reflog`)
+  }
+  child.kill('SIGKILL')
+  await ended
+  inGit(workspace, 'gc', '-q', '--prune=now')
+  t.same(git(), before)
+  const numbers: number[] = []
+  for (const id of ids.filter((_, at) => at % Math.ceil(ids.length / most) === 0)) {
+    await restore(id, { scope: 'root', paths: ['busy'] })
+    const files = ['in-place', 'renamed'].map(file => readFileSync(join(workspace, 'busy', file), 'utf8'))
+    for (const text of files) t.match(text, /^(?:\d+\n)?$/)
+    numbers.push(Number(files[1]))
+    t.equal(readFileSync(join(workspace, 'busy/still'), 'utf8'), 'still\n')
+  }
+  t.same(
+    numbers,
+    numbers.toSorted((one, other) => one - other),
+    'a later point has later contents',
+  )
+  t.ok(new Set(numbers).size > 1, 'the points differ')
 })
 
 t.test('one folder is brought back and nothing else is touched', async t => {

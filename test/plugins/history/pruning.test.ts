@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { PointTrigger } from '../../../plugins/history/contract.js'
@@ -124,4 +126,26 @@ t.test('the store of a repository that no point holds is removed', async t => {
   for (let at = 0; at < 37; at++) await more(saved)
   await saved.prune()
   t.equal(readdirSync(stores).length, 1)
+})
+
+t.test('a store whose git was killed is used again: its lock is removed once no process holds it', async t => {
+  const { workspace, stores, open, more } = world(t, 20 * PIECE)
+  await more(await open())
+  const lock = join(stores, readdirSync(stores)[0]!, 'index.lock')
+  const holder = spawn('sh', ['-c', 'exec 3>"$1"; echo; read gone; exit', 'holder', lock])
+  t.teardown(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  writeFileSync(join(workspace, 'new'), 'n\n')
+  let saved = false
+  const saving = (await open()).save({ trigger: 'user' }).finally(() => (saved = true))
+  const ended = once(holder, 'exit').then(() => saved)
+  holder.stdin.end('\n')
+  t.equal(await ended, false)
+  const { point, partial } = await saving
+  t.same(partial, [])
+  t.same(
+    (await (await open()).store('root').then(store => store.content(point!.trees.root, 'new', KIB)))?.bytes,
+    Buffer.from('n\n'),
+  )
+  t.notOk(existsSync(lock))
 })

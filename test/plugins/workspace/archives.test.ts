@@ -18,6 +18,22 @@ import { tarOf, zipOf } from '../../support/archives.js'
 import { exactly } from '../../support/lists.js'
 import { workspaceWorld } from './support.js'
 
+/** A file in 7z archives with a password: the names in one are hidden too. */
+const HIDDEN_NAMES =
+  '377abcaf271c00043273a1f080000000000000002e000000000000009ef70362dd5f43b1c0bb1f6d1fbb418400a9c7a6'
+  + '8fcd3d4b4c0514072fe86babe8ed156cd4e12b8f0d3d908e0edbc55028946620e1f8291dba513884cd18683a31676303'
+  + '8d0aac10d144a5feae9551c60868e8622c0a535248c5ce030bf131a16103786a9ae9f119058416c9a73eefbac49c06cf'
+  + '5273704bc9a49150b79de27be820376317061001097000070b0100012406f1070112530f518862976bb924484407eedf'
+  + 'd6e6df460c620a01b1ac38230000'
+const HIDDEN_CONTENT =
+  '377abcaf271c0004c4f04a5a1000000000000000620000000000000026f17ac8114cd0f635916ebcaddf1e1db0eb856d'
+  + '0104060001091000070b0100022406f1070112530f5f4df9dbf15e66e690ab9de5d7d578a62121010001000c08040008'
+  + '0a019fa817f800000501190100110b0061002e006d00640000001900140a01006f44e8462d7ddd01150601002080a481'
+  + '0000'
+
+/** Reads 7z and rar; the daemon says so where it is missing. */
+const noBsdtar = ['/usr/bin/bsdtar', '/usr/local/bin/bsdtar'].some(existsSync) ? false : 'bsdtar is not installed'
+
 const WHEN = new Date(1_600_000_000_000)
 
 void t.test('archives', async t => {
@@ -113,8 +129,9 @@ void t.test('archives', async t => {
         ),
       ],
       ['some.7z', 501, Buffer.from('377abcaf271c0004', 'hex')],
+      ['names.7z', 501, Buffer.from(HIDDEN_NAMES, 'hex')],
+      ['content.7z', 501, Buffer.from(HIDDEN_CONTENT, 'hex')],
     ]
-    const noBsdtar = !['/usr/bin/bsdtar', '/usr/local/bin/bsdtar'].some(existsSync)
     for (const [name, status, bytes] of bad) {
       writeFileSync(at(name), bytes)
       const found = await refusalOf(() => unpack(name))
@@ -123,6 +140,13 @@ void t.test('archives', async t => {
     }
     t.same(readdirSync(workspace).sort(), before)
     t.notOk(existsSync(join(workspace, '../evil')))
+    t.same(left(), [])
+  })
+
+  await t.test('a 7z lands beside it as others do', { skip: noBsdtar }, async t => {
+    execFileSync('bsdtar', ['--format=7zip', '-cf', 'seven.7z', 'docs'], { cwd: workspace })
+    t.match(await unpack('seven.7z'), { to: 'seven', files: 1, skipped: exactly() })
+    t.equal(readFileSync(at('seven/docs/a.md'), 'utf8'), 'one\n')
     t.same(left(), [])
   })
 

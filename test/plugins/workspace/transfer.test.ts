@@ -193,6 +193,29 @@ void t.test('downloads without headers', async t => {
     },
   )
 
+  await t.test(
+    'a ZIP of many files holds the bytes of each, small and large ones mixed',
+    { skip: noUnzip },
+    async t => {
+      const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+      const sums = new Map<string, string>()
+      for (let at = 0; at < 200; at++) {
+        const bytes = at % 3 === 0 ? randomBytes(at) : Buffer.from(`${at}\n`.repeat(at % 50 === 1 ? 100_000 : at))
+        sums.set(`many/${at % 7}/${at}${at % 5 === 0 ? '.png' : ''}`, hash(bytes))
+        mkdirSync(join(workspace, `many/${at % 7}`), { recursive: true })
+        writeFileSync(join(workspace, [...sums.keys()].at(-1)!), bytes)
+      }
+      const { ticket } = await client.call('POST /workspace/download-ticket', { paths: ['many'] })
+      const zip = join(daemon.data, 'many.zip')
+      writeFileSync(zip, Buffer.from(await (await open(`/workspace/download?ticket=${ticket}`)).arrayBuffer()))
+      execFileSync('unzip', ['-q', zip, '-d', join(daemon.data, 'many')])
+      for (const [path, sum] of sums) t.equal(hash(readFileSync(join(daemon.data, 'many', path))), sum, path)
+      const listed = execFileSync('unzip', ['-Z1', zip], { encoding: 'utf8' }).trim().split('\n')
+      t.same(listed.filter(name => !name.endsWith('/')).sort(), [...sums.keys()].sort())
+      rmSync(join(workspace, 'many'), { recursive: true })
+    },
+  )
+
   await t.test('files that are gone by then are named in the last entry', { skip: noUnzip }, async t => {
     const several = await client.call('POST /workspace/download-ticket', { paths: ['src/ä.ts', 'page.html'] })
     t.equal(several.filename, 'workspace.zip')
