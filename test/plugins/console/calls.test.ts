@@ -69,3 +69,17 @@ t.test('every published call is made by the console, or there is a reason why no
   const idle = REASONS.filter(([reason]) => !unused.some(route => isAbout(reason, route)))
   t.same(idle, [], 'these reasons are about nothing any more')
 })
+
+t.test('a key of kept answers stands for one call', t => {
+  const asked =
+    /\b(?:useQuery|watchQuery)\(\s*('[^']+'|`[^`]+`),\s*\[[^\]]*\],\s*(?:\(\) =>\s*askDaemon\(('[^']+')|(\w+))/g
+  const calls = new Map<string, string>()
+  for (const file of globSync(join(project, 'plugins/console/web/**/*.{ts,tsx}')))
+    for (const [, key, route, reader] of readFileSync(file, 'utf8').matchAll(asked)) {
+      const call = route ?? `${file} ${reader}`
+      t.equal(calls.get(key!) ?? call, call, `another page would get the answer of the wrong call under ${key}`)
+      calls.set(key!, call)
+    }
+  t.ok(calls.size > 40)
+  t.end()
+})

@@ -71,7 +71,7 @@ export const NewPage = ({ rest }: PageProps) => {
   const files = useSignal<'then' | 'now'>('now')
   const action = useAction()
   const { data: choices } = useQuery('choices', ['providers', 'endpoints', 'capabilities'], modelChoices)
-  const { data: personas } = useQuery('personas', ['personas'], personaChoices)
+  const { data: personas } = useQuery('persona choices', ['personas'], personaChoices)
   // Both are kept until an answer comes, so that sending the same text again starts nothing twice.
   const conversation = useRef(newConversation())
   const unanswered = useRef(new UnansweredMessage())
