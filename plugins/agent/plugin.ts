@@ -253,7 +253,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
-    await peers.forget(id)
+    await peers.dropConversation(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
     await networks.forget(id)
     if (branch) await copies.remove(id, repos)
@@ -305,7 +305,7 @@ export const activate = async (host: Host): Promise<void> => {
     eraser,
     affordable: waiting.assert,
     archived: ({ id, branch, lastRun }) => {
-      peers.forget(id).catch(error => log.warn('ending a waiting program failed', { error: String(error) }))
+      peers.dropConversation(id).catch(error => log.warn('ending a waiting program failed', { error: String(error) }))
       host.emit('conversation.archived', { conversationId: id, ...(branch && lastRun && { run: lastRun }) })
     },
   })

@@ -81,7 +81,10 @@ const tabsOf = (browser: Browser): KeptTabs => {
 const newTab = async (browser: Browser, url: string, options: BrowserContextOptions): Promise<KeptTab> => {
   const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
   const tab: KeptTab = { page, faults: [], url }
-  page.on('console', message => message.type() === 'error' && tab.faults.push(message.text()))
+  page.on(
+    'console',
+    message => message.type() === 'error' && tab.faults.push(`${message.text()} ${message.location().url}`),
+  )
   page.on('pageerror', error => tab.faults.push(error.message))
   page.on('request', request => {
     const isOwn = request.url().startsWith(`${tab.url}/`) || request.url().startsWith('blob:')

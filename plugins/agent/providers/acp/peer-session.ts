@@ -19,14 +19,14 @@ export interface SessionOwner {
   /** Whether it serves other conversations. */
   others(than: PeerSession): boolean
   /** Whether another conversation has the session with this id. */
-  taken(id: string, by: PeerSession): boolean
+  isTaken(id: string, by: PeerSession): boolean
   /** The answer to a request, unless the program is lost first. */
   ask<T>(request: Promise<T>, by: PeerSession): Promise<T>
   /** Ends the program because of this session; `how` continues a sentence that begins with its name. */
-  lose(how: string, by: PeerSession): void
+  fail(how: string, by: PeerSession): void
   /** Called when the session has begun to serve a turn. */
   serving(): void
-  overhear(listener: (piece: string) => void): () => void
+  onOutput(listener: (piece: string) => void): () => void
 }
 
 /** The session of one conversation in an agent program. */
@@ -102,11 +102,11 @@ export class PeerSession {
   async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
     const { patience, shared } = this.#owner
     const { sessionMs } = patience
-    const late = setTimeout(() => this.#owner.lose(`${what} within ${sessionMs / 1000} s`, this), sessionMs)
+    const late = setTimeout(() => this.#owner.fail(`${what} within ${sessionMs / 1000} s`, this), sessionMs)
     const stopped = Promise.withResolvers<never>()
     stopped.promise.catch(() => {})
     // A process of other conversations too goes on, without this session.
-    const stop = () => (shared ? stopped.reject(new Crashed('was stopped')) : this.#owner.lose('was stopped', this))
+    const stop = () => (shared ? stopped.reject(new Crashed('was stopped')) : this.#owner.fail('was stopped', this))
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -154,7 +154,7 @@ export class PeerSession {
 
   /** Refuses a session that another conversation has. */
   #alone(session: ProgramSession): ProgramSession {
-    if (!this.#owner.taken(session.id, this)) return session
+    if (!this.#owner.isTaken(session.id, this)) return session
     throw new CannotShare(`has one session, ${session.id}, for two conversations`)
   }
 
@@ -163,7 +163,7 @@ export class PeerSession {
     sessionId: string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (this.#owner.taken(sessionId, this)) return false
+    if (this.#owner.isTaken(sessionId, this)) return false
     this.#loading = sessionId
     try {
       const { agent } = this.#owner
@@ -223,8 +223,8 @@ export class PeerSession {
   }
 
   /** Passes the program's standard error to a listener until the returned function is called. */
-  overhear(listener: (piece: string) => void): () => void {
-    return this.#owner.overhear(listener)
+  onOutput(listener: (piece: string) => void): () => void {
+    return this.#owner.onOutput(listener)
   }
 
   /** The timeout for silence is off while the program waits for the daemon. */
@@ -238,7 +238,7 @@ export class PeerSession {
     clearTimeout(this.#silence)
     if (!this.#prompted || this.#busy > 0) return
     const { silenceMs } = this.#owner.patience
-    this.#silence = setTimeout(() => this.#owner.lose(`was silent for ${silenceMs / 1000} s`, this), silenceMs)
+    this.#silence = setTimeout(() => this.#owner.fail(`was silent for ${silenceMs / 1000} s`, this), silenceMs)
   }
 
   /** Sends a prompt and returns why it stopped; on the signal cancels it, and ends a program that does not stop. */
@@ -252,7 +252,7 @@ export class PeerSession {
     let killer: NodeJS.Timeout | undefined
     const cancel = () => {
       void agent.notify('session/cancel', { sessionId }).catch(() => {})
-      killer = setTimeout(() => this.#owner.lose('did not stop when it was asked to', this), patience.cancelMs)
+      killer = setTimeout(() => this.#owner.fail('did not stop when it was asked to', this), patience.cancelMs)
     }
     this.#prompted = true
     this.listen()

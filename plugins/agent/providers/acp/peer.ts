@@ -40,7 +40,7 @@ export class AgentPeer implements SessionOwner {
       for (const listener of this.#listeners) listener(piece)
     }
     this.#lost.promise.catch(() => {})
-    void this.#process.ended.then(how => this.#lose(how, this.#opening))
+    void this.#process.ended.then(how => this.#fail(how, this.#opening))
   }
 
   /** Starts a program and initializes the protocol. */
@@ -89,7 +89,7 @@ export class AgentPeer implements SessionOwner {
   }
 
   /** Its requests and updates are refused from now on. */
-  forget(session: PeerSession): void {
+  release(session: PeerSession): void {
     session.end()
     this.#sessions.delete(session)
   }
@@ -98,7 +98,7 @@ export class AgentPeer implements SessionOwner {
     return [...this.#sessions].some(session => session !== than)
   }
 
-  taken(id: string, by: PeerSession): boolean {
+  isTaken(id: string, by: PeerSession): boolean {
     return [...this.#sessions].some(session => session !== by && session.sessionId === id)
   }
 
@@ -106,7 +106,7 @@ export class AgentPeer implements SessionOwner {
     this.#idle = 0
   }
 
-  overhear(listener: (piece: string) => void): () => void {
+  onOutput(listener: (piece: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -120,9 +120,9 @@ export class AgentPeer implements SessionOwner {
     }
   }
 
-  lose(how: string, by: PeerSession): void {
+  fail(how: string, by: PeerSession): void {
     this.#use.forced?.()
-    this.#lose(how, by)
+    this.#fail(how, by)
   }
 
   /** A session that is being opened beside others. */
@@ -198,7 +198,7 @@ export class AgentPeer implements SessionOwner {
     const { signal, closed } = this.#connection
     void closed.then(() => this.#closed(signal.reason))
     const { startMs } = this.patience
-    const late = setTimeout(() => this.#lose(`did not answer within ${startMs / 1000} s of its start`), startMs)
+    const late = setTimeout(() => this.#fail(`did not answer within ${startMs / 1000} s of its start`), startMs)
     try {
       this.#about = await this.#ask(
         this.#connection.agent.request(methods.agent.initialize, {
@@ -228,7 +228,7 @@ export class AgentPeer implements SessionOwner {
     if (serving.length === 1) serving[0]!.listen()
     if (serving.length > 0) return
     this.#idle += bytes
-    if (this.#about && this.#idle > IDLE_BYTES) this.#lose('wrote too much while no turn of it was running')
+    if (this.#about && this.#idle > IDLE_BYTES) this.#fail('wrote too much while no turn of it was running')
   }
 
   #updated(params: unknown): void {
@@ -251,15 +251,15 @@ export class AgentPeer implements SessionOwner {
 
   /** The connection closes first when the program ends; its exit then says more. */
   async #closed(reason: unknown): Promise<void> {
-    if (reason instanceof NotTheProtocol) return this.#lose(reason.message)
+    if (reason instanceof NotTheProtocol) return this.#fail(reason.message)
     const how = await Promise.race([
       this.#process.ended,
       new Promise<undefined>(resolve => setTimeout(resolve, 1000, undefined)),
     ])
-    this.#lose(how ?? 'closed its output', this.#opening)
+    this.#fail(how ?? 'closed its output', this.#opening)
   }
 
-  #lose(how: string, by?: PeerSession): void {
+  #fail(how: string, by?: PeerSession): void {
     const { errors } = this.#process
     this.#cause ??= by
     this.#lost.reject(new Crashed(errors ? `${how}: ${errors}` : how))

@@ -31,7 +31,7 @@ export interface WaitingLimits {
   readonly most: number
 }
 
-/** The turn for which a program is taken. */
+/** The turn for which a program is used. */
 export interface PeerUser {
   readonly conversationId: string
   readonly provider: string
@@ -155,7 +155,7 @@ export class Peers {
       const [conversationId, { hide } = {}] = [...kept.sessions].find(([, each]) => each.session === session) ?? []
       if (conversationId === undefined) continue
       if (!kept.peer.over && (again || hide)) {
-        if (!again) await this.#forget(kept, conversationId)
+        if (!again) await this.#release(kept, conversationId)
         return this.#rest(key, kept)
       }
       kept.turns--
@@ -164,11 +164,11 @@ export class Peers {
   }
 
   /** Ends the waiting program of a conversation; one that others share loses its session and its tree. */
-  async forget(conversationId: string): Promise<void> {
+  async dropConversation(conversationId: string): Promise<void> {
     await Promise.all(
       [...this.#kept].map(async ([key, kept]) => {
         if (!kept.sessions.has(conversationId)) return
-        if (kept.peer.shared) await this.#forget(kept, conversationId)
+        if (kept.peer.shared) await this.#release(kept, conversationId)
         if (!kept.peer.shared || (kept.sessions.size === 0 && kept.turns === 0)) await this.#drop(key, kept)
       }),
     )
@@ -226,14 +226,14 @@ export class Peers {
   /** Removes a conversation from the processes of a provider that serve several. */
   async #leave(conversationId: string, provider: string): Promise<void> {
     for (const [key, kept] of this.#kept)
-      if (key.startsWith(`${SHARED}${provider}/`)) await this.#forget(kept, conversationId)
+      if (key.startsWith(`${SHARED}${provider}/`)) await this.#release(kept, conversationId)
   }
 
-  async #forget({ peer, sessions }: Kept, conversationId: string): Promise<void> {
+  async #release({ peer, sessions }: Kept, conversationId: string): Promise<void> {
     const found = sessions.get(conversationId)
     if (!found) return
     sessions.delete(conversationId)
-    peer.forget(found.session)
+    peer.release(found.session)
     const { pid } = peer
     // A process that has ended sees nothing any more.
     if (pid !== undefined) await found.hide?.(pid).catch(error => peer.pid !== undefined && Promise.reject(error))

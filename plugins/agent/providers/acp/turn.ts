@@ -397,7 +397,7 @@ class VendorTurn {
     const stop = new AbortController()
     let failure: TurnFailure | undefined
     let timer: NodeJS.Timeout | undefined
-    const leave = peer.overhear(piece => {
+    const leave = peer.onOutput(piece => {
       const complaint = piece.split('\n').flatMap(line => complaintIn(program, line) ?? [])[0]
       const found = complaint === undefined ? undefined : refusalIn(label, complaint)
       const said = this.#client.updates.count
