@@ -60,6 +60,8 @@ const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>)
     'the key of the machine': `test "$(wc -c < ${data}/machine.key 2>/dev/null || echo 0)" -gt 0 && echo found; true`,
     'any file of the data folder by name':
       `find ${folder} -name machine.key -size +0 2>/dev/null | grep -q . && ` + 'echo found; true',
+    'the record of what turns cost':
+      `find ${folder} -path "*/journals/usage/*" -size +0 2>/dev/null | grep -q . && ` + 'echo found; true',
     'the data folder through the root of another process':
       'for p in /proc/[0-9]*; do test -s '
       + `$p/root${data}/machine.key && echo found && break; done 2>/dev/null; true`,
@@ -86,6 +88,7 @@ const looks = ({ data, folder, socket, pid }: Awaited<ReturnType<typeof place>>)
 t.test('a turn finds nothing of the daemon: no data, socket, process, memory or environment', walled(), async t => {
   const daemon = await place(t)
   const { client, workspace } = daemon
+  await shellTurn(client, 'first', ['true'])
   const probes = Object.entries(looks(daemon))
   for (const [what, command] of probes)
     t.match(outside(command, workspace), /found/, `outside the wall it finds ${what}`)

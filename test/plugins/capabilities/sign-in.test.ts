@@ -36,9 +36,9 @@ const browse = async (start: string, redirect: string): Promise<string> => {
   return at
 }
 
-const connected = async (t: Test, ttl?: number) => {
+const connected = async (t: Test, ttl?: number, namesIssuer?: boolean) => {
   const { daemon, vault } = await capabilitiesDaemon(t)
-  const server = await signedInServer(t, ttl)
+  const server = await signedInServer(t, ttl, namesIssuer)
   const frames = await add(daemon, { id: 'guarded', kind: 'mcp', config: { url: server.url } })
   t.match(frames.at(-1), { kind: 'result', status: { state: 'pending', code: 'sign-in' } })
   return { daemon, vault, server }
@@ -134,6 +134,15 @@ t.test('a sign-in is completed by hand, or abandoned', async t => {
   const other = await login(daemon)
   t.match(await finish({ handshake: other.handshake, cancel: true }), { ok: true })
   t.match(await refusalOf(() => finish({ handshake: other.handshake, code })), { status: 404 })
+})
+
+t.test('a code alone completes a sign-in where the server does not say that its answers name it', async t => {
+  const { daemon } = await connected(t, undefined, false)
+  const { url, redirect, handshake } = await login(daemon)
+  const code = new URL(await browse(url, redirect)).searchParams.get('code')!
+  const finished = await daemon.client.call('POST /capabilities/{id}/login/finish', { id: 'guarded', handshake, code })
+  t.match(finished, { ok: true, status: { state: 'active' } })
+  t.match(await resultOf(daemon, who), { ok: true, text: 'you' })
 })
 
 t.test(

@@ -14,6 +14,7 @@ interface Provider {
   readonly AccessToken: { find(token: string): Promise<IssuedToken | undefined> }
   readonly RefreshToken: { find(token: string): Promise<IssuedToken | undefined> }
   on(event: string, listener: (token: { jti: string }) => void): void
+  use(middleware: (ctx: { path: string; body?: unknown }, next: () => Promise<void>) => Promise<void>): void
 }
 
 const listening = async (
@@ -32,8 +33,12 @@ const listening = async (
   }
 }
 
-/** A tool server that asks for a sign-in, and a real authorization server with dynamic registration. */
-export const signedInServer = async (t: Pick<Test, 'teardown'>, ttl = 3600) => {
+/**
+ * A tool server that asks for a sign-in, and a real authorization server with dynamic registration.
+ *
+ * @param namesIssuer Whether it announces that its answers name it (RFC 9207).
+ */
+export const signedInServer = async (t: Pick<Test, 'teardown'>, ttl = 3600, namesIssuer = true) => {
   const issuer = await listening(t)
   const resource = await listening(t)
   const url = `${resource.url}/mcp`
@@ -55,6 +60,11 @@ export const signedInServer = async (t: Pick<Test, 'teardown'>, ttl = 3600) => {
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  })
+  provider.use(async (ctx, next) => {
+    await next()
+    if (!namesIssuer && ctx.path.startsWith('/.well-known/'))
+      delete (ctx.body as { [name: string]: unknown }).authorization_response_iss_parameter_supported
   })
   issuer.serve(provider.callback())
   const refreshTokens: string[] = []
