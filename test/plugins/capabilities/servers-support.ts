@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer as createHttpServer, request as ask } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -78,4 +79,35 @@ export const httpServer = async (
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   return { url: `http://127.0.0.1:${at}/${mode === 'sse' ? 'sse' : 'mcp'}`, port: at, end }
+}
+
+/** Stands before a server over HTTP, and cuts its first event stream of an answer after the first event. */
+export const cuttingProxy = async (
+  t: Test,
+  to: string,
+): Promise<{ url: string; readonly resumed: readonly string[] }> => {
+  const resumed: string[] = []
+  let cuts = 1
+  const proxy = createHttpServer((request, response) => {
+    const { method, headers } = request
+    const from = headers['last-event-id']
+    if (typeof from === 'string') resumed.push(from)
+    const onward = ask(to, { method, headers: { ...headers, host: new URL(to).host } }, answer => {
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.on('data', (piece: Buffer) => {
+        response.write(piece)
+        const isProgress = method === 'POST' && piece.includes('notifications/progress')
+        if (isProgress && cuts-- > 0) response.destroy()
+      })
+      answer.on('end', () => response.end())
+    })
+    onward.on('error', () => response.destroy())
+    request.pipe(onward)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    proxy.close()
+    proxy.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`, resumed }
 }

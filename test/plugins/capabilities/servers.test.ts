@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
-import { callTool, httpServer, realServer, resultOf, TURN } from './servers-support.js'
+import { callTool, cuttingProxy, httpServer, realServer, resultOf, TURN } from './servers-support.js'
 import { add, capabilitiesDaemon, inner } from './support.js'
 
 const everything = (config: object = {}) =>
@@ -222,4 +222,13 @@ t.test('a server that knows the older transport only is connected with that', as
     ok: true,
     text: /as before/,
   })
+})
+
+t.test('an answer whose event stream is cut goes on where it was', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const proxy = await cuttingProxy(t, (await httpServer(t)).url)
+  await add(daemon, { id: 'every', kind: 'mcp', config: { url: proxy.url } })
+  const long = { server: 'every', name: 'trigger-long-running-operation', input: { duration: 1, steps: 4 } }
+  t.match((await callTool(daemon, long)).at(-1), { kind: 'result', ok: true, text: /completed/ })
+  t.equal(proxy.resumed.length, 1, 'one event stream was resumed after its last event')
 })
