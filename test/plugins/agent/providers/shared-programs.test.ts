@@ -13,7 +13,7 @@ const PROGRAM = `#!${process.execPath}
 import { execSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 const me = randomUUID()
 const sessions = new Map()
@@ -68,6 +68,16 @@ const deeds = {
   delegate: async (id, session, [...deeds]) => {
     const prompt = deeds.map(deed => 'do ' + deed).join('\\n')
     say(id, '(' + await called(session, 'Delegate', { description: 'beside', prompt }) + ') ')
+  },
+  meet: async (id, { cwd }, [name, other]) => {
+    writeFileSync(join(cwd, 'met-' + name), '')
+    while (!existsSync(join(cwd, 'met-' + other))) await new Promise(resolve => setTimeout(resolve, 20))
+    say(id, me + ' met ' + other)
+  },
+  both: async (id, session) => {
+    const prompts = ['do meet one other', 'do meet other one']
+    const answers = prompts.map(prompt => called(session, 'Delegate', { description: 'beside', prompt }))
+    say(id, '(' + (await Promise.all(answers)).join(') (') + ')')
   },
   hang: id => say(id, 'hangs') ?? new Promise(() => {}),
 }
@@ -297,6 +307,13 @@ for (const [name, isolated] of [
     t.equal(await processOf('a', { isolated }), parent, 'and its process serves the next turn')
   })
 }
+
+t.test('two subagents run at once on the program of their agent', { skip }, async t => {
+  const { said } = await world(t, { many: {} })
+  const answers = (await said('a', 'both', { isolated: true })).match(/[0-9a-f]{8}-[0-9a-f-]{27} met (?:one|other)/g)
+  t.equal(new Set(answers?.map(answer => answer.split(' ')[0])).size, 2, 'in a process each')
+  t.same(new Set(answers?.map(answer => answer.split(' ')[2])), new Set(['one', 'other']), 'each met the other')
+})
 
 for (const most of ['refuses', 'repeats'] as const) {
   t.test(`a program that ${most} a second session gets a process for each conversation`, { skip }, async t => {
