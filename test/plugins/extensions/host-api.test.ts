@@ -169,6 +169,7 @@ t.test('the host of a backend', walled(), async t => {
       host.tools.handle('count-words', async (input, context) => {
         context.progress('counting')
         if (input.text === 'throw') throw new Error('cannot count')
+        if (input.text === 'exit') process.exit(7)
         return { text: String(input.text.split(' ').length), data: { counted: true } }
       })
     }`,
@@ -277,9 +278,9 @@ t.test('the host of a backend', walled(), async t => {
     const server = await modelServer(t, 'openai', ({ text }): ScriptedReply => {
       if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
       const { messages } = JSON.parse(text) as { messages: { role: string }[] }
-      const input = { text: messages.some(({ role }) => role === 'tool') ? 'throw' : 'one two three' }
       const used = messages.filter(({ role }) => role === 'tool').length
-      return used === 2 ? { text: ['Done.'] } : { calls: [{ name: 'acme_all__count_words', input }] }
+      const input = { text: ['one two three', 'throw', 'exit'][used] }
+      return used === 3 ? { text: ['Done.'] } : { calls: [{ name: 'acme_all__count_words', input }] }
     })
     await daemon.client.call('POST /endpoints', {
       id: 'local',
@@ -300,5 +301,7 @@ t.test('the host of a backend', walled(), async t => {
     t.ok(at('"text":"counting"') >= 0, 'its progress is shown')
     t.ok(at('"text":"3"') > at('"text":"counting"'))
     t.match(JSON.stringify(frames), /failed: Error: cannot count/)
+    const last = updates.findLast(update => update.includes('"status":"failed"'))
+    t.match(last, /count-words failed: the extension is not running: its process ended with 7/)
   })
 })
