@@ -36,7 +36,8 @@ export const greet = async (
     const { PROTOCOL_VERSION } = await import('@agentclientprotocol/sdk')
     if (protocolVersion !== PROTOCOL_VERSION)
       throw new NotTheProtocol(
-        `speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}`,
+        `speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}: `
+          + 'install a version of the program that speaks it',
       )
     return {
       ...(agentInfo?.name && { name: agentInfo.title ?? agentInfo.name }),

@@ -58,6 +58,14 @@ t.test('a program that does not do its part is one sentence, and nothing is kept
     [
       program(
         daemon,
+        'draft',
+        `#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":0}}'\nsleep 9\n`,
+      ),
+      /speaks version 0 of the Agent Client Protocol, not 1: install a version/,
+    ],
+    [
+      program(
+        daemon,
         'refuses',
         `#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":"licence"}}'\nsleep 9\n`,
       ),

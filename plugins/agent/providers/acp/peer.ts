@@ -209,7 +209,10 @@ export class AgentPeer implements SessionOwner {
       )
       const { protocolVersion } = this.#about
       if (protocolVersion !== PROTOCOL_VERSION)
-        throw new Crashed(`speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}`)
+        throw new Crashed(
+          `speaks version ${protocolVersion} of the Agent Client Protocol, not ${PROTOCOL_VERSION}: `
+            + 'install a version of the program that speaks it',
+        )
     } finally {
       clearTimeout(late)
     }

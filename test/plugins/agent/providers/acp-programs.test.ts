@@ -185,7 +185,17 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
     'import { closeSync } from "node:fs"; closeSync(1); setInterval(() => {}, 1000)',
     /closed its output/,
   ],
-  ['speaks another version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9/],
+  ['speaks a later version', agent('').replace('protocolVersion: 1', 'protocolVersion: 9'), /speaks version 9.* not 1/],
+  [
+    'speaks the draft',
+    agent('').replace('protocolVersion: 1', 'protocolVersion: 0'),
+    /speaks version 0.* not 1: install/,
+  ],
+  [
+    'has a text for a version',
+    agent('').replace('protocolVersion: 1', "protocolVersion: '0.2.0'"),
+    /speaks version 0.*not 1|protocolVersion/,
+  ],
   [
     'opens no session',
     agent('').replace("method === 'session/new'", 'false'),
