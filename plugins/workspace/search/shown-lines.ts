@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { accessTo } from '../../../sdk/index.js'
-import { closedAs } from '../../../sdk/node/files/closed-names.js'
+import { isReadable } from '../../../sdk/node/files/open-path.js'
 import { bytesOfSwept, openSweptFile } from '../tree/sweep.js'
 import type { CallerTree } from '../trees.js'
 import type { SearchGroup, SearchHit } from './contract.js'
@@ -11,10 +10,9 @@ const MOST_FILE = 4 * 1024 * 1024
 export const READ_AT_ONCE = 8
 
 /** The lines of a plain file at its real path that the caller may read; undefined: none. */
-export const readLines = async ({ root, reach, readsGit }: CallerTree, path: string): Promise<string[] | undefined> => {
-  const closed = closedAs(path.split('/'))
-  if (closed === 'closed' || (closed === 'git' && !readsGit) || accessTo(reach, path) === undefined) return undefined
-  using file = openSweptFile(root, path)
+export const readLines = async (tree: CallerTree, path: string): Promise<string[] | undefined> => {
+  if (!isReadable(tree, path)) return undefined
+  using file = openSweptFile(tree.root, path)
   if (!file || file.stats.size > MOST_FILE) return undefined
   return (await bytesOfSwept(file)).toString().split('\n')
 }

@@ -15,6 +15,7 @@ import { promisify } from 'node:util'
 import { accessTo, leads } from '../../../sdk/index.js'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { isTemporary } from '../../../sdk/node/files/files.js'
+import { O_PATH } from '../../../sdk/node/files/open-path.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { IgnoreRules, isIgnored, pathIn } from './ignore-rules.js'
 
@@ -38,9 +39,8 @@ export interface SweptName {
 
 const SLICE_MS = 5
 const LINUX = process.platform === 'linux'
-/** Linux's O_PATH, which finds a folder also where its names may not be read. */
-const PLACE = 0o10000000
-const FOLDER_ITSELF = (LINUX ? PLACE : constants.O_RDONLY) | constants.O_DIRECTORY | constants.O_NOFOLLOW
+/** On Linux a folder is found also where its names may not be read. */
+const FOLDER_ITSELF = (LINUX ? O_PATH : constants.O_RDONLY) | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 /** An open folder of a tree. */
 export interface OpenFolder extends Disposable {
@@ -83,7 +83,7 @@ export const openSweptFile = (root: string, path: string): SweptFile | undefined
   let found: number | undefined
   try {
     // A pipe or device in its place is not opened, and neither is what a link leads to.
-    found = openSync(place, (LINUX ? PLACE : constants.O_RDONLY | constants.O_NONBLOCK) | constants.O_NOFOLLOW)
+    found = openSync(place, (LINUX ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK) | constants.O_NOFOLLOW)
     const at = LINUX ? `/proc/self/fd/${found}` : place
     const stats = fstatSync(found)
     if (!stats.isFile() || (LINUX ? readlinkSync(at) : realpathSync.native(place)) !== place) return undefined

@@ -1,7 +1,13 @@
 import { basename } from 'node:path'
-import { leads, refuse } from '../../../sdk/index.js'
-import { closedAs } from '../../../sdk/node/files/closed-names.js'
-import { openExisting, openPath, type OpenedPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
+import { refuse } from '../../../sdk/index.js'
+import {
+  isReadable,
+  openExisting,
+  openPath,
+  type OpenedPath,
+  type PathTree,
+  shownPath,
+} from '../../../sdk/node/files/open-path.js'
 import type { FolderPage, WorkspaceEntry, WorkspaceTree } from './contract.js'
 import { IgnoreRules } from './ignore-rules.js'
 import { foldersFirst, listedEntries, listedNames, listedNamesNow, type ListedEntry } from './listing.js'
@@ -39,12 +45,6 @@ const barrenIn = (entries: readonly WorkspaceEntry[]): string[] =>
     return hasFile(entry) ? barrenIn(entry.children) : [entry.path]
   })
 
-/** Whether a caller may open a folder: not one that is closed, or off the way to what they reach. */
-const isOpen = ({ reach, readsGit }: PathTree, path: string): boolean => {
-  const closed = closedAs(path === '.' ? [] : path.split('/'))
-  return closed !== 'closed' && (closed !== 'git' || readsGit) && leads(reach, path)
-}
-
 /** Opens folders breadth first while they fit; a folder is listed completely or not at all. */
 const openAll = async (
   tree: PathTree,
@@ -64,7 +64,7 @@ const openAll = async (
         await new Promise<void>(resolve => setImmediate(resolve))
         began = performance.now()
       }
-      using folder = isOpen(tree, real) ? openFolder(tree.root, real) : undefined
+      using folder = isReadable(tree, real, { lists: true }) ? openFolder(tree.root, real) : undefined
       if (!folder) continue
       const opened = { at: folder.at, path: real }
       const names = listedNamesNow(tree, opened)

@@ -43,8 +43,8 @@ export interface OpenOptions {
 
 const LINUX = process.platform === 'linux'
 /** Linux's O_PATH: holds a place without opening it, so that a pipe does not block and a device is not touched. */
-const PLACE = 0o10000000
-const LOOK = LINUX ? PLACE : constants.O_RDONLY | constants.O_NONBLOCK
+export const O_PATH = 0o10000000
+const LOOK = LINUX ? O_PATH : constants.O_RDONLY | constants.O_NONBLOCK
 const ITSELF = LOOK | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ENXIO'])
 
@@ -104,17 +104,19 @@ const look = async (root: string, segments: readonly string[], named: string): P
 
 const partsOf = (path: string): string[] => (path === '.' ? [] : path.split('/'))
 
-/** Refuses what does not exist for the caller: what belongs to the sandbox or git, and what their reach leaves out. */
-const assertReadable = (
-  { reach, readsGit }: PathTree,
-  parts: readonly string[],
-  named: string,
+/** Whether a path exists for the caller: not what belongs to the sandbox or git, nor what their reach leaves out. */
+export const isReadable = (
+  { reach, readsGit }: Omit<PathTree, 'root'>,
+  path: string,
   { lists = false }: OpenOptions = {},
-): void => {
-  const closed = closedAs(parts)
-  if (closed === 'closed' || (closed === 'git' && !readsGit)) absent(named)
-  const path = parts.join('/') || '.'
-  if (!(lists ? leads(reach, path) : accessTo(reach, path) !== undefined)) absent(named)
+): boolean => {
+  const closed = closedAs(partsOf(path))
+  if (closed === 'closed' || (closed === 'git' && !readsGit)) return false
+  return lists ? leads(reach, path) : accessTo(reach, path) !== undefined
+}
+
+const assertReadable = (tree: PathTree, parts: readonly string[], named: string, options?: OpenOptions): void => {
+  if (!isReadable(tree, parts.join('/') || '.', options)) absent(named)
 }
 
 const assertWritable = ({ reach, readsGit }: PathTree, parts: readonly string[], named: string): void => {
