@@ -1,9 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { until } from '../../support/browser/browser.js'
 import { inGit } from '../../support/daemon.js'
 import { OPERATIONS } from '../../support/schema.js'
 import { exactly } from '../../support/lists.js'
+import { runningCommands } from '../../support/running-commands.js'
 import { commitAll, gitWorld, put, repoAt } from './support.js'
 
 const { client, workspace, daemon } = await gitWorld(t, { 'README.md': '# work\n' }, ['workspace', 'history'])
@@ -108,7 +110,7 @@ t.test('a repository that is slow to read delays no other of the same scan', asy
   put(join(workspace, 'quick'), { f: '2\n' })
   let ended = false
   const all = client.call('GET /git/changes', {}).finally(() => (ended = true))
-  await until(() => commands().some(command => command.includes(go)))
+  await until(() => runningCommands().some(command => command.includes(go)))
   const quick = { repo: 'quick', unstaged: exactly({ path: 'f', status: 'modified' }) }
   t.match(await client.call('GET /git/changes', { repo: 'quick' }), { repos: exactly(quick) })
   t.equal(ended, false)
@@ -119,18 +121,3 @@ t.test('a repository that is slow to read delays no other of the same scan', asy
     exactly(quick, { ...quick, repo: 'slow' }),
   )
 })
-
-const commands = (): string[] =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .flatMap(pid => {
-      try {
-        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8')]
-      } catch {
-        return []
-      }
-    })
-
-const until = async (fits: () => boolean): Promise<void> => {
-  while (!fits()) await new Promise(resolve => setTimeout(resolve, 5))
-}

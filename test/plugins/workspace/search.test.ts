@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { until } from '../../support/browser/browser.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { beginning, exactly } from '../../support/lists.js'
+import { runningCommands } from '../../support/running-commands.js'
 import { commitAll } from '../git/support.js'
 import { workspaceWorld } from './support.js'
 
@@ -306,7 +308,7 @@ void t.test('search', async t => {
     const gone = new AbortController()
     const path = '/workspace/search?mode=find&includeIgnored=true&query=(a%7Cb)%7B1%2C200%7Dx'
     const asked = daemon.fetch(path, { signal: gone.signal }).catch(() => undefined)
-    const running = () => programs().some(line => line.includes('{1,200}x'))
+    const running = () => runningCommands().some(line => line.includes('{1,200}x'))
     await until(running)
     const left = performance.now()
     gone.abort()
@@ -340,18 +342,3 @@ void t.test('search', async t => {
     })
   })
 })
-
-const programs = (): string[] =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .flatMap(pid => {
-      try {
-        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8')]
-      } catch {
-        return []
-      }
-    })
-
-const until = async (fits: () => boolean): Promise<void> => {
-  while (!fits()) await new Promise(resolve => setTimeout(resolve, 5))
-}
