@@ -204,9 +204,14 @@ for (const file of glob('sdk/cli/verbs/**/*.ts')) {
 }
 
 const style = JSON.parse(readFileSync('.ci/format.json', 'utf8'))
+const formatted = async (path, text) => {
+  const { code, errors } = await format(path, text, style)
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`)
+  return code
+}
 for (const [path, text] of Object.entries(files)) {
   mkdirSync(dirname(at(path)), { recursive: true })
-  writeFileSync(at(path), path.endsWith('.ts') ? (await format(path, text, style)).code : text)
+  writeFileSync(at(path), path.endsWith('.ts') ? await formatted(path, text) : text)
   console.log(`wrote ${path}`)
 }
 console.log(`next: npm run openapi, then npm test -- ${name}`)
