@@ -13,7 +13,7 @@ const registry = readFileSync(join(project, 'plugins/console/web/pages/registry.
 const NAMES = [...registry.matchAll(/^ {4}name: '([^']+)'/gm)].map(([, name]) => name!).filter(name => name !== 'x')
 const PLACES = NAMES.flatMap(name => (name === 'c' ? ['#/c/done', '#/c/done/changes', '#/c/asks'] : [`#/${name}`]))
 
-/** What is drawn outside the window and cannot be scrolled to, and text that is cut without a way to read it. */
+/** Controls that are drawn outside the window and cannot be scrolled to. */
 const OUTSIDE = `[...document.querySelectorAll('a[href], button, input, select, textarea')].filter(one => {
   const { left, right, width } = one.getBoundingClientRect()
   if (width === 0 || (left >= -1 && right <= innerWidth + 1)) return false
@@ -41,10 +41,11 @@ const clickedAlone = async (page: Page): Promise<unknown> => {
 const unreached = async (page: Page): Promise<unknown> => {
   await page.evaluate(`(() => {
     document.activeElement?.blur()
+    if (!window.reached) document.addEventListener('focusin', ({ target }) => window.reached.add(target))
     window.reached = new Set()
-    document.addEventListener('focusin', ({ target }) => window.reached.add(target))
   })()`)
-  const count = Number(await page.evaluate('document.querySelectorAll("a[href], button, input, [tabindex]").length'))
+  const focusable = 'a[href], button, input, select, textarea, summary, [tabindex]'
+  const count = await page.locator(focusable).count()
   for (let key = 0; key < count + 20; key++) await page.keyboard.press('Tab')
   // Of a group the arrow keys reach the others: of radio buttons, tabs and lists one takes the focus.
   return page.evaluate(`[...document.querySelectorAll('a[href], button, input, select, textarea')].filter(one =>

@@ -155,7 +155,7 @@ export class Peers {
       const [conversationId, { hide } = {}] = [...kept.sessions].find(([, each]) => each.session === session) ?? []
       if (conversationId === undefined) continue
       if (!kept.peer.over && (again || hide)) {
-        if (!again) await this.#release(kept, conversationId)
+        if (!again) await this.#removeSession(kept, conversationId)
         return this.#rest(key, kept)
       }
       kept.turns--
@@ -168,7 +168,7 @@ export class Peers {
     await Promise.all(
       [...this.#kept].map(async ([key, kept]) => {
         if (!kept.sessions.has(conversationId)) return
-        if (kept.peer.shared) await this.#release(kept, conversationId)
+        if (kept.peer.shared) await this.#removeSession(kept, conversationId)
         if (!kept.peer.shared || (kept.sessions.size === 0 && kept.turns === 0)) await this.#drop(key, kept)
       }),
     )
@@ -226,10 +226,10 @@ export class Peers {
   /** Removes a conversation from the processes of a provider that serve several. */
   async #leave(conversationId: string, provider: string): Promise<void> {
     for (const [key, kept] of this.#kept)
-      if (key.startsWith(`${SHARED}${provider}/`)) await this.#release(kept, conversationId)
+      if (key.startsWith(`${SHARED}${provider}/`)) await this.#removeSession(kept, conversationId)
   }
 
-  async #release({ peer, sessions }: Kept, conversationId: string): Promise<void> {
+  async #removeSession({ peer, sessions }: Kept, conversationId: string): Promise<void> {
     const found = sessions.get(conversationId)
     if (!found) return
     sessions.delete(conversationId)

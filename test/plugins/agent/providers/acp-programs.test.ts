@@ -194,7 +194,7 @@ const HOSTILE: [name: string, source: string, message: RegExp, patience?: object
   [
     'has a text for a version',
     agent('').replace('protocolVersion: 1', "protocolVersion: '0.2.0'"),
-    /speaks version 0.*not 1|protocolVersion/,
+    /speaks version 0.2.0 .* not 1/,
   ],
   [
     'opens no session',
