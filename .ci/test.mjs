@@ -18,7 +18,7 @@ const TOGETHER_IN_BROWSER = 4
 
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
 const ALONE =
-  /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash)\/|plugins\/(?:console\/budgets|system\/terminals\/terminals-capture)\.)/
+  /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash)\/|plugins\/(?:console\/budgets|.*\/terminals-capture)\.)/
 
 /** The longest begin first, so that nothing long is left for the end. */
 const LONG = /^dist\/test\/(?:apart|bench|crash\/(?:failpoints\/.*|random.*|access|turns|extensions))\.test\.js$/
