@@ -59,3 +59,6 @@ export const inMachine = async (t: Test, script: string): Promise<string> => {
   const [printed] = await Promise.all([text(machine.stdout), once(machine, 'close')])
   return printed
 }
+
+/** Whether such a Linux ended at its first program: it cannot keep the large registers of some new processors. */
+export const cannotRun = (printed: string): boolean => /ptrace set fp regs failed/.test(printed)
