@@ -9,7 +9,8 @@ const where = JSON.parse(place) as Place
 declareTurnWritable([where.workspace, where.data, ...where.grants.write])
 const { host, answer } = createHost(id, where, peer)
 peer.answer = answer
-process.once('disconnect', () => process.exit(0))
+// Without the daemon a message fails or the channel closes, whichever is seen first.
+for (const gone of ['disconnect', 'error']) process.once(gone, () => process.exit(0))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 try {
   const plugin = (await import(entry)) as { activate: Activate }

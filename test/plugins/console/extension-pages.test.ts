@@ -30,7 +30,7 @@ export const activate = host => {
 `
 
 t.test('pages of extensions in the console', withChromium(), async t => {
-  const daemon = await daemonWithBackends(t, [...CONSOLE_GROUPS, 'workspace'])
+  const daemon = await daemonWithBackends(t, [...CONSOLE_GROUPS, 'git', 'workspace'])
   const browser = await launchBrowser(t)
   const running = async (name: string) => {
     await approvePending(daemon, `eve.${name}`)
@@ -72,7 +72,10 @@ t.test('pages of extensions in the console', withChromium(), async t => {
         permissions: { sandbox: ['GET /agents', 'GET /system/**', 'serve:viewer:POST /hello'] },
         contributes: {
           views: [{ id: 'main', label: 'Main', surface: 'rail', badge: true }],
-          commands: [{ command: 'good.greet', title: 'Greet everybody', keybinding: 'alt+g' }],
+          commands: [
+            { command: 'good.greet', title: 'Greet everybody', keybinding: 'alt+g' },
+            { command: 'good.wave', title: 'Wave to everybody' },
+          ],
         },
       },
       {
@@ -101,6 +104,12 @@ t.test('pages of extensions in the console', withChromium(), async t => {
     await page.getByRole('link', { name: 'Main good 3' }).waitFor()
     await page.keyboard.press('Alt+g')
     t.equal(await frame.locator('#command').textContent(), 'good.greet')
+    await page.evaluate('location.hash = "#/fleet"')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').getByRole('combobox').fill('wave to every')
+    await page.getByRole('option', { name: 'Wave to everybody' }).waitFor()
+    await page.keyboard.press('Enter')
+    t.equal(await frame.locator('#command').textContent(), 'good.wave', 'the palette opens its page')
     t.same(await barriersOf(page), [])
     await page.evaluate('location.hash = "#/fleet"')
     await listedUntil(daemon, ({ extensions }) =>
@@ -285,38 +294,74 @@ ${HOST}
     t.match(page.url(), /#\/x\/eve\.lies\/main$/)
   })
 
-  await t.test('a file is drawn by a viewer, and a panel shows beside a conversation', async t => {
+  await t.test('files are drawn by viewers, and panels show beside what is open', async t => {
     writeFileSync(join(daemon.workspace, 'table.csv'), 'a,b\n1,2\n')
+    writeFileSync(join(daemon.workspace, 'table.bin'), Buffer.from([0, 255, 7]))
+    writeFileSync(join(daemon.workspace, 'table.big'), 'x'.repeat(40 * 1024 * 1024))
+    const beside = ['conversation', 'run', 'file', 'changes'] as const
     await add(
       'draws',
       `${HOST}
-  const { file, conversation } = host.surface
-  if (file) line('text', file.path + ' ' + file.size + ' ' + file.text)
-  if (file) tell('part', async () => new TextDecoder().decode(await host.read(4, 7)))
-  if (conversation) line('beside', conversation)
+  const { file, ...surface } = host.surface
+  line('surface', JSON.stringify(surface))
+  if (file) line('file', file.path + ' ' + file.size + ' ' + (file.text ?? file.bytes))
+  if (file) tell('part', async () => [...(await host.read(file.size - 2, file.size - 1))])
   host.resize(300)
 }`,
       {
         contributes: {
-          viewers: [{ id: 'table', extensions: ['csv'], fetch: 'text' }],
+          viewers: [
+            { id: 'table', extensions: ['csv'], fetch: 'text' },
+            { id: 'bytes', extensions: ['bin'], fetch: 'blob' },
+            { id: 'parts', extensions: ['big', 'bin'], fetch: 'url' },
+          ],
+          views: [{ id: 'notes', label: 'Repository notes', surface: 'directory' }],
           sideViews: [
-            { id: 'notes', label: 'Notes', beside: 'conversation' },
+            ...beside.map(place => ({ id: place, label: `Beside a ${place}`, beside: place })),
             { id: 'never', label: 'Never', beside: 'conversation', when: "role == 'viewer' || status in [nothing]" },
           ],
         },
       },
     )
-    await daemon.client.call('POST /agent', { conversationId: 'first', prompt: 'say hello' })
-    const tab = await ownerTab(browser, daemon, '#/x/eve.draws/file/table/table.csv')
+    const { client } = daemon
+    const first = { conversationId: 'first', isolated: true }
+    await client.call('POST /agent', { ...first, prompt: 'write changed.txt one\nwait 600000' })
+    // A browser of its own: Chromium tells what frames of the same process printed before once more.
+    const tab = await ownerBrowser(browser, daemon, '#/files/open/table.csv')
     const { page } = tab
     const frame = page.frameLocator('iframe')
-    t.equal(await frame.locator('#text').textContent(), 'table.csv 8 a,b\n1,2\n')
-    t.equal(await frame.locator('#part').textContent(), 'did "1,2"')
-    await page.evaluate('location.hash = "#/c/first"')
-    await page.locator('summary', { hasText: 'Notes' }).click()
-    t.equal(await page.frameLocator('iframe').locator('#beside').textContent(), 'first')
+    const says = (name: string) => frame.locator(`#${name}`).textContent()
+    await page.getByRole('link', { name: 'Draw by draws' }).click()
+    t.equal(await says('file'), 'table.csv 8 a,b\n1,2\n')
+    t.equal(await says('part'), 'did [50]')
+    for (const [place, file, part] of [
+      ['bytes/table.bin', 'table.bin 3 0,255,7', 'did [255]'],
+      ['parts/table.bin', 'table.bin 3 undefined', 'did [255]'],
+      ['parts/table.big', `table.big ${40 * 1024 * 1024} undefined`, 'did [120]'],
+    ] as const) {
+      await goTo(page, `#/x/eve.draws/file/${place}`)
+      await page.getByRole('heading', { name: place.split('/')[1] }).waitFor()
+      t.equal(await says('file'), file)
+      t.equal(await says('part'), part)
+    }
+
+    const panel = async (place: string, name: string) => {
+      await goTo(page, place)
+      await page.locator('summary', { hasText: name }).click()
+      const shown = JSON.parse((await says('surface'))!) as object
+      await page.locator('summary', { hasText: name }).click()
+      return shown
+    }
+    const { run } = (await client.call('GET /agents')).agents[0]!
+    t.same(await panel('#/c/first', 'Beside a conversation'), { view: 'conversation', conversation: 'first' })
     t.equal(await page.locator('summary', { hasText: 'Never' }).count(), 0)
-    t.equal((await page.locator('iframe').boundingBox())!.height, 300)
+    t.same(await panel('#/c/first', 'Beside a run'), { view: 'run', conversation: 'first', run })
+    t.same(await panel('#/files/open/table.csv', 'Beside a file'), { view: 'file', path: 'table.csv' })
+    t.match(await panel('#/c/first/changes', 'Beside a changes'), { view: 'changes', conversation: 'first' })
+    await goTo(page, '#/git/root')
+    await page.getByRole('link', { name: 'Repository notes' }).click()
+    t.same(JSON.parse((await says('surface'))!), { view: 'notes', repo: 'root' })
+    await client.call('POST /agent/stop', { conversationId: 'first' })
     await endJourney(t, tab)
   })
 })

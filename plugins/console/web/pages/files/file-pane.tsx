@@ -7,6 +7,8 @@ import { fileKindOf, askWhetherThere, openTextFile, readsAsDocument } from '../.
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { SideViews } from '../../ui/extensions/side-views.js'
+import { ViewerLinks } from '../../ui/extensions/viewer-links.js'
 import { sizeTextOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -90,6 +92,7 @@ export const WorkspaceFilePane = ({ path, line }: { path: string; line: number |
       <div class="pane-tools">
         <h2 class="mono">{visibleName(path)}</h2>
         {readsAsDocument(path) && <Toggle label="As a document" on={document} />}
+        <ViewerLinks path={path} />
         <button
           class="button"
           type="button"
@@ -102,6 +105,7 @@ export const WorkspaceFilePane = ({ path, line }: { path: string; line: number |
       </div>
       <FaultLine fault={action.fault} />
       <Content key={path} path={path} line={line} document={document.value} />
+      <SideViews beside="file" surface={{ path }} />
     </section>
   )
 }

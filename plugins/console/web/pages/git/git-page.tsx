@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { person } from '../../data/session/session.js'
 import { repoTitle } from '../../data/git-answers.js'
 import { followFiles } from '../../data/files/file-changes.js'
+import { shownExtensions } from '../../data/extensions/shown-extensions.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { askDaemon } from '../../data/api.js'
 import { useCommands } from '../../ui/commands.js'
@@ -64,6 +65,15 @@ const Repo = ({ repo, tab, rest }: { repo: string; tab: string; rest: readonly s
             {label}
           </a>
         ))}
+        {shownExtensions.value.flatMap(({ id, manifest }) =>
+          (manifest.contributes?.views ?? [])
+            .filter(({ surface }) => surface === 'directory')
+            .map(({ id: view, label }) => (
+              <a key={`${id} ${view}`} href={fragmentOf('x', id, view, repo)} dir="auto">
+                {visibleName(label)}
+              </a>
+            )),
+        )}
       </nav>
       <OperationNotice repo={repo} maintains={maintains} />
       {tab === 'blame' ? (
