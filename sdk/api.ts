@@ -11,6 +11,7 @@ import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
+import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
@@ -55,6 +56,7 @@ export interface Api
     DiffsCalls,
     PortsCalls,
     AutomationsCalls,
+    NeedsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -64,6 +66,7 @@ export interface Events
     AgentsEvents,
     AutomationsEvents,
     CapabilitiesEvents,
+    NeedsEvents,
     PersonasEvents,
     SecretsEvents,
     SettingsEvents,

@@ -58,7 +58,7 @@ import { referencesOf } from './secrets/references.js'
 import { StoredValues } from './secrets/stored-values.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
-import { DEFAULT_SUBAGENT_LIMITS } from './subagents/subagents.js'
+import { subagentLimitsOf } from './subagents/subagents.js'
 import { ToolServers } from './tool-server/tool-servers.js'
 import { turnCalls } from './turn/calls.js'
 import { CommandLogs } from './turn/environment/command-logs.js'
@@ -69,6 +69,7 @@ import { ConversationNetworks } from './turn/environment/networks.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
+import { showNeeds } from './turn/environment/needs.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
 import { SharedPrograms } from './turn/environment/shared-programs.js'
@@ -137,14 +138,7 @@ export const activate = async (host: Host): Promise<void> => {
   const listeners = async () => (await host.call('kernel.listeners')).listeners
   const [cards, decisions, locks] = [new OpenCards(), new KeyedMutex(), new KeyedMutex()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
-  const limits = async () => {
-    const { subagentsAtOnce, subagentsPerTurn, subagentDepth } = (await settings()) ?? {}
-    return {
-      atOnce: subagentsAtOnce ?? DEFAULT_SUBAGENT_LIMITS.atOnce,
-      perTurn: subagentsPerTurn ?? DEFAULT_SUBAGENT_LIMITS.perTurn,
-      depth: subagentDepth ?? DEFAULT_SUBAGENT_LIMITS.depth,
-    }
-  }
+  const limits = async () => subagentLimitsOf(await settings())
   const underWay = new ProgramsUnderWay()
   const stored = new StoredValues(host)
   const commands = new CommandLogs(join(place.logs, 'runs'), text => stored.masker.mask(text))
@@ -344,6 +338,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
+  showNeeds(host, engine)
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {

@@ -16,10 +16,22 @@ import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
 import { requestedBy } from '../personas/worn.js'
 import type { Turn } from '../turn/turn.js'
+import type { Settings } from '../../settings/contract.js'
 import type { PreparedTurn, ToolCaller, WorkingIo } from '../turn/environment/environment.js'
 
 /** The limits in a sandbox without settings. */
 export const DEFAULT_SUBAGENT_LIMITS: SubagentLimits = { atOnce: 20, perTurn: 200, depth: 3 }
+
+/** The limits that settings give. */
+export const subagentLimitsOf = ({
+  subagentsAtOnce,
+  subagentsPerTurn,
+  subagentDepth,
+}: Partial<Settings> = {}): SubagentLimits => ({
+  atOnce: subagentsAtOnce ?? DEFAULT_SUBAGENT_LIMITS.atOnce,
+  perTurn: subagentsPerTurn ?? DEFAULT_SUBAGENT_LIMITS.perTurn,
+  depth: subagentDepth ?? DEFAULT_SUBAGENT_LIMITS.depth,
+})
 
 /** The providers that subagents run on, and the log for their bugs. */
 export interface SubagentDeps {

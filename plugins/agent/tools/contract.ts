@@ -1,5 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Requests } from '../../../sdk/contract.js'
+import type { NeedQuestion } from '../../needs/contract.js'
 
 /** Text that can be written as UTF-8: without lone surrogates. */
 type WellFormed = tags.TagBase<{
@@ -173,6 +174,12 @@ export interface SkillInput {
   file?: ToolWords<1024>
 }
 
+/** The need to take back. */
+export interface WithdrawInput {
+  /** The id that Need returned. */
+  id: ToolWords<64>
+}
+
 /** The tools of the sandbox, as a model calls them: each returns a text. */
 export interface ToolCalls {
   /** Read a file, or some lines of it. A picture is shown to the person; other binary files are only described. */
@@ -207,6 +214,13 @@ export interface ToolCalls {
   Join(input: JoinInput): string
   /** Read the instructions of a skill, or one of its files. */
   Skill(input: SkillInput): string
+  /**
+   * Ask for something that only a person can give: a secret, a connection, a decision, a file, something done outside
+   * this machine. Nobody need be watching. Then end your turn: the conversation goes on once it is settled.
+   */
+  Need(input: NeedQuestion): string
+  /** Say that you no longer need what you asked for with Need. */
+  Withdraw(input: WithdrawInput): string
 }
 
 /** The validators and schemas of tool inputs. A valid input is copied without undeclared fields. */

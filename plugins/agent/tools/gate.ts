@@ -39,8 +39,8 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   other: 'reaches out',
 }
 
-/** The gate checks each call of a subagent, so starting it and waiting for it need no permission. */
-const HARMLESS = new Set(['Delegate', 'Join'])
+/** The gate checks each call of a subagent, and a need is a question: neither needs a permission. */
+const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
   default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },

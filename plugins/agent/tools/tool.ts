@@ -3,6 +3,7 @@ import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { NeedQuestion } from '../../needs/contract.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -59,6 +60,13 @@ export interface ReadSkillText {
   readonly folder?: string
 }
 
+/** Asks people for what only they can give, on behalf of a turn. */
+export interface NeedTools {
+  /** Returns the id of the need. */
+  raise(asked: NeedQuestion): Promise<string>
+  withdraw(id: string): Promise<void>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -81,6 +89,7 @@ export interface ToolContext extends CallContext, Rooted {
   readonly references: References
   /** Reads a skill of the turn, or one of its files. */
   readonly skill: ReadSkill
+  readonly needs: NeedTools
   /** `Read` names each line by its number and a hash, which `Edit` takes. */
   readonly lineHashes?: boolean
   /** Called with a command's output as it comes. */

@@ -8,7 +8,7 @@ import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
-import type { CallContext, Description, ReadSkill, Tool } from './tool.js'
+import type { CallContext, Description, NeedTools, ReadSkill, Tool } from './tool.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
@@ -29,6 +29,10 @@ export interface Toolbox {
   shared(program: TreeProgram): Promise<SharedProgram | undefined>
 }
 
+const noNeeds: NeedTools = {
+  raise: () => refuse('unavailable', 'nobody can be asked from here'),
+  withdraw: () => refuse('unavailable', 'nobody can be asked from here'),
+}
 const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill ${name}`)
 
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
@@ -50,6 +54,7 @@ export const toolbox = (
   listeners: ProgramListeners,
   references: References,
   skill: ReadSkill = noSkills,
+  needs: NeedTools = noNeeds,
 ): Toolbox => {
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }), hidden: hiddenBy(wall) }
@@ -74,6 +79,7 @@ export const toolbox = (
           reach,
           references,
           skill,
+          needs,
           lineHashes,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),

@@ -4,6 +4,7 @@ import { code } from './code.js'
 import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
+import { raiseNeed, withdrawNeed } from './need.js'
 import { skill } from './skill.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -27,4 +28,6 @@ export const tools: { readonly [name: string]: Tool } = {
   Delegate: delegate,
   Join: join,
   Skill: skill,
+  Need: raiseNeed,
+  Withdraw: withdrawNeed,
 }

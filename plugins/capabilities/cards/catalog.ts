@@ -3,9 +3,9 @@ import type { RecordedEntry } from '../records/entries.js'
 import { CARDS, CATEGORIES } from './cards.js'
 import type { Catalog } from './contract.js'
 
-/** Whether a caller may know what is connected. */
+/** Whether a caller may know what is connected: a maintainer, or another group by itself. */
 const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
-  kind === 'session' && (role === 'maintainer' || role === 'owner')
+  kind === 'plugin' || (kind === 'session' && (role === 'maintainer' || role === 'owner'))
 
 /** Every card, with what is connected of it for those who may know. */
 export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: readonly RecordedEntry[]): Catalog => ({

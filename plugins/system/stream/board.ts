@@ -11,6 +11,8 @@ export interface BoardStreamDeps {
   readonly read: () => Promise<Roster>
   /** Reads only these cards; undefined: the whole board must be read. */
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
+  /** How many needs are open, by conversation. */
+  readonly needs?: () => Promise<{ readonly [conversationId: string]: number }>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
   /** The places a person must reach to see a conversation; undefined: people limited to areas do not see it. */
@@ -56,10 +58,12 @@ export class BoardStream {
   /** Set while the last reading of the whole board is recent; cancelled by the next. */
   #whole = false
   #stale: (() => void) | undefined
-  #figures = JSON.stringify([0, 0, [], 0])
-  #counted: Parameters<typeof attentionFrame> = [0, 0, []]
+  #figures = JSON.stringify([NOTHING, 0])
+  #counted = NOTHING
   /** Fires of automations that wait for a person. */
   #held = 0
+  /** How many needs are open, by conversation. */
+  #needs = new Map<string, number>()
   #last: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #watchers = 0
@@ -94,8 +98,16 @@ export class BoardStream {
   /** Call it when so many fires of automations wait. */
   async held(waiting: number): Promise<void> {
     this.#held = waiting
-    const [cards, land, parts] = this.#counted
-    await this.#deps.show([attentionFrame(cards, land, parts, waiting)])
+    await this.#deps.show([attentionFrame(this.#counted, waiting)])
+  }
+
+  /** Call it when so many needs of a conversation are open. */
+  async needed(conversationId: string, open: number): Promise<void> {
+    if (open > 0) this.#needs.set(conversationId, open)
+    else this.#needs.delete(conversationId)
+    if (!this.#published) return
+    this.#counted = countedOf([...this.#published.values()], this.#needs)
+    await this.#deps.show([attentionFrame(this.#counted, this.#held)])
   }
 
   /** Call it when one conversation, or any, may have changed. */
@@ -150,6 +162,7 @@ export class BoardStream {
   async #readWhole(): Promise<void> {
     const { agents, rev, held } = await this.#deps.read()
     this.#held = held.length
+    this.#needs = new Map(Object.entries((await this.#deps.needs?.()) ?? {}))
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -178,13 +191,10 @@ export class BoardStream {
     if (this.#published && !frames.length) return
     this.#published = now
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
-    const cards = agents.reduce((sum, card) => sum + (card.cards?.length ?? 0), 0)
-    const land = agents.filter(({ landRequested }) => landRequested).length
-    const parts = [...now.values()].flatMap(partOf)
-    const figures = JSON.stringify([cards, land, parts, this.#held])
-    const attention = figures === this.#figures ? [] : [attentionFrame(cards, land, parts, this.#held)]
+    this.#counted = countedOf([...now.values()], this.#needs)
+    const figures = JSON.stringify([this.#counted, this.#held])
+    const attention = figures === this.#figures ? [] : [attentionFrame(this.#counted, this.#held)]
     this.#figures = figures
-    this.#counted = [cards, land, parts]
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
     await this.#deps.show([
       ...frames,
@@ -259,20 +269,32 @@ const formsOf = ({ card, within }: PublishedCard): PlacedForm[] => {
     : [{ within, value: card }]
 }
 
-/** What a card adds to the badge. */
-const partOf = ({ card: { cards = [], landRequested }, within }: PublishedCard): (FrameForms['sums'] & {})['parts'] =>
-  within && (cards.length > 0 || landRequested)
-    ? [{ within, add: { cards: cards.length, land: landRequested ? 1 : 0 } }]
-    : []
+/** What a badge counts of conversations, and the part of each that people limited to areas may see. */
+interface Counted {
+  readonly cards: number
+  readonly land: number
+  readonly needs: number
+  readonly parts: (FrameForms['sums'] & {})['parts']
+}
+
+const NOTHING: Counted = { cards: 0, land: 0, needs: 0, parts: [] }
+
+const countedOf = (published: readonly PublishedCard[], open: ReadonlyMap<string, number>): Counted => {
+  let [cards, land] = [0, 0]
+  const parts: Counted['parts'] = []
+  for (const { card, within } of published) {
+    const needs = open.get(card.id) ?? 0
+    const add = { cards: card.cards?.length ?? 0, land: card.landRequested ? 1 : 0, needs }
+    cards += add.cards
+    land += add.land
+    if (within && add.cards + add.land + needs > 0) parts.push({ within, add })
+  }
+  return { cards, land, needs: [...open.values()].reduce((sum, each) => sum + each, 0), parts }
+}
 
 /** What a badge counts; the groups of the other figures do not exist yet. */
-export const attentionFrame = (
-  cards: number,
-  land: number,
-  parts: (FrameForms['sums'] & {})['parts'] = [],
-  approvals = 0,
-): LiveFrame => {
-  const tokens: AttentionEvent = { kind: 'attention', cards, approvals, needs: 0, land, ci: 0, issues: 0 }
+export const attentionFrame = ({ cards, land, needs, parts } = NOTHING, approvals = 0): LiveFrame => {
+  const tokens: AttentionEvent = { kind: 'attention', cards, approvals, needs, land, ci: 0, issues: 0 }
   const data: AttentionEvent = { ...tokens, offload: 0 }
-  return { data, tokens, limited: { sums: { fields: ['cards', 'land'], parts } }, snapshot: true }
+  return { data, tokens, limited: { sums: { fields: ['cards', 'land', 'needs'], parts } }, snapshot: true }
 }

@@ -38,6 +38,7 @@ export class EventStream {
           : { agents: [], rev: 0, held: [] },
       some: async ids =>
         (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
+      needs: async () => ((await host.serves('needs.counts')) ? (await host.call('needs.counts')).open : {}),
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error =>
@@ -48,11 +49,15 @@ export class EventStream {
 
   /** Publishes the first snapshots and subscribes to what changes them. */
   async open(): Promise<void> {
-    await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame(0, 0)] })
+    await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame()] })
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('automations.held', ({ waiting }) => void this.#board.held(waiting).catch(() => {}))
+    this.#host.on(
+      'need.changed',
+      ({ conversationId, open }) => void this.#board.needed(conversationId, open).catch(() => {}),
+    )
     this.#host.on('daemon.ready', () => this.#board.ready())
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }

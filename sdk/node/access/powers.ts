@@ -51,6 +51,8 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Ask: 'none',
   Plan: 'none',
   Skill: 'none',
+  Need: 'none',
+  Withdraw: 'none',
 }
 
 /** The tools of the sandbox that powers speak of. */

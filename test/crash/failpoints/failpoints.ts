@@ -98,6 +98,8 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.update.swapped',
 ]
 
+export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
+
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 
 /** The longest wait for a step that happens by itself. */
@@ -134,7 +136,9 @@ export const dies = async (
     (error: unknown) => error,
   )
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<'late'>(resolve => void driven.then(() => (timer = setTimeout(resolve, LATE_MS, 'late'))))
+  const late = new Promise<'late'>(
+    resolve => void driven.then(() => (timer = setTimeout(resolve, LATE_MS, 'late').unref())),
+  )
   const end = await Promise.race([died, late])
   clearTimeout(timer)
   if (end === 'late') throw new Error(`${point} was not passed`, { cause: await driven })

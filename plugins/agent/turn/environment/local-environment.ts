@@ -26,6 +26,7 @@ import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
+import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import {
   keptFolders,
@@ -108,6 +109,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const notes = turn.record.notes ?? [
       ...skillsNote(skills, persona),
       ...(added.notes ?? []),
+      ...(await needNotes(this.#deps.personas, id, turn.run)),
       ...notesOf({ ...facts, ...open }),
     ]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -335,6 +337,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         readSkill(this.#deps.personas, prepared, wall.workspace),
+        needTools(this.#deps.personas, turn),
       ),
     })
   }

@@ -315,6 +315,13 @@ export interface LandedFrame {
   conflicts?: LandConflict[]
   held?: boolean
 }
+/** A need of the conversation was raised or settled. */
+export interface NeedFrame {
+  kind: 'need'
+  id: string
+  title: string
+  status: string
+}
 /** The last frame of a run, exactly once. */
 export interface DoneFrame {
   kind: 'done'
@@ -357,6 +364,7 @@ export type Frame =
   | NoticeFrame
   | ErrorFrame
   | LandedFrame
+  | NeedFrame
   | DoneFrame
 
 // Queue and landing records that frames carry ------------------------------------------------------------------------

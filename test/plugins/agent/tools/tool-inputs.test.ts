@@ -31,6 +31,31 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Delegate: { description: 'look', prompt: 'look at it', background: true, agentType: 'explorer', model: 'm' },
   Join: { ids: ['c1'], timeoutMs: 1000 },
   Skill: { name: 'release', file: 'scripts/release.sh' },
+  Need: {
+    kind: 'decision',
+    title: 'Which one?',
+    why: 'Both fit.',
+    fields: [
+      {
+        key: 'one',
+        label: 'The one to take',
+        type: 'choice',
+        required: true,
+        options: [
+          { value: 'a', label: 'The first', description: 'It is older.' },
+          { value: 'b', label: 'The other' },
+        ],
+        secretKey: 'ONE',
+        hint: 'Look at both.',
+      },
+    ],
+    card: 'mcp',
+    provider: 'example',
+    blocking: true,
+    expiresAt: 4_000_000_000_000,
+    dedupe: 'one',
+  },
+  Withdraw: { id: 'n-1' },
 }
 
 /** Another input of a tool, with the fields that exclude some of the first one. */

@@ -36,14 +36,6 @@ const ABSENT: { readonly [name: string]: Absence } = {
     category: 'other',
     needs: 'a browser or terminal to hand over',
   },
-  need: {
-    form: 'need KIND TITLE',
-    fits: /^\S+\s+\S/,
-    lines: true,
-    tool: 'Need',
-    category: 'other',
-    needs: 'the list of needs',
-  },
   propose: {
     form: 'propose PLATFORM TARGET',
     fits: /^\S+\s+\S/,

@@ -84,6 +84,20 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       throw new End()
     },
   }),
+  need: verb<{ readonly kind: string; readonly title: string; readonly why: string }>({
+    form: 'need KIND TITLE',
+    help: 'asks for what only a person can give; below it lines say why',
+    read: ({ text, lines }) => {
+      const [, kind = '', title = ''] = /^(\S+)\s+(\S[^]*)$/.exec(text) ?? malformed('need KIND TITLE', text)
+      return { kind, title, why: lines.join('\n') }
+    },
+    run: async function* (asked, script): ScriptFrames {
+      const [title, why] = [script.text(asked.title), script.text(asked.why || asked.title)]
+      const use = { name: 'Need', category: 'other', target: title, input: { kind: asked.kind, title, why } } as const
+      const { text } = yield* script.call({ ...use, once: true })
+      script.note({ out: kept(text) })
+    },
+  }),
   permit: verb<{ readonly tool: string; readonly sentence: string }>({
     form: 'permit TOOL: SENTENCE',
     help: 'asks for permission; $answer is once, always or deny',

@@ -1,0 +1,36 @@
+import { refuse, type Host } from '../../../../sdk/index.js'
+import type { Engine } from '../engine.js'
+import type { NeedTools } from '../../tools/tool.js'
+import type { TurnNote } from '../frames/frames.js'
+
+type NeedsHost = Pick<Host, 'call' | 'serves'>
+
+/** What a run is told of needs that its conversation did not wait for. */
+export const needNotes = async (host: NeedsHost, conversationId: string, run: string): Promise<TurnNote[]> =>
+  (await host.serves('needs.forTurn')) ? (await host.call('needs.forTurn', { conversationId, run })).notes : []
+
+/** Shows in a running turn what becomes of the needs of its conversation. */
+export const showNeeds = (host: Pick<Host, 'on'>, engine: Pick<Engine, 'live'>): void =>
+  host.on('need.changed', ({ conversationId, open: _open, ...need }) => {
+    const turn = engine.live(conversationId)
+    if (turn && !turn.leaving && !turn.record.done) turn.log.push({ kind: 'need', ...need })
+  })
+
+/** Asks people on behalf of a turn. */
+export const needTools = (
+  host: NeedsHost,
+  { conversationId, run }: { readonly conversationId: string; readonly run: string },
+): NeedTools => {
+  const served = async () =>
+    (await host.serves('needs.ask')) || refuse('unavailable', 'this sandbox keeps no needs: ask in your answer instead')
+  return {
+    raise: async asked => {
+      await served()
+      return (await host.call('needs.ask', { ...asked, conversationId, run })).id
+    },
+    withdraw: async id => {
+      await served()
+      await host.call('needs.withdraw', { id, conversationId })
+    },
+  }
+}
