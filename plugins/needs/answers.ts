@@ -36,7 +36,7 @@ const checkAnswer = async (
   seen: AccessView,
   workspace: string,
 ): Promise<void> => {
-  if (type === 'yes-no') return typeof value === 'boolean' ? undefined : misfit(key, 'true or false')
+  if (type === 'yes-no') return typeof value === 'boolean' ? undefined : misfit(key, 'true or false', shown(value))
   if (typeof value !== 'string') return misfit(key, 'a text', String(value))
   if (Buffer.byteLength(value) > MOST_TEXT)
     refuse('too-large', `answers.${key}: expected at most ${MOST_TEXT} bytes, found ${Buffer.byteLength(value)}`)

@@ -61,16 +61,18 @@ const shownTo = (caller: Caller, need: StoredNeed, access: Access): Need => {
 
 /** Refuses an input whose parts do not fit together. */
 const assertFits = ({ kind, fields = [], expiresAt }: NeedInput): void => {
-  const wrong = (path: string, expected: string) =>
-    refuse('invalid', `${path}: expected ${expected}`, { errors: [{ path, expected }] })
+  const wrong = (path: string, expected: string, found: string) =>
+    refuse('invalid', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected, value: found }] })
   const keys = new Set<string>()
   for (const [at, { key, type, options, secretKey }] of fields.entries()) {
-    if (keys.has(key)) wrong(`fields[${at}].key`, `another one than ${key}, which is there twice`)
+    if (keys.has(key)) wrong(`fields[${at}].key`, 'a key of its own', `${key} twice`)
     keys.add(key)
-    if (type === 'choice' && !options) wrong(`fields[${at}].options`, 'what can be chosen')
-    if (type === 'secret' && secretKey === undefined) wrong(`fields[${at}].secretKey`, 'the name to store it under')
+    if (type === 'choice' && !options) wrong(`fields[${at}].options`, 'what can be chosen', 'none')
+    if (type === 'secret' && secretKey === undefined)
+      wrong(`fields[${at}].secretKey`, 'the name to store it under', 'none')
   }
-  if (kind === 'secret' && !fields.some(({ type }) => type === 'secret')) wrong('fields', 'a field of type secret')
+  if (kind === 'secret' && !fields.some(({ type }) => type === 'secret'))
+    wrong('fields', 'a field of type secret', fields.map(({ type }) => type).join(', ') || 'none')
   if (expiresAt !== undefined && expiresAt <= Date.now())
     refuse('unprocessable', 'expiresAt: expected a time in the future, found one that has passed')
 }

@@ -211,4 +211,7 @@ export interface StreamCalls {
     sessionId?: string & tags.MaxLength<64>
     path?: string & tags.MaxLength<400>
   }): Ok
+
+  /** While it is open, events about the board are sent though no client watches. Its only event says that it is. */
+  'stream.board'(): Stream<{ watched: true }>
 }

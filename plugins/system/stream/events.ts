@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Caller, Context, Host, Input, Watch } from '../../../sdk/index.js'
 import type { LiveFrame, PlacedForm } from '../../../sdk/kernel.js'
 import { reachFor } from '../../../sdk/node/access/asked-reach.js'
@@ -94,6 +95,17 @@ export class EventStream {
       unwatch()
       this.#limited.delete(caller)
       if (!this.#host.signal.aborted) await leave?.()
+    }
+  }
+
+  /** Reads the board for another group, until its stream ends. */
+  async *attend(signal: AbortSignal): AsyncGenerator<{ watched: true }> {
+    const unwatch = await this.#board.watched()
+    try {
+      yield { watched: true }
+      if (!signal.aborted) await once(signal, 'abort')
+    } finally {
+      unwatch()
     }
   }
 

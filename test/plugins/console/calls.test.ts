@@ -27,6 +27,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /agent/switch-account', 'there are no accounts of providers to switch between yet'],
   ['POST /agents/{id}/place', 'for editors that write into a private copy'],
   ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
+  ['POST /needs', 'agents and programs raise needs'],
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],
   ['GET /capabilities/{id}/connection', 'extensions that may use a connection ask for it'],

@@ -242,7 +242,7 @@ t.test('needs', async t => {
     for (const [more, status, message] of [
       [{ fields: [{ ...field, type: 'choice' }] }, 400, /fields\[0\]\.options/],
       [{ fields: [{ ...field, type: 'secret' }] }, 400, /fields\[0\]\.secretKey/],
-      [{ fields: Array(2).fill({ ...field, type: 'text' }) }, 400, /fields\[1\]\.key.*one/],
+      [{ fields: Array(2).fill({ ...field, type: 'text' }) }, 400, /fields\[1\]\.key.*one twice/],
       [{ kind: 'secret' }, 400, /fields/],
       [{ expiresAt: 1 }, 422, /expiresAt/],
       [{ kind: 'capability', card: 'no-such-card' }, 422, /card/],

@@ -2,13 +2,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseExtension } from '../../../plugins/extensions/manifest/parse.js'
-import * as failureNotes from '../../../sdk/examples/failure-notes/server.js'
+import * as failedTurns from '../../../sdk/examples/failed-turns/server.js'
 import * as glossary from '../../../sdk/examples/glossary/server.js'
 import * as openTasks from '../../../sdk/examples/open-tasks/server.js'
+import { until } from '../../support/browser/browser.js'
+import { exactly } from '../../support/lists.js'
+import { framesOf, runTurn } from '../../support/turns.js'
 import { hostFor } from '../../../sdk/node/extension/testing.js'
 import { approvePending, daemonWithBackends, listedUntil, writeExtension } from '../../plugins/extensions/support.js'
 
-const EXAMPLES = ['failure-notes', 'glossary', 'open-tasks'] as const
+const EXAMPLES = ['failed-turns', 'glossary', 'open-tasks'] as const
 const MOST_LINES = 150
 const source = (name: string, file: string) => join('sdk/examples', name, file)
 const manifestOf = (name: string) => JSON.parse(readFileSync(source(name, 'intentic-extension.json'), 'utf8')) as object
@@ -35,19 +38,38 @@ t.test('glossary gives agents a tool that says what a term means', async t => {
   t.match(await tested.tool('define', { term: 'zebra' }), { text: 'not found', error: true })
 })
 
-t.test('failure-notes files one line for each failure', async t => {
-  const files: { [path: string]: string } = {}
-  const tested = hostFor(t, manifestOf('failure-notes'), { files })
-  await tested.activate(failureNotes)
+t.test('failed-turns asks a person about a failure', async t => {
+  const asked: unknown[] = []
+  const tested = hostFor(t, manifestOf('failed-turns'), { calls: { 'POST /needs': input => void asked.push(input) } })
+  await tested.activate(failedTurns)
   const card = { id: 'first', title: 'Fix the\nbuild', status: 'idle' }
+  await tested.send('agent', { agent: card })
   await tested.send('agent', { agent: { ...card, failure: 'the provider refused' } })
-  await tested.send('agent', { agent: { ...card, failure: 'the provider refused' } })
-  const noted = async () => {
-    for (const end = Date.now() + 5_000; tested.stored.size === 0 && Date.now() < end;)
-      await new Promise(resolve => setImmediate(resolve))
-    return Buffer.from(await tested.host.files.read('notes/failures.md')).toString()
-  }
-  t.match(await noted(), /^# Turns that failed\n\n- \d{4}-\d\d-\d\d Fix the build \(first\): the provider refused\n$/)
+  for (const end = Date.now() + 5_000; asked.length === 0 && Date.now() < end;)
+    await new Promise(resolve => setImmediate(resolve))
+  t.match(asked, exactly({ conversationId: 'first', title: 'What now: Fix the build', why: /the provider refused/ }))
+})
+
+t.test('failed-turns runs as it is in a sandbox: a failed turn becomes a need, whose answer goes on', async t => {
+  const daemon = await daemonWithBackends(t, ['agent', 'agents', 'system', 'needs'])
+  const { client } = daemon
+  const server = readFileSync(join('dist/sdk/examples/failed-turns/server.js'), 'utf8')
+  writeExtension(daemon, 'failed-turns', manifestOf('failed-turns'), { 'server.js': server })
+  const id = 'examples.failed-turns'
+  await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === id))
+  await approvePending(daemon, id)
+  await listedUntil(daemon, ({ extensions }) =>
+    extensions.some(each => each.id === id && each.backend?.state === 'running'),
+  )
+  await runTurn(client, 'first', 'fail on purpose', { title: 'Fix the build' })
+  await until(async () => (await client.call('GET /needs', {})).open === 1)
+  const [need] = (await client.call('GET /needs', {})).needs
+  t.match(need, { title: 'What now: Fix the build', raisedBy: `extension:${id}`, why: /on purpose/ })
+  const { run } = await client.call('POST /needs/{id}/give', { id: need!.id, answers: { answer: 'try again' } })
+  await framesOf(client, 'first', { run: run! }).all()
+  t.match((await client.call('GET /agents/{id}/transcript', { id: 'first' })).messages.at(-2), {
+    text: /try again/,
+  })
 })
 
 t.test('open-tasks runs as it is in a sandbox: its route answers', async t => {

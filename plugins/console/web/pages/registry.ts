@@ -57,6 +57,16 @@ export const PAGES: readonly ConsolePageEntry[] = [
     load: async () => (await import('./inbox/inbox-page.js')).InboxPage,
   },
   {
+    name: 'needs',
+    label: 'Needs',
+    icon: 'people',
+    role: 'viewer',
+    needs: 'needs.list',
+    listed: true,
+    wide: true,
+    load: async () => (await import('./needs/needs-page.js')).NeedsPage,
+  },
+  {
     name: 'c',
     label: 'Conversation',
     icon: 'fleet',

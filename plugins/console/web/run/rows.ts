@@ -15,13 +15,6 @@ export interface RunStanding {
   readonly queued: number
 }
 
-const NEED_WORDS: { readonly [status: string]: string } = {
-  open: 'A need waits for an answer',
-  given: 'A need was answered',
-  declined: 'A need was declined',
-  withdrawn: 'A need was withdrawn',
-  expired: 'A need was not answered in time',
-}
 const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.', interrupted: 'The turn was cut off.' }
 const RESUMED = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' }
 const TODO_NONE: readonly TodoItem[] = []
@@ -346,7 +339,7 @@ export class RunRows {
           ? this.#line('info', 'The work was landed.')
           : this.#line('warning', 'The work was not landed: it has conflicts. Review the changes to choose.')
       case 'need':
-        return this.#line('info', `${NEED_WORDS[frame.status] ?? frame.status}: ${frame.title}`)
+        return this.#line('info', `Need ${frame.status}: ${frame.title}`)
       case 'done':
         this.#settle()
         this.done = frame.reason

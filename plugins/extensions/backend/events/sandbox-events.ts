@@ -12,14 +12,17 @@ const MOST_SUBSCRIPTIONS = 100
 /** The maximum number of unread events of an extension; further ones are dropped. */
 const MOST_UNTAKEN = 64
 const RETRY_MS = 1_000
+/** Kinds of events that are sent only while somebody watches the board. */
+const OF_BOARD = new Set(['agent', 'agents', 'attention'])
 
 /** The events of the sandbox, received once for all extensions, and those that extensions publish. */
 export class SandboxEvents {
-  readonly #host: Pick<Host, 'call' | 'log'>
+  readonly #host: Pick<Host, 'call' | 'log' | 'serves'>
   readonly #listeners = new Map<string, Set<Listener>>()
   #watching: AbortController | undefined
+  #board: AbortController | undefined
 
-  constructor(host: Pick<Host, 'call' | 'log'>, published: PublishedEvents) {
+  constructor(host: Pick<Host, 'call' | 'log' | 'serves'>, published: PublishedEvents) {
     this.#host = host
     published.onPublished = (id, { name, data }) => this.#notify(`ext.${id}.${name}`, { name, data })
   }
@@ -30,16 +33,36 @@ export class SandboxEvents {
     this.#listeners.set(kind, listeners)
     listeners.add(listener)
     if (!this.#watching && !kind.startsWith('ext.')) void this.#watch()
+    if (!this.#board && OF_BOARD.has(kind)) void this.#attend()
     return () => {
       listeners.delete(listener)
       if (listeners.size === 0) this.#listeners.delete(kind)
-      if (![...this.#listeners.keys()].some(other => !other.startsWith('ext.'))) this.close()
+      const left = [...this.#listeners.keys()]
+      if (!left.some(other => OF_BOARD.has(other))) this.#leave()
+      if (!left.some(other => !other.startsWith('ext.'))) this.close()
     }
   }
 
   close(): void {
+    this.#leave()
     this.#watching?.abort()
     this.#watching = undefined
+  }
+
+  #leave(): void {
+    this.#board?.abort()
+    this.#board = undefined
+  }
+
+  /** Has the board read though no client may watch it. */
+  async #attend(): Promise<void> {
+    const { signal } = (this.#board = new AbortController())
+    if (!(await this.#host.serves('stream.board'))) return
+    try {
+      for await (const _ of await this.#host.call('stream.board', undefined, { signal })) continue
+    } catch (error) {
+      if (!signal.aborted) this.#host.log.warn('watching the board failed', { error: String(error) })
+    }
   }
 
   async #watch(): Promise<void> {

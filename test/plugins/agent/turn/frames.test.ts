@@ -153,6 +153,7 @@ const SCENES: { readonly [kind: string]: Scene } = {
   notice: script('say hi', { actsAs: 'nobody' }),
   error: script('fail on purpose'),
   landed: script('write a.txt\n| x', { isolated: true, autoLand: true }),
+  need: script('need information Which region?'),
   done: script('stop'),
 }
 

@@ -12,6 +12,7 @@ import { pageIsVisible } from '../../ui/visible.js'
 import { OpenCardView } from '../conversation/cards.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
 import { HeldWakeSection } from '../automations/held-wakes.js'
+import { NeedsSection } from '../needs/needs-section.js'
 import { reaches, type PageProps } from '../registry.js'
 
 const titleOf = (id: string): string => {
@@ -87,15 +88,18 @@ export const InboxPage = (_: PageProps) => {
     lands: reaches(person.value?.role, 'maintainer'),
   })
   const nothing =
-    attention.value?.cards === 0 && attention.value.approvals === 0 && landings.length === 0 && stuck.length === 0
+    attention.value?.cards === 0
+    && attention.value.approvals + attention.value.needs === 0
+    && landings.length === 0
+    && stuck.length === 0
   return (
     <PageFrame title="Inbox">
       {nothing && (
         <div class="empty stack">
           <h2>Nothing waits for you</h2>
           <p class="quiet">
-            Questions of agents appear here, with requests to land work and conversations of yours that failed or have
-            conflicts.
+            Questions and needs of agents appear here, with requests to land work and conversations of yours that failed
+            or have conflicts.
           </p>
           <div>
             <a class="button" href={fragmentOf('fleet')}>
@@ -105,6 +109,7 @@ export const InboxPage = (_: PageProps) => {
         </div>
       )}
       <Questions />
+      {pageIsVisible({ role: 'viewer', needs: 'needs.list' }) && <NeedsSection />}
       {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakeSection />}
       <Conversations
         title="Asked to be landed"

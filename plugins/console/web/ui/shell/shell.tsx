@@ -26,7 +26,10 @@ const Palette = lazyView(async () => (await import('./palette.js')).Palette)
 const KeyHelp = lazyView(async () => (await import('./palette.js')).KeyHelp)
 
 /** The number of items that wait for the signed-in person. */
-const waitingNow = (): number => (attention.value?.cards ?? 0) + (attention.value?.land ?? 0)
+const waitingNow = (): number => {
+  const now = attention.value
+  return now ? now.cards + now.land + now.needs : 0
+}
 
 const Nav = ({ current, openPalette }: { current: string; openPalette: () => void }) => {
   const waiting = waitingNow()

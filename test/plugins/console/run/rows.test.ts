@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Frame } from '../../../plugins/agent/contract.js'
-import { plainOutput } from '../../../plugins/console/web/run/ansi.js'
-import { GrowingBlocks, safeHref } from '../../../plugins/console/web/run/blocks.js'
-import { findRows } from '../../../plugins/console/web/run/find.js'
-import { lineDiff } from '../../../plugins/console/web/run/line-diff.js'
-import { RunRows } from '../../../plugins/console/web/run/rows.js'
+import type { Frame } from '../../../../plugins/agent/contract.js'
+import { plainOutput } from '../../../../plugins/console/web/run/ansi.js'
+import { GrowingBlocks, safeHref } from '../../../../plugins/console/web/run/blocks.js'
+import { findRows } from '../../../../plugins/console/web/run/find.js'
+import { lineDiff } from '../../../../plugins/console/web/run/line-diff.js'
+import { RunRows } from '../../../../plugins/console/web/run/rows.js'
 
 const FRAMES: readonly Frame[] = [
   { kind: 'init', model: 'm', provider: 'script' },

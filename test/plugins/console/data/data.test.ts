@@ -1,8 +1,8 @@
 import t from 'tap'
-import { linkCodeOf } from '../../../plugins/console/web/data/session/link.js'
-import { fleetAfter, NO_FLEET, sectionOf, sectionsOf } from '../../../plugins/console/web/data/roster.js'
-import { fragmentOf, pagePlaceOf } from '../../../plugins/console/web/data/place.js'
-import type { AgentCard } from '../../../plugins/agents/contract.js'
+import { linkCodeOf } from '../../../../plugins/console/web/data/session/link.js'
+import { fleetAfter, NO_FLEET, sectionOf, sectionsOf } from '../../../../plugins/console/web/data/roster.js'
+import { fragmentOf, pagePlaceOf } from '../../../../plugins/console/web/data/place.js'
+import type { AgentCard } from '../../../../plugins/agents/contract.js'
 
 const card = (id: string, more: Partial<AgentCard> = {}): AgentCard => ({
   ...{ id, provider: 'script', harness: 'native', status: 'idle', openedBy: 'ada', lastBy: 'ada', updatedAt: 1 },
