@@ -62,6 +62,8 @@ export interface ReadSkillText {
 
 /** Asks people for what only they can give, on behalf of a turn. */
 export interface NeedTools {
+  /** Whether this sandbox keeps needs. */
+  served(): Promise<boolean>
   /** Returns the id of the need. */
   raise(asked: NeedQuestion): Promise<string>
   withdraw(id: string): Promise<void>

@@ -30,6 +30,7 @@ export interface Toolbox {
 }
 
 const noNeeds: NeedTools = {
+  served: async () => false,
   raise: () => refuse('unavailable', 'nobody can be asked from here'),
   withdraw: () => refuse('unavailable', 'nobody can be asked from here'),
 }
@@ -91,9 +92,11 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
+      const asksPeople = await needs.served()
       const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))
         .filter(([name]) => name !== 'Skill' || skills.length > 0)
+        .filter(([name]) => asksPeople || (name !== 'Need' && name !== 'Withdraw'))
       const offered = names.map(([, tool]) => {
         const { name, description, input } = offeredSchema(tool, lineHashes)
         return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }

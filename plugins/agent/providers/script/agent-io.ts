@@ -110,7 +110,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     reach: never,
     references: { command: never, text: never },
     skill: never,
-    needs: { raise: never, withdraw: never },
+    needs: { served: never, raise: never, withdraw: never },
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }

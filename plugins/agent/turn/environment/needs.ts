@@ -21,15 +21,17 @@ export const needTools = (
   host: NeedsHost,
   { conversationId, run }: { readonly conversationId: string; readonly run: string },
 ): NeedTools => {
-  const served = async () =>
-    (await host.serves('needs.ask')) || refuse('unavailable', 'this sandbox keeps no needs: ask in your answer instead')
+  const served = () => host.serves('needs.ask')
+  const assertServed = async () =>
+    (await served()) || refuse('unavailable', 'this sandbox keeps no needs: ask in your answer instead')
   return {
+    served,
     raise: async asked => {
-      await served()
+      await assertServed()
       return (await host.call('needs.ask', { ...asked, conversationId, run })).id
     },
     withdraw: async id => {
-      await served()
+      await assertServed()
       await host.call('needs.withdraw', { id, conversationId })
     },
   }

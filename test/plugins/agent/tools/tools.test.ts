@@ -61,7 +61,7 @@ const place = (t: Test): Place => {
     reach: async () => ({ near: true, listeners: [] }),
     references: { command: async text => ({ text, env: {} }), text: async text => text },
     skill: async name => ({ text: `how to ${name}`, files: [] }),
-    needs: { raise: async () => 'n-1', withdraw: async () => {} },
+    needs: { served: async () => true, raise: async () => 'n-1', withdraw: async () => {} },
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
