@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { walled } from '../../attack/support.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inGit } from '../../support/daemon.js'
 import { committed } from '../../support/servers/git-server.js'
@@ -98,6 +99,24 @@ t.test('the old build answers until a reload, which takes less than a second', a
   await reload()
   t.equal(pidOf(await running()), pid, 'nothing changed, so nothing starts again')
   t.equal(readdirSync(copies).length, 1)
+})
+
+t.test('a reload ends a quarantine, also of the same build', walled(), async t => {
+  writeFileSync(join(checkout, 'dist/server.js'), `${says('x')}setTimeout(() => process.exit(3), 20)\n`)
+  await reload()
+  const backendIs = async (pattern: RegExp) => {
+    for (const end = Date.now() + 60_000; !pattern.test(JSON.stringify((await recordNamed(daemon, id)).backend));) {
+      if (Date.now() > end) throw new Error(`expected ${pattern}`)
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+  }
+  await backendIs(/quarantined: its process ended with 3/)
+  await reload()
+  await backendIs(/starts again in|"running"|"starting"/)
+  write('fourth')
+  await reload()
+  await running()
+  t.equal(await word(), 'fourth')
 })
 
 t.test('a folder that adds a power waits for its digest', async t => {

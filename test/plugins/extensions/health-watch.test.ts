@@ -16,26 +16,32 @@ const updatedAt = (at: string, updates: 'auto' | 'notify' = 'auto'): KeptExtensi
   },
 })
 
+/** What a watch of one extension sees. */
+const watchedWith = (record: KeptExtension, status: () => BackendStatus): WatchedExtensions => ({
+  host: {
+    call: () => Promise.reject(new Error('no call is made')),
+    serves: async () => false,
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+  },
+  kept: { all: () => [record], get: () => record, put: async () => {} },
+  turns: new KeyedMutex(),
+  keep: async () => {},
+  get: () => ({ id }) as LoadedExtension,
+  backendOf: status,
+  autoStarted: () => [],
+})
+
 /** A watch of one updated extension; resolves with the health that it records, and when it looked. */
 const watched = async (record: KeptExtension, status: (nth: number) => BackendStatus) => {
   const looks: number[] = []
   const { promise, resolve } = Promise.withResolvers<UpdateHealth | undefined>()
   const all: WatchedExtensions = {
-    host: {
-      call: () => Promise.reject(new Error('no call is made')),
-      serves: async () => false,
-      log: { info: () => {}, warn: () => {}, error: () => {} },
-      signal: new AbortController().signal,
-    },
-    kept: { all: () => [record], get: () => record, put: async () => {} },
-    turns: new KeyedMutex(),
-    keep: async ({ installed }) => resolve(installed?.health),
-    get: () => ({ id }) as LoadedExtension,
-    backendOf: () => {
+    ...watchedWith(record, () => {
       looks.push(performance.now())
       return status(looks.length)
-    },
-    autoStarted: () => [],
+    }),
+    keep: async ({ installed }) => resolve(installed?.health),
   }
   const began = performance.now()
   const kept = setInterval(() => {}, 1_000)
@@ -70,4 +76,31 @@ t.test('one that fails at the second probe is unhealthy', async t => {
   t.match(notified.health, { state: 'unhealthy', detail: 'its backend is error: it ended' })
   t.notOk(notified.health?.autoReverted)
   t.match((await watched(updatedAt(longAgo), fails)).health, { state: 'unhealthy', autoReverted: true })
+})
+
+t.test('an extension that was removed, or is being removed, is looked at no more', async t => {
+  for (const gone of [undefined, { ...updatedAt(longAgo), removing: {} }]) {
+    let looks = 0
+    let asked = 0
+    const record = updatedAt(longAgo)
+    const all: WatchedExtensions = {
+      ...watchedWith(record, () => {
+        looks += 1
+        return { state: 'running' }
+      }),
+      kept: {
+        all: () => [record],
+        get: () => {
+          // It is there when the watch begins.
+          asked += 1
+          return asked === 1 ? record : gone
+        },
+        put: async () => {},
+      },
+    }
+    new HealthWatch(all, () => Promise.reject(new Error('nothing is reverted')), PROBES).resume()
+    await new Promise(resolve => setTimeout(resolve, 2 * PROBES.at(-1)!))
+    t.equal(looks, 0)
+    t.equal(asked, 2, 'the first probe ends the watch')
+  }
 })

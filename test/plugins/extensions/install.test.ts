@@ -209,6 +209,10 @@ t.test('an update that a registry verified is applied by itself where it adds no
     lists({ version: '1.3.0', trust: 'verified', source: { url, ref: next } })
     await client.call('POST /extensions/updates/check')
     t.match(await recordNamed(daemon, id), { commit: ref, update: { ref: next, needsReview } })
+    await client.call('POST /extensions/updates/check')
+    const { events } = await client.call('GET /activity', { limit: 100 })
+    const told = events.filter(({ type, extra }) => type === 'extension.update-offered' && extra?.ref === next)
+    t.equal(told.length, 1, 'an update is recorded once for its commit')
   }
   const newer = { version: '1.1.0', source: { url, ref: first } }
   const offered = async () => {
