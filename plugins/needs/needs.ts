@@ -68,6 +68,12 @@ export class Needs {
     return [...this.#all.values()].sort((one, other) => other.raisedAt - one.raisedAt)
   }
 
+  /** Those of a conversation, oldest first. */
+  #of(conversationId: string): StoredNeed[] {
+    const own = [...this.#all.values()].filter(need => need.conversationId === conversationId)
+    return own.sort((one, other) => one.raisedAt - other.raisedAt)
+  }
+
   get(id: string): StoredNeed {
     return this.#all.get(id) ?? refuse('not-found', `there is no need ${JSON.stringify(id.slice(0, 64))}`)
   }
@@ -88,7 +94,7 @@ export class Needs {
   ): Promise<StoredNeed> {
     const { conversationId, dedupe } = input
     return this.#turns.with(conversationId, async () => {
-      const open = this.all.filter(need => need.conversationId === conversationId && isOpen(need))
+      const open = this.#of(conversationId).filter(isOpen)
       const same = dedupe !== undefined && open.find(need => need.dedupe === dedupe)
       if (same) return same
       if (open.length >= MOST_OPEN)
@@ -152,11 +158,9 @@ export class Needs {
 
   /** Tells a conversation of what was settled, once nothing that it waits for is open. */
   async #goOn(conversationId: string, context?: Context): Promise<void> {
-    const own = this.all.filter(need => need.conversationId === conversationId && need.blocking)
+    const own = this.#of(conversationId).filter(({ blocking }) => blocking)
     if (own.some(isOpen)) return
-    const due = own
-      .filter(need => !isOpen(need) && !need.quiet && !isTold(need) && need.message === undefined)
-      .reverse()
+    const due = own.filter(need => !need.quiet && !isTold(need) && need.message === undefined)
     if (due.length === 0) return
     // Stored first: after a crash the same message is sent again, and accepted once.
     const message = messageIdOf(due.at(-1)!)
@@ -166,8 +170,8 @@ export class Needs {
   }
 
   async #send(messageId: string, context?: Context): Promise<void> {
-    const needs = this.all.filter(({ message }) => message === messageId).reverse()
-    const { conversationId } = needs[0]!
+    const { conversationId } = [...this.#all.values()].find(({ message }) => message === messageId)!
+    const needs = this.#of(conversationId).filter(({ message }) => message === messageId)
     try {
       const { run } = await this.#say(
         { conversationId, messageId, run: runOf(messageId), prompt: messageOf(needs) },
@@ -203,15 +207,11 @@ export class Needs {
   /** What a run is told of needs that nothing waited for. */
   async forTurn(conversationId: string, run: string): Promise<{ title: string; text: string }[]> {
     return this.#turns.with(conversationId, async () => {
-      const due = this.all.filter(
-        need =>
-          need.conversationId === conversationId
-          && !isOpen(need)
-          && (need.quiet === true || !need.blocking)
-          && (need.toldIn === run || !isTold(need)),
+      const due = this.#of(conversationId).filter(
+        need => !isOpen(need) && (need.quiet === true || !need.blocking) && (need.toldIn === run || !isTold(need)),
       )
       for (const need of due) if (need.toldIn !== run) await this.#put({ ...need, toldIn: run })
-      return due.reverse().map(need => ({ title: 'Answer to a need', text: outcomeOf(need) }))
+      return due.map(need => ({ title: 'Answer to a need', text: outcomeOf(need) }))
     })
   }
 
@@ -227,9 +227,8 @@ export class Needs {
 
   /** Withdraws the open needs of a conversation that is gone. */
   async withdrawAll(conversationId: string): Promise<void> {
-    for (const need of this.all)
-      if (need.conversationId === conversationId && isOpen(need))
-        await this.settle(need.id, { status: 'withdrawn', by: 'sandbox:discard' })
+    for (const need of this.#of(conversationId))
+      if (isOpen(need)) await this.settle(need.id, { status: 'withdrawn', by: 'sandbox:discard' })
   }
 
   /** Settles needs whose time has passed, and waits for the next. */

@@ -23,7 +23,7 @@ const alive = (pid: string) => {
 
 /** Waits until the kernel has removed a process that was killed. */
 const gone = async (pid: string) => {
-  for (let i = 0; i < 200 && alive(pid); i++) await new Promise(resolve => setTimeout(resolve, 10))
+  for (let i = 0; i < 2_000 && alive(pid); i++) await new Promise(resolve => setTimeout(resolve, 10))
   return !alive(pid)
 }
 
