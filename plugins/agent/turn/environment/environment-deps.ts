@@ -19,6 +19,7 @@ import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
+import type { SafetyGate } from '../safety-gate.js'
 import type { Turn } from '../turn.js'
 
 /** The dependencies of preparing a turn's tree. */
@@ -57,6 +58,8 @@ export interface TurnEnvironmentDeps {
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The processes of programs that serve several conversations. */
   readonly shared: Pick<SharedPrograms, 'of'>
+  /** The policy that each call of a turn is judged by. */
+  readonly safety: SafetyGate
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
 }

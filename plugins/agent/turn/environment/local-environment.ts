@@ -320,6 +320,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
+      safety: this.#deps.safety,
       expose,
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
