@@ -37,7 +37,6 @@ import { Copies } from './copies/copies.js'
 import { networkCalls } from './networks/calls.js'
 import { wearing } from './personas/messages.js'
 import { agentPrograms, modelServers } from './providers/connected.js'
-import { completionCalls } from './providers/native/completion.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
 import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
@@ -72,7 +71,6 @@ import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
-import { SafetyGate } from './turn/safety-gate.js'
 import { SharedPrograms } from './turn/environment/shared-programs.js'
 import type { Turn } from './turn/turn.js'
 
@@ -189,7 +187,6 @@ export const activate = async (host: Host): Promise<void> => {
     personas: host,
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log, admit },
-    safety: new SafetyGate(host),
   })
   const turnHost = {
     journal,
@@ -406,8 +403,7 @@ export const activate = async (host: Host): Promise<void> => {
         resumes,
         look,
       }),
-      ...providerCalls(providers),
-      ...completionCalls(host),
+      ...providerCalls(providers, host),
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),

@@ -2,7 +2,7 @@ import type { Host } from '../../sdk/index.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { DecisionContext, SafetyDecision, SafetyOutcome, SafetyPolicy, SafetySubject } from './contract.js'
 import { decideByRules, isStricter, type RuledDecision } from './decide.js'
-import type { Judge } from './judge.js'
+import type { PolicyJudge } from './judge.js'
 import type { BriefAllows } from './log/brief-allows.js'
 import type { StoredMasker } from './log/stored-masker.js'
 import type { StoredVerdict, VerdictLog } from './log/verdict-log.js'
@@ -14,7 +14,7 @@ import { judgingDigest } from './replay/replay.js'
 export interface DecidingDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly policy: Pick<PolicyFile, 'current'>
-  readonly judge: Judge
+  readonly judge: PolicyJudge
   readonly log: VerdictLog
   readonly allows: BriefAllows
   readonly masker: StoredMasker

@@ -24,7 +24,7 @@ const INSTRUCTIONS = [
 ].join('\n')
 
 /** Asks a model what the policy in the owner's words says. */
-export class Judge {
+export class PolicyJudge {
   readonly #host: Pick<Host, 'call' | 'serves'>
 
   constructor(host: Pick<Host, 'call' | 'serves'>) {

@@ -6,7 +6,7 @@ import { safetyContract, type SafetyCalls, type SafetyPolicy, type SafetyVerdict
 import { decideByRules } from './decide.js'
 import { Deciding } from './deciding.js'
 import { examples } from './examples.js'
-import { Judge } from './judge.js'
+import { PolicyJudge } from './judge.js'
 import { BriefAllows } from './log/brief-allows.js'
 import { listedVerdicts } from './log/listed-verdicts.js'
 import { StoredMasker } from './log/stored-masker.js'
@@ -33,7 +33,7 @@ export const activate = async (host: Host): Promise<void> => {
   const allows = new BriefAllows(host.journal, error =>
     host.log.error('keeping what was allowed failed', { error: String(error) }),
   )
-  const judge = new Judge(host)
+  const judge = new PolicyJudge(host)
   const publish = (key?: string) =>
     void host
       .call('kernel.events.publish', { domain: 'safety', ...(key !== undefined && { key }) })

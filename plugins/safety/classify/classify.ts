@@ -2,7 +2,7 @@ import type { CommandClass } from '../../settings/contract.js'
 import type { SafetySubject } from '../contract.js'
 import { programClasses } from './programs.js'
 import { scriptFacts } from './script.js'
-import { shellCommands, type ShellCommand } from './shell.js'
+import { parsedCommands, type ParsedCommand } from './shell.js'
 import { afterOptions, hasOption, isDestructiveSql, isLocalHost, isSecretPath, operands, programOf } from './words.js'
 
 /** Every class, in the order in which they are shown. */
@@ -103,9 +103,10 @@ const RUNNERS: { readonly [program: string]: readonly string[] } = {
 }
 /** Of these the words are no paths that are read. */
 const NOT_READING = new Set(
-  'echo printf ls test [ [[ stat touch mkdir rm rmdir chmod chown basename dirname realpath which type exa eza tree'.split(
-    ' ',
-  ),
+  (
+    'echo printf ls test [ [[ stat touch mkdir rm rmdir chmod chown basename dirname realpath which '
+    + 'type exa eza tree'
+  ).split(' '),
 )
 
 class Classifier {
@@ -124,7 +125,7 @@ class Classifier {
   shell(text: string, depth = 0): void {
     if (REFERENCE.test(text)) this.add('secrets.access')
     if (depth > MOST_DEPTH) return
-    for (const command of shellCommands(text)) {
+    for (const command of parsedCommands(text)) {
       if (this.#work++ > MOST_WORK) return
       this.#command(command, depth)
     }
@@ -143,7 +144,7 @@ class Classifier {
     }
   }
 
-  #command(command: ShellCommand, depth: number): void {
+  #command(command: ParsedCommand, depth: number): void {
     const { words, reads, writes, given, from } = command
     for (const path of writes) {
       if (/^\/dev\/(?:sd|hd|vd|nvme|mmcblk|disk|mapper|md|loop)/.test(path)) this.add('files.destructive')
@@ -266,7 +267,7 @@ class Classifier {
 }
 
 /** The text that a command writes, where its words say it. */
-const saidBy = ({ words, given, from }: ShellCommand): string => {
+const saidBy = ({ words, given, from }: ParsedCommand): string => {
   const program = programOf(words[0] ?? '')
   if (program === 'echo' || program === 'printf')
     return words

@@ -118,7 +118,25 @@ const kill: Judge = (words, program) => {
   return when(others, 'system.privileged')
 }
 
+const RESETS = new RegExp(
+  String.raw`migrate reset\b|--force-reset|\bdb[: ](?:drop|reset|wipe|schema:load|purge)`
+    + '|migrate:(?:fresh|re)|schema:drop|downgrade base',
+)
+const AWS_CHANGES = new RegExp(
+  String.raw`\b(?:delete|terminate|remove|deregister|purge|destroy|detach|revoke|stop|create|put|update|modify|run)-`
+    + String.raw`|\b(?:s3 (?:rm|rb|mb|sync|mv)|deploy)\b`,
+)
+
 const SETS_IP = /\b(?:add|del|delete|set|change|replace|flush)\b/
+
+const DATABASES =
+  'psql mysql mariadb sqlite3 sqlite duckdb sqlcmd mongosh mongo redis-cli clickhouse-client ' + 'cockroach bq snowsql'
+
+const PRIVILEGED =
+  'sudo doas su pkexec runuser mount umount iptables ip6tables nft ufw firewall-cmd modprobe insmod '
+  + 'rmmod chroot nsenter useradd userdel usermod groupadd groupdel passwd visudo setcap reboot '
+  + 'shutdown poweroff halt swapoff swapon losetup cryptsetup dmsetup launchctl fdisk parted '
+  + 'mkinitramfs update-grub setenforce auditctl'
 
 const JUDGES: { readonly [programs: string]: Judge } = {
   git: gitClasses,
@@ -174,16 +192,11 @@ const JUDGES: { readonly [programs: string]: Judge } = {
   'apt apt-get dnf yum apk pacman zypper brew snap flatpak': words => [
     ...when(!['list', 'search', 'show', 'info'].includes(verb(words)), OUT),
   ],
-  'psql mysql mariadb sqlite3 sqlite duckdb sqlcmd mongosh mongo redis-cli clickhouse-client cockroach bq snowsql': sql,
+  [DATABASES]: sql,
   'dropdb dropuser': of('database.destructive'),
   mysqladmin: words => when(verb(words) === 'drop', 'database.destructive'),
   'prisma sequelize rails rake artisan supabase knex typeorm alembic drizzle-kit': words =>
-    when(
-      /\bmigrate reset\b|--force-reset|\bdb[: ](?:drop|reset|wipe|schema:load|purge)|migrate:(?:fresh|reset|refresh)|schema:drop|\bdowngrade base\b/.test(
-        words.join(' '),
-      ),
-      'database.destructive',
-    ),
+    when(RESETS.test(words.join(' ')), 'database.destructive'),
   'terraform tofu terragrunt': words =>
     when(
       /^(?:destroy|apply|taint|run-all (?:apply|destroy)|state (?:rm|push))/.test(operands(words).join(' ')),
@@ -199,10 +212,7 @@ const JUDGES: { readonly [programs: string]: Judge } = {
     verb(words) === 'push'
       ? ['package.publish', OUT]
       : cloud(/^(?:install|upgrade|uninstall|delete|rollback)\b/)(words, 'helm'),
-  aws: cloud(
-    /\b(?:delete|terminate|remove|deregister|purge|destroy|detach|revoke|stop|create|put|update|modify|run)-|\b(?:s3 (?:rm|rb|mb|sync|mv)|deploy)\b/,
-    /\b(?:get-secret-value|get-parameters?|get-login-password|get-session-token)\b/,
-  ),
+  aws: cloud(AWS_CHANGES, /\b(?:get-secret-value|get-parameters?|get-login-password|get-session-token)\b/),
   'gcloud gsutil': cloud(
     /\b(?:delete|deploy|create|update|reset|rm|rb)\b/,
     /\b(?:secrets versions access|print-access-token)\b/,
@@ -213,8 +223,7 @@ const JUDGES: { readonly [programs: string]: Judge } = {
     /\b(?:destroy|delete|deploy|remove|rm|stop|up|apps:destroy|sites:delete|pg:reset)\b/,
   ),
   'ansible-playbook ansible argocd flux': of('infra.destructive', OUT),
-  'sudo doas su pkexec runuser mount umount iptables ip6tables nft ufw firewall-cmd modprobe insmod rmmod chroot nsenter useradd userdel usermod groupadd groupdel passwd visudo setcap reboot shutdown poweroff halt swapoff swapon losetup cryptsetup dmsetup launchctl fdisk parted mkinitramfs update-grub setenforce auditctl':
-    of('system.privileged'),
+  [PRIVILEGED]: of('system.privileged'),
   sysctl: words =>
     when(
       words.some(word => word.includes('=') || /^-(?:w|p)/.test(word)),

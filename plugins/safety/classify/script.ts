@@ -16,17 +16,22 @@ interface Token {
 }
 
 const RUNS = new Set(
-  'exec execSync execFile execFileSync spawn spawnSync fork execa execaSync execaCommand system popen Popen run call check_call check_output getoutput getstatusoutput create_subprocess_shell create_subprocess_exec execvp execv execl qx $ sh bash shell'.split(
-    ' ',
-  ),
+  (
+    'exec execSync execFile execFileSync spawn spawnSync fork execa execaSync execaCommand system '
+    + 'popen Popen run call check_call check_output getoutput getstatusoutput create_subprocess_shell '
+    + 'create_subprocess_exec execvp execv execl qx $ sh bash shell'
+  ).split(' '),
 )
 const FETCHES = new Set(
-  'fetch get post put patch request urlopen urlretrieve axios got WebSocket Request connect createConnection ajax head'.split(
-    ' ',
-  ),
+  (
+    'fetch get post put patch request urlopen urlretrieve axios got WebSocket Request connect '
+    + 'createConnection ajax head'
+  ).split(' '),
 )
 const READS = new Set(
-  'readFile readFileSync open createReadStream read_text read_bytes load config readTextFile file ReadFile'.split(' '),
+  (
+    'readFile readFileSync open createReadStream read_text read_bytes load config readTextFile file ' + 'ReadFile'
+  ).split(' '),
 )
 const REMOVES = new Set([
   'rm',

@@ -1,5 +1,5 @@
 /** A simple command of a shell line, with what its words mean once quotes are removed. */
-export interface ShellCommand {
+export interface ParsedCommand {
   /** The program and its arguments, without assignments and redirections. */
   readonly words: readonly string[]
   readonly reads: readonly string[]
@@ -7,7 +7,7 @@ export interface ShellCommand {
   /** Text that it reads from a here-document or a here-string. */
   readonly given?: string
   /** The command whose output it reads. */
-  readonly from?: ShellCommand
+  readonly from?: ParsedCommand
 }
 
 const KEYWORDS = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', 'esac', '{', '}', '!'])
@@ -23,21 +23,21 @@ interface Draft {
   reads: string[]
   writes: string[]
   given?: string
-  from?: ShellCommand
+  from?: ParsedCommand
 }
 
 /**
  * The simple commands of a shell text in order, those of substitutions and groups too. Text that is no valid shell is
  * read as far as it can be.
  */
-export const shellCommands = (text: string): ShellCommand[] => {
+export const parsedCommands = (text: string): ParsedCommand[] => {
   const reader = new ShellReader(text)
   reader.list(undefined, 0)
   return reader.found
 }
 
 class ShellReader {
-  readonly found: ShellCommand[] = []
+  readonly found: ParsedCommand[] = []
   readonly #text: string
   #at = 0
   readonly #here: { readonly word: string; readonly tabs: boolean; readonly of: Draft }[] = []
@@ -88,7 +88,7 @@ class ShellReader {
   }
 
   /** Keeps a command that does something; drops what only leads to it. */
-  #keep(draft: Draft): ShellCommand | undefined {
+  #keep(draft: Draft): ParsedCommand | undefined {
     let first = 0
     while (first < draft.words.length && (KEYWORDS.has(draft.words[first]!) || ASSIGNMENT.test(draft.words[first]!)))
       first++

@@ -56,11 +56,20 @@ export const hostOf = (text: string): string | undefined => {
   return host && (host.includes('.') || host.includes(':') || host === 'localhost') ? host : undefined
 }
 
-const SECRET_NAMES =
-  /^(?:\.env(?:\..+|rc)?|\.netrc|\.pgpass|\.my\.cnf|\.pypirc|\.git-credentials|\.vault-token|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json|\.ya?ml|\.db)?|secrets?\.(?:json|ya?ml|toml|env)|service[-_]account.*\.json|client_secret.*\.json|shadow|gshadow|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ovpn))$/i
+const SECRET_NAMES = new RegExp(
+  String.raw`^(?:\.env(?:\..+|rc)?|\.netrc|\.pgpass|\.my\.cnf|\.pypirc|\.git-credentials|\.vault-token|\.htpasswd`
+    + String.raw`|id_(?:rsa|dsa|ecdsa|ed25519)|credentials(?:\.json|\.ya?ml|\.db)?|secrets?\.(?:json|ya?ml|toml|env)`
+    + String.raw`|service[-_]account.*\.json|client_secret.*\.json|shadow|gshadow`
+    + String.raw`|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ovpn))$`,
+  'i',
+)
 const HARMLESS_NAMES = /^\.env\.(?:example|sample|template|dist|defaults?)$|\.pub(?:lic)?(?:\.pem|\.key)?$/i
-const SECRET_FOLDERS =
-  /(?:^|\/)(?:\.ssh(?:\/(?!known_hosts|config$|authorized_keys).+)?|\.aws(?:\/.+)?|\.gnupg(?:\/.+)?|\.azure(?:\/.+)?|\.config\/(?:gcloud|gh|op)(?:\/.+)?|\.kube\/config|\.docker\/config\.json|\.password-store(?:\/.+)?|run\/secrets(?:\/.+)?)$/
+const SECRET_FOLDERS = new RegExp(
+  String.raw`(?:^|/)(?:\.ssh(?:/(?!known_hosts|config$|authorized_keys).+)?|\.aws(?:/.+)?`
+    + String.raw`|\.gnupg(?:/.+)?|\.azure(?:/.+)?`
+    + String.raw`|\.config/(?:gcloud|gh|op)(?:/.+)?|\.kube/config|\.docker/config\.json|\.password-store(?:/.+)?`
+    + String.raw`|run/secrets(?:/.+)?)$`,
+)
 const ENVIRONMENT = /^\/proc\/[^/]+\/environ$/
 
 /** Whether a path names a key, a file of secrets or a store of credentials. */
@@ -72,8 +81,12 @@ export const isSecretPath = (path: string): boolean => {
   return SECRET_NAMES.test(name) || SECRET_FOLDERS.test(plain) || ENVIRONMENT.test(plain)
 }
 
-const DROPS =
-  /\b(?:drop\s+(?:table|database|schema|view|index|role|user|keyspace|collection|materialized\s+view)\b|truncate\s+(?:table\s+)?["`[\w]|flushall\b|flushdb\b)|\.dropDatabase\(|\.drop\(\s*\)|\.(?:deleteMany|remove)\(\s*(?:\{\s*\})?\s*\)/i
+const DROPS = new RegExp(
+  String.raw`\b(?:drop\s+(?:table|database|schema|view|index|role|user|keyspace|collection|materialized\s+view)\b`
+    + String.raw`|truncate\s+(?:table\s+)?["\x60[\w]|flushall\b|flushdb\b)|\.dropDatabase\(|\.drop\(\s*\)`
+    + String.raw`|\.(?:deleteMany|remove)\(\s*(?:\{\s*\})?\s*\)`,
+  'i',
+)
 const DELETE = /\bdelete\s+from\s+[^;]*/gi
 
 /** Whether a text drops, truncates, or deletes from a table without saying which rows. */

@@ -52,7 +52,7 @@ export const USUAL_POLICY: SafetyPolicy = {
 const BY_GLOB: readonly SafetySubject['kind'][] = ['path', 'host', 'tool']
 
 /** A short hash of a value. */
-export const digestOf = (value: unknown): string =>
+export const policyDigest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 
 /** Compiles a policy, or says what is wrong with its rules. */
@@ -67,7 +67,7 @@ export const compiledPolicy = (policy: SafetyPolicy): CompiledPolicy | PolicyFau
     if ('expected' in compiled) return compiled
     rules.push(compiled)
   }
-  return { policy, revision: digestOf(policy), rules }
+  return { policy, revision: policyDigest(policy), rules }
 }
 
 /** Compiles a rule, or says what is wrong with it. */

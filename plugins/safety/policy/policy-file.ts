@@ -6,7 +6,7 @@ import { ConfigFile, type KeptConfig } from '../../../sdk/node/files/config-file
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { ManifestProblem } from '../../system/contract.js'
 import { safetyContract, type SafetyPolicy, type SafetyRule } from '../contract.js'
-import { compiledPolicy, compiledRule, digestOf, USUAL_POLICY, type CompiledPolicy } from './compiled-policy.js'
+import { compiledPolicy, compiledRule, policyDigest, USUAL_POLICY, type CompiledPolicy } from './compiled-policy.js'
 
 /** The file of the policy, from the workspace. */
 export const POLICY_FILE = '.sandbox/config/safety.json'
@@ -62,7 +62,10 @@ export class PolicyFile {
       if (before.wrong !== undefined) refuse('unprocessable', before.wrong)
       const kept = await this.#file.load()
       const policy = next(before)
-      const accepted: Accepted = { allows: policy.rules.filter(isAllow).map(digestOf), noFloor: !policy.outsideFloor }
+      const accepted: Accepted = {
+        allows: policy.rules.filter(isAllow).map(policyDigest),
+        noFloor: !policy.outsideFloor,
+      }
       // Before the file: after a crash between the two, the file allows no more than it did.
       const both = {
         allows: [...new Set([...(await this.#acceptance()).allows, ...accepted.allows])],
@@ -132,7 +135,7 @@ const loadedFrom = ({ keys, wrong }: KeptConfig, { allows, noFloor }: Accepted):
     if ('expected' in compiled) return problem('invalidEntry', `expected ${compiled.expected}, found ${compiled.found}`)
     if (seen.has(rule.id)) return problem('invalidEntry', `the id ${rule.id} is taken, so it is not in force`)
     seen.add(rule.id)
-    if (isAllow(rule) && rule.enabled !== false && !allows.includes(digestOf(rule))) {
+    if (isAllow(rule) && rule.enabled !== false && !allows.includes(policyDigest(rule))) {
       problem('unaccepted', `${rule.id} allows something and does not count until a maintainer saves it`)
       return [{ ...rule, enabled: false }]
     }

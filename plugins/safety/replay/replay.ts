@@ -1,7 +1,7 @@
 import type { SettingVerdict } from '../../settings/contract.js'
 import type { JudgeAnswer, ReplayChange, ReplayCount, SafetyPolicy, SafetyReplay, SafetySubject } from '../contract.js'
 import { decideByRules, isStricter, type DecidingSettings } from '../decide.js'
-import { compiledPolicy, digestOf } from '../policy/compiled-policy.js'
+import { compiledPolicy, policyDigest } from '../policy/compiled-policy.js'
 
 /** A subject that was decided before. */
 export interface RecordedSubject {
@@ -34,7 +34,7 @@ const MOST_LISTED = 1_000
 
 /** A digest of what a judge is asked by: while it is the same, so is its answer. */
 export const judgingDigest = ({ prose, judge: { ask, actions, models } }: SafetyPolicy): string =>
-  digestOf([prose, ask, actions, models])
+  policyDigest([prose, ask, actions, models])
 
 /** Decides subjects again. */
 export const replay = ({ subjects, policy, settings, more, longestMs }: ReplayAsked): SafetyReplay => {

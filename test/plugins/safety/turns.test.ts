@@ -40,7 +40,7 @@ t.before(async () => {
 
 const settings = (set: object) => daemon.client.call('POST /settings/patch', { set })
 const reset = async () => {
-  await daemon.client.call('POST /settings/patch', { unset: ['commandRules', 'networkAllow'] })
+  await daemon.client.call('POST /settings/patch', { unset: ['commandRules', 'network'] })
   await daemon.client.call('POST /safety', { policy: policyOf() })
 }
 /** What the calls of a turn came to, in order. */
@@ -160,11 +160,11 @@ t.test('a turn that fetched a page is held at secrets, and a clean one is not', 
   await once(page, 'listening')
   t.teardown(() => page.close())
   const { port } = page.address() as AddressInfo
-  await settings({ networkAllow: [`localhost:${port}`] })
+  await settings({ network: 'shared' })
   writeFileSync(join(daemon.workspace, '.env'), 'A=1\n')
   const lines = `fetch http://localhost:${port}/\nrun cat .env`
   const dirty = await runTurn(daemon.client, fresh('page-1'), lines, { unattended: true })
-  t.same(results(dirty), ['completed', 'failed'])
+  t.same(results(dirty), ['completed', 'failed'], said(dirty).slice(0, 600))
   t.match(await verdicts(daemon, 1), exactly({ by: 'outside-floor', outside: `Fetch localhost:${port}` }))
   t.same(results(await runTurn(daemon.client, fresh('page-2'), 'run cat .env', { unattended: true })), ['completed'])
 })

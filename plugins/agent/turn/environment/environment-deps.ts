@@ -19,7 +19,6 @@ import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
-import type { SafetyGate } from '../safety-gate.js'
 import type { Turn } from '../turn.js'
 
 /** The dependencies of preparing a turn's tree. */
@@ -52,14 +51,12 @@ export interface TurnEnvironmentDeps {
   readonly additions: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
-  /** The host, for calls about personas and skills. */
+  /** The host, for calls about personas and skills, and to the safety policy. */
   readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
   /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The processes of programs that serve several conversations. */
   readonly shared: Pick<SharedPrograms, 'of'>
-  /** The policy that each call of a turn is judged by. */
-  readonly safety: SafetyGate
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
 }
