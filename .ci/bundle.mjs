@@ -17,6 +17,7 @@ const ENTRIES = [
   'plugins/agent/tool-server/bridge.js',
   'plugins/capabilities/ssh/relay-child.js',
   'plugins/workspace/derived/derive-child.js',
+  'plugins/safety/replay/replay-worker.js',
   'plugins/workspace/search/index/index-worker.js',
   'plugins/workspace/search/shape-child.js',
   'openapi/document.js',

@@ -15,6 +15,7 @@ import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
+import type { SafetyCalls } from '../plugins/safety/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
 import type { SettingsCalls, SettingsEvents } from '../plugins/settings/contract.js'
@@ -57,6 +58,7 @@ export interface Api
     PortsCalls,
     AutomationsCalls,
     NeedsCalls,
+    SafetyCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

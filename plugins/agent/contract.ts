@@ -5,7 +5,7 @@ import type { CardCalls } from './cards/contract.js'
 import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
-import type { ProviderCalls } from './providers/contract.js'
+import type { CompletionCalls, ProviderCalls } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
@@ -37,6 +37,7 @@ export interface Agent
     ConversationCalls,
     BoardCalls,
     ProviderCalls,
+    CompletionCalls,
     SessionRecordCalls,
     SubagentCalls,
     CopyCalls,

@@ -398,7 +398,7 @@ export const activate = async (host: Host): Promise<void> => {
         resumes,
         look,
       }),
-      ...providerCalls(providers),
+      ...providerCalls(providers, host),
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(copies, conversations),

@@ -1,14 +1,24 @@
-import type { AdmissionFloor, Settings, SettingKey, SettingsGiven, SettingVerdict } from './contract.js'
+import type {
+  ActionRules,
+  AdmissionFloor,
+  CommandRules,
+  Settings,
+  SettingKey,
+  SettingsGiven,
+  SettingVerdict,
+} from './contract.js'
 
 /** The settings that allow something; a file that sets them may have come with the code. */
 export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'> & {
   /** Absent before the first write of it. */
   readonly admission?: AdmissionFloor
+  readonly commandRules?: CommandRules
+  readonly actionRules?: ActionRules
 }
 
 /** Their values as a maintainer saved them through a call; before that the narrowest ones. */
 export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], networkOnly: false }
-const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<keyof Reaching, 'admission'>[]
+const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<keyof Reaching, 'admission' | 'commandRules' | 'actionRules'>[]
 const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0, hold: 1, deny: 2 }
 
 /** Which automations may run where nothing says otherwise. */
@@ -19,24 +29,50 @@ const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: readonly SettingKey[]): Reaching => {
   const gone = KEYS.filter(key => unset.includes(key)).map(key => [key, NOTHING_ACCEPTED[key]])
   const given = KEYS.flatMap(key => (set[key] === undefined ? [] : [[key, set[key]]]))
-  const { admission: floor, ...rest } = before
+  const { admission: floor, commandRules: commands, actionRules: actions, ...rest } = before
+  const kept = <Rules>(key: 'commandRules' | 'actionRules', given: Rules | undefined, had: Rules | undefined) =>
+    unset.includes(key) ? undefined : (given ?? had)
+  const commandRules = kept('commandRules', set.commandRules, commands)
+  const actionRules = kept('actionRules', set.actionRules, actions)
   const admission = unset.includes('admission')
     ? undefined
     : set.admission
       ? { ...ALL_ADMITTED, ...set.admission }
       : floor
-  return { ...rest, ...Object.fromEntries([...gone, ...given]), ...(admission && { admission }) }
+  return {
+    ...rest,
+    ...Object.fromEntries([...gone, ...given]),
+    ...(admission && { admission }),
+    ...(commandRules && { commandRules }),
+    ...(actionRules && { actionRules }),
+  }
+}
+
+/** How strict a rule is; a class without one is stricter than one that is allowed, because other rules apply to it. */
+const strictness = (verdict: SettingVerdict | undefined): number => (verdict ? STRICTNESS[verdict] || -1 : 0)
+
+type Rules = { readonly [key: string]: SettingVerdict | undefined }
+
+/** Of each key the stricter rule. */
+const stricterRules = <R extends object>(said: R, accepted: R): R => {
+  const [one, other] = [said as Rules, accepted as Rules]
+  const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])]
+  const rules = keys.map(key => [key, strictness(one[key]) >= strictness(other[key]) ? one[key] : other[key]] as const)
+  // Each key was one of the two.
+  return Object.fromEntries(rules.filter(([, verdict]) => verdict !== undefined)) as R
 }
 
 /** The file's values, limited to what was accepted. */
 export const narrowed = (
-  said: Omit<Reaching, 'admission'> & { readonly admission: AdmissionFloor },
+  said: Required<Reaching>,
   accepted: Reaching,
-): Pick<Settings, 'network' | 'networkAllow' | 'networkOnly' | 'admission'> => ({
+): Pick<Settings, 'network' | 'networkAllow' | 'networkOnly' | 'admission' | 'commandRules' | 'actionRules'> => ({
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
   admission: stricter(said.admission, accepted.admission ?? ALL_ADMITTED),
+  commandRules: stricterRules(said.commandRules, accepted.commandRules ?? {}),
+  actionRules: stricterRules(said.actionRules, accepted.actionRules ?? {}),
 })
 
 const stricter = (one: AdmissionFloor, other: AdmissionFloor): AdmissionFloor => {
@@ -59,6 +95,12 @@ export const unaccepted = (said: Settings, accepted: Reaching): string[] => {
     ...(said.networkOnly === now.networkOnly
       ? []
       : [`networkOnly: ${said.networkOnly} ${until} (sandbox network only off)`]),
+    ...(['commandRules', 'actionRules'] as const).flatMap(key => {
+      const [wanted, held]: Rules[] = [said[key] as Rules, now[key] as Rules]
+      return Object.keys({ ...wanted, ...held })
+        .filter(rule => wanted![rule] !== held![rule])
+        .map(rule => `${key}: ${wanted![rule] ?? 'no rule'} for ${rule.slice(0, 121)} ${until}`)
+    }),
     ...admitted.map(source => `admission: ${said.admission[source]} for ${source} ${until}`),
   ]
 }

@@ -16,6 +16,44 @@ export interface AdmissionFloor {
   workspace: SettingVerdict
 }
 
+/** What a shell line or script would do; one program can fall in several. */
+export type CommandClass =
+  | 'git.destructive'
+  | 'git.publish'
+  | 'files.destructive'
+  | 'secrets.access'
+  | 'package.publish'
+  | 'network.outbound'
+  | 'database.destructive'
+  | 'infra.destructive'
+  | 'system.privileged'
+
+/** Whether agents may run commands of a class; a class that is left out has no rule. */
+export interface CommandRules {
+  /** A forced push, a hard reset, a clean, a deleted branch, rewritten history. */
+  'git.destructive'?: SettingVerdict
+  /** A push to a remote. */
+  'git.publish'?: SettingVerdict
+  /** A recursive forced delete, `shred`, `mkfs`, `dd` onto a device. */
+  'files.destructive'?: SettingVerdict
+  /** Reads `.env`, keys and credential stores, or has a `{{secret:…}}` reference. */
+  'secrets.access'?: SettingVerdict
+  /** Publishes a package, pushes an image, creates a release. */
+  'package.publish'?: SettingVerdict
+  /** A request to a host that is not this machine. */
+  'network.outbound'?: SettingVerdict
+  /** Drop, truncate, delete without where. */
+  'database.destructive'?: SettingVerdict
+  /** Destroy, delete or apply on clusters and cloud resources. */
+  'infra.destructive'?: SettingVerdict
+  /** `sudo`, `mount`, the firewall, kernel settings, other users' processes. */
+  'system.privileged'?: SettingVerdict
+}
+/** Whether agents may send or post, by `<provider>.<type>` or `<provider>.*`; the exact key wins. */
+export interface ActionRules {
+  [action: string]: SettingVerdict
+}
+
 /** The settings of this sandbox's agents. */
 export interface Settings {
   /** The names of the skills that are switched on, none unless set. */
@@ -53,6 +91,10 @@ export interface Settings {
   admission: AdmissionFloor
   /** Failures in a row after which an automation is switched off, 0 unless set: never. */
   automationFailureLimit: number & tags.Type<'uint32'> & tags.Maximum<20>
+  /** Which classes of commands agents may run: at once, after a person's approval, or not at all; none unless set. */
+  commandRules: CommandRules
+  /** The same for what agents send or post; none unless set. */
+  actionRules: ActionRules
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
   networkOnly: boolean
 }

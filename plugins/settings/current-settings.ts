@@ -5,8 +5,16 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { nearest } from './nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
 import { acceptedAfter, ALL_ADMITTED, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
-import { settings, type SettingKey, type Settings, type SettingsEvents, type SettingsGiven } from './contract.js'
+import {
+  settings,
+  type ActionRules,
+  type SettingKey,
+  type Settings,
+  type SettingsEvents,
+  type SettingsGiven,
+} from './contract.js'
 import { wrongAllowed } from './network-allow.js'
+import { wrongAction } from './action-rules.js'
 import type { KeptConfig } from '../../sdk/node/files/config-file.js'
 import { FILE, type SettingsFile } from './settings-file.js'
 
@@ -25,6 +33,8 @@ export const DEFAULTS: Settings = {
   networkOnly: false,
   admission: ALL_ADMITTED,
   automationFailureLimit: 0,
+  commandRules: {},
+  actionRules: {},
 }
 const MOST_TOLD = 20
 /** Where the accepted values are stored: in the daemon's store, which code cannot bring along. */
@@ -134,6 +144,7 @@ const KEYS = Object.keys(DEFAULTS) as SettingKey[]
 const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
+  && (key !== 'actionRules' || wrongAction(value as ActionRules) === undefined)
 
 /** What the file says, with the defaults where it says nothing that fits. */
 const fitting = ({ keys }: KeptConfig): Settings => {

@@ -15,6 +15,8 @@ const SETTINGS: Settings = {
   networkOnly: false,
   admission: { schedule: 'allow', event: 'hold', listener: 'hold', workspace: 'allow' },
   automationFailureLimit: 3,
+  commandRules: { 'git.destructive': 'deny', 'secrets.access': 'hold' },
+  actionRules: { 'chat.*': 'hold' },
 }
 
 /** One use of each call. */

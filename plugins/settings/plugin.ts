@@ -3,6 +3,7 @@ import { record } from '../../sdk/node/record/record.js'
 import { settings, type SettingsGiven, type SettingKey, type SettingsCalls } from './contract.js'
 import { examples } from './examples.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
+import { checkActions } from './action-rules.js'
 import { checkAllowed } from './network-allow.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
@@ -37,12 +38,14 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /settings': () => current.read(),
     'POST /settings': async (given, { caller, http }) => {
       checkAllowed(given.networkAllow, (await host.call('kernel.listeners')).listeners, 'networkAllow')
+      checkActions(given.actionRules, 'actionRules')
       await current.change({ set: { ...DEFAULTS, ...given }, holds: matching(http?.ifMatch), by: caller.actor })
       return { ok: true as const }
     },
     'POST /settings/patch': async ({ set = {}, unset = [], revision }, { caller }) => {
       checkApart(set, unset)
       checkAllowed(set.networkAllow, (await host.call('kernel.listeners')).listeners, 'set.networkAllow')
+      checkActions(set.actionRules, 'set.actionRules')
       const holds = (found: string) => revision === undefined || revision === found
       const changed = await current.change({ set, merges: true, unset, holds, by: caller.actor })
       return { settings: changed, revision: revisionOf(changed) }

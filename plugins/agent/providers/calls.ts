@@ -1,12 +1,17 @@
-import type { Handlers } from '../../../sdk/index.js'
-import type { ProviderCalls } from './contract.js'
+import type { Handlers, Host } from '../../../sdk/index.js'
+import type { CompletionCalls, ProviderCalls } from './contract.js'
+import { completionCalls } from './native/completion.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
 import { optionsOf } from '../turn/options.js'
 import type { Providers } from './providers.js'
 
-/** Serves what providers published and refused. */
-export const providerCalls = (providers: Providers): Handlers<ProviderCalls> => ({
+/** Serves what providers published and refused, and single answers of models. */
+export const providerCalls = (
+  providers: Providers,
+  host: Pick<Host, 'call' | 'serves' | 'log'>,
+): Handlers<ProviderCalls & CompletionCalls> => ({
+  ...completionCalls(host),
   'GET /agent/commands': async ({ agent: id }) => {
     await providers.refresh(id)
     return { commands: providers.commands(id) }

@@ -53,3 +53,18 @@ export interface ProviderCalls {
   /** The length of the sandbox's own instructions. */
   'agent.instructions'(): { chars: Count }
 }
+
+/** Single answers of models, for other groups. */
+export interface CompletionCalls {
+  /** Says which of some models could answer now, `<provider>:<model>` each; an empty list: any that is connected. */
+  'agent.completes'(input: { models: string[] }): { available: boolean; model?: string; reason?: string }
+  /**
+   * Gives one answer of the first of some models that answers, without tools.
+   *
+   * - 424: none of them is connected, or none answered in time
+   */
+  'agent.complete'(input: { models: string[]; system: string; prompt: Text; timeoutMs: Count }): {
+    text: string
+    model: string
+  }
+}

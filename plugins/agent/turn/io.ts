@@ -12,6 +12,7 @@ import { tools } from '../tools/tools.js'
 import { callOf } from '../subagents/frames.js'
 import { Subagents, moved, type SubagentDeps } from '../subagents/subagents.js'
 import type { AdapterRun } from './adapter-run.js'
+import type { RuledCall, SafetyGate } from './safety-gate.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
@@ -25,6 +26,8 @@ export interface TurnIoDeps {
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
   readonly subagentDeps: SubagentDeps
   readonly expose: TurnIo['expose']
+  /** The policy that each call is judged by; left out: there is none. */
+  readonly safety?: SafetyGate
   /** The tools of connected servers; left out: there are none. */
   readonly connected?: ServerTools
 }
@@ -57,7 +60,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose, connected }: TurnIoDeps,
+  { toolbox, remembered, expose, connected, safety }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -114,6 +117,7 @@ const workerIo = (
   const permit = async (
     call: GatedCall,
     powers: TurnPowers | undefined = prepared.persona?.powers,
+    foreign = false,
   ): Promise<string | undefined> => {
     const verdict = decide(call, {
       mode: modeNow(),
@@ -122,13 +126,20 @@ const workerIo = (
       ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
       ...(powers && { powers }),
     })
-    if (verdict.verdict === 'go') return undefined
     if (verdict.verdict === 'refuse') return verdict.reason
+    const ruled: RuledCall = { call, persona: prepared.persona?.id, foreign }
+    const ruling = await safety?.rule(turn, ruled)
+    if (over()) return never
+    if (ruling?.verdict === 'refuse') return ruling.reason
+    if (safety && ruling?.verdict === 'ask') {
+      const reply = await raise(ruling.card, digestOf(call))
+      await safety.answered(turn, ruled, ruling.held, reply)
+      return refusalIn(reply)
+    }
+    if (verdict.verdict === 'go') return undefined
     const reply = await raise(verdict.card, digestOf(call))
-    if (reply?.kind !== 'permission') return 'nobody answered'
-    if (reply.decision === 'deny') return reply.feedback ? `a person said no: ${reply.feedback}` : 'a person said no'
-    if (reply.decision === 'always') remembered.add(call.name)
-    return undefined
+    if (reply?.kind === 'permission' && reply.decision === 'always') remembered.add(call.name)
+    return refusalIn(reply)
   }
 
   const setMode = (to: PermissionMode): void => {
@@ -173,7 +184,7 @@ const workerIo = (
     const judged = foreign ? judgedAs(foreign, modeNow()) : category
     // A persona's card names servers, not tools; tools of other servers are not found here.
     const powers = foreign ? ALL_POWERS : undefined
-    const reason = await permit({ id, name, category: judged, ...shown, input }, powers)
+    const reason = await permit({ id, name, category: judged, ...shown, input }, powers, foreign !== undefined)
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
@@ -275,6 +286,13 @@ const workerIo = (
       await Promise.all(busy)
     },
   }
+}
+
+/** Why a call does not run after this answer; undefined: it runs. */
+const refusalIn = (reply: CardReply | undefined): string | undefined => {
+  if (reply?.kind !== 'permission') return 'nobody answered'
+  if (reply.decision !== 'deny') return undefined
+  return reply.feedback ? `a person said no: ${reply.feedback}` : 'a person said no'
 }
 
 /** A digest of a call without its id, the same for the same tool and input. */

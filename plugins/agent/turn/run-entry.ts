@@ -91,6 +91,8 @@ export interface EntryFields extends ProviderChoice {
   stopping?: boolean
   /** Somebody who may not land sent input. */
   outsiders?: boolean
+  /** The content from outside that the turn has taken in first. */
+  outside?: string
   /** How the run ends, once that is decided. */
   ending?: RunEnd
 }

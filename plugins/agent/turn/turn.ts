@@ -178,6 +178,16 @@ export class Turn {
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
   }
 
+  /** The content from outside that it has taken in; undefined: none. */
+  get outside(): string | undefined {
+    return this.entry.fields.outside ?? this.message.input.outsideWake
+  }
+
+  /** Notes that it takes in content from outside; durable when it returns. */
+  async markOutside(source: string): Promise<void> {
+    if (this.outside === undefined) await this.entry.change({ outside: source })
+  }
+
   /** How it ends, unless its end is stored already. */
   get end(): RunEnd {
     return endOf(this.#state)

@@ -51,7 +51,7 @@ export interface TurnEnvironmentDeps {
   readonly additions: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
-  /** The host, for calls about personas and skills. */
+  /** The host, for calls about personas and skills, and to the safety policy. */
   readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
   /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>

@@ -45,6 +45,7 @@ import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
+import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { ownPlaceOf } from './shared-programs.js'
 import { aroundOf, treeCommand } from './shell.js'
@@ -62,10 +63,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
   readonly #trees = new WeakMap<Turn, Tree>()
+  readonly #safety: SafetyGate
   #warming: Promise<void> | undefined
 
   constructor(deps: TurnEnvironmentDeps) {
     this.#deps = deps
+    this.#safety = new SafetyGate(deps.personas)
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
@@ -322,6 +325,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
+      safety: this.#safety,
       expose,
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },

@@ -11,7 +11,15 @@ export type SettingInput =
 
 /** A setting as people read it. */
 export interface KnownSetting {
-  readonly section: 'Conversations' | 'Tools' | 'After a failure' | 'Subagents' | 'Skills' | 'Network' | 'Automations'
+  readonly section:
+    | 'Conversations'
+    | 'Tools'
+    | 'After a failure'
+    | 'Subagents'
+    | 'Skills'
+    | 'Network'
+    | 'Automations'
+    | 'Safety'
   readonly label: string
   /** Its effect, and when it applies. */
   readonly about: string
@@ -99,6 +107,20 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
       + 'localhost:5432 is a port of this machine.',
     input: { kind: 'lines', placeholder: '*.internal.example:443' },
     usual: [],
+  },
+  commandRules: {
+    section: 'Safety',
+    label: 'Commands',
+    about: 'Whether agents may run commands of a class (git.destructive, secrets.access, …): allow, hold or deny.',
+    input: { kind: 'pairs', placeholder: 'git.destructive: deny' },
+    usual: {},
+  },
+  actionRules: {
+    section: 'Safety',
+    label: 'Sends and posts',
+    about: 'Whether agents may send or post, by provider and type: allow, hold or deny.',
+    input: { kind: 'pairs', placeholder: 'chat.*: hold' },
+    usual: {},
   },
   networkOnly: {
     section: 'Network',

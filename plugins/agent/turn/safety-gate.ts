@@ -1,0 +1,167 @@
+import type { Host } from '../../../sdk/index.js'
+import type { CommandClass } from '../../settings/contract.js'
+import type { SafetyDecision, SafetySubject } from '../../safety/contract.js'
+import type { CardDraft, GatedCall } from '../providers/adapter.js'
+import type { CardReply } from '../contract.js'
+import type { Turn } from './turn.js'
+
+type PermissionDraft = CardDraft & { readonly kind: 'permission' }
+
+/** What the policy says about a call. */
+export type SafetyRuling =
+  | { readonly verdict: 'go' }
+  | { readonly verdict: 'refuse'; readonly reason: string }
+  | { readonly verdict: 'ask'; readonly card: PermissionDraft; readonly held: HeldCall }
+
+/** A call that waits for a person. */
+export interface HeldCall {
+  readonly id: string
+  readonly classes: readonly CommandClass[]
+}
+
+/** A call with what the gate knows of its turn. */
+export interface RuledCall {
+  readonly call: GatedCall
+  readonly persona?: string | undefined
+  /** It is a tool of a connected server or an extension. */
+  readonly foreign?: boolean
+}
+
+const GO: SafetyRuling = { verdict: 'go' }
+const MOST_TEXT = 20_000
+const MOST_SHOWN = 2_000
+const NO_WAY_ROUND = 'Do not look for a way round it: go on without it, or say what is needed and why.'
+
+/** Asks the safety policy about the calls of turns; without one every call goes on. */
+export class SafetyGate {
+  readonly #host: Pick<Host, 'call' | 'serves' | 'log'>
+  /** The classes that a person allowed for the rest of a turn. */
+  readonly #allowed = new WeakMap<Turn, Set<CommandClass>>()
+
+  constructor(host: Pick<Host, 'call' | 'serves' | 'log'>) {
+    this.#host = host
+  }
+
+  /** Whether there is a policy, which must see each call. */
+  rules(): Promise<boolean> {
+    return this.#host.serves('safety.decide')
+  }
+
+  /** What the policy says about a call. */
+  async rule(turn: Turn, { call, persona, foreign = false }: RuledCall): Promise<SafetyRuling> {
+    const subject = subjectOf(call, foreign)
+    if (!subject || !(await this.rules())) return GO
+    const { conversationId, run, message, outside } = turn
+    const decided = await this.#host.call('safety.decide', {
+      subject,
+      context: {
+        conversationId,
+        run,
+        unattended: !message.attended,
+        ...(persona !== undefined && { persona }),
+        ...(outside !== undefined && { outside }),
+      },
+    })
+    const { verdict, classes, id, message: told = decided.reason } = decided
+    if (verdict === 'allow') {
+      if (isOutside(call, classes, foreign)) await turn.markOutside(sourceOf(call))
+      return GO
+    }
+    if (verdict === 'deny')
+      return { verdict: 'refuse', reason: `the safety policy refuses this: ${told}. ${NO_WAY_ROUND}` }
+    if (!message.attended || id === undefined)
+      return {
+        verdict: 'refuse',
+        reason: `the safety policy holds this, and nobody watches this turn: ${told}. ${NO_WAY_ROUND}`,
+      }
+    const allowed = this.#allowed.get(turn)
+    if (classes.length > 0 && classes.every(one => allowed?.has(one))) {
+      await this.#settle(id, 'approved')
+      return GO
+    }
+    return { verdict: 'ask', card: cardOf(call, decided), held: { id, classes } }
+  }
+
+  /** Notes the answer to a call that was held. */
+  async answered(
+    turn: Turn,
+    { call, foreign = false }: RuledCall,
+    held: HeldCall,
+    reply: CardReply | undefined,
+  ): Promise<void> {
+    if (turn.frozen) return
+    if (reply?.kind !== 'permission') return this.#settle(held.id, 'refused')
+    if (reply.decision === 'deny') return this.#settle(held.id, 'declined', byOf(turn, reply))
+    if (reply.decision === 'always') {
+      const known = this.#allowed.get(turn) ?? new Set()
+      this.#allowed.set(turn, known)
+      for (const one of held.classes) known.add(one)
+    }
+    await this.#settle(held.id, 'approved', byOf(turn, reply))
+    if (isOutside(call, held.classes, foreign)) await turn.markOutside(sourceOf(call))
+  }
+
+  async #settle(id: string, outcome: 'approved' | 'declined' | 'refused', answeredBy?: string): Promise<void> {
+    await this.#host
+      .call('safety.settle', { id, outcome, ...(answeredBy !== undefined && { answeredBy }) })
+      .catch(error => this.#host.log.error('noting what became of a held call failed', { id, error: String(error) }))
+  }
+}
+
+/** What the policy decides about a call; undefined: nothing of it is to be decided. */
+const subjectOf = (
+  { name, command, code, url, path, category }: GatedCall,
+  foreign: boolean,
+): SafetySubject | undefined => {
+  const subject = (kind: SafetySubject['kind'], text: string): SafetySubject | undefined =>
+    text === '' ? undefined : { kind, text: text.slice(0, MOST_TEXT).toWellFormed() }
+  if (command !== undefined) return subject('command', command)
+  if (code !== undefined) return subject('script', code)
+  if (url !== undefined) return subject('host', URL.parse(url)?.hostname ?? url)
+  if (foreign) return subject('tool', name)
+  if (path !== undefined && category !== 'search') return subject('path', path)
+  return undefined
+}
+
+/** Who answered a card. */
+const byOf = (turn: Turn, { requestId }: CardReply): string | undefined => turn.record.card(requestId)?.resolved?.by
+
+/** Whether a call brings content from outside into the turn. */
+const isOutside = ({ url }: GatedCall, classes: readonly CommandClass[], foreign: boolean): boolean =>
+  url !== undefined || foreign || classes.includes('network.outbound')
+
+const sourceOf = ({ name, url, command }: GatedCall): string =>
+  (url
+    ? `${name} ${URL.parse(url)?.host ?? url}`
+    : command === undefined
+      ? name
+      : `a command that makes requests`
+  ).slice(0, 200)
+
+const bounded = (text: string): string =>
+  text.length > MOST_SHOWN
+    ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${text.length - MOST_SHOWN} more characters are not shown]`
+    : text
+
+const cardOf = (
+  { name, command, code, url, path, title }: GatedCall,
+  { reason, classes }: SafetyDecision,
+): PermissionDraft => {
+  const shown = command ?? code ?? url ?? path ?? title
+  return {
+    kind: 'permission',
+    toolName: name,
+    title:
+      command !== undefined
+        ? 'Run a command'
+        : code !== undefined
+          ? 'Run code'
+          : url !== undefined
+            ? 'Fetch a page'
+            : `Use ${name}`,
+    ...(shown !== undefined && { description: bounded(shown) }),
+    reason: `the safety policy holds it: ${reason}`,
+    ...(path !== undefined && { path }),
+    ...(classes.length > 0 && { alwaysLabel: `Allow ${classes.join(', ')} for the rest of this turn` }),
+  }
+}
