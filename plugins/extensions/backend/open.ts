@@ -78,7 +78,7 @@ export const openBackends = (
         ...secretOperations(secrets),
         ...fetchOperations({ reach, secrets, link }),
         ...connected.handlers,
-        ...programOperations({ place, extension, entries, records, wall }),
+        ...programOperations({ host, place, extension, entries, records, wall }),
         ...programs?.handlers,
         ...listening?.handlers,
         ...scheduleOperations(schedule),

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse, type Place } from '../../../sdk/index.js'
+import { refuse, type Host, type Place } from '../../../sdk/index.js'
 import { contains, segmentsOf } from '../../../sdk/node/files/paths.js'
 import { missingProgram, ownProgram, run } from '../../../sdk/node/programs/run.js'
 import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
@@ -15,6 +15,7 @@ import { INSIDE, UNCONTAINED, type ProcessPlace } from './process/start-process.
 
 /** The dependencies of running programs of a backend. */
 export interface ProgramDeps {
+  readonly host: Pick<Host, 'call' | 'serves'>
   readonly place: Pick<Place, 'workspace' | 'data'>
   readonly extension: RunnableExtension
   readonly entries: ManifestEntries
@@ -43,6 +44,7 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
     if (!entries.programs.has(program)) deny(`run:${program}`)
     const closed = Object.keys(env).find(name => CLOSED.test(name) || !/^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(name))
     if (closed !== undefined) refuse('invalid', `env: the variable ${closed.slice(0, 100)} cannot be set`)
+    await assertAllowed(deps, [program, ...args])
     const path = (await ownProgram(program)) ?? (await missingProgram(program))
     const [read, write] = [
       await folders(place.workspace, entries, 'read'),
@@ -92,6 +94,20 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
     }
   },
 })
+
+const MOST_LINE = 20_000
+const PLAIN = /^[\w@%+=:,./-]+$/
+const quoted = (word: string): string => (PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+
+/** Refuses a program that the safety policy holds or denies: nobody watches an extension. */
+const assertAllowed = async ({ host, extension: { id } }: ProgramDeps, words: readonly string[]): Promise<void> => {
+  if (!(await host.serves('safety.decide'))) return
+  const text = words.map(quoted).join(' ').slice(0, MOST_LINE).toWellFormed()
+  const subject = { kind: 'command' as const, text }
+  const { verdict, message, reason } = await host.call('safety.decide', { subject, context: { unattended: true } })
+  if (verdict !== 'allow')
+    refuse('forbidden', `the safety policy does not let ${id} run ${words[0]}: ${message ?? reason}`)
+}
 
 /** The folders that entries of the form `<folder>/**` name, as the program sees them. */
 const folders = async (workspace: string, entries: ManifestEntries, mode: 'read' | 'write'): Promise<Shown[]> => {
