@@ -7,20 +7,21 @@ interface Found {
   value?: unknown
 }
 
-const TAG =
-  /(Type|Minimum|Maximum|(?:Min|Max)(?:Length|Items)|Pattern|WellFormed)(?:<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>|\b)/g
-
 const WORDS: { readonly [tag: string]: (argument: string) => string } = {
   Type: type => (type.startsWith('u') ? 'whole, from 0' : type.startsWith('int') ? 'whole' : ''),
   Minimum: least => `from ${least}`,
   Maximum: most => `up to ${most}`,
   MinLength: least => (least === '1' ? 'not empty' : `at least ${least} characters`),
   MaxLength: most => `at most ${most} characters`,
+  MostCharacters: most => `at most ${most} characters`,
   MinItems: least => `at least ${least} items`,
   MaxItems: most => `at most ${most} items`,
   WellFormed: () => 'well-formed Unicode',
   Pattern: pattern => `of the form ${pattern.replaceAll('\\\\', '\\')}`,
 }
+
+/** A tag of typia in an expectation, with its argument. */
+const TAG = new RegExp(String.raw`(${Object.keys(WORDS).join('|')})(?:<(?:"((?:[^"\\]|\\.)*)"|([^>]*))>|\b)`, 'g')
 
 /** The errors of a call's input, and the first one as a sentence: where, what was expected, what was found. */
 export const explainInput = (

@@ -15,6 +15,19 @@ export type Positive = number & tags.Type<'uint32'> & tags.Minimum<1>
 /** Text of at least one character. */
 export type Text = string & tags.MinLength<1>
 
+/**
+ * At most so many characters: code points, as JSON Schema counts them (2020-12 validation, section 6.3.1), so that an
+ * emoji is one.
+ */
+export type MostCharacters<Most extends number> = tags.TagBase<{
+  target: 'string'
+  kind: 'mostCharacters'
+  value: Most
+  validate: `[...$input].length <= ${Most}`
+  exclusive: ['maxLength', 'mostCharacters']
+  schema: { maxLength: Most }
+}>
+
 /** The answer of a call that returns no data. */
 export interface Ok {
   ok: true

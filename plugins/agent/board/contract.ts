@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Ok, Text } from '../../../sdk/types.js'
+import type { Count, MostCharacters, Ok, Text } from '../../../sdk/types.js'
 import type { Matches } from '../conversations/contract.js'
 import type { TranscriptPage } from '../conversations/record.js'
 import type { ConversationId } from '../turn/frames/frames.js'
@@ -67,7 +67,7 @@ export interface BoardCalls {
    * - 400: the title is blank
    * - 404: no such conversation
    */
-  'POST /agents/{id}/rename'(input: { id: Text; title: string & tags.MinLength<1> & tags.MaxLength<80> }): AgentCard
+  'POST /agents/{id}/rename'(input: { id: Text; title: string & tags.MinLength<1> & MostCharacters<80> }): AgentCard
 
   /**
    * Choose whether this conversation's work lands automatically after a completed turn; null follows the rules again.

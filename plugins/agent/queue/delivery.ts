@@ -59,7 +59,6 @@ export interface DeliveryDeps {
 const NOTHING: Beginning = { starts: [], lands: true }
 const RESERVED = new Set(['archived', 'search', 'designs'])
 const SAID_BYTES = 128 * 1024
-const TITLE = 80
 const TITLE_FROM_PROMPT = 60
 
 /** Delivers a message: starts a turn, sends it into the running one, or queues it. */
@@ -222,10 +221,11 @@ export class MessageDelivery {
     const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#deps.providers)
     const { forkOf } = input
-    const title = input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).trim()
+    const title =
+      input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).toWellFormed().trim()
     return {
       id: conversationId,
-      ...(title && { title: title.slice(0, TITLE) }),
+      ...(title && { title }),
       titleBy: input.title?.trim() ? 'person' : 'prompt',
       createdAt: at,
       updatedAt: at,

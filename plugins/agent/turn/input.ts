@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Positive, Text } from '../../../sdk/types.js'
+import type { Count, MostCharacters, Positive, Text } from '../../../sdk/types.js'
 import type { ModelChoice, Origin } from '../conversations/conversation.js'
 import type { ConversationId, Harness, PermissionMode, ProviderId, RunId } from './frames/frames.js'
 
@@ -53,7 +53,7 @@ export interface TurnInput extends ModelChoice {
     | 'ci-fix-nudge'
   messageId?: MessageId
   /** Ignored when the conversation has a title. */
-  title?: string & tags.MaxLength<80>
+  title?: string & MostCharacters<80>
   /** Workspace paths. */
   attachments?: Text[] & tags.MaxItems<20>
   /** Workspace paths; one that escapes or names no file is ignored. */
