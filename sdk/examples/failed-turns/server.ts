@@ -1,6 +1,6 @@
 // Listens to the conversations of the sandbox, and asks a person what to do after each turn that failed: whoever
 // answers lets the conversation go on.
-import type { ExtensionHost } from '../../node/extension/host.js'
+import type { ExtensionHost } from '../../extension.js'
 
 /** What of the event `agent` is read here. */
 interface ConversationChanged {
