@@ -413,6 +413,11 @@ t.test('a new log is published within ten seconds', async t => {
   const events = await openEvents(t, daemon)
   await events.until('hello')
   mkdirSync(join(daemon.data, 'logs', 'crash'), { recursive: true })
-  writeFileSync(join(daemon.data, 'logs', 'crash', 'new.log'), 'x\n')
+  // Those that are there when the daemon first looks are not new.
+  let written = 0
+  const writes = setInterval(() => {
+    writeFileSync(join(daemon.data, 'logs', 'crash', `new-${written++}.log`), 'x\n')
+  }, 200)
+  t.teardown(() => clearInterval(writes))
   t.match(await events.until('runtimeChanged', ({ domains }) => domains.includes('logs')), { kind: 'runtimeChanged' })
 })
