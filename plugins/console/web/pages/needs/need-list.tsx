@@ -1,8 +1,10 @@
 import type { Need, NeedKind, NeedStatus } from '../../../../needs/contract.js'
 import { fragmentOf } from '../../data/route.js'
+import { person } from '../../data/session/session.js'
 import { FormButton } from '../../ui/dialog.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { Item, type ToneWord } from '../../ui/page.js'
+import { reaches } from '../registry.js'
 import { DeclineForm, GiveForm } from './need-forms.js'
 
 const KINDS: { readonly [kind in NeedKind]: string } = {
@@ -41,9 +43,9 @@ const NeedRow = ({ need }: { need: Need }) => {
             {blocking === false && ' · it goes on meanwhile'}
             {status === 'open' && expiresAt !== undefined && ` · until ${momentOf(expiresAt)}`}
           </div>
-          <div class="prose" dir="auto" style={{ whiteSpace: 'pre-wrap' }}>
+          <pre class="said-text" dir="auto">
             {visibleText(why)}
-          </div>
+          </pre>
           {fields
             .filter(({ key }) => answers[key] !== undefined)
             .map(({ key, label }) => (
@@ -67,7 +69,7 @@ const NeedRow = ({ need }: { need: Need }) => {
           {allowed.give && (
             <FormButton label="Give" about={title} primary form={close => <GiveForm need={need} close={close} />} />
           )}
-          {allowed.reason !== 'it takes a collaborator' && (
+          {reaches(person.value?.role, 'collaborator') && (
             <FormButton label="Decline" about={title} form={close => <DeclineForm need={need} close={close} />} />
           )}
         </>
