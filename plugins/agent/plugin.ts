@@ -178,7 +178,7 @@ export const activate = async (host: Host): Promise<void> => {
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     additions: additionsOf(host),
     connected: ({ conversationId, run }, persona) => new ServerTools(host, { conversationId, run }, persona),
-    personas: host,
+    host,
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log, admit },
   })

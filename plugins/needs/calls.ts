@@ -2,7 +2,7 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
-import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
+import { accessToConversation, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import type { Access } from '../../sdk/reach.js'
 import { checkedAnswers, storedAnswers } from './answers.js'
@@ -102,7 +102,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
     assertFits(input)
     await assertKnown(input)
     const state = await stateOf(host, input.conversationId)
-    const { title = undefined } = state?.conversation ?? unknownConversation(input.conversationId)
+    const { title = undefined } = state?.conversation ?? refuseUnknown(input.conversationId)
     const from = run ?? state?.live?.run
     return needs.raise(
       input,
@@ -168,7 +168,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
     'POST /needs': async (input, context) => {
       const { caller } = context
       const access = await accessOf(host, caller)(input)
-      if (access === undefined) return unknownConversation(input.conversationId)
+      if (access === undefined) return refuseUnknown(input.conversationId)
       if (access === 'read') refuseReading(input.conversationId)
       return shownTo(caller, await raise(input, caller.actor, undefined, context), access)
     },
@@ -224,6 +224,3 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
     'needs.counts': () => ({ open: needs.counts }),
   }
 }
-
-const unknownConversation = (id: string): never =>
-  refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)

@@ -169,7 +169,7 @@ export interface NeedsCalls {
   'needs.ask'(input: NeedInput & { run: RunId }): { id: string }
   /** An agent says that it needs it no longer. 404: it is not an open need of this conversation. */
   'needs.withdraw'(input: { id: string; conversationId: ConversationId }): Ok
-  /** What a run is told of answers for which its conversation did not wait. Asked again, it gets the same. */
+  /** Answers that the conversation did not wait for, as notes for a run. A run that asks again gets the same. */
   'needs.forTurn'(input: { conversationId: ConversationId; run: RunId }): { notes: { title: string; text: string }[] }
   /** How many needs are open, by conversation. */
   'needs.counts'(): { open: { [conversationId: string]: Count } }

@@ -204,7 +204,7 @@ export class Needs {
       await this.#turns.with(id, () => this.#goOn(id))
   }
 
-  /** What a run is told of needs that nothing waited for. */
+  /** Answers that the conversation did not wait for, as notes for a run. */
   async forTurn(conversationId: string, run: string): Promise<{ title: string; text: string }[]> {
     return this.#turns.with(conversationId, async () => {
       const due = this.#of(conversationId).filter(

@@ -4,7 +4,7 @@ import type { Need, NeedField, NeedInput } from './contract.js'
 export interface StoredNeed extends Omit<Need, 'allowed'> {
   fields: NeedField[]
   blocking: boolean
-  /** The agent is told in its next turn: nothing waits for it, or whoever settled it said so. */
+  /** The agent is told at its next turn only, as whoever settled it asked. */
   quiet?: true
   /** The id of the message that tells the agent; stored before it is sent. */
   message?: string

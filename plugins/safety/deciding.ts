@@ -90,7 +90,7 @@ export class Deciding {
     return found.sort((a, b) => a.review!.at - b.review!.at).slice(-MOST_EXAMPLES)
   }
 
-  /** What an agent is told that may not go on. */
+  /** The message for the agent where a call is held or denied. */
   #told({ verdict, reason }: SafetyDecision, { kind }: SafetySubject): string {
     if (kind === 'action' && verdict === 'hold') return `${reason}; write it as a draft for a person to send`
     return reason

@@ -16,7 +16,8 @@ export interface GateState {
   readonly attended: boolean
 }
 
-type PermissionDraft = CardDraft & { readonly kind: 'permission' }
+/** A card that asks for permission, before it has an id. */
+export type PermissionDraft = CardDraft & { readonly kind: 'permission' }
 
 /** Whether a call runs, asks a person, or is refused. */
 export type Verdict =
@@ -83,7 +84,18 @@ const bounded = (text: string): string => {
   return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
 }
 
-const cardOf = ({ name, command, code, path, url, title }: GatedCall, reason: string): PermissionDraft => {
+const cardOf = (call: GatedCall, reason: string): PermissionDraft =>
+  permissionCard(call, {
+    reason,
+    alwaysLabel: `Always allow ${call.name} in this conversation`,
+    other: `${call.name}${call.path === undefined ? '' : ` ${call.path}`}`,
+  })
+
+/** The card that asks a person about a call; `other` is its title where the call runs nothing and fetches nothing. */
+export const permissionCard = (
+  { name, command, code, path, url, title }: GatedCall,
+  { reason, alwaysLabel, other }: { readonly reason: string; readonly alwaysLabel?: string; readonly other: string },
+): PermissionDraft => {
   const shown = command ?? code ?? url ?? path ?? title
   return {
     kind: 'permission',
@@ -95,10 +107,10 @@ const cardOf = ({ name, command, code, path, url, title }: GatedCall, reason: st
           ? 'Run code'
           : url !== undefined
             ? 'Fetch a page'
-            : `${name}${path === undefined ? '' : ` ${path}`}`,
+            : other,
     ...(shown !== undefined && { description: bounded(shown) }),
     reason,
     ...(path !== undefined && { path }),
-    alwaysLabel: `Always allow ${name} in this conversation`,
+    ...(alwaysLabel !== undefined && { alwaysLabel }),
   }
 }

@@ -5,7 +5,7 @@ const WAITS =
   + 'it is settled.'
 const GOES_ON = 'Somebody is asked. Go on: you are told the answer at the beginning of a later turn.'
 
-/** Asks for something that only a person can give, and that nobody need be there for now. */
+/** Asks for something that only a person can give; nobody has to be watching. */
 export const raiseNeed = tool('Need', {
   category: 'other',
   describe: ({ title }) => ({ target: title }),

@@ -1,11 +1,10 @@
 import type { Host } from '../../../sdk/index.js'
 import type { CommandClass } from '../../settings/contract.js'
 import type { SafetyDecision, SafetySubject } from '../../safety/contract.js'
-import type { CardDraft, GatedCall } from '../providers/adapter.js'
+import type { GatedCall } from '../providers/adapter.js'
+import { permissionCard, type PermissionDraft } from '../tools/gate.js'
 import type { CardReply } from '../contract.js'
 import type { Turn } from './turn.js'
-
-type PermissionDraft = CardDraft & { readonly kind: 'permission' }
 
 /** What the policy says about a call. */
 export type SafetyRuling =
@@ -29,7 +28,6 @@ export interface RuledCall {
 
 const GO: SafetyRuling = { verdict: 'go' }
 const MOST_TEXT = 20_000
-const MOST_SHOWN = 2_000
 const NO_WAY_ROUND = 'Do not look for a way round it: go on without it, or say what is needed and why.'
 
 /** Asks the safety policy about the calls of turns; without one every call goes on. */
@@ -138,30 +136,9 @@ const sourceOf = ({ name, url, command }: GatedCall): string =>
       : `a command that makes requests`
   ).slice(0, 200)
 
-const bounded = (text: string): string =>
-  text.length > MOST_SHOWN
-    ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${text.length - MOST_SHOWN} more characters are not shown]`
-    : text
-
-const cardOf = (
-  { name, command, code, url, path, title }: GatedCall,
-  { reason, classes }: SafetyDecision,
-): PermissionDraft => {
-  const shown = command ?? code ?? url ?? path ?? title
-  return {
-    kind: 'permission',
-    toolName: name,
-    title:
-      command !== undefined
-        ? 'Run a command'
-        : code !== undefined
-          ? 'Run code'
-          : url !== undefined
-            ? 'Fetch a page'
-            : `Use ${name}`,
-    ...(shown !== undefined && { description: bounded(shown) }),
+const cardOf = (call: GatedCall, { reason, classes }: SafetyDecision): PermissionDraft =>
+  permissionCard(call, {
     reason: `the safety policy holds it: ${reason}`,
-    ...(path !== undefined && { path }),
     ...(classes.length > 0 && { alwaysLabel: `Allow ${classes.join(', ')} for the rest of this turn` }),
-  }
-}
+    other: `Use ${call.name}`,
+  })

@@ -1,7 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 
-/** Masks stored values in what is logged; reads them again when one changes. */
+/** Masks stored values in entries of the log; reads the values again after a change. */
 export class StoredMasker {
   readonly #host: Pick<Host, 'call' | 'serves' | 'on'>
   #masker: Promise<Masker> | undefined

@@ -51,8 +51,8 @@ export interface TurnEnvironmentDeps {
   readonly additions: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
-  /** The host, for calls about personas and skills, and to the safety policy. */
-  readonly personas: Pick<Host, 'call' | 'serves' | 'log'>
+  /** For calls about personas, skills, needs and the safety policy. */
+  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The processes of programs that serve several conversations. */

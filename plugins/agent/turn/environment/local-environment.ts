@@ -68,7 +68,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   constructor(deps: TurnEnvironmentDeps) {
     this.#deps = deps
-    this.#safety = new SafetyGate(deps.personas)
+    this.#safety = new SafetyGate(deps.host)
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
@@ -96,9 +96,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const attachments = await attachedFiles(workspace, await visiblePaths(input.attachments ?? [], seen))
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
     const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
-    const persona = await personaOf(this.#deps.personas, conversation.actsAs)
+    const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
-    const skills = await skillsOf(this.#deps.personas, persona, folders)
+    const skills = await skillsOf(this.#deps.host, persona, folders)
     const told = turn.index === 0 && persona?.notes.includes('context') !== false
     const around = told ? aroundOf(copyWall) : undefined
     const facts = {
@@ -112,11 +112,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const notes = turn.record.notes ?? [
       ...skillsNote(skills, persona),
       ...(added.notes ?? []),
-      ...(await needNotes(this.#deps.personas, id, turn.run)),
+      ...(await needNotes(this.#deps.host, id, turn.run)),
       ...notesOf({ ...facts, ...open }),
     ]
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
-    if (persona && !again) reportUnknownPersona(this.#deps.personas, turn, persona)
+    if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const kept = folders && { only: folders }
     const narrowedWall = walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : [])
@@ -340,8 +340,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           shared: program => this.#deps.shared.of(sharing, program),
         },
         this.#references(turn, this.#networks.get(turn), prepared.persona),
-        readSkill(this.#deps.personas, prepared, wall.workspace),
-        needTools(this.#deps.personas, turn),
+        readSkill(this.#deps.host, prepared, wall.workspace),
+        needTools(this.#deps.host, turn),
       ),
     })
   }

@@ -5,7 +5,7 @@ import type { TurnNote } from '../frames/frames.js'
 
 type NeedsHost = Pick<Host, 'call' | 'serves'>
 
-/** What a run is told of needs that its conversation did not wait for. */
+/** Answers to needs that the conversation did not wait for, as notes for a run. */
 export const needNotes = async (host: NeedsHost, conversationId: string, run: string): Promise<TurnNote[]> =>
   (await host.serves('needs.forTurn')) ? (await host.call('needs.forTurn', { conversationId, run })).notes : []
 
