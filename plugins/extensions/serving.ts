@@ -36,14 +36,22 @@ export const serveExtensions = async (host: Host): Promise<void> => {
   const install = installParts(all)
   const dev = new DevRuns(all, install.updates)
   const failed = (error: unknown) =>
-    host.signal.aborted || host.log.error('starting the extensions failed', { error: String(error) })
+    host.signal.aborted || host.log.error('starting or ending extensions failed', { error: String(error) })
   host.boot('Extensions', async () => {
     await all.load()
     await Promise.all([recoverCreations(all), install.recover(), dev.sweep()])
     await recoverRemovals(all)
   })
   // Programs of extensions start when everything that they may call is up.
-  host.on('daemon.ready', () => void all.open().then(install.start, failed))
+  host.on('daemon.ready', () => {
+    const begin = async () => {
+      await all.open()
+      install.start()
+      await dev.endGone()
+    }
+    void begin().catch(failed)
+  })
+  host.on('conversation.gone', ({ conversationId }) => void dev.copyGone(conversationId).catch(failed))
   const connections = () =>
     void processes.connectionsChanged().catch(error => {
       if (!host.signal.aborted)
@@ -67,7 +75,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     ...listingCalls(all, {
       updating: id => install.updates.isRunning(id),
       checkedAt: () => install.checks.checkedAt(),
-      devRun: (id, from) => dev.shown(id, from),
+      devRun: (id, from, context) => dev.shown(id, from, context),
     }),
   })
 }

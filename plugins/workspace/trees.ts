@@ -3,7 +3,7 @@ import { accessViewWith } from '../../sdk/node/access/access-view.js'
 import { reachFor } from '../../sdk/node/access/asked-reach.js'
 import { assertVisible, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
-import { pathOf } from '../../sdk/node/repositories/main-repository.js'
+import { copyRootOf } from '../../sdk/node/repositories/main-repository.js'
 
 /** A tree as one caller sees it. */
 export interface CallerTree extends PathTree {
@@ -38,10 +38,8 @@ export const treeFor = async (
   const { branch } = conversation
   if (branch === undefined) return shared
   const { repos } = await host.call('checkouts.repos', { id: agent })
-  const found = repos.find(({ copy }) => copy !== undefined)
-  if (!found)
+  const root = copyRootOf(repos)
+  if (root === undefined)
     return refuse('conflict', `the private copy of ${agent} is not there: its work is on the branch ${branch}`)
-  const within = pathOf(found.repo)
-  const root = within === '' ? found.copy! : found.copy!.slice(0, -within.length - 1)
   return { root, reach: shared.reach, readsGit: false, conversationId: agent }
 }

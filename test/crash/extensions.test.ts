@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../../sdk/client.js'
+import { runTurn } from '../support/turns.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { committed } from '../support/servers/git-server.js'
-import { dies, EXTENSIONS_POINTS, type Where } from './failpoints/failpoints.js'
+import { dies, EXTENSIONS_POINTS, LATE_MS, type Where } from './failpoints/failpoints.js'
 
 const WORKSPACE = '.sandbox/config/workspace-extensions'
 const ID = 'ada.notes'
@@ -52,14 +53,37 @@ const drive = async (client: Client, { workspace, commits: [first, second] }: Re
   await client.call('POST /extensions/{id}/update', { id: INSTALLED, ref: second })
   await client.call('POST /extensions/{id}/dev', { id: INSTALLED, path: 'far' })
   await client.call('DELETE /extensions/{id}/dev', { id: INSTALLED })
+  await runTurn(client, 'copied', 'say hi', { agent: 'script', isolated: true })
+  await client.call('POST /extensions/{id}/dev', { id: INSTALLED, path: 'far', conversation: 'copied' })
+  await client.call('POST /agents/{id}/discard', { id: 'copied' })
+  await backAtCommit(client)
   await client.call('POST /extensions/{id}/remove', { id: ID })
 }
 
-for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2'])
+/** Waits until the extension runs its commit. */
+const backAtCommit = async (client: Client): Promise<void> => {
+  for (const end = Date.now() + LATE_MS; ;) {
+    const { extensions } = await client.call('GET /extensions')
+    if (extensions.every(({ dev }) => !dev)) return
+    if (Date.now() > end) throw new Error('the extension still runs from the private copy')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+// The second end is that of a private copy.
+for (const point of [...EXTENSIONS_POINTS, 'extensions.code.placed:2', 'extensions.dev.ending:2'])
   t.test(`killed at ${point}, each extension is in the state before a step or after it`, async t => {
     const where = whereFor(t)
     await dies(t, where, point, ({ once }) => drive(once, where))
     const next = await spawnDaemon(t, where)
+    if (point.startsWith('extensions.dev.ending:')) {
+      const { agents } = await next.client.call('GET /agents')
+      t.notOk(
+        agents.some(({ id }) => id === 'copied'),
+        'the conversation is discarded',
+      )
+      await backAtCommit(next.client)
+    }
     const { extensions, pending, invalid } = await next.client.call('GET /extensions')
     t.same(invalid, [])
     const folder = join(where.workspace, WORKSPACE, 'notes')

@@ -7,6 +7,7 @@ import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.j
 import { committed } from '../support/servers/git-server.js'
 import { readme } from '../support/browser/page.js'
 import { exactly } from '../support/lists.js'
+import { runTurn } from '../support/turns.js'
 import { sandbox, type RunOptions } from './cli/cli-process.js'
 
 const folder = folderOf(t)
@@ -142,6 +143,14 @@ t.test('dev runs a folder, loads each new build and prints the log', async t => 
   t.match(await extension(['dev', 'ada.far', 'far', '--once', '--yes']), { code: 0, out: /runs from far/ })
   t.match(await extension([]), { out: /runs from far/ })
   t.match(await extension(['dev', 'ada.far', '--end']), { code: 0, out: /runs its commit [0-9a-f]{40} again\n/ })
+  const inCopy = ['dev', 'ada.far', 'far', '--conversation', 'copied', '--once']
+  t.match(await extension(inCopy), { code: 1, err: /there is no conversation "copied"/ })
+  await runTurn(daemon.client, 'copied', 'say hi', { agent: 'script', isolated: true })
+  t.match(await extension([...inCopy, '--yes']), {
+    code: 0,
+    out: /^ada\.far runs from far in the private copy of copied\n/,
+  })
+  t.match(await extension([]), { out: /runs from far in the private copy of copied/ })
 })
 
 t.test('pack makes the same archive of the same files', async t => {

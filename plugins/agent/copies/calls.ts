@@ -10,6 +10,9 @@ export const copyCalls = (copies: Copies, conversations: Conversations): Handler
     const { branch, repos } = conversations.get(id)
     return { repos: branch ? await copies.resolve(id, repos) : [] }
   },
+  'checkouts.uncommitted': async ({ id, path }) => ({
+    files: await copies.uncommitted(conversations.get(id).id, path),
+  }),
   'checkouts.commitRest': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
     if (!branch) return { tips: [], repos: [] }

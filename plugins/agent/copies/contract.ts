@@ -43,6 +43,9 @@ export interface CopyCalls {
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }
 
+  /** How many files at or below a path of a private copy are not committed. */
+  'checkouts.uncommitted'(input: { id: string; path: string }): { files: Count }
+
   /**
    * Commits uncommitted work per repository, imports it, and returns the tips and the files that are too large. `out`
    * is a sentence that says why a tip was not imported. `repos` are the repositories afterwards.

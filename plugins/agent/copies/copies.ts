@@ -12,12 +12,13 @@ import { Branches } from './branches.js'
 import { branchHeads, CopyWork } from './copy-work.js'
 import { dropEntries, sweepEntries } from './earlier.js'
 import { dropBranch, parkBranch, unparkBranch } from './refs.js'
-import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
+import { below, pathOf } from '../../../sdk/node/repositories/main-repository.js'
 import { besideRepositories, exists, sweepObjects, isWhole } from './repositories.js'
 import { CopyStore, type CopyRecord, type CopyStoreOptions, type TurnWall } from './copy-store.js'
 import { WarmCopy } from './warm-copy.js'
 import { checkpointOf, type Checkpoint, type Opened, type SyncedCopy, type Tip } from './states.js'
 import { Trash } from './trash.js'
+import { uncommittedIn } from './tree.js'
 
 /** Where private copies are kept. */
 export interface CopiesOptions extends CopyStoreOptions {
@@ -77,6 +78,16 @@ export class Copies {
           made.repos.map(({ repo }) => pathOf(repo)),
         )
       : []
+  }
+
+  /** How many files at or below a path of a copy are uncommitted; those outside its repositories are not counted. */
+  async uncommitted(id: string, path: string): Promise<number> {
+    const made = await this.#work.need(id)
+    const [repo] = made.repos
+      .map(each => each.repo)
+      .filter(each => pathOf(each) === path || below(each, path) !== undefined)
+      .sort((one, other) => pathOf(other).length - pathOf(one).length)
+    return repo === undefined ? 0 : uncommittedIn(this.#store.tree(id, made, repo), below(repo, path) ?? '')
   }
 
   /** The folder of a conversation's copy, which may not exist yet. */

@@ -78,16 +78,26 @@ const pathIn = (line: string): string =>
     .join(' ')
     .replace(/\/$/, '')
 
+const isForeign = ({ foreign }: Tree, path: string): boolean =>
+  basename(path).startsWith(TEMPORARY) || foreign.some(each => contains(each, path))
+
+/** The lines of git's status of a tree, or of what is at or below a path of it. */
+const statusOf = async (tree: Tree, path = ''): Promise<string[]> => {
+  const { text } = await inTree(tree, path === '' ? STATUS : [...STATUS, '--', `:(top,literal)${path}`])
+  return text.split('\0').filter(line => line !== '')
+}
+
+/** How many files of a tree at or below a path are uncommitted. */
+export const uncommittedIn = async (tree: Tree, path: string): Promise<number> =>
+  (await statusOf(tree, path)).filter(line => !line.startsWith('# ') && !isForeign(tree, pathIn(line))).length
+
 /** Reads the status of a tree with one command. */
 export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
-  const { text } = await inTree(tree, STATUS)
-  const lines = text.split('\0').filter(line => line !== '')
+  const lines = await statusOf(tree)
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
   const changes = lines.filter(line => !line.startsWith('# '))
   const changed = changes.map(pathIn)
-  const isForeign = (path: string) =>
-    basename(path).startsWith(TEMPORARY) || tree.foreign.some(each => contains(each, path))
-  const work = changed.filter(path => !isForeign(path))
+  const work = changed.filter(path => !isForeign(tree, path))
   // Behind the wall the copy is mounted over the workspace; here its own folder is read.
   const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
   const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
@@ -101,7 +111,7 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
       ...(!untracked.has(path) && { tracked: true as const }),
     })),
     rest: work.length > large.size,
-    foreign: changed.some(path => isForeign(path) || tree.foreign.some(each => contains(path, each))),
+    foreign: changed.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
   }
 }
 

@@ -12,8 +12,8 @@ import { MANIFEST_FILE, readExtension, type ParsedExtension } from '../manifest/
 const GIT_MS = 30_000
 /** How deep below the root of a repository an extension is looked for. */
 const DEPTH = 3
-const MOST_FOLDERS = 2_000
-const MOST_FOUND = 100
+/** The most folders that are looked into in one tree. */
+const MOST_IN_TREE = 2_000
 const SOURCE = /\.(?:[cm]?tsx?|jsx|vue|svelte|css|html)$/
 
 /** What git knows of a folder. */
@@ -22,34 +22,33 @@ export interface GitState {
   readonly uncommitted: number
 }
 
-/** Asks git for a folder of the workspace, behind the wall; where no repository can be read nothing is committed. */
-export const gitStateOf = async (host: Pick<Host, 'place' | 'log'>, path: string): Promise<GitState> => {
+/** Asks git for a folder of the workspace, behind the wall; throws where it cannot be read. */
+export const gitStateOf = async (host: Pick<Host, 'place'>, path: string): Promise<GitState> => {
   const { workspace, data, hidden, grants } = host.place
   const root = await realpath(workspace)
   const wall = { workspace: root, data, hide: hidden, grants, sealed: true }
   const args = ['status', '--porcelain', '--branch', '--untracked-files=all', '--', '.']
-  try {
-    const { text } = await git(join(root, path), args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
-    const [head = '', ...lines] = text.split('\n').filter(Boolean)
-    const branch = /^## (?:No commits yet on )?(.+?)(?:\.\.\.\S+)?(?: \[.*\])?$/.exec(head)?.[1] ?? ''
-    return { branch: branch.startsWith('HEAD ') ? '' : branch, uncommitted: lines.length }
-  } catch (error) {
-    host.log.info('asking git for the state of a checkout failed', { path, error: String(error) })
-    return { branch: '', uncommitted: 0 }
-  }
+  const { text } = await git(join(root, path), args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
+  const [head = '', ...lines] = text.split('\n').filter(Boolean)
+  const branch = /^## (?:No commits yet on )?(.+?)(?:\.\.\.\S+)?(?: \[.*\])?$/.exec(head)?.[1] ?? ''
+  return { branch: branch.startsWith('HEAD ') ? '' : branch, uncommitted: lines.length }
 }
 
-/** A folder of the workspace with a manifest that can be used. */
+/** A folder with a manifest that can be used. */
 export interface FoundCheckout {
   readonly path: string
   readonly parsed: ParsedExtension
 }
 
-/** The folders of repositories that hold a manifest, by their paths from the workspace. */
-export async function* extensionsIn(workspace: string): AsyncGenerator<FoundCheckout> {
-  const root = await realpath(workspace)
+/** How much of several trees is still searched. */
+export interface SearchLeft {
+  folders: number
+  found: number
+}
+
+/** The folders of repositories that hold a manifest, by their paths from the root of a tree. */
+export async function* extensionsIn(root: string, left: SearchLeft): AsyncGenerator<FoundCheckout> {
   const seen = new Set<string>()
-  let [folders, found] = [0, 0]
   for await (const repository of foldersWithGit(root)) {
     let level = [repository]
     for (let depth = 0; depth <= DEPTH && level.length > 0; depth++) {
@@ -57,12 +56,12 @@ export async function* extensionsIn(workspace: string): AsyncGenerator<FoundChec
       for (const path of level) {
         if (seen.has(path)) continue
         seen.add(path)
-        if (++folders > MOST_FOLDERS || found >= MOST_FOUND) return
+        if (seen.size > MOST_IN_TREE || --left.folders < 0 || left.found <= 0) return
         const [there, below] = await lookInto(root, path)
         next.push(...below)
         const parsed = there ? await readExtension(join(root, path), path.split('/').at(-1) || 'root') : undefined
         if (!parsed || 'error' in parsed) continue
-        found++
+        left.found--
         yield { path: path || '.', parsed }
       }
       level = next

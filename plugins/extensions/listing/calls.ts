@@ -25,7 +25,7 @@ export const listingCalls = (
   all: LoadedExtensions,
   { updating, checkedAt, devRun }: ListingNeeds,
 ): Handlers<ListingCalls> => ({
-  'GET /extensions': () => listExtensions({ all, checkedAt, devRun }),
+  'GET /extensions': (_, context) => listExtensions({ all, checkedAt, devRun }, context),
   'POST /extensions/workspace': (given, context) => createExtension(all, given, context),
   'GET /extensions/{id}/removal': ({ id }) => removalPlan(all, id, updating),
   'POST /extensions/{id}/remove': ({ id }, context) => removeExtension(all, id, updating, context),

@@ -1,3 +1,4 @@
+import type { Context } from '../../../sdk/index.js'
 import { comparedPowers, powersDigest } from '../powers/compared.js'
 import type { ExtensionList, ExtensionRecord, PendingExtension } from './contract.js'
 import type { LoadedExtension } from './catalog.js'
@@ -13,11 +14,14 @@ export const declaredEntries = ({ manifest }: Pick<LoadedExtension, 'manifest'>)
 export interface ListingDeps {
   readonly all: LoadedExtensions
   readonly checkedAt: () => string | undefined
-  readonly devRun: (id: string, dev: DevSource) => Promise<DevRun>
+  readonly devRun: (id: string, dev: DevSource, context: Context) => Promise<DevRun>
 }
 
 /** Everything that is loaded or could be. */
-export const listExtensions = async ({ all, checkedAt, devRun }: ListingDeps): Promise<ExtensionList> => {
+export const listExtensions = async (
+  { all, checkedAt, devRun }: ListingDeps,
+  context: Context,
+): Promise<ExtensionList> => {
   await all.refresh()
   const extensions: ExtensionRecord[] = builtins(all)
   const pending: PendingExtension[] = []
@@ -26,7 +30,7 @@ export const listExtensions = async ({ all, checkedAt, devRun }: ListingDeps): P
   for (const source of ['installed', 'workspace'] as const) {
     for (const each of loaded.filter(found => found.source === source).sort(byId)) {
       if (source === 'workspace' && each.compatible && all.isPending(each)) pending.push(pendingOf(all, each))
-      else extensions.push(await recordOf({ all, devRun }, each, earlier))
+      else extensions.push(await recordOf({ all, devRun }, each, earlier, context))
       if (all.runnable(each.id)) earlier.push(each)
     }
   }
@@ -53,6 +57,7 @@ const recordOf = async (
   { all, devRun }: Pick<ListingDeps, 'all' | 'devRun'>,
   loaded: LoadedExtension,
   earlier: readonly LoadedExtension[],
+  context: Context,
 ): Promise<ExtensionRecord> => {
   const { id, manifest, commit, source } = loaded
   const { installed } = all.kept.get(id) ?? {}
@@ -76,7 +81,7 @@ const recordOf = async (
       previous: { ref: previous.ref, ...(previous.version !== undefined && { version: previous.version }) },
     }),
     ...(policy && { updatePolicy: { ...policy } }),
-    ...(dev && { dev: await devRun(id, dev) }),
+    ...(dev && { dev: await devRun(id, dev, context) }),
   }
 }
 

@@ -61,10 +61,12 @@ export interface InstalledVersion {
   readonly approval: ExtensionApproval
 }
 
-/** A folder of the workspace that an installed extension runs from. */
+/** A folder of the workspace, or of a private copy, that an installed extension runs from. */
 export interface DevRun {
   /** The folder, from the workspace. */
   path: string
+  /** The conversation whose private copy it is in; absent: the workspace, or one that the caller may not see. */
+  conversation?: string
   /** Files of it that are not committed, as of the copy that runs. */
   uncommitted: number & tags.Type<'uint32'>
   /** The hash of the copy that runs. */
@@ -72,9 +74,11 @@ export interface DevRun {
   /** Why the folder as it is now does not run: it was rebuilt, adds powers, or cannot be used. */
   held?: string
 }
-/** The folder of the workspace that an installed extension runs from, by a copy. */
+/** The folder that an installed extension runs from, by a copy. */
 export interface DevSource {
   readonly path: string
+  /** The conversation whose private copy it is in; absent: the workspace. */
+  readonly conversation?: string
   /** The hash of the copy. */
   readonly revision: string
   readonly uncommitted: number

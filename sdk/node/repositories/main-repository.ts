@@ -17,5 +17,12 @@ export const below = (repo: string, path: string): string | undefined => {
   return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
 }
 
+/** The folder that holds the repositories of a private copy; undefined: the copy is not there. */
+export const copyRootOf = (repos: readonly { readonly repo: string; readonly copy?: string }[]): string | undefined => {
+  const found = repos.find(({ copy }) => copy !== undefined)
+  const within = found ? pathOf(found.repo) : ''
+  return within === '' ? found?.copy : found!.copy!.slice(0, -within.length - 1)
+}
+
 /** A repository's path from the workspace root; empty for the root. */
 export const pathOf = (repo: string): string => (repo === 'root' ? '' : repo)

@@ -86,6 +86,7 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.create.moved',
   'extensions.create.noted',
   'extensions.dev.copied',
+  'extensions.dev.ending',
   'extensions.dev.swapped',
   'extensions.install.recorded',
   'extensions.remove.code',

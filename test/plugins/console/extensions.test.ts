@@ -14,6 +14,7 @@ import {
 import { folderOf, inGit } from '../../support/daemon.js'
 import { committed, gitServer } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
+import { runTurn } from '../../support/turns.js'
 import { walled } from '../../attack/support.js'
 import { daemonWithBackends, listedUntil, recordNamed, writeExtension } from '../extensions/support.js'
 
@@ -182,7 +183,7 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     // The folder is at the second commit, which may do more than the installed first one.
     inGit(workspace, 'clone', '-q', origin, 'notes')
     await page.evaluate('location.hash = "#/extensions/ada.notes"')
-    const folders = page.getByRole('region', { name: 'Its folders in the workspace' })
+    const folders = page.getByRole('region', { name: 'Folders it can run from' })
     await folders.getByRole('button', { name: 'Run from here' }).click()
     await dialog.getByRole('button', { name: 'Run', exact: true }).click()
     await dialog.getByRole('alert').filter({ hasText: 'GET /agents' }).waitFor()
@@ -194,6 +195,18 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await folders.getByRole('button', { name: 'Back to its commit' }).click()
     await folders.getByRole('button', { name: 'Run from here' }).waitFor()
     t.equal((await recordNamed(daemon, 'ada.notes')).dev, undefined)
+
+    await runTurn(client, 'copied', 'say hi', { agent: 'script', isolated: true })
+    await page.reload()
+    const copied = folders.getByRole('listitem').filter({ hasText: 'private copy of copied' })
+    await copied.getByRole('button', { name: 'Run from here' }).click()
+    await dialog.getByRole('button', { name: 'Run', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Approve and run' }).click()
+    await copied.getByText('Runs', { exact: true }).waitFor()
+    t.match((await recordNamed(daemon, 'ada.notes')).dev, { path: 'notes', conversation: 'copied' })
+    t.same(await barriersOf(page), [])
+    await client.call('POST /agents/{id}/discard', { id: 'copied' })
+    await copied.waitFor({ state: 'detached' })
     await endJourney(t, tab, /409/)
   })
 

@@ -4,22 +4,28 @@ import t from 'tap'
 import { walled } from '../../attack/support.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inGit } from '../../support/daemon.js'
+import { inner } from '../agent/support.js'
+import { clientOf, People } from '../../support/people.js'
+import { runTurn } from '../../support/turns.js'
 import { committed } from '../../support/servers/git-server.js'
 import { exactly } from '../../support/lists.js'
 import { daemonWithBackends, isRunning, listedUntil, pidOf, recordNamed } from './support.js'
 
-const daemon = await daemonWithBackends(t, ['activity', 'secrets'])
+const people = new People()
+people.add('vic@example.org', 'viewer', [])
+const daemon = await daemonWithBackends(t, ['activity', 'agent', 'agents', 'secrets'], { fakes: people.fakes })
+people.admit(daemon)
 const { client, workspace, data } = daemon
 const id = 'ada.notes'
 const checkout = join(workspace, 'notes')
 const copies = join(data, 'extensions/dev', id)
 const says = (word: string) =>
   `export const activate = host => {\n  host.routes.handle('GET /word', {}, () => ({ body: '${word}' }))\n}\n`
-const write = (word: string, manifest: object = {}): void => {
+const write = (word: string, manifest: object = {}, folder = checkout): void => {
   const base = { publisher: 'ada', name: 'notes', version: '1.0.0', server: 'dist/server.js' }
-  mkdirSync(join(checkout, 'dist'), { recursive: true })
-  writeFileSync(join(checkout, 'intentic-extension.json'), JSON.stringify({ ...base, ...manifest }))
-  writeFileSync(join(checkout, 'dist/server.js'), says(word))
+  mkdirSync(join(folder, 'dist'), { recursive: true })
+  writeFileSync(join(folder, 'intentic-extension.json'), JSON.stringify({ ...base, ...manifest }))
+  writeFileSync(join(folder, 'dist/server.js'), says(word))
 }
 mkdirSync(checkout)
 inGit(checkout, 'init', '-q', '-b', 'main')
@@ -152,6 +158,51 @@ t.test('the folders that could run are listed with what git knows of them', asyn
       uncommitted: 4,
     }),
   )
+})
+
+t.test('it runs from a private copy until the conversation is discarded', async t => {
+  const conversation = 'copied'
+  const from = (given: object) => client.call('POST /extensions/{id}/dev', { id, path: 'notes', ...given })
+  t.match(await refusalOf(() => from({ conversation })), { status: 404, message: /no conversation "copied"/ })
+  await runTurn(client, 'shared', 'say hi', { agent: 'script', isolated: false })
+  t.match(await refusalOf(() => from({ conversation: 'shared' })), { status: 409, message: /leave out conversation/ })
+  await runTurn(client, conversation, 'say hi', { agent: 'script', isolated: true })
+  t.match(await refusalOf(() => from({ conversation, path: 'other' })), {
+    status: 404,
+    message: /the private copy of copied has no folder "other"/,
+  })
+  const { repos } = await inner(daemon, 'checkouts.repos', { id: conversation })
+  const folder = repos.find(({ repo }) => repo === 'notes')!.copy!
+  write('in the copy', {}, folder)
+  writeFileSync(join(folder, '..', 'beside.txt'), 'not of the repository')
+  const { dev: run } = await from({ conversation })
+  t.match(run, { path: 'notes', conversation, uncommitted: 1 })
+  t.notOk(run.held)
+  t.match((await running()).dev, run)
+  t.equal(await word(), 'in the copy')
+  const seen = async () =>
+    (await client.call('GET /extensions/dev')).checkouts.map(each => [each.conversation, each.branch, each.running])
+  t.same(await seen(), [
+    [undefined, 'main', false],
+    [conversation, 'agent/copied', true],
+  ])
+  write('rebuilt', {}, folder)
+  t.match((await recordNamed(daemon, id)).dev, { held: 'rebuilt', conversation })
+  await reload()
+  t.equal(await word(), 'rebuilt')
+  const { dev: elsewhere } = await recordNamed({ client: clientOf(daemon, 'vic@example.org') }, id)
+  t.match(elsewhere, { path: 'notes' })
+  t.notOk(elsewhere?.conversation, 'the conversation is named to those who may see it')
+  rmSync(folder, { recursive: true })
+  symlinkSync('/etc', folder)
+  t.match((await recordNamed(daemon, id)).dev?.held, /is gone|cannot be read/, 'no link is followed')
+  t.same(await seen(), [[undefined, 'main', false]])
+  t.equal(await status(reload()), 404)
+  t.equal(await word(), 'rebuilt', 'its copy goes on')
+  await client.call('POST /agents/{id}/discard', { id: conversation })
+  await listedUntil(daemon, () => !existsSync(copies))
+  t.notOk((await running()).dev)
+  t.equal(await word(), 'committed')
 })
 
 t.test('back at the commit the pinned version answers, and the folder is as it was', async t => {

@@ -13,7 +13,11 @@ const LOOK_MS = 500
 
 type Run = (digest?: string) => Promise<{ readonly dev: { readonly revision: string } }>
 
-/** Runs an extension from a folder of the workspace, and follows its builds and its log. */
+/** Where an extension runs from, in words. */
+export const folderText = ({ path, conversation }: { readonly path: string; readonly conversation?: string }): string =>
+  conversation === undefined ? path : `${path} in the private copy of ${conversation}`
+
+/** Runs an extension from a folder of the workspace or of a private copy, and follows its builds and its log. */
 export const developExtension = (
   terminal: Terminal,
   given: GivenArguments,
@@ -26,12 +30,14 @@ export const developExtension = (
       const answer = await client.call('DELETE /extensions/{id}/dev', { id }, options)
       return printResult(terminal, given, answer, () => `${plain(id)} runs its commit ${answer.ref} again`)
     }
+    const conversation = given.text('conversation')
+    const from = { path: path!, ...(conversation !== undefined && { conversation }) }
     const begin: Run = digest =>
-      client.call('POST /extensions/{id}/dev', { id, path: path!, ...(digest && { digest }) }, options)
+      client.call('POST /extensions/{id}/dev', { id, ...from, ...(digest && { digest }) }, options)
     const answer = await withApproval(terminal, given, begin)
     if (!answer) return EXIT.failed
     await printResult(terminal, given, answer, () => [
-      `${plain(id)} runs from ${oneLine(path!)}`,
+      `${plain(id)} runs from ${oneLine(folderText(from))}`,
       `next: ${SELF} extension dev ${plain(id)} --end goes back to its commit`,
     ])
     if (given.on('once')) return EXIT.ok

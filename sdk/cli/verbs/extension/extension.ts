@@ -7,7 +7,7 @@ import { SELF } from '../../terminal/own-name.js'
 import { columns, counted, oneLine, plain } from '../../terminal/text.js'
 import { say } from '../../terminal/write.js'
 import { CONNECTION, EXIT, CommandFailure, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
-import { developExtension } from './extension-dev.js'
+import { developExtension, folderText } from './extension-dev.js'
 import { installFrom, removeWhole, updateTo } from './extension-install.js'
 import { packFolder } from './extension-pack.js'
 
@@ -35,8 +35,9 @@ export const extension: Verb = {
     `Also: enable ID, disable ID, revert ID, remove ID. Every call of the group: ${SELF} extensions.`,
     'review shows what an extension may do as sentences, and what of it was used. approve, install and update show it '
       + 'and ask; without a terminal they need --yes.',
-    'dev runs an installed extension from a folder of the workspace, loads each new build, and prints its log until '
-      + 'Ctrl-C; it goes on running from there until dev ID --end.',
+    'dev runs an installed extension from a folder of the workspace, or with --conversation of a private copy, loads '
+      + 'each new build, and prints its log until Ctrl-C; it goes on running from there until dev ID --end, or until '
+      + 'the conversation is discarded.',
     'pack writes a folder of this machine without .git and node_modules into a tar.gz that is the same for the same '
       + 'files.',
   ],
@@ -45,6 +46,7 @@ export const extension: Verb = {
     path: { value: 'PATH', help: 'install: the folder of the extension in the repository' },
     secret: { value: 'NAME', help: 'install: the stored secret that is sent as access token' },
     registry: { value: 'ADDRESS', help: 'install: the index that lists it and is asked for updates' },
+    conversation: { value: 'ID', help: 'dev: the folder is in the private copy of this conversation' },
     end: { help: 'dev: go back to the pinned commit' },
     once: { help: 'dev: load the folder as it is built, and do not follow it' },
     ...CONNECTION,
@@ -98,7 +100,7 @@ const rowOf = (record: ExtensionRecord): string[] => {
     ...(advisory ? [`warning: ${advisory.reason}`] : []),
     ...(update ? [`update ${update.version ?? update.ref.slice(0, 12)}`] : []),
     ...(health?.state === 'unhealthy' ? [`unhealthy: ${health.detail ?? ''}`] : []),
-    ...(dev ? [`runs from ${dev.path}${dev.held === undefined ? '' : ` (held: ${dev.held})`}`] : []),
+    ...(dev ? [`runs from ${folderText(dev)}${dev.held === undefined ? '' : ` (held: ${dev.held})`}`] : []),
     ...(problems.length > 0 ? [counted(problems.length, 'problem')] : []),
     ...(backend?.detail === undefined ? [] : [backend.detail]),
   ]

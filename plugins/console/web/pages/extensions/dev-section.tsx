@@ -3,6 +3,7 @@ import type { DevCheckout, ExtensionRecord } from '../../../../extensions/contra
 import { unapprovedDigest } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
+import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { countText, visibleName, visibleText } from '../../ui/format.js'
@@ -12,15 +13,12 @@ import { useQuery } from '../../ui/query.js'
 const changed = (): void => refetch(new Set(['extensions', 'files']))
 
 interface RunFormProps {
-  readonly id: string
-  readonly path: string
-  /** It runs from there already: what was built since is taken. */
-  readonly again: boolean
+  readonly checkout: DevCheckout
   readonly close: () => void
 }
 
 /** Runs an extension from a folder; powers that it adds are shown, and approved with a second click. */
-const RunForm = ({ id, path, again, close }: RunFormProps) => {
+const RunForm = ({ checkout: { id, path, conversation, running: again }, close }: RunFormProps) => {
   const added = useSignal<{ readonly digest: string; readonly words: string } | undefined>(undefined)
   return (
     <DialogForm
@@ -32,7 +30,11 @@ const RunForm = ({ id, path, again, close }: RunFormProps) => {
         const approved = added.value && { digest: added.value.digest }
         try {
           if (again) await askDaemon('POST /extensions/{id}/dev/reload', { id, ...approved })
-          else await askDaemon('POST /extensions/{id}/dev', { id, path, ...approved })
+          else
+            await askDaemon('POST /extensions/{id}/dev', {
+              ...{ id, path, ...(conversation !== undefined && { conversation }) },
+              ...approved,
+            })
         } catch (error) {
           const digest = unapprovedDigest(error)
           if (digest === undefined || digest === added.value?.digest) throw error
@@ -54,7 +56,7 @@ const RunForm = ({ id, path, again, close }: RunFormProps) => {
 }
 
 const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string | undefined }) => {
-  const { id, path, branch, uncommitted, version, built, stale, running } = checkout
+  const { id, path, conversation, branch, uncommitted, version, built, stale, running } = checkout
   const action = useAction()
   const back = () =>
     void action.run(async () => {
@@ -68,6 +70,12 @@ const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string |
       detail={
         <>
           {visibleName(version)} · branch {visibleName(branch)}
+          {conversation !== undefined && (
+            <>
+              {' '}
+              · in the <a href={fragmentOf('c', conversation)}>private copy</a> of {visibleName(conversation)}
+            </>
+          )}
           {uncommitted > 0 && ` · ${countText(uncommitted)} files not committed`}
           {!built ? ' · not built' : stale && ' · sources are newer than what is built'}
           {running && held !== undefined && ` · ${visibleName(held)}`}
@@ -78,7 +86,7 @@ const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string |
       <FormButton
         label={running ? 'Reload' : 'Run from here'}
         about={visibleName(path)}
-        form={close => <RunForm id={id} path={path} again={running} close={close} />}
+        form={close => <RunForm checkout={checkout} close={close} />}
       />
       {running && (
         <button class="button" type="button" disabled={action.busy} onClick={back}>
@@ -89,17 +97,17 @@ const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string |
   )
 }
 
-/** The folders of the workspace that an installed extension can run from; nothing where there is none. */
+/** The folders that an installed extension can run from; nothing where there is none. */
 export const DevSection = ({ record }: { record: ExtensionRecord }) => {
   const { data } = useQuery('dev checkouts', ['extensions', 'files', 'refs'], () => askDaemon('GET /extensions/dev'))
   const checkouts = data?.checkouts.filter(({ id }) => id === record.id) ?? []
   if (checkouts.length === 0) return null
   return (
     <section aria-labelledby="dev-heading">
-      <h2 id="dev-heading">Its folders in the workspace</h2>
+      <h2 id="dev-heading">Folders it can run from</h2>
       <ul class="items">
         {checkouts.map(checkout => (
-          <CheckoutRow key={checkout.path} checkout={checkout} held={record.dev?.held} />
+          <CheckoutRow key={`${checkout.conversation}:${checkout.path}`} checkout={checkout} held={record.dev?.held} />
         ))}
       </ul>
     </section>
