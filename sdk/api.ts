@@ -83,6 +83,8 @@ export interface Points {
   'system.programs': () => Promise<import('./kernel.js').Program[]>
   /** Running processes of a group, for `GET /system/usage`; their child processes belong to them. */
   'system.processes': () => OwnedProcess[]
+  /** What conversations reach, by their ids: a `NetworkReach` of `sdk/node`, whose types pages do not have. */
+  'browsers.reach': () => (conversationId: string) => Promise<object>
   /** A group's current part of a backup. */
   'bundle.parts': () => Promise<BundlePart>
   /** The groups that restore their part of a backup at start. */

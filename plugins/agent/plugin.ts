@@ -69,7 +69,9 @@ import { ConversationNetworks } from './turn/environment/networks.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
+import { withdrawClosed } from './turn/environment/browser.js'
 import { showNeeds } from './turn/environment/needs.js'
+import { endLeftTerminals } from './turn/environment/terminal.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
 import { SharedPrograms } from './turn/environment/shared-programs.js'
@@ -339,6 +341,8 @@ export const activate = async (host: Host): Promise<void> => {
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   showNeeds(host, engine)
+  void ready.then(() => endLeftTerminals(host, engine))
+  withdrawClosed(host, engine)
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {
@@ -353,6 +357,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.contribute('system.programs', programs)
+  host.contribute('browsers.reach', () => async id => (await networks.of(id)).reach())
   host.contribute('bundle.parts', () => exportConversations(host, conversations.all))
   host.contribute('bundle.takers', () => ['agent'])
   host.contribute('personas.pointers', async () =>

@@ -4,7 +4,7 @@ import type { Scope } from '../../sdk/types.js'
 import type { AccessCalls } from './access/contract.js'
 import type { MemberCalls } from './access/members-contract.js'
 import type { TicketCalls } from './access/tickets-contract.js'
-import type { BrowserCalls } from './browsers/contract.js'
+import type { BrowserCalls, BrowserEvents } from './browsers/contract.js'
 import type { BundleCalls } from './bundles/contract.js'
 import type { SubagentSessionCalls } from './subagents/contract.js'
 import type { InfoCalls } from './info/contract.js'
@@ -39,7 +39,7 @@ export interface System
     TerminalWorkCalls,
     TicketCalls {}
 
-export interface SystemEvents extends TerminalEvents {
+export interface SystemEvents extends BrowserEvents, TerminalEvents {
   'token.minted': { id: string; label: string; scope: Scope; by: string }
   /** A person was given a role or areas. */
   'member.changed': { email: string }

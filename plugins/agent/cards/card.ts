@@ -33,6 +33,24 @@ export interface PermissionCard {
   path?: string
   alwaysLabel?: string
 }
+/** The agent hands a page of its browser to a person: sign in, solve a puzzle, look at something. */
+export interface BrowserHelpCard {
+  kind: 'browser_help'
+  requestId: string
+  /** The browser, as `GET /system/browsers` names it. */
+  session: string
+  /** The account whose sign-ins it has; `web`: none. */
+  account: string
+  message: string
+}
+/** The agent hands a terminal to a person, a shell where its own commands run. */
+export interface TerminalHelpCard {
+  kind: 'terminal_help'
+  requestId: string
+  /** The terminal, as `GET /system/terminals` names it. */
+  session: string
+  message: string
+}
 /** A run of a service that costs credits. */
 export interface ServiceOfferCard {
   kind: 'service_offer'
@@ -72,7 +90,15 @@ export interface PaymentOfferCard {
   }
 }
 /** A question of an agent to a person; the turn is parked until it is answered. */
-export type Card = PlanCard | QuestionCard | PermissionCard | ServiceOfferCard | CapabilityOfferCard | PaymentOfferCard
+export type Card =
+  | PlanCard
+  | QuestionCard
+  | PermissionCard
+  | BrowserHelpCard
+  | TerminalHelpCard
+  | ServiceOfferCard
+  | CapabilityOfferCard
+  | PaymentOfferCard
 
 export interface PlanReply {
   kind: 'plan'
@@ -92,6 +118,18 @@ export interface PermissionReply {
   requestId: Text
   decision: 'once' | 'always' | 'deny'
   feedback?: string
+}
+export interface BrowserHelpReply {
+  kind: 'browser_help'
+  requestId: Text
+  helped: boolean
+  note?: string
+}
+export interface TerminalHelpReply {
+  kind: 'terminal_help'
+  requestId: Text
+  helped: boolean
+  note?: string
 }
 /** A yes allows exactly one run. */
 export interface ServiceOfferReply {
@@ -115,6 +153,8 @@ export type CardReply =
   | PlanReply
   | QuestionReply
   | PermissionReply
+  | BrowserHelpReply
+  | TerminalHelpReply
   | ServiceOfferReply
   | CapabilityOfferReply
   | PaymentOfferReply

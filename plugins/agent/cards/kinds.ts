@@ -4,6 +4,8 @@ const KINDS: { readonly [kind in Card['kind']]: true } = {
   plan: true,
   question: true,
   permission: true,
+  browser_help: true,
+  terminal_help: true,
   service_offer: true,
   capability_offer: true,
   payment_offer: true,
@@ -28,6 +30,9 @@ export const titleOf = (card: Card): string => {
       return card.questions[0]?.question ?? ''
     case 'permission':
       return card.title ?? card.toolName
+    case 'browser_help':
+    case 'terminal_help':
+      return card.message
     case 'service_offer':
       return `Run ${card.offer.name} for ${card.offer.creditsPerRun} credits`
     case 'capability_offer':

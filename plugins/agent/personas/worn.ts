@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import { commonReach, reachOf, refuse, type Host, type ReachFolder } from '../../../sdk/index.js'
 import { NO_POWERS, withheldBy } from '../../../sdk/node/access/powers.js'
-import type { NetworkReach } from '../../../sdk/node/network/policy.js'
+import { withoutNear, type NetworkReach } from '../../../sdk/node/network/policy.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { wallKind, type WallSpec } from '../../../sdk/node/wall/wall.js'
@@ -105,13 +105,7 @@ export const fetchReach = (
   reach: () => Promise<NetworkReach>,
 ): (() => Promise<NetworkReach>) => {
   if (!persona || persona.powers.shell) return reach
-  return async () => {
-    const { own, ...found } = await reach()
-    if (!own) return { ...found, near: false }
-    const dial = async (port: number) =>
-      refuse('forbidden', `the persona of this turn reaches no port of its conversation such as ${port} (powers.shell)`)
-    return { ...found, near: false, own: { ...own, rules: { ...own.rules, allow: [] }, dial } }
-  }
+  return async () => withoutNear(await reach(), 'the persona of this turn runs no programs (powers.shell)')
 }
 
 /** The limits of a persona on the use of stored values. */

@@ -18,7 +18,7 @@ export const endSubagent = (turn: Turn, id: string, end: SubagentEnd): void => {
   if (!helpers.isOpen(id)) return
   const below = helpers.open.filter(other => isUnder(id, other.id)).reverse()
   for (const helper of below) endSubagent(turn, helper.id, end.status === 'completed' ? { status: 'killed' } : end)
-  turn.withdrawCards(asker => asker === id)
+  turn.withdrawCards(({ helper }) => helper === id)
   const text = end.error ?? (end.status === 'killed' ? 'stopped' : 'the subagent ended before this call')
   for (const call of openTools) if (isUnder(id, call.id)) turn.closeTool(call.id, text)
   turn.log.push({ kind: 'subagent_update', id, ...end } satisfies Frame)

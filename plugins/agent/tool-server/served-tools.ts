@@ -8,7 +8,7 @@ const THEIRS = new Set(['Read', 'List', 'Write', 'Append', 'Edit', 'Delete', 'Mo
 const NAMED = /^(?:mcp__)?sandbox(?:__|[_./:-])(\w+)/
 
 /** Whether a program gets this tool of the sandbox. */
-export const isServed = (name: string, attended: boolean): boolean => !THEIRS.has(name) && (attended || name !== 'Ask')
+export const isServed = (name: string): boolean => !THEIRS.has(name)
 
 /** The sandbox tool that a program calls by this name; the sandbox itself produces its frames and its card. */
 export const servedBy = (name: string): string | undefined => NAMED.exec(name)?.[1]

@@ -174,6 +174,54 @@ export interface SkillInput {
   file?: ToolWords<1024>
 }
 
+/** What to do in the browser of the conversation. */
+export interface BrowserInput {
+  /**
+   * `open` shows an address in a new page, `goto` in the page that is shown. `read` returns the page as text: its
+   * elements by role and name, those that can be used with a `ref`. `click`, `hover`, `fill`, `select`, `upload` take
+   * a `ref`, `press` a key, `wait` a text that is to appear. `activate` shows another page, `close` closes one. Each
+   * returns the page as it is then.
+   */
+  action:
+    | 'open'
+    | 'goto'
+    | 'read'
+    | 'click'
+    | 'hover'
+    | 'fill'
+    | 'press'
+    | 'select'
+    | 'upload'
+    | 'wait'
+    | 'back'
+    | 'forward'
+    | 'reload'
+    | 'activate'
+    | 'close'
+  /** `open`, `goto`: the address, with `http` or `https`. */
+  url?: ToolWords<4000>
+  /** The page, such as `p2`; left out: the one that is shown. */
+  page?: ToolWords<40>
+  /** The element, as the last reading of the page names it, such as `e12`. */
+  ref?: string & tags.Pattern<'^(?:f[0-9]{1,6})?e[0-9]{1,9}$'>
+  /** `fill`: what to write, in place of what is there. `wait`: the text. */
+  text?: ToolText<100000>
+  /** `press`: a key by its name, such as `Enter`, `a` or `Control+A`. */
+  key?: ToolWords<64>
+  /** `select`: the labels or values to select. */
+  values?: ToolText<2000>[] & tags.MaxItems<100>
+  /** `upload`: the paths of the files from the root of the workspace, at most 20 MiB together. */
+  paths?: ToolPath[] & tags.MinItems<1> & tags.MaxItems<10>
+}
+
+/** What to hand to the person who watches. */
+export interface HandoverInput {
+  /** `browser`: the page that is shown. `terminal`: a shell where your commands run. */
+  surface: 'browser' | 'terminal'
+  /** What the person is to do there. */
+  message: ToolWords<2000>
+}
+
 /** The need to take back. */
 export interface WithdrawInput {
   /** The id that Need returned. */
@@ -202,6 +250,13 @@ export interface ToolCalls {
   Code(input: CodeInput): string
   /** Send a request to a web server and return the text of the response. */
   Fetch(input: FetchInput): string
+  /** Use a web browser, which the person can watch. It keeps its pages until the turn ends. */
+  Browser(input: BrowserInput): string
+  /**
+   * Hand the browser or a terminal to the person who watches, for what you cannot or must not do: a sign-in, a captcha,
+   * a password. Returns once they say that it is done, or that they could not do it.
+   */
+  Handover(input: HandoverInput): string
   /** Replace the todo list, which the person sees. */
   Todo(input: TodoInput): string
   /** Ask the person questions and return the answers, one line per question. */

@@ -4,6 +4,7 @@ import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { NeedQuestion } from '../../needs/contract.js'
+import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -69,8 +70,38 @@ export interface NeedTools {
   withdraw(id: string): Promise<void>
 }
 
+/** The browser of a conversation. Actions on a page return it as it is then. */
+export interface BrowserTools {
+  /** Whether this sandbox has browsers. */
+  served(): Promise<boolean>
+  /** The browser that runs; undefined: none does. */
+  session(): Promise<BrowserSession | undefined>
+  /** Opens a page; starts the browser when it does not run. */
+  open(url: string): Promise<BrowserReading>
+  /** Undefined: no page is open then. */
+  act(act: Omit<BrowserAct, 'name'>): Promise<BrowserReading | undefined>
+  use(use: Omit<BrowserUse, 'name'>): Promise<BrowserReading>
+}
+
+/** A terminal for people, with a shell where the commands of the turn run. */
+export interface TerminalTools {
+  /** Whether this sandbox has terminals. */
+  served(): Promise<boolean>
+  /** Opens it, or finds it open; returns its name. */
+  open(): Promise<string>
+  close(): Promise<void>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
+
+/** What other groups give to the tools of a turn. */
+export interface ToolParts {
+  readonly skill: ReadSkill
+  readonly needs: NeedTools
+  readonly browser: BrowserTools
+  readonly terminal: TerminalTools
+}
 
 /** The watchers and subagents that a call can use. */
 export interface CallContext {
@@ -79,7 +110,7 @@ export interface CallContext {
 }
 
 /** The tree that a tool works in, and everything else it may use. */
-export interface ToolContext extends CallContext, Rooted {
+export interface ToolContext extends CallContext, ToolParts, Rooted {
   readonly signal: AbortSignal
   /** Runs a command behind the wall, in a folder inside `root`. */
   readonly shell: (command: string, cwd: string, options: ShellOptions) => Promise<ShellResult>
@@ -89,9 +120,6 @@ export interface ToolContext extends CallContext, Rooted {
   readonly reach: () => Promise<NetworkReach>
   /** Replaces references by stored values in commands and requests. */
   readonly references: References
-  /** Reads a skill of the turn, or one of its files. */
-  readonly skill: ReadSkill
-  readonly needs: NeedTools
   /** `Read` names each line by its number and a hash, which `Edit` takes. */
   readonly lineHashes?: boolean
   /** Called with a command's output as it comes. */

@@ -1,4 +1,4 @@
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { OfferedTool, SharedProgram, ToolResult, TreeCommand, TreeProgram } from '../providers/adapter.js'
@@ -8,7 +8,8 @@ import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
-import type { CallContext, Description, NeedTools, ReadSkill, Tool } from './tool.js'
+import type { CallContext, Description, Tool, ToolParts } from './tool.js'
+import { NO_TOOL_PARTS } from './tool-parts.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
@@ -29,13 +30,6 @@ export interface Toolbox {
   shared(program: TreeProgram): Promise<SharedProgram | undefined>
 }
 
-const noNeeds: NeedTools = {
-  served: async () => false,
-  raise: () => refuse('unavailable', 'nobody can be asked from here'),
-  withdraw: () => refuse('unavailable', 'nobody can be asked from here'),
-}
-const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill ${name}`)
-
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The schema of a tool; without line hashes an edit names no lines. */
@@ -54,9 +48,9 @@ export const toolbox = (
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
   references: References,
-  skill: ReadSkill = noSkills,
-  needs: NeedTools = noNeeds,
+  given: Partial<ToolParts> = {},
 ): Toolbox => {
+  const parts = { ...NO_TOOL_PARTS, ...given }
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }), hidden: hiddenBy(wall) }
   return {
@@ -79,8 +73,7 @@ export const toolbox = (
           signal,
           reach,
           references,
-          skill,
-          needs,
+          ...parts,
           lineHashes,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
@@ -92,11 +85,19 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
-      const asksPeople = await needs.served()
+      const [asks, browses, opens] = await Promise.all(
+        [parts.needs, parts.browser, parts.terminal].map(each => each.served()),
+      )
+      const there: { readonly [name: string]: boolean | undefined } = {
+        Skill: skills.length > 0,
+        Need: asks,
+        Withdraw: asks,
+        Browser: browses,
+        Handover: browses || opens,
+      }
       const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))
-        .filter(([name]) => name !== 'Skill' || skills.length > 0)
-        .filter(([name]) => asksPeople || (name !== 'Need' && name !== 'Withdraw'))
+        .filter(([name]) => there[name] !== false)
       const offered = names.map(([, tool]) => {
         const { name, description, input } = offeredSchema(tool, lineHashes)
         return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }

@@ -1,8 +1,10 @@
 import { ask, plan } from './asking.js'
+import { browse } from './browser.js'
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
 import { code } from './code.js'
 import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
+import { handOver } from './handover.js'
 import { listFolder, readFile } from './reading.js'
 import { raiseNeed, withdrawNeed } from './need.js'
 import { skill } from './skill.js'
@@ -22,6 +24,7 @@ export const tools: { readonly [name: string]: Tool } = {
   Shell: shell,
   Code: code,
   Fetch: fetchPage,
+  Browser: browse,
   Todo: todo,
   Ask: ask,
   Plan: plan,
@@ -30,4 +33,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Skill: skill,
   Need: raiseNeed,
   Withdraw: withdrawNeed,
+  Handover: handOver,
 }

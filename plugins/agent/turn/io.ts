@@ -33,6 +33,8 @@ export interface TurnIoDeps {
 }
 
 const MOST_TARGET = 120
+/** Tools that put up a card; in an unattended turn the agent raises a need instead. */
+const ASK_PEOPLE = new Set(['Ask', 'Plan', 'Handover'])
 const MOST_STATE = 4 * 1024 * 1024
 
 const ALONE = 'the persona of this turn starts no subagents: its card says so (powers.delegate)'
@@ -257,8 +259,9 @@ const workerIo = (
       const foreign = (await connected?.offered()) ?? []
       for (const text of connected?.takeProblems() ?? [])
         push({ kind: 'notice', level: 'warning', text, source: 'capabilities' })
+      const { attended } = turn.message
       return [
-        ...(await toolbox.offered(allowedTools)),
+        ...(await toolbox.offered(allowedTools)).filter(({ name }) => attended || !ASK_PEOPLE.has(name)),
         ...foreign.filter(tool => !allowedTools || allowedTools.includes(tool.name)),
       ]
     },

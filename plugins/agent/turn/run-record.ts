@@ -198,6 +198,8 @@ export class RunRecord {
       case 'plan':
       case 'question':
       case 'permission':
+      case 'browser_help':
+      case 'terminal_help':
       case 'service_offer':
       case 'capability_offer':
       case 'payment_offer':

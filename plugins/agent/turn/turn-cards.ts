@@ -42,9 +42,9 @@ interface UpCard extends ParkedCard {
 
 const TITLE = 120
 
-/** Whether a card is an unanswered offer, whose service ended with the last daemon. */
-export const isLostOffer = ({ card }: ParkedCard, record: RunRecord): boolean =>
-  isOffer(card) && !record.card(card.requestId)?.resolved?.reply
+/** Whether a card is unanswered and what it is about, a service or a browser, ended with the last daemon. */
+export const isLostCard = ({ card }: ParkedCard, record: RunRecord): boolean =>
+  (isOffer(card) || card.kind === 'browser_help') && !record.card(card.requestId)?.resolved?.reply
 
 const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
 
@@ -109,10 +109,10 @@ export class TurnCards {
     return { reply: promise }
   }
 
-  /** Withdraws every unanswered card, or those of a subagent. */
-  withdraw(of?: (helper: string | undefined) => boolean): void {
+  /** Withdraws every unanswered card, or some while the turn continues. */
+  withdraw(of?: (parked: ParkedCard) => boolean): void {
     const { conversationId, entry, log, record } = this.#turn
-    const down = [...this.#up].filter(([, { helper }]) => !of || of(helper))
+    const down = [...this.#up].filter(([, parked]) => !of || of(parked))
     for (const [requestId] of down) this.#withdraw(requestId)
     // The turn continues, so a restart must not restore them.
     if (of && down.length) void entry.change({ parked: this.#parked }).catch(() => {})

@@ -26,7 +26,7 @@ import {
 } from './phase.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
-import { isLostOffer, TurnCards, type CardHost } from './turn-cards.js'
+import { isLostCard, TurnCards, type CardHost } from './turn-cards.js'
 
 const NO_VALUES = new Masker([])
 
@@ -61,7 +61,7 @@ const SHOWN = new Set<Frame['kind']>([
 
 /** The state of a turn after a restart; cards of subagents are not opened again. */
 const foundIn = ({ parked, ending, stopping = false }: EntryFields, record: RunRecord): TurnState => {
-  const cards = parked.filter(each => each.helper === undefined && !isLostOffer(each, record))
+  const cards = parked.filter(each => each.helper === undefined && !isLostCard(each, record))
   return foundAs(cards.length, { stopAsked: stopping, ending: (record.done ?? ending) !== undefined })
 }
 
@@ -293,8 +293,8 @@ export class Turn {
     return this.#cards.put(parked)
   }
 
-  /** Withdraws every unanswered card, or those of a subagent. */
-  withdrawCards(of?: (helper: string | undefined) => boolean): void {
+  /** Withdraws every unanswered card, or some of them. */
+  withdrawCards(of?: (parked: ParkedCard) => boolean): void {
     this.#cards.withdraw(of)
   }
 

@@ -45,7 +45,7 @@ const attentionOf = (live: LiveTurn | undefined, status: AgentStatus): AgentAtte
     plan: open.has('plan'),
     question: open.has('question'),
     permission: open.has('permission'),
-    help: open.has('help'),
+    help: open.has('browser_help') || open.has('terminal_help'),
     service: open.has('service_offer'),
     capability: open.has('capability_offer'),
     payment: open.has('payment_offer'),

@@ -3,11 +3,13 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Input, refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
-import type { BrowserAct, BrowserActed, BrowserCalls, BrowserSession } from './contract.js'
+import { withoutNear, type NetworkReach } from '../../../sdk/node/network/policy.js'
+import type { BrowserAct, BrowserActed, BrowserCalls, BrowserReading, BrowserSession, BrowserUse } from './contract.js'
 import type { ChromiumDeps } from './chromium.js'
 import { addressOf } from './gate.js'
 import { fit, quotaExceeded, BROWSER_QUOTA, type DiskQuota } from './quota.js'
 import { RunningBrowser, type Start } from './running.js'
+import { readPage, takeStep } from './steps.js'
 
 /** Dependencies of the browsers. */
 export interface BrowsersDeps extends ChromiumDeps {
@@ -15,6 +17,10 @@ export interface BrowsersDeps extends ChromiumDeps {
   readonly listeners: () => Promise<readonly Listener[]>
   /** Called whenever a browser or one of its pages changes. */
   readonly changed: (name: string) => void
+  /** Called when a browser was closed, or crashed. */
+  readonly ended?: (about: Pick<BrowserSession, 'name' | 'conversationId'>) => void
+  /** What a conversation reaches; undefined: it has no reach of its own. */
+  readonly reachOf?: (conversationId: string) => Promise<NetworkReach | undefined>
   readonly now?: () => number
 }
 
@@ -77,7 +83,7 @@ export class Browsers {
       deps: this.#deps,
       fresh,
       folder,
-      reach: async () => ({ near, listeners: await this.#listeners() }),
+      reach: () => this.#reach(conversationId, near),
     })
     const entry: Entry = {
       about: {
@@ -97,6 +103,7 @@ export class Browsers {
       void running.ended.then(() => {
         entry.finishedAt ??= this.#now()
         this.#deps.changed(name)
+        this.#deps.ended?.(entry.about)
       })
       void this.#bound(entry, running, folder).catch(error =>
         this.#deps.log.warn('closing a browser failed', { browser: name, error: String(error) }),
@@ -128,6 +135,24 @@ export class Browsers {
     })
     entry.activityAt = this.#now()
     return { session: shown(entry), ...(capture && { capture }) }
+  }
+
+  /** Does something on a page, and reads the page then. */
+  async use({ name, pageId, ...step }: BrowserUse): Promise<BrowserReading> {
+    this.#dropExpired()
+    const { entry, running } = await this.#running(name)
+    try {
+      await takeStep(running.tab(pageId).page, step)
+      // A click may have opened another page, which is the active one then.
+      const tab = running.tab(pageId)
+      const read = await readPage(tab.page)
+      await running.look()
+      entry.activityAt = this.#now()
+      return { session: shown(entry), pageId: tab.id, ...read }
+    } catch (error) {
+      if (entry.finishedAt !== undefined || !running.alive) return refuse('conflict', gone(entry))
+      throw error
+    }
   }
 
   /** The running browser of a name, and its record. */
@@ -195,6 +220,18 @@ export class Browsers {
     return running.alive && entry.finishedAt === undefined
       ? { entry, about: entry.about, running }
       : refuse('conflict', gone(entry))
+  }
+
+  /** What the pages of a browser reach now. */
+  async #reach(conversationId: string | undefined, near: boolean): Promise<NetworkReach> {
+    const [listeners, found] = await Promise.all([
+      this.#listeners(),
+      conversationId === undefined ? undefined : this.#deps.reachOf?.(conversationId),
+    ])
+    if (!found) return { near, listeners }
+    const { own } = found
+    const reach = { ...found, listeners, ...(own && { own: { ...own, rules: { ...own.rules, listeners } } }) }
+    return near ? reach : withoutNear(reach, 'this browser is kept from it')
   }
 
   async #listeners(): Promise<Listener[]> {

@@ -1,4 +1,5 @@
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
+import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
 import type { BrowserSession } from './contract.js'
@@ -10,7 +11,7 @@ type Answered =
   | 'DELETE /system/browsers/{name}'
   | 'POST /system/browsers/{name}/page'
   | 'GET /system/browser-view'
-  | `browsers.${'open' | 'page' | 'list' | 'end'}`
+  | `browsers.${'open' | 'page' | 'use' | 'list' | 'end'}`
 
 /** Serves the calls of browsers; starts nothing before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
@@ -21,9 +22,14 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     signal: host.signal,
     changed,
     listeners: async () => (await host.call('kernel.listeners')).listeners,
+    ended: ({ name, conversationId }) =>
+      host.emit('browser.ended', { name, ...(conversationId !== undefined && { conversationId }) }),
+    // The point says that it is one.
+    reachOf: async id => (await (await host.collect('browsers.reach'))[0]?.(id)) as NetworkReach | undefined,
   })
   host.boot('remove what old browsers left', () => browsers.sweep())
   host.stopping(() => browsers.stop())
+  host.on('turn.settled', ({ conversationId }) => void browsers.endOf(conversationId))
   const recordEntry = (
     type: string,
     { about: { name, conversationId } }: { about: Pick<BrowserSession, 'name' | 'conversationId'> },
@@ -68,6 +74,7 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     },
     'browsers.open': input => browsers.open(input),
     'browsers.page': input => browsers.page(input),
+    'browsers.use': input => browsers.use(input),
     'browsers.list': async () => ({ sessions: await browsers.list() }),
     'browsers.end': async ({ name, conversationId }) => {
       if (name !== undefined) await browsers.end(name)

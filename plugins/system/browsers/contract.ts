@@ -56,6 +56,37 @@ export interface BrowserActed {
   capture?: BrowserCapture
 }
 
+/** A file given to a page. */
+export interface BrowserFile {
+  name: string & tags.MinLength<1> & tags.MaxLength<255>
+  /** In base64. */
+  data: string
+}
+/** What an agent does on a page, and reads of it. */
+export interface BrowserUse {
+  name: BrowserName
+  /** The active page when left out. */
+  pageId?: Text & tags.MaxLength<40>
+  action: 'read' | 'click' | 'hover' | 'fill' | 'press' | 'select' | 'upload' | 'wait'
+  /** The element, as the last reading of the page names it; `press` and `wait` go without. */
+  ref?: string & tags.Pattern<'^(?:f[0-9]{1,6})?e[0-9]{1,9}$'>
+  /** What `fill` writes, or what `wait` waits for on the page. */
+  text?: string & tags.MaxLength<100000>
+  /** A key by its name, such as `Enter`, `a` or `Control+A`. */
+  key?: string & tags.MinLength<1> & tags.MaxLength<64>
+  /** The labels or values to select. */
+  values?: (string & tags.MaxLength<2000>)[] & tags.MaxItems<100>
+  files?: BrowserFile[] & tags.MaxItems<10>
+}
+/** A page as text: its elements by role and name, those that can be used with a `ref`. */
+export interface BrowserReading {
+  session: BrowserSession
+  pageId: string
+  text: string
+  /** There is more. */
+  truncated: boolean
+}
+
 /** The mouse on the page shown, in the pixels of its pictures. */
 export interface ViewMouseFrame {
   type: 'mouse'
@@ -174,6 +205,12 @@ export type ViewServerFrame =
   | ViewErrorFrame
   | ViewPongFrame
 
+/** The events for groups whose work uses browsers. */
+export interface BrowserEvents {
+  /** A browser was closed, or crashed. */
+  'browser.ended': { name: string; conversationId?: string }
+}
+
 /** The browsers of the sandbox, which agents and people use. */
 export interface BrowserCalls {
   /** List the browsers that are open, and those closed within the last hour with the pages they had. */
@@ -222,6 +259,7 @@ export interface BrowserCalls {
     /** Generated when left out; the name of a running browser is a conflict. */
     name?: BrowserName
     label?: Text & tags.MaxLength<80>
+    /** Its pages reach what this conversation reaches. */
     conversationId?: string
     /** The profile: an account's id, or `web`, which begins empty. */
     profile?: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,63}$'>
@@ -232,6 +270,9 @@ export interface BrowserCalls {
 
   /** Acts on a page, as `POST /system/browsers/{name}/page` does. */
   'browsers.page'(input: BrowserAct): BrowserActed
+
+  /** Does something on a page as an agent does, and reads the page then. */
+  'browsers.use'(input: BrowserUse): BrowserReading
 
   /** Every browser, with the addresses and titles of all pages. */
   'browsers.list'(): { sessions: BrowserSession[] }

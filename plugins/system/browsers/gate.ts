@@ -3,12 +3,21 @@ import { connect, type AddressInfo, type LookupFunction, type Socket } from 'nod
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
-import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
+import { addressesOf, isOwnLoopback, SENTENCES } from '../../../sdk/node/network/outbound.js'
 
 /** Why a server was not reached: forbidden, or no answer. */
 export interface GateFailure {
   readonly barred: boolean
   readonly why: string
+}
+
+/** The way to a server that was checked. */
+interface Way {
+  readonly host: string
+  readonly port: number
+  readonly lookup: LookupFunction
+  /** A connection to the conversation's own loopback, paused. */
+  readonly own?: Socket
 }
 
 const MOST_FAILURES = 200
@@ -58,7 +67,7 @@ export class Gate {
   /** Why an address is forbidden, without connecting to it; undefined: it is allowed, or its name does not resolve. */
   async barred(url: URL): Promise<string | undefined> {
     try {
-      await this.#addresses(url)
+      await this.#addresses(url, await this.#reach())
       return undefined
     } catch (error) {
       return error instanceof Refusal ? error.message : undefined
@@ -77,18 +86,19 @@ export class Gate {
     // Only requests meant for a proxy name a whole URL.
     if (url?.protocol !== 'http:') return void request.socket.destroy()
     try {
-      const lookup = await this.#lookup(url)
+      const to = await this.#way(url)
       const asked = askServer({
-        host: bare(url),
-        port: portOf(url),
-        lookup,
+        ...to,
         method: request.method,
         path: url.pathname + url.search,
         headers: [...endToEnd(request.rawHeaders), 'connection', 'close'],
         setHost: false,
         agent: false,
+        ...(to.own && { createConnection: () => to.own }),
         signal: this.#closing.signal,
       })
+      // It came paused, so that nothing of it is lost.
+      asked.once('socket', () => to.own?.resume())
       response.once('close', () => asked.destroy())
       const answer = await new Promise<IncomingMessage>((answered, failed) => {
         asked
@@ -112,16 +122,17 @@ export class Gate {
     if (!url || url.pathname !== '/' || url.search || url.username) return void socket.destroy()
     socket.on('error', () => {})
     try {
-      const lookup = await this.#lookup(url)
-      const far = connect({ host: bare(url), port: portOf(url), lookup, autoSelectFamily: true })
+      const { own, ...to } = await this.#way(url)
+      const far = own ?? connect({ ...to, autoSelectFamily: true })
       this.#track(far)
       socket.once('close', () => far.destroy())
-      await new Promise<void>((connected, failed) => {
-        far
-          .once('connect', connected)
-          .once('error', failed)
-          .once('close', () => failed(new Error('it closed the connection')))
-      })
+      if (!own)
+        await new Promise<void>((connected, failed) => {
+          far
+            .once('connect', connected)
+            .once('error', failed)
+            .once('close', () => failed(new Error('it closed the connection')))
+        })
       this.#failures.delete(keyOf(url))
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       far.write(head)
@@ -132,16 +143,23 @@ export class Gate {
     }
   }
 
-  /** Resolves to the checked addresses: a second lookup might return others. */
-  async #lookup(url: URL): Promise<LookupFunction> {
-    const addresses = await this.#addresses(url)
-    return (_, { all }, found) =>
-      all ? found(null, addresses) : found(null, addresses[0]!.address, addresses[0]!.family)
+  /**
+   * The way to a server: its checked addresses, because a second lookup might return others, or a connection to a port
+   * of the conversation's own loopback.
+   */
+  async #way(url: URL): Promise<Way> {
+    const reach = await this.#reach()
+    const addresses = await this.#addresses(url, reach)
+    const [first] = addresses
+    const own = first && isOwnLoopback(first.address, reach) ? await reach.own!.dial(portOf(url)) : undefined
+    const lookup: LookupFunction = (_, { all }, found) =>
+      all ? found(null, addresses) : found(null, first!.address, first!.family)
+    return { host: bare(url), port: portOf(url), lookup, ...(own && { own }) }
   }
 
-  async #addresses(url: URL) {
+  async #addresses(url: URL, reach: NetworkReach) {
     const local = /(?:^|\.)localhost\.?$/i.test(url.hostname) ? new URL(`http://localhost:${portOf(url)}`) : url
-    return addressesOf(local, await this.#reach(), this.#closing.signal)
+    return addressesOf(local, reach, this.#closing.signal)
   }
 
   #failed(url: URL, error: unknown): void {

@@ -17,6 +17,13 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
       ...[card.description, card.path, card.reason].flatMap(line => (line ? [dim(`  ${plain(line)}`)] : [])),
     ]
   }
+  if (card.kind === 'browser_help' || card.kind === 'terminal_help') {
+    const place = card.kind === 'browser_help' ? 'browser' : 'terminal'
+    return [
+      bold(`The agent hands you its ${place}: ${plain(card.message)}`),
+      dim(`  ${place} ${plain(card.session)}, in the console`),
+    ]
+  }
   if (card.kind !== 'question') return offerLines(card, bold, dim)
   return card.questions.flatMap(({ question, options, multiSelect }) => [
     bold(`The agent asks: ${plain(question)}${multiSelect ? ' (any number of these)' : ''}`),
@@ -27,7 +34,7 @@ export const cardLines = (card: Card, { bold, dim }: Styles): string[] => {
   ])
 }
 
-type Offer = Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>
+type Offer = Extract<Card, { kind: 'service_offer' | 'capability_offer' | 'payment_offer' }>
 
 const offerLines = (card: Offer, bold: Styles['bold'], dim: Styles['dim']): string[] => {
   const { kind, offer } = card
@@ -57,6 +64,8 @@ export const answerWords = (reply: CardReply): string => {
   if (reply.kind === 'plan') return `${reply.approve ? 'yes' : 'no'}${reply.feedback ? `, ${reply.feedback}` : ''}`
   if (reply.kind === 'permission') return `${reply.decision}${reply.feedback ? `, ${reply.feedback}` : ''}`
   if (reply.kind === 'capability_offer') return reply.connect ? 'yes' : 'no'
+  if (reply.kind === 'browser_help' || reply.kind === 'terminal_help')
+    return `${reply.helped ? 'done' : 'not done'}${reply.note ? `, ${reply.note}` : ''}`
   if (reply.kind !== 'question') return reply.approve ? 'yes' : 'no'
   if (reply.cancelled) return 'cancelled'
   return (

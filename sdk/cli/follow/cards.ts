@@ -12,6 +12,8 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
   plan: true,
   question: true,
   permission: true,
+  browser_help: true,
+  terminal_help: true,
   service_offer: true,
   capability_offer: true,
   payment_offer: true,
@@ -20,10 +22,16 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
 /** Whether a frame is a card that can be answered. */
 export const isAnswerable = (frame: Frame): frame is Card => Object.hasOwn(CARDS, frame.kind)
 
+type HelpCard = Extract<Card, { kind: 'browser_help' | 'terminal_help' }>
+
+/** Whether a card hands something to a person. */
+export const isHelp = (card: Card): card is HelpCard => card.kind === 'browser_help' || card.kind === 'terminal_help'
+
 /** The possible answers to a card, in one line. */
 export const choices = (card: Card): string => {
   if (card.kind === 'plan') return 'yes, or no and what to change'
   if (card.kind === 'permission') return card.alwaysLabel ? 'once, always or deny' : 'once or deny'
+  if (isHelp(card)) return 'yes once it is done, or no and why'
   return card.kind === 'question' ? 'a number, a label or your own words for each question' : 'yes or no'
 }
 
@@ -44,6 +52,11 @@ export const replyFrom = (card: Card, words: readonly string[]): CardReply => {
       return misused(`expected ${choices(card)}, found ${first || 'nothing'}`)
     return { kind: 'permission', requestId, decision, ...(feedback && { feedback }) }
   }
+  if (isHelp(card)) {
+    const word = first.toLowerCase()
+    if (!YES.has(word) && !NO.has(word)) return misused(`expected ${choices(card)}, found ${first || 'nothing'}`)
+    return { kind: card.kind, requestId, helped: YES.has(word), ...(feedback && { note: feedback }) }
+  }
   if (card.kind !== 'question') return offerReply(card, words)
   if (words.length > card.questions.length)
     misused(`expected ${card.questions.length} answers, found ${words.length}: quote an answer of several words`)
@@ -54,7 +67,7 @@ export const replyFrom = (card: Card, words: readonly string[]): CardReply => {
 }
 
 const offerReply = (
-  card: Exclude<Card, { kind: 'plan' | 'permission' | 'question' }>,
+  card: Exclude<Card, { kind: 'plan' | 'permission' | 'question' } | HelpCard>,
   words: readonly string[],
 ): CardReply => {
   const { kind, requestId } = card

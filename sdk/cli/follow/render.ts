@@ -220,6 +220,9 @@ const linesOf = (
         : frame.held
           ? [yellow('not landed: held back')]
           : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
+    case 'browser':
+    case 'terminal':
+      return [dim(`uses the ${frame.kind} ${plain(frame.session)}`)]
     case 'need':
       return [dim(`need ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
     case 'done':

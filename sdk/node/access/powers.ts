@@ -45,6 +45,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Shell: 'shell',
   Code: 'code',
   Fetch: 'web',
+  Browser: 'web',
   Delegate: 'delegate',
   Join: 'delegate',
   Todo: 'none',
@@ -53,6 +54,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Skill: 'none',
   Need: 'none',
   Withdraw: 'none',
+  Handover: 'none',
 }
 
 /** The tools of the sandbox that powers speak of. */

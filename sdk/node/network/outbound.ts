@@ -157,7 +157,7 @@ const filledHop = async (hop: Hop, bound: BoundTraffic | undefined): Promise<Hop
 const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))
 
 /** Whether an address is the conversation's own loopback, not that of the machine. */
-const isOwnLoopback = (address: string, { own }: NetworkReach): boolean =>
+export const isOwnLoopback = (address: string, { own }: NetworkReach): boolean =>
   own !== undefined && addressKind(address) === 'loopback'
 
 /** The sentence of an address that must not be asked. */

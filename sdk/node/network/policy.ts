@@ -42,6 +42,13 @@ export interface NetworkReach extends MachineReach {
   readonly own?: OwnReach
 }
 
+/** The same reach without ports of its own loopback and private addresses; `why` says what would allow them. */
+export const withoutNear = ({ own, ...found }: NetworkReach, why: string): NetworkReach => {
+  if (!own) return { ...found, near: false }
+  const dial = async (port: number) => refuse('forbidden', `port ${port} of the conversation is not reached: ${why}`)
+  return { ...found, near: false, own: { ...own, rules: { ...own.rules, allow: [] }, dial } }
+}
+
 /** Connects to where a program asks; what the rules do not let it is a refusal. */
 export type Dial = (target: Target) => Promise<Socket>
 

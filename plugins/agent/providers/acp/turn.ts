@@ -293,7 +293,7 @@ class VendorTurn {
     if (this.#program.asks) return []
     const session = peer.tools(() => this.#servers.open())
     session.use({
-      list: async () => (await this.#io.offered()).filter(({ name }) => isServed(name, this.#request.attended)),
+      list: async () => (await this.#io.offered()).filter(({ name }) => isServed(name)),
       call: async (name, input) => {
         const { frames, updates } = this.#client
         frames.push(...updates.close())

@@ -13,6 +13,7 @@ import type { CardDraft, ToolResult, TurnIo } from '../adapter.js'
 import type { CardReply, Frame, ToolContent } from '../../turn/frames/frames.js'
 import { change } from '../../tools/content.js'
 import { done, failed, type Tool, type ToolContext } from '../../tools/tool.js'
+import { NO_TOOL_PARTS } from '../../tools/tool-parts.js'
 import { tools } from '../../tools/tools.js'
 import { stamp } from '../../tools/tree.js'
 
@@ -109,8 +110,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     code: never,
     reach: never,
     references: { command: never, text: never },
-    skill: never,
-    needs: { served: never, raise: never, withdraw: never },
+    ...NO_TOOL_PARTS,
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }

@@ -41,6 +41,7 @@ import { notesOf, preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
 import type { Turn } from '../turn.js'
+import { browserTools } from './browser.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
@@ -48,7 +49,8 @@ import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { ownPlaceOf } from './shared-programs.js'
-import { aroundOf, treeCommand } from './shell.js'
+import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
+import { terminalTools } from './terminal.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
@@ -323,6 +325,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const begun = commands.of(conversationId, turn.run)
     const persona = prepared.persona?.id
     const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
+    const programs: ProgramListeners = {
+      onStart: (pid, over) => underWay.begun(conversationId, pid, over),
+      begun,
+      env: variables,
+      shared: program => this.#deps.shared.of(sharing, program),
+    }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
@@ -333,15 +341,16 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         prepared,
         wall,
         fetchReach(prepared.persona, reach),
-        {
-          onStart: (pid, over) => underWay.begun(conversationId, pid, over),
-          begun,
-          env: variables,
-          shared: program => this.#deps.shared.of(sharing, program),
-        },
+        programs,
         this.#references(turn, this.#networks.get(turn), prepared.persona),
-        readSkill(this.#deps.host, prepared, wall.workspace),
-        needTools(this.#deps.host, turn),
+        {
+          skill: readSkill(this.#deps.host, prepared, wall.workspace),
+          needs: needTools(this.#deps.host, turn),
+          browser: browserTools(this.#deps.host, turn, prepared.persona?.powers.shell !== false),
+          terminal: terminalTools(this.#deps.host, turn, program =>
+            treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),
+          ),
+        },
       ),
     })
   }

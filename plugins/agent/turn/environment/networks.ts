@@ -112,7 +112,12 @@ export class ConversationNetworks {
           own: {
             ...(bound && { bound }),
             rules,
-            dial: port => this.dial(id, port),
+            dial: async port => {
+              // An allowed port of the machine is in the network once that is made.
+              if (rules.allow.some(entry => entry.kind === 'local' && entry.port === port))
+                await this.#networks.enter(id)
+              return this.dial(id, port)
+            },
             refused: (target, sentence) => this.#refused(id, target, sentence),
           },
         }

@@ -322,6 +322,16 @@ export interface NeedFrame {
   title: string
   status: string
 }
+/** The terminal of the conversation, which people watch and type in. */
+export interface TerminalFrame {
+  kind: 'terminal'
+  session: string
+}
+/** The browser of the conversation, which people watch and use. */
+export interface BrowserFrame {
+  kind: 'browser'
+  session: string
+}
 /** The last frame of a run, exactly once. */
 export interface DoneFrame {
   kind: 'done'
@@ -365,6 +375,8 @@ export type Frame =
   | ErrorFrame
   | LandedFrame
   | NeedFrame
+  | TerminalFrame
+  | BrowserFrame
   | DoneFrame
 
 // Queue and landing records that frames carry ------------------------------------------------------------------------

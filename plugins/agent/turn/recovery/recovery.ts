@@ -10,7 +10,7 @@ import { failSubagents } from '../../subagents/end.js'
 import type { Queue } from '../../queue/queue.js'
 import { entryFrom, entryOf, type EntryFields, type RunMessage } from '../run-entry.js'
 import type { Turn } from '../turn.js'
-import { isLostOffer } from '../turn-cards.js'
+import { isLostCard } from '../turn-cards.js'
 
 /** The dependencies of the recovery of runs. */
 export interface RestartDeps {
@@ -145,7 +145,7 @@ const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: b
   const goesOn = fields.boots < MOST_BOOTS && Date.now() - fields.startedAt < OLDEST_MS && (await deps.resumes())
   for (const effect of turn.restart(!newest ? 'supersede' : goesOn ? 'restart' : 'give-up')) {
     if (effect === 'fail-subagents') await failSubagents(turn, cards)
-    else if (effect === 'cancel-offers') await cancelOffers(deps, turn)
+    else if (effect === 'cancel-offers') await cancelLostCards(deps, turn)
     else if (effect === 'restore-cards') await restoreCards(deps, turn)
     else if (effect === 'resume') await resume(deps, turn)
     else if (effect === 'finish') {
@@ -173,9 +173,9 @@ const offerWords = (queue: Queue, turn: Turn): void => {
   }
 }
 
-/** Cancels the offers, whose services ended with the last daemon. */
-const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
-  const dead = turn.entry.fields.parked.filter(parked => isLostOffer(parked, turn.record))
+/** Cancels the cards whose services and browsers ended with the last daemon. */
+const cancelLostCards = async ({ cards }: RestartDeps, turn: Turn): Promise<void> => {
+  const dead = turn.entry.fields.parked.filter(parked => isLostCard(parked, turn.record))
   if (!dead.length) return
   for (const { card } of dead) {
     const { requestId } = card
@@ -187,7 +187,7 @@ const cancelOffers = async ({ cards }: RestartDeps, turn: Turn): Promise<void> =
     await turn.log.write({
       kind: 'notice',
       level: 'warning',
-      text: `a restart took back the offer "${titleOf(card)}": what stood behind it is gone`,
+      text: `a restart took back "${titleOf(card)}": what stood behind it is gone`,
     })
   }
   await turn.entry.change({ parked: turn.entry.fields.parked.filter(parked => !dead.includes(parked)) })

@@ -203,6 +203,8 @@ export class RunRows {
       case 'plan':
       case 'question':
       case 'permission':
+      case 'browser_help':
+      case 'terminal_help':
       case 'service_offer':
       case 'capability_offer':
       case 'payment_offer': {
@@ -338,6 +340,9 @@ export class RunRows {
         return frame.landed
           ? this.#line('info', 'The work was landed.')
           : this.#line('warning', 'The work was not landed: it has conflicts. Review the changes to choose.')
+      case 'browser':
+      case 'terminal':
+        return this.#line('info', `Uses the ${frame.kind} ${frame.session}`)
       case 'need':
         return this.#line('info', `Need ${frame.status}: ${frame.title}`)
       case 'done':

@@ -88,7 +88,9 @@ t.test('an answer of an unknown kind is refused with the known kinds', async t =
     const answer = await fetch('/agent/reply', { method: 'POST', body: JSON.stringify(body) })
     return { status: answer.status, ...((await answer.json()) as { message: string; errors: object[] }) }
   }
-  const kinds = 'one of capability_offer, payment_offer, permission, plan, question, service_offer'
+  const kinds =
+    'one of browser_help, capability_offer, payment_offer, permission, plan, question, service_offer, '
+    + 'terminal_help'
   const { status, message, errors } = await refused({ kind: 'approval', requestId: 'r-1.1', approve: true })
   t.equal(status, 400)
   t.equal(message, `kind: expected ${kinds}, found "approval"`)

@@ -16,6 +16,8 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Shell: { command: 'ls', cwd: 'src', timeoutMs: 1000, background: false },
   Code: { source: 'console.log(1)', timeoutMs: 1000 },
   Fetch: { url: 'http://localhost/x', method: 'POST', headers: { accept: 'text/plain' }, body: 'x' },
+  Browser: { action: 'fill', page: 'p1', ref: 'e4', text: 'ada' },
+  Handover: { surface: 'browser', message: 'Sign in, please.' },
   Todo: { items: [{ content: 'test', status: 'in_progress', activeForm: 'testing' }] },
   Ask: {
     questions: [
@@ -61,10 +63,17 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
 /** Another input of a tool, with the fields that exclude some of the first one. */
 const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unknown } } = {
   Edit: { path: 'a.txt', from: '1:9f3c', to: '2:9f3c', new: 'two' },
+  Browser: { action: 'goto', page: 'p1', url: 'https://example.org/' },
 }
 /** Fields that exclude all of these, or that are needed where no other is. */
-const ALONE: { readonly [name: string]: readonly string[] } = { Edit: ['after'] }
-const NEEDED: { readonly [name: string]: readonly string[] } = { Edit: ['old'] }
+const ALONE: { readonly [name: string]: readonly string[] } = {
+  Edit: ['after'],
+  Browser: ['key', 'values', 'paths'],
+}
+const NEEDED: { readonly [name: string]: (input: { readonly [field: string]: unknown }) => readonly string[] } = {
+  Edit: () => ['old'],
+  Browser: ({ action }) => (action === 'goto' ? ['url'] : ['ref', 'text']),
+}
 
 const schemaOf = (name: string) => {
   const { input } = tools[name]!.schema()
@@ -94,7 +103,8 @@ t.test('an input with every field fits its schema and passes unchanged, and unde
     const given = { ...input, undeclared: 1 }
     t.same(tools[name]!.check(given), input, name)
     t.same(given, { ...input, undeclared: 1 }, 'the original input is unchanged')
-    const needed = NEEDED[name]?.map(field => [field, INPUTS[name as ToolName][field]]) ?? []
+    const all = { ...INPUTS[name as ToolName], ...input }
+    const needed = NEEDED[name]?.(input).map(field => [field, all[field]]) ?? []
     const fields = schema.input.required ?? []
     const required = Object.fromEntries([...fields.map(field => [field, input[field]]), ...needed])
     t.same(JSON.parse(JSON.stringify(tools[name]!.check(required))), required, `${name} with the required fields only`)

@@ -21,6 +21,7 @@ import { Refusal } from '../../../../sdk/index.js'
 import type { ToolResult } from '../../../../plugins/agent/providers/adapter.js'
 import type { CardReply } from '../../../../plugins/agent/turn/frames/frames.js'
 import type { ToolContext } from '../../../../plugins/agent/tools/tool.js'
+import { NO_TOOL_PARTS } from '../../../../plugins/agent/tools/tool-parts.js'
 import { cut } from '../../../../plugins/agent/tools/content.js'
 import { tools } from '../../../../plugins/agent/tools/tools.js'
 import { stamp } from '../../../../plugins/agent/tools/tree.js'
@@ -60,6 +61,7 @@ const place = (t: Test): Place => {
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),
     references: { command: async text => ({ text, env: {} }), text: async text => text },
+    ...NO_TOOL_PARTS,
     skill: async name => ({ text: `how to ${name}`, files: [] }),
     needs: { served: async () => true, raise: async () => 'n-1', withdraw: async () => {} },
     person: { attends: false, ask: async () => undefined, approved: () => {} },

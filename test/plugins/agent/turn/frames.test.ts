@@ -40,6 +40,9 @@ const yesTo = (card: Card): CardReply => {
       return { kind: 'permission', requestId, decision: 'once' }
     case 'capability_offer':
       return { kind: 'capability_offer', requestId, connect: true }
+    case 'browser_help':
+    case 'terminal_help':
+      return { kind: card.kind, requestId, helped: true }
     default:
       return { kind: card.kind, requestId, approve: true }
   }
@@ -49,6 +52,8 @@ const CARDS: { readonly [kind in Card['kind']]: true } = {
   plan: true,
   question: true,
   permission: true,
+  browser_help: true,
+  terminal_help: true,
   service_offer: true,
   capability_offer: true,
   payment_offer: true,
@@ -138,6 +143,10 @@ const SCENES: { readonly [kind: string]: Scene } = {
   plan: script('plan Do it'),
   question: script('ask Go on?\n| yes: y\nsay $answer'),
   permission: script('permit Shell: may I'),
+  browser: script('browse about:blank'),
+  browser_help: script('browse about:blank\nhandover browser look'),
+  terminal: script('handover terminal look'),
+  terminal_help: script('handover terminal look'),
   service_offer: script('offer service translate 3'),
   service_event: script('offer service translate 3'),
   service_receipt: script('offer service translate 3'),

@@ -277,6 +277,46 @@ t.test('between groups a browser is opened for a conversation, used, and ends wi
   t.same(site.heard, [])
 })
 
+t.test('an agent reads a page by roles and names, and uses its elements', withChromium(), async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const site = await siteOf(t, {
+    '/': `<title>Form</title><form action="/sent"><label>Name <input name="name"></label>
+      <label>Size <select name="size"><option>small</option><option>large</option></select></label>
+      <label>File <input type="file" id="file"></label><button>Send</button></form>
+      <output id="out"></output><script>
+      document.querySelector('#file').onchange = async event =>
+        (document.querySelector('#out').textContent = 'got ' + (await event.target.files[0].text()))</script>`,
+    '/sent': (request, response) =>
+      void response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end(`<h1>${request.url!.replace(/[<&]/g, ' ')}</h1>`),
+  })
+  const name = 'agent-form'
+  await between(daemon, 'browsers.open', { name, url: site.url })
+  const use = (input: object) => between(daemon, 'browsers.use', { name, ...input })
+  const { text } = await use({ action: 'read' })
+  const refOf = (what: RegExp): string => new RegExp(`${what.source}.*\\[ref=(e\\d+)\\]`).exec(text)?.[1] ?? text
+  await use({ action: 'fill', ref: refOf(/textbox "Name/), text: 'ada' })
+  await use({ action: 'select', ref: refOf(/combobox "Size/), values: ['large'] })
+  const files = [{ name: 'a.txt', data: Buffer.from('a file').toString('base64') }]
+  await use({ action: 'upload', ref: refOf(/button "File/), files })
+  t.match((await use({ action: 'wait', text: 'got a file' })).text, /got a file/)
+  const bare = { action: 'fill', ref: refOf(/textbox "Name/) }
+  await t.rejects(use(bare), { reason: 'invalid', message: /fill takes text: expected/ })
+  const sent = await use({ action: 'click', ref: refOf(/button "Send"/) })
+  t.match(sent, { pageId: 'p1', truncated: false, text: /heading "\/sent\?name=ada size=large"/ })
+  t.match(sent.session.pages, exactly({ id: 'p1', active: true }))
+  await t.rejects(use({ action: 'click', ref: 'e999' }), {
+    reason: 'conflict',
+    message: /found e999: read the page again/,
+  })
+  await t.rejects(use({ action: 'click' }), { reason: 'invalid', message: /click takes ref: expected/ })
+  await t.rejects(use({ action: 'press', key: 'Nonsense' }), { reason: 'unprocessable', message: /does not allow it/ })
+  await t.rejects(use({ action: 'read', pageId: 'p9' }), { reason: 'not-found', message: /found p9/ })
+  await between(daemon, 'browsers.end', { name })
+  await t.rejects(use({ action: 'read' }), { reason: 'conflict', message: /is not running/ })
+})
+
 t.test('a profile keeps its sign-ins, has one browser at a time, and is visible to few', withChromium(), async t => {
   const daemon = await daemonWith(t, ['system'])
   const site = await siteOf(t, {

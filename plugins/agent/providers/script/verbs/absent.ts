@@ -28,14 +28,6 @@ const without = (name: string, { form, fits, lines, tool, category, needs }: Abs
 
 const ABSENT: { readonly [name: string]: Absence } = {
   search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
-  browse: { form: 'browse URL', fits: /^\S+$/, tool: 'Browser', category: 'execute', needs: 'a browser for agents' },
-  handover: {
-    form: 'handover browser MESSAGE, handover terminal MESSAGE',
-    fits: /^(?:browser|terminal)\s+\S/,
-    tool: 'Handover',
-    category: 'other',
-    needs: 'a browser or terminal to hand over',
-  },
   propose: {
     form: 'propose PLATFORM TARGET',
     fits: /^\S+\s+\S/,

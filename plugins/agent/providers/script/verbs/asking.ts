@@ -98,6 +98,22 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       script.note({ out: kept(text) })
     },
   }),
+  handover: verb<{ readonly surface: string; readonly message: string }>({
+    form: 'handover browser MESSAGE, handover terminal MESSAGE',
+    help: 'hands the browser or a terminal to whoever watches; $out is what they say',
+    lineless: true,
+    read: ({ text }) => {
+      const [, surface = '', message = ''] =
+        /^(browser|terminal)\s+(\S[^]*)$/.exec(text)
+        ?? malformed('handover browser MESSAGE or handover terminal MESSAGE', text)
+      return { surface, message }
+    },
+    run: async function* ({ surface, message }, script): ScriptFrames {
+      const input = { surface, message: script.text(message) }
+      const { text } = yield* script.call({ name: 'Handover', category: 'other', target: input.message, input })
+      script.note({ out: kept(text) })
+    },
+  }),
   permit: verb<{ readonly tool: string; readonly sentence: string }>({
     form: 'permit TOOL: SENTENCE',
     help: 'asks for permission; $answer is once, always or deny',

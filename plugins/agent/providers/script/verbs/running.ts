@@ -44,4 +44,14 @@ export const running: { readonly [name: string]: ScriptVerb } = {
       return ran(script, { name: 'Fetch', category: 'fetch', target: url, input: { url } })
     },
   }),
+  browse: verb<{ readonly url: string }>({
+    form: 'browse URL',
+    help: 'opens a page in the browser; $out is its text, $exit is 0 or 1',
+    lineless: true,
+    read: ({ text }) => ({ url: needed('browse URL', text) }),
+    run: (input, script) => {
+      const url = script.text(input.url)
+      return ran(script, { name: 'Browser', category: 'execute', target: url, input: { action: 'open', url } })
+    },
+  }),
 }

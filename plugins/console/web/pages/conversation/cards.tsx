@@ -4,11 +4,12 @@ import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '..
 import { askUntilAnswered } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import type { CardRow } from '../../run/row-kinds.js'
-import { useAction, type ActionState } from '../../ui/action.js'
+import { useAction } from '../../ui/action.js'
 import { usdTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
+import { Feedback, Help, HelpText, type AnswerProps, type HelpCard } from './help-cards.js'
 
 const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
   const who = by ? ` by ${by}` : ''
@@ -42,17 +43,19 @@ const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string |
           {reply.feedback && `: ${visibleText(reply.feedback)}`}
         </p>
       )
+    case 'browser_help':
+    case 'terminal_help':
+      return (
+        <p>
+          {(reply.helped ? 'Done' : 'Not done') + who}
+          {reply.note && `: ${visibleText(reply.note)}`}
+        </p>
+      )
     case 'capability_offer':
       return <p>{(reply.connect ? 'Connected' : 'Not connected') + who}</p>
     default:
       return <p>{(reply.approve ? 'Approved' : 'Not approved') + who}</p>
   }
-}
-
-interface AnswerProps<C extends Card> {
-  readonly card: C
-  readonly action: ActionState
-  readonly answer: (reply: CardReply) => void
 }
 
 const OneQuestion = ({
@@ -158,13 +161,6 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
   )
 }
 
-const Feedback = ({ label, value, set }: { label: string; value: string; set: (text: string) => void }) => (
-  <label class="field">
-    <span class="small quiet">{label}</span>
-    <input value={value} onInput={event => set(event.currentTarget.value)} />
-  </label>
-)
-
 const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
   const words = useSignal('')
   const { requestId, toolName, displayName, title, description, reason, path, alwaysLabel } = card
@@ -254,7 +250,7 @@ const YES = {
   plan: 'Approve the plan',
 }
 
-const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCard | PermissionCard>>) => {
+const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCard | PermissionCard | HelpCard>>) => {
   const words = useSignal('')
   const { requestId, kind } = card
   const decide = (yes: boolean) =>
@@ -298,6 +294,8 @@ const NAMES: { readonly [kind in Card['kind']]: string } = {
   plan: 'Plan',
   question: 'Question',
   permission: 'Permission',
+  browser_help: 'Help in the browser',
+  terminal_help: 'Help in the terminal',
   service_offer: 'Service',
   capability_offer: 'Connection',
   payment_offer: 'Payment',
@@ -306,6 +304,7 @@ const NAMES: { readonly [kind in Card['kind']]: string } = {
 const Asked = ({ card }: { card: Card }) => {
   if (card.kind === 'plan') return <Markdown text={card.text} />
   if (card.kind === 'question') return <p>{visibleText(card.questions.map(({ question }) => question).join(' · '))}</p>
+  if (card.kind === 'browser_help' || card.kind === 'terminal_help') return <HelpText card={card} />
   if (card.kind !== 'permission') return <Facts facts={offerFacts(card)} />
   const { title, displayName, toolName, description } = card
   return (
@@ -335,6 +334,8 @@ export const OpenCardView = ({ card }: { card: Card }) => {
         <Questions card={card} {...props} />
       ) : card.kind === 'permission' ? (
         <Permission card={card} {...props} />
+      ) : card.kind === 'browser_help' || card.kind === 'terminal_help' ? (
+        <Help card={card} {...props} />
       ) : (
         <Decision card={card} {...props} />
       )}

@@ -1,0 +1,93 @@
+import { posix } from 'node:path'
+import { webAddress } from '../../../sdk/node/network/outbound.js'
+import type { BrowserReading } from '../../system/contract.js'
+import type { BrowserInput } from './contract.js'
+import { cut, textContent } from './content.js'
+import { done, tool } from './tool.js'
+import { readFileAt } from './tree.js'
+
+const MOST_RESULT = 100 * 1024
+
+type Action = BrowserInput['action']
+
+/** What each action takes besides the page. */
+const TAKES: { readonly [action in Action]: readonly (keyof BrowserInput)[] } = {
+  open: ['url'],
+  goto: ['url'],
+  read: [],
+  click: ['ref'],
+  hover: ['ref'],
+  fill: ['ref', 'text'],
+  press: ['key'],
+  select: ['ref', 'values'],
+  upload: ['ref', 'paths'],
+  wait: ['text'],
+  back: [],
+  forward: [],
+  reload: [],
+  activate: [],
+  close: [],
+}
+const FIELDS = ['url', 'ref', 'text', 'key', 'values', 'paths'] as const
+
+const isNavigation = (action: Action): action is 'back' | 'forward' | 'reload' | 'activate' | 'close' =>
+  action === 'back' || action === 'forward' || action === 'reload' || action === 'activate' || action === 'close'
+
+/** Uses the browser of the conversation, and returns the page as text. */
+export const browse = tool('Browser', {
+  category: 'execute',
+  refine: (input, misfit) => {
+    const { action, url, page } = input
+    const takes = TAKES[action]
+    for (const field of takes)
+      if (input[field] === undefined) misfit(field, `a value, which ${action} takes`, undefined)
+    for (const field of FIELDS) {
+      if (input[field] !== undefined && !takes.includes(field) && !(action === 'press' && field === 'ref'))
+        misfit(field, `none with ${action}`, input[field])
+    }
+    if (action === 'open' && page !== undefined) misfit('page', 'none with open', page)
+    if (url !== undefined) pageAddress(url)
+  },
+  describe: ({ action, url, ref, key, text, page }) => {
+    const about = url ?? ref ?? key ?? (action === 'wait' ? text : page)
+    const target = `${action}${about === undefined ? '' : ` ${about}`}`.slice(0, 200)
+    return { target, ...(url !== undefined && { url: pageAddress(url) }) }
+  },
+  run: async ({ action, url, page, ref, text, key, values, paths }, { browser, references, ...tree }) => {
+    const filled = async (given: string) => references.text(given, 'code')
+    const at = page === undefined ? {} : { pageId: page }
+    if (action === 'open') return shown(await browser.open(await filled(url!)))
+    if (action === 'goto' || isNavigation(action))
+      return shown(await browser.act({ action, ...at, ...(url !== undefined && { url: await filled(url) }) }))
+    const files = paths && (await Promise.all(paths.map(async path => fileOf(path, await readFileAt(tree, path)))))
+    return shown(
+      await browser.use({
+        action,
+        ...at,
+        ...(ref !== undefined && { ref }),
+        ...(text !== undefined && { text: await filled(text) }),
+        ...(key !== undefined && { key }),
+        ...(values && { values }),
+        ...(files && { files }),
+      }),
+    )
+  },
+})
+
+const pageAddress = (url: string): string => (url === 'about:blank' ? url : webAddress(url).href)
+
+const fileOf = (path: string, { bytes }: { readonly bytes: Buffer }) => ({
+  name: posix.basename(path),
+  data: bytes.toString('base64'),
+})
+
+/** A page as a model reads it: the open pages, then the elements of the one that is shown. */
+const shown = (reading: BrowserReading | undefined) => {
+  if (!reading) return done('no page is open')
+  const { session, pageId, text, truncated } = reading
+  const pages = session.pages.map(
+    ({ id, url, title }) => `${id === pageId ? '*' : ' '} ${id} ${url}${title === undefined ? '' : ` ${title}`}`,
+  )
+  const all = [...pages, '', text, ...(truncated ? ['[the rest of the page is left out]'] : [])].join('\n')
+  return done(cut(all, MOST_RESULT), textContent(all))
+}

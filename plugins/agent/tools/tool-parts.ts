@@ -1,0 +1,15 @@
+import { refuse } from '../../../sdk/index.js'
+import type { ToolParts } from './tool.js'
+
+const served = async () => false
+const nobody = () => refuse('unavailable', 'nobody can be asked from here')
+const noBrowser = () => refuse('unavailable', 'this sandbox has no browsers')
+const noTerminal = () => refuse('unavailable', 'this sandbox has no terminals')
+
+/** Where no other group gives anything. */
+export const NO_TOOL_PARTS: ToolParts = {
+  skill: name => refuse('not-found', `this turn has no skill ${name}`),
+  needs: { served, raise: nobody, withdraw: nobody },
+  browser: { served, session: async () => undefined, open: noBrowser, act: noBrowser, use: noBrowser },
+  terminal: { served, open: noTerminal, close: noTerminal },
+}

@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals'
+import type { Card, CardReply } from '../../../../agent/contract.js'
+import { fragmentOf } from '../../data/route.js'
+import type { ActionState } from '../../ui/action.js'
+import { visibleText } from '../../ui/format.js'
+
+/** A card that waits, and how it is answered. */
+export interface AnswerProps<C extends Card> {
+  readonly card: C
+  readonly action: ActionState
+  readonly answer: (reply: CardReply) => void
+}
+
+/** What the agent is told with an answer. */
+export const Feedback = ({ label, value, set }: { label: string; value: string; set: (text: string) => void }) => (
+  <label class="field">
+    <span class="small quiet">{label}</span>
+    <input value={value} onInput={event => set(event.currentTarget.value)} />
+  </label>
+)
+
+/** A card that hands something to a person. */
+export type HelpCard = Extract<Card, { kind: 'browser_help' | 'terminal_help' }>
+
+/** What is handed over, and the way to it. */
+export const HelpText = ({ card: { kind, session, message } }: { card: HelpCard }) => (
+  <>
+    <p>{visibleText(message)}</p>
+    <p>
+      <a href={kind === 'browser_help' ? fragmentOf('browsers', session) : fragmentOf('terminals', session)}>
+        Open the {kind === 'browser_help' ? 'browser' : 'terminal'}
+      </a>
+    </p>
+  </>
+)
+
+/** The answers to a card that hands something over. */
+export const Help = ({ card, action, answer }: AnswerProps<HelpCard>) => {
+  const words = useSignal('')
+  const { kind, requestId } = card
+  const say = (helped: boolean) => answer({ kind, requestId, helped, ...(words.value && { note: words.value }) })
+  return (
+    <div class="stack">
+      <HelpText card={card} />
+      <Feedback
+        label="What the agent is told (optional)"
+        value={words.value}
+        set={text => {
+          words.value = text
+        }}
+      />
+      <div class="card-actions">
+        <button class="button primary" type="button" disabled={action.busy} onClick={() => say(true)}>
+          Done
+        </button>
+        <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => say(false)}>
+          Not done
+        </button>
+      </div>
+    </div>
+  )
+}
