@@ -14,6 +14,7 @@ export class Boot {
   readonly startedAt = Date.now()
   readonly #pending: Pending[] = []
   readonly #done = Promise.withResolvers<void>()
+  readonly #failed = new Set<string>()
   #ready = false
 
   /**
@@ -43,11 +44,10 @@ export class Boot {
    * Runs the steps of all groups, sorted by the order of `groups`; a failed step skips the rest of its own group only.
    */
   async run(groups: readonly string[] = []): Promise<void> {
-    const broken = new Set<string>()
     this.#pending.sort((a, b) => groups.indexOf(a.plugin) - groups.indexOf(b.plugin))
     this.moved()
     for (const { plugin, step, run } of this.#pending) {
-      if (broken.has(plugin)) continue
+      if (this.#failed.has(plugin)) continue
       const began = performance.now()
       step.state = 'running'
       this.moved()
@@ -55,7 +55,7 @@ export class Boot {
         await run()
         step.state = 'done'
       } catch (error) {
-        broken.add(plugin)
+        this.#failed.add(plugin)
         step.state = 'failed'
         step.detail = error instanceof Error ? error.message : String(error)
         this.failed(plugin, step.label, error)
@@ -65,6 +65,11 @@ export class Boot {
     this.#ready = true
     this.moved()
     this.#done.resolve()
+  }
+
+  /** Whether the gate is open for a group: boot is done, and none of the group's steps failed. */
+  isOpen(plugin: string): boolean {
+    return this.#ready && !this.#failed.has(plugin)
   }
 
   /** Waits until boot is done; refuses with 503 after 10 s, or when a step of the group failed. */

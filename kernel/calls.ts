@@ -80,7 +80,12 @@ export class Calls {
   }
 
   /** Answers a call, after starting its group if needed; `by` is the plugin that makes the call. */
-  async answer(call: string, input: unknown, context: Context, by?: string): Promise<unknown> {
+  answer(call: string, input: unknown, context: Context, by?: string): Promise<unknown> {
+    const answer = this.checked ? undefined : this.#entries.get(call)?.answer
+    return answer ? answer(call, input, context) : this.#answer(call, input, context, by)
+  }
+
+  async #answer(call: string, input: unknown, context: Context, by?: string): Promise<unknown> {
     const entry = this.#entries.get(call) ?? refuse('not-found', `nothing serves ${call}`)
     if (!entry.answer) await entry.start?.(by)
     const answer = entry.answer ?? refuse('unavailable', `${entry.plugin} is not running`)

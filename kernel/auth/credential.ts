@@ -15,11 +15,10 @@ const KINDS = new Map<string, Credential['kind']>([
   ['authorization', 'bearer'],
 ])
 const ONCE = new Set(['host', 'origin', 'content-type', ...KINDS.keys()])
-/** Of these headers, the first value is used. */
-const FIRST = new Set(['last-event-id'])
-const LENGTHS = new Set(['content-length', 'transfer-encoding'])
+/** Also these; of `last-event-id` the first value is used. */
+const READ = new Set([...ONCE, 'last-event-id', 'content-length', 'transfer-encoding'])
 
-/** The headers that decide access, and `last-event-id`, by lower-case name. */
+/** The headers that decide access, which occur once, and `last-event-id`, by lower-case name. */
 export type CredentialHead = ReadonlyMap<string, string>
 
 /**
@@ -27,16 +26,14 @@ export type CredentialHead = ReadonlyMap<string, string>
  */
 export const readHead = (rawHeaders: readonly string[]): CredentialHead => {
   const head = new Map<string, string>()
-  const lengths = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
-    if (LENGTHS.has(name)) lengths.add(name)
-    if (FIRST.has(name) && !head.has(name)) head.set(name, rawHeaders[at + 1]!.trim())
-    if (!ONCE.has(name)) continue
-    if (head.has(name)) refuse('invalid', `expected header ${name} once, found it again`)
-    head.set(name, rawHeaders[at + 1]!.trim())
+    if (!READ.has(name)) continue
+    if (!head.has(name)) head.set(name, rawHeaders[at + 1]!.trim())
+    else if (ONCE.has(name)) refuse('invalid', `expected header ${name} once, found it again`)
   }
-  if (lengths.size > 1) refuse('invalid', 'expected content-length or transfer-encoding, found both')
+  if (head.has('content-length') && head.has('transfer-encoding'))
+    refuse('invalid', 'expected content-length or transfer-encoding, found both')
   return head
 }
 

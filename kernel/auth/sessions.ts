@@ -15,7 +15,8 @@ import {
 import type { Admitted } from './admission.js'
 import type { Kept } from '../../sdk/node/files/kept.js'
 import { LastUse } from './last-use.js'
-import { holds, newSecret, readSecret } from '../../sdk/node/access/secret.js'
+import { SecretCheck } from '../../sdk/node/access/secret-check.js'
+import { newSecret } from '../../sdk/node/access/secret.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -38,6 +39,7 @@ export class Sessions {
   readonly #kept: Kept<Book>
   readonly #now: () => number
   readonly #socket = new Map<string, SessionRecord>()
+  readonly #secrets = new SecretCheck('sbs', id => this.#hashesOf(id))
   readonly #uses = new LastUse(() => this.#kept.change(book => this.#current(book)))
 
   constructor(kept: Kept<Book>, now: () => number) {
@@ -47,15 +49,19 @@ export class Sessions {
 
   /** The session of a secret and its person, if both are valid. */
   check(text: string, address: string): { session: SessionRecord; person: PersonRecord } | undefined {
-    const now = this.#now()
-    const presented = readSecret('sbs', text)
-    const session = presented && this.get(presented.id)
-    const hashes = session ? [{ hash: session.hash, until: Infinity }, ...session.old] : []
-    const good = hashes.filter(({ until }) => until > now).map(({ hash }) => hash)
-    if (!presented || !holds(good, presented.hash) || !session) return undefined
-    const person = this.#personOf(session)
-    if (person) this.#uses.mark(presented.id, { at: now, address })
-    return person && { session, person }
+    const id = this.#secrets.check(text)
+    const session = id === undefined ? undefined : this.get(id)
+    const person = session && this.#personOf(session)
+    if (!person) return undefined
+    this.#uses.mark(session.id, { at: this.#now(), address })
+    return { session, person }
+  }
+
+  /** The hash of a session's secret, and those that a renewal replaced, for a while. */
+  #hashesOf(id: string): readonly string[] {
+    const session = this.get(id)
+    if (!session) return []
+    return [session.hash, ...session.old.filter(({ until }) => until > this.#now()).map(({ hash }) => hash)]
   }
 
   /** Opens a session for the person that `decide` admits, in the same write that uses up their proof. */

@@ -2,7 +2,8 @@ import type { TokenRow } from '../../sdk/kernel.js'
 import { refuse } from '../../sdk/refusal.js'
 import { Kept, type KeptFiles } from '../../sdk/node/files/kept.js'
 import { LastUse } from './last-use.js'
-import { holds, newSecret, readSecret } from '../../sdk/node/access/secret.js'
+import { SecretCheck } from '../../sdk/node/access/secret-check.js'
+import { newSecret } from '../../sdk/node/access/secret.js'
 
 const DAY = 24 * 60 * 60_000
 const LISTED = 30 * DAY
@@ -24,6 +25,10 @@ interface Kind {
 export class Tokens {
   readonly #kept: Kept<Kind>
   readonly #now: () => number
+  readonly #secrets = new SecretCheck('sbc', id => {
+    const found = this.#kept.value.tokens[id]
+    return found ? [found.hash] : []
+  })
   readonly #uses = new LastUse(() => this.#kept.change(kind => this.#current(kind)))
 
   private constructor(kept: Kept<Kind>, now: () => number) {
@@ -38,10 +43,9 @@ export class Tokens {
   /** The token of a secret, if it is active. */
   check(text: string, address: string): TokenRecord | undefined {
     const now = this.#now()
-    const presented = readSecret('sbc', text)
-    const found = presented && this.#kept.value.tokens[presented.id]
-    const proven = presented !== undefined && holds(found ? [found.hash] : [], presented.hash)
-    if (!proven || !found || !isActive(found, now)) return undefined
+    const id = this.#secrets.check(text)
+    const found = id === undefined ? undefined : this.#kept.value.tokens[id]
+    if (!found || !isActive(found, now)) return undefined
     this.#uses.mark(found.id, { at: now, address })
     return found
   }

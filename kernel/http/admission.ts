@@ -17,13 +17,11 @@ export interface AdmissionDeps {
 /** Admits the caller by credential or ticket, as the route's access requires, and counts the call while it runs. */
 export const admitCaller =
   (deps: AdmissionDeps, access: CallAccess): RequestStep =>
-  async (ctx, next) => {
-    Object.assign(ctx.state, admitted(deps, ctx, access))
-    try {
-      await next()
-    } finally {
-      ctx.state.leave()
-    }
+  (ctx, next) => {
+    const { caller, leave } = admitted(deps, ctx, access)
+    ctx.state.caller = caller
+    ctx.state.leave = leave
+    return next()
   }
 
 /** The admitted caller, and `leave`: call it when the call has ended or its stream has begun. */

@@ -28,9 +28,9 @@ export const readInput =
         : form
           ? readFields(form.fields, 'body', call, contract.schema())
           : await readJson(ctx.req, body, forms)
-      ctx.state.input = { ...given, ...ctx.params }
+      ctx.state.input = Object.assign(given, ctx.params)
       await next()
     } finally {
-      await form?.removeFiles()
+      if (form) await form.removeFiles()
     }
   }

@@ -15,7 +15,7 @@ const SHARED = {
  */
 export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep => {
   const arrive = createArrival(http)
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const arrival = (ctx.state.arrival = arrive(ctx.req))
     if (arrival.origin) ctx.state.reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
     if (!arrival.ownHost && ctx.path !== '/health') {
@@ -25,8 +25,7 @@ export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep 
       )
     }
     if (arrival.foreign) refuse('forbidden', arrival.foreign)
-    if (ctx.method === 'OPTIONS') preflight(ctx)
-    else await next()
+    return ctx.req.method === 'OPTIONS' ? preflight(ctx) : next()
   }
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Logger } from '../logs/log.js'
 import { Lines } from './head-lines.js'
@@ -8,12 +9,15 @@ import type { RequestContext, RequestStep } from './request.js'
 export const answerErrors =
   (log: Logger): RequestStep =>
   async (ctx, next) => {
-    ctx.respond = false
-    ctx.state.reply = { res: ctx.res, lines: new Lines(), head: ctx.method === 'HEAD' }
+    ctx.state.reply = { res: ctx.res, lines: new Lines(), head: ctx.req.method === 'HEAD' }
     try {
       await next()
     } catch (error) {
+      // Node knows whether the request is complete once it has parsed what it received.
+      if (!ctx.req.complete) await nextTurn()
       fail(log, ctx, error)
+    } finally {
+      ctx.state.leave?.()
     }
   }
 

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Context as KoaContext } from 'koa'
 import { Refusal } from '../../sdk/refusal.js'
 import type { BodyForm } from '../manifest.js'
-import { named } from './input.js'
+import { bodyIncomplete, bodyTooLarge, named } from './input.js'
 
 /** An uploaded file, on the disk until the call is answered. */
 export interface ReceivedFile {
@@ -46,7 +46,7 @@ export const readForm = async (
   if (forms.includes('raw')) return readAny(ctx, limit)
   const form = forms.find(one => ctx.request.is(TYPES[one]))
   if (!form) return undefined
-  if (Number(ctx.req.headers['content-length']) > limit) throw tooLarge(limit)
+  if (Number(ctx.req.headers['content-length']) > limit) throw bodyTooLarge(limit)
   if (form === 'bytes') return readRaw(ctx, limit, await received(folder))
   const { koaBody, HttpMethodEnum } = await import('koa-body')
   const place = form === 'multipart' ? await received(folder) : undefined
@@ -126,7 +126,7 @@ const withParts = async <T>(
   let bytes = 0
   const parts = async function* () {
     for await (const part of req.iterator({ destroyOnReturn: false })) {
-      if ((bytes += (part as Buffer).length) > limit) throw tooLarge(limit)
+      if ((bytes += (part as Buffer).length) > limit) throw bodyTooLarge(limit)
       yield part as Buffer
     }
   }
@@ -135,9 +135,7 @@ const withParts = async <T>(
     return await read(parts())
   } catch (error) {
     req.resume()
-    throw req.complete || error instanceof Refusal
-      ? error
-      : new Refusal('invalid', 'the body ended before it was whole')
+    throw req.complete || error instanceof Refusal ? error : bodyIncomplete()
   } finally {
     req.setTimeout(0)
   }
@@ -170,13 +168,10 @@ const fileOf = ({ filepath, originalFilename, mimetype, size }: Parsed): Receive
   bytes: size,
 })
 
-const tooLarge = (limit: number): Refusal =>
-  new Refusal('too-large', `the body is larger than the limit of ${limit} bytes`)
-
 /** Maps the parser's error status to a refusal: 413 too large, 415 unsupported encoding, other 4xx an invalid body. */
 const refusalOf = (error: unknown, limit: number): unknown => {
   const { status, httpCode = status, message } = error as { status?: number; httpCode?: number; message: string }
   if (error instanceof Refusal || httpCode === undefined || httpCode >= 500) return error
-  if (httpCode === 413) return tooLarge(limit)
+  if (httpCode === 413) return bodyTooLarge(limit)
   return new Refusal(httpCode === 415 ? 'unsupported' : 'invalid', `the body cannot be read: ${message.slice(0, 120)}`)
 }

@@ -1,13 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import type { ContractSchema, Shape } from '../../sdk/contract.js'
 import { CLOSED_KEYS, parseObject } from '../../sdk/node/files/json.js'
-import { Refusal, refuse, type Reason } from '../../sdk/refusal.js'
+import { Refusal, refuse } from '../../sdk/refusal.js'
 
 const SILENCE = 30_000
 
 /** Reads a JSON object of at most `limit` bytes and 64 levels; an empty body is `{}`. */
 export const readJsonBody = async (req: IncomingMessage, limit: number): Promise<object> => {
-  const bytes = await readBytes(req, limit)
+  const length = Number(req.headers['content-length'])
+  if (length > limit) throw bodyTooLarge(limit)
+  if (length === 0) return {}
+  // A small body arrives with its head; Node hands it over as soon as this function has returned.
+  await undefined
+  const bytes = req.readableLength === length ? (req.read() as Buffer) : await receiveBytes(req, limit)
   if (bytes.length === 0) return {}
   const coding = req.headers['content-encoding'] ?? 'identity'
   if (coding.toLowerCase() !== 'identity')
@@ -18,32 +23,37 @@ export const readJsonBody = async (req: IncomingMessage, limit: number): Promise
   return parseObject(bytes)
 }
 
-/** Reads all bytes of a body; refuses more than `limit` bytes, and closes the connection after 30 s without any. */
-export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
+/** Receives all bytes of a body; refuses more than `limit` bytes, and closes the connection after 30 s without any. */
+const receiveBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const silent = setTimeout(() => req.destroy(), SILENCE)
-    const fail = (reason: Reason, message: string) => {
+    const fail = (refusal: Refusal) => {
       clearTimeout(silent)
       req.removeAllListeners('data').resume()
-      reject(new Refusal(reason, message))
+      reject(refusal)
     }
-    const tooLarge = () => fail('too-large', `the body is larger than the limit of ${limit} bytes`)
-    if (Number(req.headers['content-length']) > limit) return tooLarge()
+    if (req.destroyed) return fail(bodyIncomplete())
     const parts: Buffer[] = []
     let size = 0
     req.on('data', (part: Buffer) => {
       silent.refresh()
       size += part.length
-      if (size > limit) tooLarge()
+      if (size > limit) fail(bodyTooLarge(limit))
       else parts.push(part)
     })
     req.once('end', () => {
       clearTimeout(silent)
       resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
     })
-    for (const event of ['error', 'close'])
-      req.once(event, () => req.complete || fail('invalid', 'the body ended before it was complete'))
+    for (const event of ['error', 'close']) req.once(event, () => req.complete || fail(bodyIncomplete()))
   })
+
+/** The refusal of a body with too many bytes. */
+export const bodyTooLarge = (limit: number): Refusal =>
+  new Refusal('too-large', `the body is larger than the limit of ${limit} bytes`)
+
+/** The refusal of a body whose connection closed before its end. */
+export const bodyIncomplete = (): Refusal => new Refusal('invalid', 'the body ended before it was complete')
 
 /** Reads a query into the types that the call declares; refuses a repeated key unless it is declared as a list. */
 export const readQuery = (query: string, call: string, schema: ContractSchema): { [key: string]: unknown } =>

@@ -43,21 +43,19 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     const allowed =
       origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
     const address = proxied ? (clientOf(req, proxies) ?? peer) : peer
-    const bearer = readBearer(head)
-    const userAgent = req.headers['user-agent']
     return {
       head,
       address,
       base: http.publicUrl ?? base,
       ownHost,
       local,
-      ...(near && { nearPort: req.socket.remotePort! }),
-      ...(forwarded && { forwarded }),
-      ...(!local && !tls && !http.allowPlain && !isLoopback(address) && { plain: true }),
-      ...(bearer !== undefined && { bearer }),
-      ...(userAgent !== undefined && { userAgent }),
-      ...(allowed && { origin: origin! }),
-      ...foreignOf(req, origin, allowed),
+      nearPort: near ? req.socket.remotePort : undefined,
+      forwarded: forwarded || undefined,
+      plain: (!local && !tls && !http.allowPlain && !isLoopback(address)) || undefined,
+      bearer: readBearer(head),
+      userAgent: req.headers['user-agent'],
+      origin: allowed ? origin : undefined,
+      foreign: foreignOf(req, origin, allowed),
     }
   }
 }
@@ -72,20 +70,18 @@ export const refusePlain = ({ plain }: Arrival): void => {
     )
 }
 
-const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): { foreign?: string } => {
+const foreignOf = (req: IncomingMessage, origin: string | undefined, allowed: boolean): string | undefined => {
   // Browsers do not apply CORS to WebSockets: any page could read the frames.
   const reading = ['GET', 'HEAD', 'OPTIONS'].includes(req.method ?? '') && req.headers.upgrade === undefined
-  if (origin !== undefined && !allowed && (origin === 'null' || !reading) && !(reading && origin !== 'null')) {
-    return {
-      foreign:
-        `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the `
-        + 'origin to http.origins',
-    }
-  }
-  if (req.headers['sec-fetch-site'] === 'cross-site' && !allowed && !reading) {
-    return { foreign: 'a page of another site may not call this sandbox: add its origin to http.origins' }
-  }
-  return {}
+  if (allowed || (reading && origin !== 'null')) return undefined
+  if (origin !== undefined)
+    return (
+      `pages of ${origin === 'null' ? 'an opaque origin' : origin} may not call this sandbox: add the `
+      + 'origin to http.origins'
+    )
+  return req.headers['sec-fetch-site'] === 'cross-site'
+    ? 'a page of another site may not call this sandbox: add its origin to http.origins'
+    : undefined
 }
 
 /** The last address of `x-forwarded-for` that is not a trusted proxy. */

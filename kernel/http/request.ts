@@ -14,8 +14,8 @@ export interface RequestState {
   contract: Contract
   /** The admitted caller. */
   caller: Caller
-  /** Stops counting this call for its caller's limits; called for a stream once it has begun. */
-  leave: () => void
+  /** Stops counting this call for its caller's limits; called when the request ends, and once a stream has begun. */
+  leave?: () => void
   /** The body or the query, with the path parameters. */
   input: object
 }

@@ -1,5 +1,6 @@
-import Router from '@koa/router'
+import Router, { type Layer } from '@koa/router'
 import { refuse } from '../../sdk/refusal.js'
+import { compose } from './compose.js'
 import { refuseMethod } from './reply.js'
 import type { RequestContext, RequestState, RequestStep } from './request.js'
 
@@ -15,7 +16,8 @@ const SLASHED = 'repo'
  */
 export class Routes {
   readonly #added = new Map<string, { method: string; path: string; steps: readonly RequestStep[] }[]>()
-  readonly #routers = new Map<string, ReturnType<Router<RequestState>['routes']>>()
+  readonly #routers = new Map<string, Router<RequestState>>()
+  readonly #subtrees = new Map<string, RequestStep>()
 
   /** Adds a route; the router of its first segment is built on the first request that needs it. */
   add(method: string, path: string, steps: readonly RequestStep[]): void {
@@ -26,14 +28,20 @@ export class Routes {
 
   /** Answers all paths below a segment by one step. */
   subtree(segment: string, step: RequestStep): void {
-    this.#routers.set(segment, step as ReturnType<Router<RequestState>['routes']>)
+    this.#subtrees.set(segment, step)
   }
 
   /** Runs the steps of the request's route, or refuses the request. */
   readonly step: RequestStep = (ctx, next) => {
-    const segment = segmentOf(checkedPath(ctx.req.url ?? ''))
-    const router = this.#routers.get(segment) ?? this.#build(segment)
-    return router ? router(ctx, next) : refuseUnknown(ctx)
+    const path = checkedPath(ctx.req.url ?? '')
+    const segment = segmentOf(path)
+    const subtree = this.#subtrees.get(segment)
+    if (subtree) return subtree(ctx, next)
+    const found = (this.#routers.get(segment) ?? this.#build(segment))?.match(path, ctx.method)
+    const [layer] = found?.pathAndMethod ?? []
+    if (!layer) return refuseOther(ctx, path, found?.path ?? [])
+    ctx.params = layer.params(path, layer.captures(path))
+    return hasSlash(ctx.params) ? refuseUnknown(ctx) : layer.stack[0]!(ctx, next)
   }
 
   /** Registers literal segments before parameters, so that `/agents/search` is not matched as an id. */
@@ -43,18 +51,16 @@ export class Routes {
     if (!added) return
     const router = new Router<RequestState>({ strict: true, sensitive: true })
     for (const { method, path, steps } of added)
-      router.register(path.replace(/\{(\w+)\}/g, ':$1'), [method], [refuseSlashes, ...steps])
-    router.on('not-found', refuseOther)
-    const step = router.routes()
-    this.#routers.set(segment, step)
-    return step
+      router.register(path.replace(/\{(\w+)\}/g, ':$1'), [method], compose(steps))
+    this.#routers.set(segment, router)
+    return router
   }
 }
 
 /** Answers 404 for an unknown path, or 405 with `allow` when the path takes other methods. */
-const refuseOther: RequestStep = async ctx => {
-  const layers = (ctx.matched ?? []).filter(layer => !hasSlash(layer.params(ctx.path, layer.captures(ctx.path))))
-  const methods = new Set(layers.flatMap(layer => layer.methods))
+const refuseOther = (ctx: RequestContext, path: string, layers: readonly Layer<RequestState>[]): void => {
+  const served = layers.filter(layer => !hasSlash(layer.params(path, layer.captures(path))))
+  const methods = new Set(served.flatMap(layer => layer.methods))
   if (methods.size === 0) return refuseUnknown(ctx)
   ctx.state.reply.lines.set('allow', METHODS.filter(one => methods.has(one)).join(', '))
   refuseMethod(ctx.state.reply, `${ctx.path} does not take ${ctx.method}, only ${[...methods].join(', ')}`)
@@ -67,9 +73,10 @@ const refuseUnknown = ({ method, path }: Pick<RequestContext, 'method' | 'path'>
 const hasSlash = (params: { readonly [name: string]: string }): boolean =>
   Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
 
-const refuseSlashes: RequestStep = (ctx, next) => (hasSlash(ctx.params) ? refuseUnknown(ctx) : next())
-
 const segmentOf = (path: string): string => path.split('/', 2)[1]!
+
+/** A path without escapes, empty segments or segments that begin with a dot. */
+const PLAIN = /^(?:\/[\w-][\w.~-]*)+$/
 
 /**
  * The raw path of a request target; refuses empty segments, broken escapes, and segments that decode to `.`, `..`, a
@@ -77,6 +84,7 @@ const segmentOf = (path: string): string => path.split('/', 2)[1]!
  */
 const checkedPath = (target: string): string => {
   const path = target.split('?', 1)[0]!
+  if (PLAIN.test(path)) return path
   const unknown = () => refuse('not-found', `nothing is served at ${path.slice(0, 200) || 'an empty target'}`)
   if (!path.startsWith('/')) unknown()
   for (const segment of path === '/' ? [] : path.slice(1).split('/')) {

@@ -9,8 +9,8 @@ import { answerMalformedRequest } from './malformed-request.js'
 import { asksSocket } from './sockets/sockets.js'
 
 /** Creates the daemon's server: connection limits, malformed requests and upgrades; Koa serves the rest. */
-export const createHttpServer = (app: Pick<App, 'koa' | 'upgrades'>, connections: Connections): Server => {
-  const serve = app.koa.callback()
+export const createHttpServer = (app: Pick<App, 'callback' | 'upgrades'>, connections: Connections): Server => {
+  const serve = app.callback()
   const server = createServer(
     { maxHeaderSize: 16_384, ...HEADERS, ...IDLE, requestTimeout: 0, requireHostHeader: false, ...asksSocket },
     serve,

@@ -1,12 +1,18 @@
-import { holds, newSecret, readSecret, type Prefix } from './secret.js'
+import { SecretCheck } from './secret-check.js'
+import { newSecret, type Prefix } from './secret.js'
 
 /** Credentials in memory alone, each with what it stands for: a process that ended has none. */
 export class MemorySecrets<T> {
   readonly #prefix: Prefix
+  readonly #secrets: SecretCheck
   readonly #active = new Map<string, { readonly hash: string; readonly value: T }>()
 
   constructor(prefix: Prefix) {
     this.#prefix = prefix
+    this.#secrets = new SecretCheck(prefix, id => {
+      const found = this.#active.get(id)
+      return found ? [found.hash] : []
+    })
   }
 
   /** Makes a credential; only this result contains its text. */
@@ -18,10 +24,8 @@ export class MemorySecrets<T> {
 
   /** What a credential stands for, until it ends. */
   check(text: string): T | undefined {
-    const presented = readSecret(this.#prefix, text)
-    const found = presented && this.#active.get(presented.id)
-    const proven = presented !== undefined && holds(found ? [found.hash] : [], presented.hash)
-    return proven ? found?.value : undefined
+    const id = this.#secrets.check(text)
+    return id === undefined ? undefined : this.#active.get(id)?.value
   }
 
   /** Ends a credential; false if there is none. */

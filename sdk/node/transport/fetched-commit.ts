@@ -3,9 +3,10 @@ import type { Host } from '../../host.js'
 import { refuse } from '../../refusal.js'
 import { isLoopbackHostname } from '../models/outgoing.js'
 import { git, GitFailure, type GitOptions } from '../programs/git.js'
-import { remoteAddress, type RemoteAddress, type ServerAddress } from './remote-address.js'
+import { remoteAddress, type RemoteAddress } from './remote-address.js'
 import { RemoteGit } from './remote-git.js'
 import type { RemoteFailure } from './remote-words.js'
+import { storedToken } from './stored-token.js'
 
 const CHECKOUT_MS = 180_000
 const CHECKED = ['-c', 'fetch.fsckObjects=true', '-c', 'transfer.fsckObjects=true']
@@ -55,7 +56,7 @@ export const checkOutCommit = async (
   limits: CommitLimits,
 ): Promise<void> => {
   const address = sourceAddress(host.place.workspace, url)
-  const fetched = new FetchedRepository(host, `${folder}.git`, await tokenFor(host, address, secret, limits.purpose))
+  const fetched = new FetchedRepository(host, `${folder}.git`, await storedToken(host, address, secret, limits.purpose))
   try {
     await fetched.fetch(address, url, ref)
     await fetched.assertCommit(url, ref)
@@ -78,7 +79,7 @@ export const checkOutNamed = async (
 ): Promise<void> => {
   if (!/^\w[\w./-]*$/.test(ref)) refuse('invalid', 'ref: expected the name of a branch or tag, or a commit')
   const address = sourceAddress(host.place.workspace, url)
-  const fetched = new FetchedRepository(host, `${folder}.git`, await tokenFor(host, address, secret, limits.purpose))
+  const fetched = new FetchedRepository(host, `${folder}.git`, await storedToken(host, address, secret, limits.purpose))
   try {
     await fetched.fetchNamed(address, url, ref)
     await fetched.assertSize('FETCH_HEAD', limits)
@@ -264,23 +265,4 @@ const sourceAddress = (workspace: string, url: string): RemoteAddress => {
   if (address.kind === 'http' && !isLoopbackHostname(address.host)) return wrong('http to another machine')
   if (address.kind !== 'ssh' && address.user !== undefined) return wrong('an address with a user name')
   return address
-}
-
-/** The value of a secret for a server; one that is bound to hosts goes only to these. */
-const tokenFor = async (
-  host: FetchingHost,
-  address: RemoteAddress,
-  secret: string | undefined,
-  detail: string,
-): Promise<string | undefined> => {
-  if (secret === undefined) return undefined
-  if (address.kind !== 'https')
-    return refuse('invalid', `secret: expected only with an https address, found ${address.kind}`)
-  const missing = `there is no stored secret ${secret} that can be read: set it with POST /secrets`
-  const server: ServerAddress = address
-  if (!(await host.serves('secrets.atHost'))) return refuse('dependency', missing)
-  const bound = await host.call('secrets.atHost', { name: secret, host: server.host, lane: 'git', detail })
-  if (bound.value !== undefined) return bound.value
-  const { text, refused } = await host.call('secrets.resolve', { text: `{{secret:${secret}}}`, lane: 'git', detail })
-  return text ?? refuse('dependency', refused ?? missing)
 }

@@ -1,4 +1,4 @@
-import { request } from 'node:http'
+import { Agent, request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { daemonWith, type Support } from '../../support/daemon.js'
@@ -100,6 +100,51 @@ t.test('nothing of a body is read before the credential is checked', async t => 
     req.flushHeaders()
   })
   t.equal(status, 401)
+})
+
+t.test('a request that was received whole keeps its connection, refused or not', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const ask = (path: string, body: string | undefined, credential: string) =>
+    new Promise<{ status: number | undefined; reused: boolean }>((resolve, reject) => {
+      const headers = {
+        authorization: credential,
+        ...(body !== undefined && { 'content-type': 'application/json', 'content-length': body.length }),
+      }
+      const asked = request(daemon.url + path, { agent, method: body === undefined ? 'GET' : 'POST', headers }, res =>
+        res.resume().once('end', () => resolve({ status: res.statusCode, reused: asked.reusedSocket })),
+      )
+      asked.once('error', reject).end(body)
+    })
+  const good = `Bearer ${daemon.session}`
+  t.same(await ask('/info', undefined, good), { status: 200, reused: false })
+  t.same(await ask('/nothing', undefined, good), { status: 404, reused: true })
+  t.same(await ask('/info', undefined, 'Bearer x'), { status: 401, reused: true })
+  t.same(await ask('/system/control/tokens', '{}', 'Bearer x'), { status: 401, reused: true })
+  t.same(await ask('/system/control/tokens', '{', good), { status: 400, reused: true })
+  t.same(await ask('/system/control/tokens', '{}', good), { status: 400, reused: true })
+  t.same(await ask('/system/control/tokens', '{"label":"a","scope":"read"}', good), { status: 200, reused: true })
+  t.same(await ask('/info', undefined, good), { status: 200, reused: true })
+})
+
+t.test('a body that arrives in pieces is read', async t => {
+  const daemon = await daemonWith(t, ['system'])
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${daemon.session}`,
+      'content-type': 'application/json',
+      'content-length': 28,
+    }
+    const asked = request(`${daemon.url}/system/control/tokens`, { method: 'POST', headers }, res =>
+      resolve(res.statusCode),
+    )
+    asked.once('error', reject)
+    asked.write('{"label":"a",')
+    // Answered after the first piece was received.
+    asked.once('socket', () => void daemon.fetch('/info').then(() => asked.end('"scope":"read"}'), reject))
+  })
+  t.equal(status, 200)
 })
 
 t.test('a client that disconnects in the middle of its body affects no other', async t => {

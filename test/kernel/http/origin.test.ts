@@ -78,5 +78,9 @@ t.test('only a trusted proxy can declare that a request came encrypted', t => {
     const found = arrival(request(came))
     t.same([found.plain ?? false, found.base], [plain, base], JSON.stringify(came))
   }
+  const both = { 'x-forwarded-for': CLIENT, 'x-forwarded-proto': 'https, http' }
+  const twice = request({ from: PROXY, host: 'box.example.org', headers: both })
+  twice.rawHeaders.splice(-2, 2, 'x-forwarded-proto', 'https', 'x-forwarded-proto', 'http')
+  t.equal(arrival(twice).plain, true, 'a header of the client beside that of the proxy')
   t.end()
 })
