@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import type { Contract, Host } from '../../sdk/index.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
-import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
 import { Limiter } from '../../sdk/node/limits/limiter.js'
 import { wallLimits } from '../../sdk/node/limits/settings.js'
 import { conversationHome } from '../../sdk/node/wall/home.js'
 import { endLeftWalls } from '../../sdk/node/wall/left.js'
-import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { ConversationArchive } from './board/archive.js'
 import { Board } from './board/board.js'
 import { boardCalls } from './board/calls.js'
@@ -36,6 +34,7 @@ import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
 import { networkCalls } from './networks/calls.js'
 import { wearing } from './personas/messages.js'
+import { personaPointers } from './personas/pointers.js'
 import { agentPrograms, modelServers } from './providers/connected.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
 import { Peers } from './providers/acp/peers.js'
@@ -59,6 +58,7 @@ import { StoredValues } from './secrets/stored-values.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { subagentLimitsOf } from './subagents/subagents.js'
+import { subagentUpdates } from './subagents/updates.js'
 import { ToolServers } from './tool-server/tool-servers.js'
 import { turnCalls } from './turn/calls.js'
 import { CommandLogs } from './turn/environment/command-logs.js'
@@ -89,16 +89,8 @@ export const activate = async (host: Host): Promise<void> => {
   const { workspace, data, hidden, grants } = place
   const changes = new Changes(id => host.emit('agent.changed', { id }))
   const changed = (id: string) => changes.changed(id)
-  const helped = new Changes(key => {
-    const conversation = conversations.all.find(({ lastRun }) => lastRun !== undefined && key.startsWith(`${lastRun}:`))
-    const at = conversation
-      ? placesOfConversation(new WorkspacePaths(workspace), conversation)
-      : Promise.resolve(undefined)
-    at.then(within =>
-      host.call('kernel.events.publish', { domain: 'subagents', key, ...(within && { within }) }),
-    ).catch(error => host.signal.aborted || log.warn('publishing a subagent update failed', { error: String(error) }))
-  })
   const conversations = new Conversations(store, log, changed)
+  const helped = subagentUpdates(host, () => conversations.all)
   const queue = new Queue(journal, () => conversations.stored())
   const transcripts = new Transcripts(journal)
   const anchors = new Anchors(journal)
@@ -309,6 +301,7 @@ export const activate = async (host: Host): Promise<void> => {
   const left = await endLeftWalls(place.data)
   if (left) log.warn('ended programs that the last daemon left running behind its walls', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
+  if (conversations.recorded.length === 0) await transcripts.attachments.begin()
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
 
@@ -360,13 +353,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.contribute('browsers.reach', () => async id => (await networks.of(id)).reach())
   host.contribute('bundle.parts', () => exportConversations(host, conversations.all))
   host.contribute('bundle.takers', () => ['agent'])
-  host.contribute('personas.pointers', async () =>
-    conversations.all.flatMap(({ id, title, actsAs, startIn, folders }) => {
-      if (actsAs === undefined) return []
-      const place = { ...(startIn !== undefined && { startIn }), ...(folders && { folders: [...folders] }) }
-      return [{ kind: 'conversation' as const, id, label: title ?? id, persona: actsAs, ...place }]
-    }),
-  )
+  host.contribute('personas.pointers', async () => personaPointers(conversations.all))
   host.contribute('system.processes', () =>
     [...underWay.all, ...peers.processes].map(one => ({ ...one, origin: 'agent' as const })),
   )

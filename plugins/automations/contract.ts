@@ -2,10 +2,13 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { DispatchFrame, ListenerMessage, ListeningAutomation } from '../../sdk/node/extension/protocol.js'
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
-import type { ConversationId, Harness, HeldWake, RunId } from '../agent/contract.js'
+import type { ConversationId, Harness, RunId } from '../agent/contract.js'
+import type { AutomationRun, Fired, HeldCalls } from './fires/contract.js'
+import type { WebhookCalls } from './webhooks/contract.js'
 
-export type { HeldWake } from '../agent/contract.js'
 export type { DispatchFrame, ListenerMessage } from '../../sdk/node/extension/protocol.js'
+export type * from './fires/contract.js'
+export type * from './webhooks/contract.js'
 
 /** The id of an automation; `catalog`, `pending`, `preview` and `turn` are words of routes. */
 export type AutomationId = string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
@@ -80,29 +83,6 @@ export interface Automation extends AutomationDraft {
   id: AutomationId
 }
 
-/** What made an automation fire. */
-export type FireCause =
-  | 'schedule'
-  | 'webhook'
-  | 'listener'
-  | 'workspace'
-  | 'hand'
-  | 'approved'
-  | 'countdown'
-  | 'restart'
-/** One fire, after it ended. */
-export interface AutomationRun {
-  at: Millis
-  outcome: 'completed' | 'skipped' | 'error' | 'interrupted'
-  detail?: string
-  conversationId?: ConversationId
-  run?: RunId
-  durationMs?: Count
-  costUsd?: number
-  cause: FireCause
-  /** Who started it, where a person or a sender did. */
-  by?: string
-}
 /** The turn of an automation that is running, or waits for its place. */
 export interface RunningFire {
   conversationId: ConversationId
@@ -215,37 +195,8 @@ export interface AutomationPreview {
   /** Why the trigger cannot fire. */
   problem?: string
 }
-/** What a fire started. */
-export interface Fired {
-  ok: true
-  conversationId?: ConversationId
-  run?: RunId
-  /** Why it did not run. */
-  skipped?: string
-}
-/** What a call of a webhook did. */
-export interface WebhookFired extends Fired {
-  /** The id of the wake that waits. */
-  held?: string
-  /** With `wait`: what became of the turn. */
-  step?: 'completed' | 'parked' | 'failed' | 'timeout'
-  /** The last thing that its agent said. */
-  report?: string
-}
-/** The address of a webhook, and its token. */
-export interface WebhookToken {
-  url: string
-  token: string
-  createdAt: Millis
-}
-/** The token of a webhook and its last use. */
-export interface RevealedToken extends WebhookToken {
-  lastUsedAt?: Millis
-  lastUsedFrom?: string
-}
-
 /** Work that starts by itself. */
-export interface AutomationsCalls {
+export interface AutomationsCalls extends HeldCalls, WebhookCalls {
   /**
    * List all automations by id, with their recent runs and next fire.
    *
@@ -336,70 +287,6 @@ export interface AutomationsCalls {
    */
   'POST /automations/{id}/run'(input: { id: Text; payload?: AutomationPayload }): Fired
 
-  /**
-   * Call a webhook: the body, of any type and at most 64,000 bytes, becomes the payload.
-   *
-   * The token is the query field `token` or `authorization: Bearer`. Answers at once whether it fired, waits behind
-   * another one (with the ids of its turn to come), is held or was skipped. `wait` keeps the connection until the turn
-   * ended, at most so many seconds; the turn does not depend on it. The same header `idempotency-key` within 24 h gets
-   * the first answer and fires nothing.
-   *
-   * - 401: the token is missing or wrong
-   * - 404: no webhook of this id
-   * - 409: it is switched off
-   * - 422: the turn is not possible; the message says why
-   * - 424: the turn could not start; the message says why
-   * - 429: more than 60 calls a minute, 100 waiting, or 10 wrong tokens a minute from one address
-   */
-  'POST /automations/{id}/fire'(input: {
-    id: Text
-    token?: string & tags.MaxLength<200>
-    wait?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<10800>
-    body?: string
-  }): WebhookFired
-
-  /**
-   * Read the address of a webhook and its token, for the sender.
-   *
-   * - 404: no such automation
-   * - 409: its trigger is no webhook
-   */
-  'GET /automations/{id}/token'(input: { id: Text }): RevealedToken
-
-  /**
-   * Make a new token for a webhook; the old one stops working at once.
-   *
-   * - 404: no such automation
-   * - 409: its trigger is no webhook
-   */
-  'POST /automations/{id}/token/rotate'(input: { id: Text }): WebhookToken
-
-  /** List every wake that waits, oldest first; viewers and tokens of scope `read` get no payload. */
-  'GET /automations/pending'(): { approvals: HeldWake[] }
-
-  /**
-   * Release a held wake with exactly what was held, once: of two callers one starts the turn.
-   *
-   * Admission is asked again, the guard is not.
-   *
-   * - 404: nothing waits with this id any more, or its automation is gone
-   * - 409: its automation is running: approve it when that has ended
-   * - 422: the turn is not possible; the wake goes on waiting
-   * - 424: the turn could not start; the wake goes on waiting
-   * - 429: a budget refuses; the wake goes on waiting
-   * - 501: a program that the turn needs is not installed; the wake goes on waiting
-   */
-  'POST /automations/pending/{id}/approve'(input: { id: Text }): Fired
-
-  /**
-   * Throw a held wake away; it is recorded as skipped.
-   *
-   * - 404: nothing waits with this id any more
-   */
-  'POST /automations/pending/{id}/reject'(input: { id: Text; reason?: string & tags.MaxLength<500> }): Ok
-
-  /** Every wake that waits, without payloads. */
-  'automations.held'(): { held: HeldWake[] }
   /** Fires the listener automations that a message matches; without a stream their replies are delivered when ready. */
   'automations.dispatch'(input: ListenerMessage): { matched: string[] }
   /** The same, with what the agents say; ends when all their turns have. */

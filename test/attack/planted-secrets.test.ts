@@ -1,12 +1,14 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Capability } from '../../plugins/capabilities/contract.js'
 import type { Client } from '../../sdk/client.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../support/daemon.js'
+import { contentOf, filesIn, formsOf } from '../support/secret-search.js'
 import { modelServer } from '../support/servers/model-server.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { realServer } from '../plugins/capabilities/servers-support.js'
+import { packed } from '../plugins/system/bundles/bundles-support.js'
 import { walled } from './support.js'
 
 /** One value for each way to give the sandbox a secret. */
@@ -41,23 +43,9 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `
 
-const formsOf = (value: string): string[] => [
-  value,
-  JSON.stringify(value).slice(1, -1),
-  encodeURIComponent(value),
-  Buffer.from(value).toString('hex'),
-  ...[0, 1, 2].map(skip =>
-    Buffer.from(' '.repeat(skip) + value)
-      .toString('base64')
-      .slice(skip ? 4 : 0, -4),
-  ),
-]
-
 const everything = (folder: string): string =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map(name => join(folder, name))
-    .filter(path => statSync(path, { throwIfNoEntry: false })?.isFile())
-    .map(path => readFileSync(path, 'latin1'))
+  filesIn(folder)
+    .map(path => contentOf(path).toString('latin1'))
     .join('\n')
 
 /** Collects the arguments of every process of the machine until the returned function is called. */
@@ -147,6 +135,7 @@ t.test(
       client.call('GET /secrets/uses', {}),
       framesOf(client, 'program').all(),
     ])
+    t.equal((await packed(t, daemon)).state, 'ready')
     const said = JSON.stringify(frames)
     const places: Place[] = [
       ['the arguments of programs', args()],
@@ -157,7 +146,9 @@ t.test(
       ['what the model was told', model.requests.map(({ text }) => text).join('\n')],
     ]
     t.equal(await daemon.terminate(), 0)
-    places.push(['the data folder', everything(data)], ['the workspace', everything(workspace)])
+    const stored = everything(data)
+    t.match(stored, /ustar[^]*get-env/, 'the backup is read')
+    places.push(['the data folder and the backup in it', stored], ['the workspace', everything(workspace)])
     for (const name of ['STORED', 'every/env', 'leaking/env'])
       t.ok(said.includes(`{{secret:${name}}}`), `${name} can be found`)
     for (const [place, text] of places)

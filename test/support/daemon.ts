@@ -16,6 +16,7 @@ import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
 import { checkAnswers } from './answers.js'
 import { copyRepository } from './repositories/prepared-repository.js'
+import { searchSecrets, watchCalls, watchProcess } from './secret-search.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -83,6 +84,7 @@ export const daemonWith = async (
     ...(groups.length > 0 && { only: groups }),
     ...(options.apart && { apart: options.apart }),
     extra: kernel => {
+      watchCalls(kernel.calls, { data, workspace }, logged)
       if (options.boot) kernel.boot.add('test', 'A step of the test', () => options.boot!)
       for (const [call, answer] of Object.entries(options.fakes ?? {})) {
         kernel.calls.add(call, 'fake', async (_, input, context) =>
@@ -156,13 +158,19 @@ export const folderOf = (t: Test): string => {
   const made = folders.get(t) ?? []
   if (made.length === 0) {
     folders.set(t, made)
-    t.teardown(() => Promise.all(made.map(folder => rm(folder, away))))
+    t.teardown(async () => {
+      try {
+        for (const folder of made) searchSecrets(folder)
+      } finally {
+        await Promise.all(made.map(folder => rm(folder, away)))
+      }
+    })
   }
   const folder = made.length ? `${t.testdirName}-${made.length + 1}` : t.testdirName
-  made.push(folder)
   rmSync(folder, away)
   mkdirSync(folder, { recursive: true })
-  return realpathSync(folder)
+  made.push(realpathSync(folder))
+  return made.at(-1)!
 }
 
 /** A folder with files; a git repository with one commit unless `git` is false. */
@@ -288,6 +296,7 @@ export const spawnDaemon = async (
   })
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => (errors += text))
+  watchProcess(child.pid!, { data, workspace }, () => errors)
   const exited = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGTERM')

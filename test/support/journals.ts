@@ -11,7 +11,7 @@ export const journalsIn = (t: Test): Journals => {
   return {
     append: (name, entries, options) => store.append(`agent/${name}`, entries, options),
     close: (name, tail) => store.close(`agent/${name}`, tail),
-    read: (name, after) => store.read(`agent/${name}`, after),
+    read: (name, after, options) => store.read(`agent/${name}`, after, options),
     stat: name => store.stat(`agent/${name}`),
     rewrite: (name, entries) => store.rewrite(`agent/${name}`, entries),
     rename: (name, to) => store.rename(`agent/${name}`, `agent/${to}`),

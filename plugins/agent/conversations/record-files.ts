@@ -5,20 +5,20 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { contains, inside } from '../../../sdk/node/files/paths.js'
 import type { Engine } from '../turn/engine.js'
 import type { Queue } from '../queue/queue.js'
+import type { Row } from '../turn/run-record.js'
 import type { Conversations } from './conversations.js'
+import { ATTACHMENTS } from './attachments.js'
 import type { Transcripts } from './transcripts.js'
 
 /** The dependencies of the files of records. */
 export interface RecordFilesDeps {
   readonly workspace: string
   readonly conversations: Pick<Conversations, 'recorded'>
-  readonly transcripts: Pick<Transcripts, 'lines' | 'remove'>
+  readonly transcripts: Pick<Transcripts, 'attachments' | 'lines' | 'remove'>
   readonly queue: Pick<Queue, 'waiting' | 'resumable'>
   readonly engine: Pick<Engine, 'live'>
 }
 
-/** Where people upload attachments. */
-const ATTACHMENTS = '.sandbox/records/artifacts/attachments'
 const ALL = 'all'
 
 /** Deletes the files of records. */
@@ -33,21 +33,18 @@ export class RecordFiles {
   /** Deletes a transcript, and the uploaded attachments that no other record refers to; can be repeated. */
   remove(id: string): Promise<void> {
     return this.#locks.with(ALL, async () => {
-      const unshared = new Set((await this.#recorded(id)).filter(path => path.startsWith(`${ATTACHMENTS}/`)))
-      for (const other of this.#deps.conversations.recorded) {
-        if (unshared.size === 0) break
-        if (other.id === id) continue
-        for (const path of [...(await this.#recorded(other.id)), ...this.#pending(other.id)]) unshared.delete(path)
-      }
+      const { conversations, transcripts } = this.#deps
+      const others = conversations.recorded.flatMap(other => (other.id === id ? [] : [other.id]))
+      const unshared = await transcripts.attachments.of(id, others, each => this.#rows(each))
+      if (unshared.size > 0) for (const path of others.flatMap(other => this.#pending(other))) unshared.delete(path)
       for (const path of unshared) await this.#removeFile(path)
-      // Last: the transcript names the attachments.
-      await this.#deps.transcripts.remove(id)
+      // Last: without its record nothing says which files are its own.
+      await transcripts.remove(id)
     })
   }
 
-  async #recorded(id: string): Promise<string[]> {
-    const lines = await this.#deps.transcripts.lines(id, 0)
-    return lines.flatMap(({ rows }) => rows.flatMap(({ attachments = [] }) => attachments))
+  async #rows(id: string): Promise<readonly Row[]> {
+    return (await this.#deps.transcripts.lines(id, 0)).flatMap(({ rows }) => rows)
   }
 
   /** The attachments of messages that no transcript has yet. */

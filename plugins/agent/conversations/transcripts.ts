@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Journals } from '../../../sdk/index.js'
 import type { TranscriptMessage, TranscriptPage } from '../contract.js'
 import type { Row } from '../turn/run-record.js'
+import { Attachments } from './attachments.js'
 
 /** One settled run: its rows are written together or not at all. */
 export interface Settled {
@@ -48,12 +49,14 @@ const keyOf = ({ run, placed }: Settled): string => run ?? placed ?? ''
 
 /** The records of conversations: one append-only journal each, with one line per settled run. */
 export class Transcripts {
+  readonly attachments: Attachments
   readonly #journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>
   readonly #counts = new Map<string, Promise<Count>>()
   readonly #ends = new Map<string, Promise<RecordEnd>>()
 
   constructor(journals: Pick<Journals, 'append' | 'read' | 'remove' | 'rewrite' | 'stat'>) {
     this.#journals = journals
+    this.attachments = new Attachments(journals)
   }
 
   /** The number of rows of a conversation. */
@@ -86,6 +89,7 @@ export class Transcripts {
   async add(conversationId: string, run: string, rows: readonly Row[], lands = false): Promise<void> {
     const count = await this.#count(conversationId)
     if (count.last === run) return
+    await this.attachments.note(conversationId, rows)
     const settled: Settled = { run, ...(lands && { lands }), rows }
     await this.#journals.append(transcriptOf(conversationId), [settled], { flush: true })
     this.#counts.set(
@@ -104,6 +108,7 @@ export class Transcripts {
   async place(conversationId: string, row: Row): Promise<void> {
     const count = await this.#count(conversationId)
     const placed = `p-${randomUUID()}`
+    await this.attachments.note(conversationId, [row])
     await this.#journals.append(transcriptOf(conversationId), [{ placed, rows: [row] } satisfies Settled], {
       flush: true,
     })
@@ -117,6 +122,7 @@ export class Transcripts {
   async remove(conversationId: string): Promise<void> {
     await this.#journals.remove(transcriptOf(conversationId))
     this.#forget(conversationId)
+    await this.attachments.forget(conversationId)
   }
 
   /** Whether all input before a position came from people who may land. */

@@ -24,6 +24,7 @@ import {
   type TurnEvent,
   type TurnState,
 } from './phase.js'
+import { liveTurn } from './live-turn.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 import { isLostCard, TurnCards, type CardHost } from './turn-cards.js'
@@ -220,21 +221,11 @@ export class Turn {
 
   /** The live turn as the fleet shows it. */
   get live(): LiveTurn {
-    const { tool, todo, helpers, unenforced } = this.record
-    const cards = this.#cards.open
-    // A card that is still being written cannot be answered yet, so the turn is not shown as parked.
-    const waitsForNobody = this.state === 'parked' && cards.length === 0
-    return {
-      run: this.run,
-      state: waitsForNobody ? 'running' : this.state,
-      startedAt: this.entry.fields.startedAt,
-      cards,
-      ...(unenforced && { unenforced: [...unenforced] }),
-      ...(helpers.all.length > 0 && { helpers: { running: helpers.open.length, total: helpers.all.length } }),
-      ...(tool && { tool: tool.name }),
-      ...(tool?.target && { target: tool.target }),
-      ...(todo && { todo }),
-    }
+    return liveTurn(
+      { run: this.run, state: this.state, startedAt: this.entry.fields.startedAt },
+      this.record,
+      this.#cards.open,
+    )
   }
 
   /** Calls the listener with each new frame, until the returned function is called. */

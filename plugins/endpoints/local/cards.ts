@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownEnv, ownProgram, run } from '../../../sdk/node/programs/run.js'
+import { ownEnv, run } from '../../../sdk/node/programs/run.js'
 
 /** The cards of this machine, as far as a model can run on them. */
 export interface CardsFound {
@@ -37,14 +37,19 @@ const printed = async (
 export const hasModelServer = async (program: string | undefined, signal: AbortSignal): Promise<boolean> =>
   (await printed(program, ['--version'], signal)) !== undefined
 
-/** Measures the cards; `server` is the program that serves models. */
-export const measureCards = async (
-  sys: string,
-  server: string | undefined,
-  signal: AbortSignal,
-): Promise<CardsFound> => {
+/** Where the cards of a machine are found. */
+export interface CardSources {
+  readonly sys: string
+  /** The program that says how much memory the cards have. */
+  readonly meter: string | undefined
+  /** The program that serves models. */
+  readonly server: string | undefined
+}
+
+/** Measures the cards that the program that serves models can use. */
+export const measureCards = async ({ sys, meter, server }: CardSources, signal: AbortSignal): Promise<CardsFound> => {
   const asked = ['--query-gpu=memory.total,memory.free', '--format=csv,noheader,nounits']
-  const memory = await printed(await ownProgram('nvidia-smi'), asked, signal)
+  const memory = await printed(meter, asked, signal)
   const rows = [...(memory ?? '').matchAll(/^\s*(\d+)\s*,\s*(\d+)\s*$/gm)].map(([, total, free]) => [
     Number(total),
     Number(free),

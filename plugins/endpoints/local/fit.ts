@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Files, Log } from '../../../sdk/index.js'
 import { bytesOf, outgoing } from '../../../sdk/node/models/outgoing.js'
+import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { hasModelServer, measureCards } from './cards.js'
 import { LearnedSizes } from './learned.js'
 import {
@@ -139,10 +140,10 @@ export class Fitting {
 
   async #measure(): Promise<MachineFit> {
     const { signal } = this.#deps
-    const program = await this.#deps.program()
+    const [program, meter] = await Promise.all([this.#deps.program(), ownProgram('nvidia-smi')])
     const [memory, cards, serverReady, models] = await Promise.all([
       measureMemory(MACHINE),
-      measureCards(MACHINE.sys, program, signal),
+      measureCards({ sys: MACHINE.sys, meter, server: program }, signal),
       hasModelServer(program, signal),
       this.models(),
     ])

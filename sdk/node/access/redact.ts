@@ -43,6 +43,10 @@ const MARKED_KEYS = [
 /** The separator between a header's name and its value, in text or in JSON. */
 const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
 
+const SCHEME = String.raw`(?:(?:bearer|basic|digest|negotiate|token)\s+)?`
+/** Stands for a stored value, and is none. */
+const REFERENCE = String.raw`\{\{secret:[\w./-]+\}\}(?:[\s"',;\\]|$)`
+
 /** Patterns of credentials; replacements keep the part that identifies the kind of credential. */
 const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
@@ -51,7 +55,7 @@ const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
   [
     new RegExp(
-      String.raw`\b((?:proxy-)?authorization)(${BECOMES})(?:(?:bearer|basic|digest|negotiate|token)\s+)?[^\s"',;\\]+`,
+      String.raw`\b((?:proxy-)?authorization)(${BECOMES})(?!\s*${SCHEME}${REFERENCE})${SCHEME}[^\s"',;\\]+`,
       'gi',
     ),
     `$1$2${REDACTED}`,

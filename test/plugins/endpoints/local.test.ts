@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { measureCards } from '../../../plugins/endpoints/local/cards.js'
 import { measureMemory } from '../../../plugins/endpoints/local/memory.js'
 import type { Prefetch } from '../../../plugins/endpoints/local/contract.js'
 import { fetchWeights } from '../../../plugins/endpoints/local/transfer.js'
@@ -110,6 +111,35 @@ t.test('a limit of this group, or of one above it, is what counts', async t => {
   t.match(await measureMemory(machine), { memoryCapped: false })
   put('sys/fs/cgroup/memory/memory.limit_in_bytes', `${2 ** 31}\n`)
   t.same(await measureMemory(machine), { memoryBytes: 2 ** 31, memoryCapped: true })
+})
+
+t.test('cards count as their program says, if the server of models can use them', async t => {
+  const sys = folderOf(t)
+  const { signal } = new AbortController()
+  const saying = (name: string, text: string) => {
+    writeFileSync(
+      join(sys, name),
+      `#!/bin/sh\nprintf '%s\\n' "$@" > ${sys}/${name}.asked\ncat <<'END'\n${text}\nEND\n`,
+      {
+        mode: 0o755,
+      },
+    )
+    return join(sys, name)
+  }
+  const none = { cards: 0, gpuMemoryBytes: 0, gpuFreeBytes: 0 }
+  t.same(await measureCards({ sys, meter: undefined, server: undefined }, signal), { ...none, gpu: 'absent' })
+  mkdirSync(join(sys, 'bus/pci/devices/0'), { recursive: true })
+  writeFileSync(join(sys, 'bus/pci/devices/0/class'), '0x030000\n')
+  t.same(await measureCards({ sys, meter: undefined, server: undefined }, signal), { ...none, gpu: 'unsupported' })
+  const meter = saying('meter', '24576, 20000\n8192, 8000')
+  const plain = saying('plain', 'Available devices:')
+  t.same(await measureCards({ sys, meter, server: plain }, signal), { ...none, gpu: 'unsupported' })
+  t.match(readFileSync(`${meter}.asked`, 'utf8'), 'memory.total,memory.free')
+  const server = saying('server', 'Available devices:\n  CUDA0: a card (24576 MiB, 20000 MiB free)')
+  t.same(await measureCards({ sys, meter, server }, signal), {
+    ...{ gpu: 'granted', cards: 2 },
+    ...{ gpuMemoryBytes: 32768 * 2 ** 20, gpuFreeBytes: 28000 * 2 ** 20 },
+  })
 })
 
 t.test('without a local model that can be loaded nothing is fetched, and the numbers are said', async t => {

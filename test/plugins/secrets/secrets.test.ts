@@ -7,10 +7,11 @@ import t from 'tap'
 import type { SecretsCalls } from '../../../plugins/secrets/contract.js'
 import type { Input } from '../../../sdk/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { spawnDaemon } from '../../support/daemon.js'
+import { folderOf, spawnDaemon } from '../../support/daemon.js'
 import { maskedValues } from '../../../plugins/secrets/masked-values.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf } from '../../support/people.js'
+import { meantInClear } from '../../support/secret-search.js'
 import { filesWith, inner, openVaultOf, secretsWith } from './support.js'
 
 const VALUE = 'tr0ub4dor&3-and-more'
@@ -199,6 +200,7 @@ t.test(
 t.test("a value that looks like the daemon's own log lines breaks none of them", async t => {
   const { daemon } = await secretsWith(t)
   await openVaultOf(daemon)
+  meantInClear(daemon, 'output', 'every line of the log has these texts')
   await daemon.client.call('POST /secrets', { key: 'ODD', value: '"level":"warn"' })
   await daemon.client.call('POST /secrets', { key: 'KEY', value: '"message"' })
   daemon.kernel.log('test').warn('it goes on')
@@ -324,7 +326,7 @@ t.test('values are made, rotated only when asked, and of a key pair the public h
   })
   const pair = await make({ kind: 'ssh-key', comment: 'ada@example' })
   t.match(pair.publicKey, /^ssh-ed25519 AAAA\S+ ada@example$/)
-  const file = join(daemon.data, 'key')
+  const file = join(folderOf(t), 'key')
   writeFileSync(file, pair.text!, { mode: 0o600 })
   if (existsSync('/usr/bin/ssh-keygen'))
     t.equal(execFileSync('/usr/bin/ssh-keygen', ['-y', '-f', file], { encoding: 'utf8' }).trim(), pair.publicKey)

@@ -1,11 +1,13 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { UsageBudget } from '../../../plugins/usage/contract.js'
+import { walled } from '../../attack/support.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, folderOf, makeWorkspace, type Support, type SupportOptions } from '../../support/daemon.js'
 import { joined } from '../../support/joined.js'
 import { exactly } from '../../support/lists.js'
+import { runTurn } from '../../support/turns.js'
 import { stored } from '../activity/support.js'
 import { openEvents } from '../system/stream/events-support.js'
 import { admit, ledgerLines, recordTurn, totalsOf } from './support.js'
@@ -99,6 +101,24 @@ t.test('a scope that names an unknown provider is refused', async t => {
   t.match(await refusalOf(() => set(daemon, named('nobody'))), { status: 422, message: 'nobody' })
   t.same((await daemon.client.call('GET /usage/budget')).budgets, [])
   t.match(await set(daemon, named('script')), { budgets: exactly({ scope: { provider: 'script' } }) })
+})
+
+t.test('an agent with a shell neither finds nor changes the ledger', walled(), async t => {
+  const { client, ...daemon } = await daemonWith(t, ['usage', 'agent'])
+  const [, ledger] = [await runTurn(client, 'first', 'usage 110 25 0.75'), ledgerLines(daemon)]
+  t.match(ledger, exactly({ costUsd: 0.75 }))
+  const at = join(daemon.data, 'journals/usage/ledger')
+  const [name] = readdirSync(at)
+  const asked = [
+    `run find . ${daemon.data} -name '*.jsonl'; echo searched`,
+    `run cat ${at}/${name}`,
+    `run echo '{"costUsd":0}' > ${at}/${name}`,
+  ].join('\n')
+  const frames = await runTurn(client, 'c', asked, { permissionMode: 'bypassPermissions' })
+  const results = JSON.stringify(frames.filter(({ kind }) => kind === 'tool_call_update'))
+  t.match(results, /searched/)
+  t.notMatch(results, /0\.75|ledger\/\d+\.jsonl\\n/)
+  t.same(ledgerLines(daemon).slice(0, 1), ledger)
 })
 
 t.test('what turns reported is summed exactly by every key, and equals the ledger read by hand', async t => {

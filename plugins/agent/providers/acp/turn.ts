@@ -1,49 +1,26 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { withheldBy } from '../../../../sdk/node/access/powers.js'
 import type { SharedProgram, TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
-import type { ErrorCode, Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames/frames.js'
+import type { Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames/frames.js'
 import { failed } from '../../tools/tool.js'
 import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
 import { isServed, toolServerOf } from '../../tool-server/served-tools.js'
 import { TurnClient } from './client.js'
-import { UNAUTHENTICATED } from './declined.js'
-import { fieldsOf, choiceField } from './outside.js'
 import type { StepAdmitted } from '../../spending/admission.js'
 import { StepBudget } from './step-budget.js'
-import { complaintIn, isKnown } from './known-programs.js'
+import { Failed, failureOf, stoppedBy, unknownModel } from './failures.js'
+import { isKnown } from './known-programs.js'
 import type { PromptUsage } from './answers.js'
 import { CannotShare, Crashed, Displaced } from './crashed.js'
 import type { PeerSession } from './peer-session.js'
 import type { Peers, PeerUser } from './peers.js'
-import { refusalIn } from './refusals.js'
+import { watchRefusals } from './refusal-watch.js'
 import { absence, located, type AgentProgram } from './program.js'
 import { approval, opening, planned } from './prompt.js'
 
-const MOST_MESSAGE = 2000
-const MOST_NAMED = 20
 /** The entry of the model list that leaves the choice to the program. */
 const OWN_MODEL = 'default'
 const SLOW_MS = 5_000
-const REFUSED_MS = 3_000
-/** Error codes that a program may use. */
-const CODES = ['script-syntax', 'unknown-command', 'model-invalid', 'context-full'] as const satisfies ErrorCode[]
-
-const STOPS: { readonly [reason: string]: string } = {
-  cancelled: 'stopped the turn by itself',
-  refusal: 'refused to continue',
-  max_tokens: 'reached its limit of tokens in a turn',
-  max_turn_requests: 'reached its limit of requests in a turn',
-}
-
-/** Ends the turn as failed. */
-class Failed extends Error {
-  readonly failure: TurnFailure
-  constructor(failure: TurnFailure) {
-    super(failure.message)
-    this.failure = failure
-  }
-}
-
 /** Runs turns of a provider in its agent program. */
 export type AcpRun = (
   provider: ProviderId,
@@ -154,7 +131,7 @@ class VendorTurn {
     try {
       await this.#run()
     } catch (error) {
-      failure = this.#failureOf(error)
+      failure = failureOf(this.#program.label, error)
       again = failure !== undefined && !(error instanceof Crashed)
       if (!failure && !this.#io.signal.aborted) throw error
     } finally {
@@ -269,7 +246,7 @@ class VendorTurn {
       const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
       const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
       const { missing, models } = await peer.configure(wanted, this.#io.signal)
-      if (models && models.length > 0) throw new Failed(unknownModel(label, model, models))
+      if (models && models.length > 0) throw unknownModel(label, model, models)
       const unenforced = [...new Set([...missing, ...this.#loose(mode, narrow, missing)])]
       frames.push(
         { kind: 'session', sessionId: peer.sessionId! },
@@ -362,8 +339,8 @@ class VendorTurn {
   async #say(peer: PeerSession, words: ContentBlock[]): Promise<void> {
     const { conversationId, run } = this.#request
     const { label } = this.#program
-    const refused = this.#refusals(peer)
-    const { budget } = this.#client
+    const { budget, updates } = this.#client
+    const refused = watchRefusals(this.#program, peer, () => updates.count)
     const ended = () => budget.failure ?? refused.failure
     try {
       const { reason, usage } = await peer.prompt(
@@ -375,7 +352,7 @@ class VendorTurn {
       const failure = ended()
       if (failure) throw new Failed(failure)
       if (reason === 'end_turn' || this.#io.signal.aborted) return
-      throw new Failed({ message: `${label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
+      throw stoppedBy(label, reason)
     } catch (error) {
       const failure = ended()
       throw failure && !(error instanceof Failed) ? new Failed(failure) : error
@@ -383,70 +360,9 @@ class VendorTurn {
       refused.over()
     }
   }
-
-  /** Ends the prompt of a program that silently retries a server that refuses it. */
-  #refusals(peer: PeerSession): {
-    readonly signal: AbortSignal
-    readonly failure: TurnFailure | undefined
-    over(): void
-  } {
-    const {
-      label,
-      command: [program],
-    } = this.#program
-    const stop = new AbortController()
-    let failure: TurnFailure | undefined
-    let timer: NodeJS.Timeout | undefined
-    const leave = peer.onOutput(piece => {
-      const complaint = piece.split('\n').flatMap(line => complaintIn(program, line) ?? [])[0]
-      const found = complaint === undefined ? undefined : refusalIn(label, complaint)
-      const said = this.#client.updates.count
-      if (!found || timer) return
-      timer = setTimeout(() => {
-        timer = undefined
-        // It has recovered meanwhile.
-        if (this.#client.updates.count !== said) return
-        failure = found
-        stop.abort()
-      }, REFUSED_MS)
-    })
-    return {
-      signal: stop.signal,
-      get failure() {
-        return failure
-      },
-      over: () => {
-        clearTimeout(timer)
-        leave()
-      },
-    }
-  }
-
-  /** The failure that is shown to people; undefined for a bug. */
-  #failureOf(error: unknown): TurnFailure | undefined {
-    const { label } = this.#program
-    if (error instanceof Failed) return error.failure
-    if (error instanceof Crashed) return { code: 'harness-crashed', message: `${label} ${error.message}` }
-    const { code, message, data, name } = error as { code?: unknown; message?: unknown; data?: unknown; name?: unknown }
-    if (name !== 'RequestError' || typeof message !== 'string') return undefined
-    const { code: named, details } = fieldsOf(data)
-    const known = code === UNAUTHENTICATED ? ('reauth' as const) : choiceField(named, CODES)
-    const said = [message || `${label} failed without saying why`, typeof details === 'string' ? details : '']
-      .filter(Boolean)
-      .join(': ')
-    const refusal = known === undefined ? refusalIn(label, said) : undefined
-    return refusal ?? { message: said.slice(0, MOST_MESSAGE).toWellFormed(), ...(known && { code: known }) }
-  }
 }
 
 const notice = (text: string): Frame => ({ kind: 'notice', level: 'info', text, source: 'provider' })
-
-const unknownModel = (label: string, model: string, models: readonly string[]): TurnFailure => ({
-  code: 'model-invalid',
-  message:
-    `${label} has no model ${JSON.stringify(model.slice(0, 120))}: expected one of `
-    + `${models.slice(0, MOST_NAMED).join(', ')}${models.length > MOST_NAMED ? ', …' : ''}`,
-})
 
 const added = (one: PromptUsage | undefined, other: PromptUsage): PromptUsage =>
   one

@@ -1,4 +1,7 @@
-import type { Positive } from '../../../../sdk/types.js'
+import type { Count, Millis, Positive } from '../../../../sdk/types.js'
+
+/** Minted; unique for ever in this sandbox. */
+export type RunId = string
 
 export type ToolCategory = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'other'
 export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed'
@@ -43,4 +46,49 @@ export interface Command {
   name: string
   description: string
   hint?: string
+}
+
+/** Why a message waits. */
+export type QueuedWhy =
+  | 'no-mid-turn-words'
+  | 'parked'
+  | 'stopping'
+  | 'other-options'
+  | 'errand'
+  | 'behind-others'
+  | 'budget'
+
+export interface QueuedMessage {
+  messageId: string
+  /** The run this message will start. */
+  run: RunId
+  text: string
+  attachments: string[]
+  mentions: string[]
+  errand?: string
+  by: string
+  at: Millis
+  why: QueuedWhy
+  /** The other options of the message. */
+  options: { [option: string]: unknown }
+}
+
+/**
+ * Why a path does not land: `workspace`: your uncommitted version conflicts, `diverged`: the committed main line
+ * changed, `binary`: git cannot merge it.
+ */
+export type ConflictReason = 'workspace' | 'diverged' | 'binary'
+export interface ConflictPath {
+  path: string
+  reason: ConflictReason
+}
+/**
+ * The paths of one repository that do not land; `clean` counts those that would. Both empty: the main checkout is
+ * missing.
+ */
+export interface LandConflict {
+  repo: string
+  paths: ConflictPath[]
+  clean: Count
+  mainBranch?: string
 }

@@ -1,15 +1,24 @@
 import type { Count, Millis, Positive } from '../../../../sdk/types.js'
 import type { tags } from 'typia'
 import type { Card, CardReply } from '../../cards/card.js'
-import type { Command, Location, TodoItem, ToolCategory, ToolContent, ToolStatus, TurnNote } from './frame-parts.js'
+import type {
+  Command,
+  LandConflict,
+  Location,
+  QueuedMessage,
+  RunId,
+  TodoItem,
+  ToolCategory,
+  ToolContent,
+  ToolStatus,
+  TurnNote,
+} from './frame-parts.js'
 
 export type * from '../../cards/card.js'
 export type * from './frame-parts.js'
 
 /** Chosen by the caller, or minted as `c-…`. */
 export type ConversationId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$'>
-/** Minted; unique for ever in this sandbox. */
-export type RunId = string
 /** `script`, an account provider's id, `endpoint/<id>` or `agent/<id>`. */
 export type ProviderId = string & tags.MinLength<1> & tags.MaxLength<120>
 export type Harness = 'native' | 'vendor-code'
@@ -378,50 +387,3 @@ export type Frame =
   | TerminalFrame
   | BrowserFrame
   | DoneFrame
-
-// Queue and landing records that frames carry ------------------------------------------------------------------------
-
-/** Why a message waits. */
-export type QueuedWhy =
-  | 'no-mid-turn-words'
-  | 'parked'
-  | 'stopping'
-  | 'other-options'
-  | 'errand'
-  | 'behind-others'
-  | 'budget'
-
-export interface QueuedMessage {
-  messageId: string
-  /** The run this message will start. */
-  run: RunId
-  text: string
-  attachments: string[]
-  mentions: string[]
-  errand?: string
-  by: string
-  at: Millis
-  why: QueuedWhy
-  /** The other options of the message. */
-  options: { [option: string]: unknown }
-}
-
-/**
- * Why a path does not land: `workspace`: your uncommitted version conflicts, `diverged`: the committed main line
- * changed, `binary`: git cannot merge it.
- */
-export type ConflictReason = 'workspace' | 'diverged' | 'binary'
-export interface ConflictPath {
-  path: string
-  reason: ConflictReason
-}
-/**
- * The paths of one repository that do not land; `clean` counts those that would. Both empty: the main checkout is
- * missing.
- */
-export interface LandConflict {
-  repo: string
-  paths: ConflictPath[]
-  clean: Count
-  mainBranch?: string
-}

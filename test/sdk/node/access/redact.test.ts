@@ -12,6 +12,8 @@ t.test('every form of a credential is replaced, and other text is unchanged', t 
     `x ${secret}, y`,
     `Authorization: Bearer ${HIDDEN}`,
     `authorization=Basic ${HIDDEN}==`,
+    `authorization: ${HIDDEN} {{secret:API}}`,
+    `authorization: Bearer {{secret:API}}${HIDDEN}`,
     `bearer ${HIDDEN}`,
     `"authorization":"Bearer ${HIDDEN}"`,
     `{\\"authorization\\":\\"Bearer ${HIDDEN}\\"}`,
@@ -34,6 +36,8 @@ t.test('every form of a credential is replaced, and other text is unchanged', t 
     t.notMatch(redacted(text), new RegExp(`${HIDDEN}|${secret.split('.')[1]!.replace(/[-]/g, '\\-')}`), text)
   for (const text of [
     'a bearer of news',
+    'curl -H "authorization: Bearer {{secret:API}}" https://example.org/',
+    '{"authorization":"{{secret:github/token}}"}',
     'the code of conduct',
     'state: running',
     '/x?n=1',
