@@ -69,6 +69,7 @@ import { ConversationNetworks } from './turn/environment/networks.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
+import { showApprovals } from './turn/environment/approvals.js'
 import { showNeeds } from './turn/environment/needs.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
@@ -339,6 +340,7 @@ export const activate = async (host: Host): Promise<void> => {
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   showNeeds(host, engine)
+  showApprovals(host, engine)
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {

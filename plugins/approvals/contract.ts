@@ -38,8 +38,10 @@ export interface ActionBody extends ShownAction {
 }
 
 /** What a proposal has beside its action. */
-export interface ApprovalFacts {
+interface ApprovalParts {
+  /** Whether something is published or done. */
   kind: 'post' | 'action'
+  /** What is published; only of a post. */
   post?: PostBody
   /** The persona in whose name it is done. */
   actsAs?: Words<60>
@@ -47,15 +49,19 @@ export interface ApprovalFacts {
   scheduledAt?: Millis
   /** Why it should be done, for the person who decides. */
   why?: string & MostCharacters<2000>
-  conversationId?: ConversationId
   /** Say the outcome in the conversation; left out: true for actions. */
   tellAgent?: boolean
 }
-/** What is proposed: `post` or `action`, as `kind` says. */
-export interface ApprovalInput extends ApprovalFacts {
+/** What an agent proposes: `post` or `action`, as `kind` says. */
+export interface ApprovalDraft extends ApprovalParts {
   /** Left out: a new one. A known one replaces the content of that item. */
   id?: ApprovalId
+  /** What is done; only of an action. */
   action?: ActionBody
+}
+/** What is proposed, for a conversation or for none. */
+export interface ApprovalInput extends ApprovalDraft {
+  conversationId?: ConversationId
 }
 /** One try to carry an item out. */
 export interface ApprovalAttempt {
@@ -70,8 +76,9 @@ export interface ApprovalAttempt {
   run?: string
 }
 /** An item of the queue. */
-export interface Approval extends ApprovalFacts {
+export interface Approval extends ApprovalParts {
   id: ApprovalId
+  conversationId?: ConversationId
   action?: ShownAction
   status: ApprovalStatus
   /** SHA-256, in hex, of the kind, the content, the copied files and the persona: a yes is for this content alone. */
@@ -97,6 +104,11 @@ export interface Approval extends ApprovalFacts {
   url?: string
   /** What the outside system answered. */
   result?: string & MostCharacters<4000>
+}
+/** Where the files of a post are: the folder that their paths are from, and the folders of it that count. */
+export interface ApprovalFiles {
+  root: string
+  folders?: ReachFolder[]
 }
 /** A page of the queue. */
 export interface ApprovalPage {
@@ -187,7 +199,7 @@ export interface ApprovalsCalls {
     input: ApprovalInput & {
       conversationId: ConversationId
       run: RunId
-      files: { root: string; folders?: ReachFolder[] }
+      files: ApprovalFiles
     },
   ): Approval
   /** Counts proposed items by conversation; those of none are under an empty id. */

@@ -3,6 +3,7 @@ import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
@@ -69,6 +70,14 @@ export interface NeedTools {
   withdraw(id: string): Promise<void>
 }
 
+/** Files what a person has to allow, on behalf of a turn. */
+export interface ApprovalTools {
+  /** Whether this sandbox keeps approvals. */
+  served(): Promise<boolean>
+  /** Returns the id, and what is missing to carry it out. */
+  file(draft: ApprovalDraft, files: ApprovalFiles): Promise<{ readonly id: string; readonly problem?: string }>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -92,6 +101,7 @@ export interface ToolContext extends CallContext, Rooted {
   /** Reads a skill of the turn, or one of its files. */
   readonly skill: ReadSkill
   readonly needs: NeedTools
+  readonly approvals: ApprovalTools
   /** `Read` names each line by its number and a hash, which `Edit` takes. */
   readonly lineHashes?: boolean
   /** Called with a command's output as it comes. */

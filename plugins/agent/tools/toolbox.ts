@@ -8,7 +8,7 @@ import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
-import type { CallContext, Description, NeedTools, ReadSkill, Tool } from './tool.js'
+import type { ApprovalTools, CallContext, Description, NeedTools, ReadSkill, Tool } from './tool.js'
 import { tools } from './tools.js'
 import { stamp, type Rooted } from './tree.js'
 
@@ -34,6 +34,10 @@ const noNeeds: NeedTools = {
   raise: () => refuse('unavailable', 'nobody can be asked from here'),
   withdraw: () => refuse('unavailable', 'nobody can be asked from here'),
 }
+const noApprovals: ApprovalTools = {
+  served: async () => false,
+  file: () => refuse('unavailable', 'nothing can be proposed from here'),
+}
 const noSkills: ReadSkill = name => refuse('not-found', `this turn has no skill ${name}`)
 
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
@@ -56,6 +60,7 @@ export const toolbox = (
   references: References,
   skill: ReadSkill = noSkills,
   needs: NeedTools = noNeeds,
+  approvals: ApprovalTools = noApprovals,
 ): Toolbox => {
   const around = aroundOf(wall)
   const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }), hidden: hiddenBy(wall) }
@@ -81,6 +86,7 @@ export const toolbox = (
           references,
           skill,
           needs,
+          approvals,
           lineHashes,
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
@@ -92,11 +98,12 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
-      const asksPeople = await needs.served()
+      const [asksPeople, proposes] = await Promise.all([needs.served(), approvals.served()])
       const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))
         .filter(([name]) => name !== 'Skill' || skills.length > 0)
         .filter(([name]) => asksPeople || (name !== 'Need' && name !== 'Withdraw'))
+        .filter(([name]) => proposes || name !== 'Propose')
       const offered = names.map(([, tool]) => {
         const { name, description, input } = offeredSchema(tool, lineHashes)
         return { name, description, input: { ...input }, category: tool.category, readOnly: LOOKS.has(tool.category) }

@@ -5,6 +5,7 @@ import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
 import { listFolder, readFile } from './reading.js'
 import { raiseNeed, withdrawNeed } from './need.js'
+import { propose } from './propose.js'
 import { skill } from './skill.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -30,4 +31,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Skill: skill,
   Need: raiseNeed,
   Withdraw: withdrawNeed,
+  Propose: propose,
 }

@@ -221,7 +221,8 @@ const linesOf = (
           ? [yellow('not landed: held back')]
           : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]
     case 'need':
-      return [dim(`need ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
+    case 'approval':
+      return [dim(`${frame.kind} ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
     case 'done':
       return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:

@@ -53,6 +53,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Skill: 'none',
   Need: 'none',
   Withdraw: 'none',
+  Propose: 'none',
 }
 
 /** The tools of the sandbox that powers speak of. */

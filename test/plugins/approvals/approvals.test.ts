@@ -10,6 +10,11 @@ import { runTurn } from '../../support/turns.js'
 import { filesWith, openVaultOf } from '../secrets/support.js'
 import { hookServer, itemIn } from './support.js'
 
+const AS = {
+  caller: { kind: 'plugin', actor: 'sandbox:test', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: false,
+} as const
 const VALUE = 'tr0ub4dor&3-and-more'
 const GROUPS = ['approvals', 'agent', 'agents', 'secrets', 'activity', 'settings', 'personas', 'skills', 'safety']
 
@@ -257,6 +262,33 @@ t.test('approvals', async t => {
       if (said.some(text => /was declined: Not before Monday\./.test(text))) break
       await new Promise(resolve => setTimeout(resolve, 20))
     }
+  })
+
+  await t.test('a turn proposes, and its proposal is counted until somebody decides', async t => {
+    const frames = await runTurn(client, 'proposes', `propose webhook ${hook.url}\n| News\n| of today\nsay done`)
+    const [item] = (await client.call('GET /approvals', { conversationId: 'proposes' })).approvals
+    t.match(item, { post: { content: 'News\nof today' }, proposedBy: 'conversation:proposes', status: 'proposed' })
+    t.match(
+      frames.find(({ kind }) => kind === 'approval'),
+      { id: item!.id, title: 'webhook: News of today', status: 'proposed' },
+    )
+    t.ok(JSON.stringify(frames).includes("waits for a person's yes"))
+    const counted = () => daemon.kernel.calls.answer('approvals.counts', {}, AS) as Promise<{ proposed: object }>
+    t.match((await counted()).proposed, { proposes: 1 })
+    t.equal(hook.received.length, 0)
+    await approve(item!)
+    await itemIn(client, item!.id, 'done')
+    t.equal(hook.received.splice(0)[0]?.body, 'News\nof today')
+    t.notOk('proposes' in (await counted()).proposed)
+  })
+
+  await t.test('no command of a turn reaches the queue', async t => {
+    const item = await propose({ ...post({ content: 'a-word-to-find' }), conversationId: 'first' })
+    const look = `grep -rl a-word-to-find "$HOME" "$PWD/.." ${daemon.data} 2>/dev/null; echo searched`
+    const frames = await runTurn(client, 'looks', `run ${look}`, { permissionMode: 'bypassPermissions' })
+    t.match(JSON.stringify(frames), /searched/)
+    t.notMatch(JSON.stringify(frames), /sqlite/)
+    t.equal((await itemIn(client, item.id, 'proposed')).digest, item.digest)
   })
 
   await t.test('people limited to areas see what their conversations and they themselves propose', async t => {

@@ -111,6 +111,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     references: { command: never, text: never },
     skill: never,
     needs: { served: never, raise: never, withdraw: never },
+    approvals: { served: never, file: never },
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }

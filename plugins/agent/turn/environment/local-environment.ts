@@ -26,6 +26,7 @@ import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
+import { approvalTools } from './approvals.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import {
@@ -342,6 +343,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         readSkill(this.#deps.host, prepared, wall.workspace),
         needTools(this.#deps.host, turn),
+        approvalTools(this.#deps.host, turn),
       ),
     })
   }

@@ -322,6 +322,13 @@ export interface NeedFrame {
   title: string
   status: string
 }
+/** Something that the conversation proposed has changed. */
+export interface ApprovalFrame {
+  kind: 'approval'
+  id: string
+  title: string
+  status: string
+}
 /** The last frame of a run, exactly once. */
 export interface DoneFrame {
   kind: 'done'
@@ -365,6 +372,7 @@ export type Frame =
   | ErrorFrame
   | LandedFrame
   | NeedFrame
+  | ApprovalFrame
   | DoneFrame
 
 // Queue and landing records that frames carry ------------------------------------------------------------------------

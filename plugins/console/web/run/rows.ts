@@ -340,6 +340,8 @@ export class RunRows {
           : this.#line('warning', 'The work was not landed: it has conflicts. Review the changes to choose.')
       case 'need':
         return this.#line('info', `Need ${frame.status}: ${frame.title}`)
+      case 'approval':
+        return this.#line('info', `Approval ${frame.status}: ${frame.title}`)
       case 'done':
         this.#settle()
         this.done = frame.reason

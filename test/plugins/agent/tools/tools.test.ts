@@ -61,6 +61,7 @@ const place = (t: Test): Place => {
     reach: async () => ({ near: true, listeners: [] }),
     references: { command: async text => ({ text, env: {} }), text: async text => text },
     skill: async name => ({ text: `how to ${name}`, files: [] }),
+    approvals: { served: async () => true, file: async () => ({ id: 'a-1' }) },
     needs: { served: async () => true, raise: async () => 'n-1', withdraw: async () => {} },
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },

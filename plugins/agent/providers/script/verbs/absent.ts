@@ -36,14 +36,6 @@ const ABSENT: { readonly [name: string]: Absence } = {
     category: 'other',
     needs: 'a browser or terminal to hand over',
   },
-  propose: {
-    form: 'propose PLATFORM TARGET',
-    fits: /^\S+\s+\S/,
-    lines: true,
-    tool: 'Propose',
-    category: 'other',
-    needs: 'approvals',
-  },
   verdict: {
     form: 'verdict done REASON, verdict not-done REASON',
     fits: /^(?:done|not-done)\s+\S/,
