@@ -163,9 +163,11 @@ export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps):
       await queue.remove(id, context)
       return { ok: true }
     },
-    'approvals.file': async ({ run: _run, files: { root, folders }, ...input }) => {
+    'approvals.file': async ({ run: _run, files = { root: host.place.workspace, folders: [] }, ...input }) => {
       const actor = `conversation:${input.conversationId}`
-      return shown(await file(input, { actor, owner: actor, replacesAll: false }, { root, reach: folders }))
+      return shown(
+        await file(input, { actor, owner: actor, replacesAll: false }, { root: files.root, reach: files.folders }),
+      )
     },
     'approvals.counts': () => ({ proposed: queue.counts }),
   }

@@ -199,7 +199,8 @@ export interface ApprovalsCalls {
     input: ApprovalInput & {
       conversationId: ConversationId
       run: RunId
-      files: ApprovalFiles
+      /** Left out: it has no files. */
+      files?: ApprovalFiles
     },
   ): Approval
   /** Counts proposed items by conversation; those of none are under an empty id. */
