@@ -7,7 +7,7 @@ import type { ConversationId, RunId } from '../agent/contract.js'
 type Words<Most extends number> = string & tags.MinLength<1> & MostCharacters<Most>
 
 export type ApprovalId = string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
-export type ApprovalDigest = string & tags.Pattern<'^[0-9a-f]{64}$'>
+export type ApprovalDigest = string & tags.MinLength<64> & tags.MaxLength<64> & tags.Pattern<'^[0-9a-f]+$'>
 export type ApprovalStatus = 'proposed' | 'approved' | 'sending' | 'done' | 'failed' | 'declined'
 
 /** Something to publish. */
