@@ -3,12 +3,12 @@ import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } 
 import { reachFor, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
-import { Masker } from '../../sdk/node/access/masker.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
 import type { FindExecutor } from './executors/executor.js'
 import type { MediaCopies } from './media.js'
+import { approvalMasker } from './masking.js'
 import type { ApprovalQueue } from './queue.js'
 import { assertWhole, digestOfItem, exposedIn, movesMoney, type StoredApproval } from './stored-approval.js'
 
@@ -73,19 +73,10 @@ export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps):
     }
   }
 
-  /** An item that a caller may see. */
-  const seen = async (id: string, caller: Caller): Promise<StoredApproval> => {
-    const item = queue.get(id)
-    return (await accessOf(host, caller)(item)) === undefined ? queue.get('') : item
-  }
-
-  const masker = async (): Promise<Masker> =>
-    new Masker((await host.serves('secrets.values')) ? (await host.call('secrets.values')).values : [])
-
   /** Refuses values of stored secrets: they go out by their references alone. */
   const assertNoValues = async ({ post, action, why }: ApprovalInput): Promise<void> => {
     const given = { post, action, why }
-    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await masker()).maskJson(given)))
+    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await approvalMasker(host)).maskJson(given)))
     if (name !== undefined)
       refuse('unprocessable', `it contains the value of the secret ${name}: write {{secret:${name}}} in its place`)
   }
@@ -152,13 +143,13 @@ export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps):
       return shown(await file(input, by, tree, context), caller)
     },
     'POST /approvals/{id}/approve': async ({ id, ...yes }, context) => {
-      if (movesMoney(await seen(id, context.caller)) && context.caller.role !== 'owner')
+      if (movesMoney(queue.get(id)) && context.caller.role !== 'owner')
         refuse('forbidden', 'this moves money: only the owner may say yes')
       return shown(await queue.approve(id, yes, context), context.caller)
     },
     'POST /approvals/{id}/recall': async ({ id }, context) => shown(await queue.recall(id, context), context.caller),
     'POST /approvals/{id}/decline': async ({ id, reason }, context) =>
-      shown(await queue.decline(id, reason && (await masker()).mask(reason), context), context.caller),
+      shown(await queue.decline(id, reason && (await approvalMasker(host)).mask(reason), context), context.caller),
     'DELETE /approvals/{id}': async ({ id }, context) => {
       await queue.remove(id, context)
       return { ok: true }

@@ -230,7 +230,10 @@ export class ApprovalQueue {
       .catch(error => {
         if (!host.signal.aborted) host.log.error('carrying out an approval failed', { id, error: String(error) })
       })
-      .finally(() => this.#begun.delete(id))
+      .finally(() => {
+        this.#begun.delete(id)
+        this.#awaitDue()
+      })
   }
 
   async #carryOut(id: string): Promise<void> {
@@ -240,20 +243,20 @@ export class ApprovalQueue {
       if (item?.status !== 'approved' || item.sendAt! > Date.now()) return undefined
       return this.#started(item)
     })
-    if (!started) return this.#awaitDue()
+    if (!started) return
     const { item, executor } = started
     const key = `${id}-${item.tries}`
-    try {
-      const answer = await executor.carryOut(key, host.signal)
-      failpoint('approvals.answered')
-      await this.#ended(item, { outcome: 'done', ...answer })
-    } catch (error) {
-      // It stays as being sent: after the next start its outcome is unknown.
-      if (host.signal.aborted) return
-      const unknown = error instanceof UnknownOutcome
-      const words = unknown ? `${error.message}; ${UNKNOWN}` : Refusal.from(error).message
-      await this.#ended(item, { outcome: unknown ? 'unknown' : 'failed', error: words.slice(0, 1_000) })
-    }
+    const end = await executor.carryOut(key, host.signal).then(
+      answer => ({ outcome: 'done' as const, ...answer }),
+      (error: unknown) =>
+        error instanceof Refusal
+          ? { outcome: 'failed' as const, error: error.message.slice(0, 1_000) }
+          : { outcome: 'unknown' as const, error: `${unknownWords(error)}${UNKNOWN}` },
+    )
+    // It stays as being sent: after the next start its outcome is unknown.
+    if (host.signal.aborted && end.outcome !== 'done') return
+    failpoint('approvals.answered')
+    await this.#ended(item, end)
   }
 
   /** Stores that an item is being sent, before anything is sent; undefined: it has failed already. */
@@ -293,7 +296,6 @@ export class ApprovalQueue {
     failpoint('approvals.ended')
     await this.#note(status, ended)
     void this.#tell(item.id)
-    this.#awaitDue()
   }
 
   /** Says an outcome in the conversation of an item. */
@@ -368,6 +370,10 @@ export class ApprovalQueue {
     if (what === 'done') await record(host, { ...about, type: subjectOfItem(item), direction: 'out' })
   }
 }
+
+/** What is known of an attempt that may have gone out; the message of a bug is not for people. */
+const unknownWords = (error: unknown): string =>
+  error instanceof UnknownOutcome ? `${error.message.slice(0, 900)}; ` : ''
 
 /** The message of an outcome, where the agent is told. */
 const toldAs = (item: StoredApproval, outcome: string, words: string): Partial<StoredApproval> => {

@@ -1,4 +1,5 @@
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
+import { approvalMasker } from '../masking.js'
 import type { StoredApproval } from '../stored-approval.js'
 import { UnknownOutcome, type CarriedOut, type Executor, type Missing } from './executor.js'
 
@@ -7,6 +8,8 @@ type ToolHost = Pick<Host, 'call' | 'serves'>
 const SERVER = 'extension:'
 const MOST_MS = 30 * 60_000
 const MOST_RESULT = 4_000
+/** Failures before the call. */
+const UNCALLED = new Set(['not-found', 'forbidden', 'invalid', 'unprocessable'])
 const ENDED = 'its process ended before it answered'
 
 /** Calls the tool of an extension that the key of an action names: `<publisher>.<name>.<tool>`. */
@@ -34,19 +37,23 @@ const called = async (
   signal: AbortSignal,
 ): Promise<CarriedOut> => {
   const late = AbortSignal.timeout(MOST_MS)
+  let failure: string | undefined
   const asked = { ...tool, conversationId, input: action!.args }
   try {
     const events = await host.call('extensions.tool', asked, { signal: AbortSignal.any([signal, late]) })
     for await (const event of events) {
       if (event.kind !== 'result') continue
-      const result = [...event.text].slice(0, MOST_RESULT).join('')
-      return event.ok ? { result } : refuse('dependency', result.slice(0, 500) || 'it failed without a reason')
+      const text = (await approvalMasker(host)).mask(event.text)
+      const result = [...text].slice(0, MOST_RESULT).join('')
+      if (event.ok) return { result }
+      failure = result.slice(0, 500) || 'it failed without a reason'
     }
   } catch (error) {
     signal.throwIfAborted()
     if (late.aborted) throw new UnknownOutcome('it did not answer within 30 minutes')
-    if (error instanceof Refusal) throw error
-    throw new UnknownOutcome(ENDED)
+    if (error instanceof Refusal && UNCALLED.has(error.reason)) throw error
+    throw new UnknownOutcome(error instanceof Refusal ? error.message : ENDED)
   }
+  if (failure !== undefined) refuse('dependency', failure)
   throw new UnknownOutcome(ENDED)
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
-import { Masker } from '../../../sdk/node/access/masker.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
 import { askOutside, SENTENCES, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
 import { connectChecked, type NetworkReach } from '../../../sdk/node/network/policy.js'
+import { approvalMasker } from '../masking.js'
 import type { MediaCopies, SentMedia } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import { UnknownOutcome, type CarriedOut, type Executor, type Missing } from './executor.js'
@@ -15,7 +15,9 @@ const MOST_ANSWER = 64 * 1024
 const MOST_RESULT = 3_900
 const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
 /** Failures at which nothing was sent. */
-const UNSENT = new Set(Object.keys(SENTENCES).filter(code => code !== 'ECONNRESET' && code !== 'HPE_HEADER_OVERFLOW'))
+const UNSENT = new Set(
+  Object.keys(SENTENCES).filter(code => !['ECONNRESET', 'ETIMEDOUT', 'HPE_HEADER_OVERFLOW'].includes(code)),
+)
 
 /** Sends a post as one HTTP POST to its target. */
 export const webhook = (host: WebhookHost, copies: MediaCopies, item: StoredApproval): Executor | Missing => {
@@ -45,7 +47,7 @@ const sent = async (
   const { target = '', title = '', content } = item.post!
   const filled = await Promise.all([target, title, content].map(text => resolved(host, item, text)))
   const { type, body } = bodyOf(filled[1]!, filled[2]!, await copies.read(item))
-  const masker = new Masker((await host.serves('secrets.values')) ? (await host.call('secrets.values')).values : [])
+  const masker = await approvalMasker(host)
   let answer: OutboundReply
   try {
     answer = await askOutside({

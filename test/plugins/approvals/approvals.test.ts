@@ -167,6 +167,22 @@ t.test('approvals', async t => {
     t.equal(hook.received.splice(0).length, 1)
   })
 
+  await t.test('what was recalled and approved again while another is sent waits for its new time', async t => {
+    hook.state.answer = undefined
+    const [slow, item] = [await propose(), await propose(post({ content: 'The second.' }))]
+    await approve(slow)
+    await itemIn(client, slow.id, 'sending')
+    t.match(await refusalOf(() => mai.call('POST /approvals/{id}/recall', { id: slow.id })), { status: 409 })
+    await approve(item)
+    await mai.call('POST /approvals/{id}/recall', { id: item.id })
+    await approve(item, { scheduledAt: Date.now() + 700 })
+    hook.state.answer = { status: 200, body: 'taken' }
+    hook.closeAll()
+    t.match((await itemIn(client, slow.id, 'failed')).attempts, exactly({ outcome: 'unknown', error: /look before/ }))
+    await itemIn(client, item.id, 'done')
+    t.match(hook.received.splice(0), exactly({ body: slow.post!.content }, { body: 'The second.' }))
+  })
+
   await t.test('the filed bytes are sent, whatever becomes of the file', async t => {
     const item = await propose(post({ title: 'A picture', media: ['site/photo.txt'] }))
     writeFileSync(join(workspace, 'site/photo.txt'), 'another picture')

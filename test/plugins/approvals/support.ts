@@ -36,7 +36,8 @@ export const hookServer = async (t: Test) => {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { received, state, port, url: `http://127.0.0.1:${port}/hook` }
+  const closeAll = () => server.closeAllConnections()
+  return { received, state, closeAll, port, url: `http://127.0.0.1:${port}/hook` }
 }
 
 /** Waits until an item has one of these states, and returns it. */
