@@ -1,6 +1,7 @@
 import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
+import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { AutomationsCalls, AutomationsEvents } from '../plugins/automations/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
@@ -59,6 +60,7 @@ export interface Api
     AutomationsCalls,
     NeedsCalls,
     SafetyCalls,
+    ApprovalsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -68,6 +70,7 @@ export interface Events
     AgentsEvents,
     AutomationsEvents,
     CapabilitiesEvents,
+    ApprovalsEvents,
     NeedsEvents,
     PersonasEvents,
     SecretsEvents,

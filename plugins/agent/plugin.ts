@@ -70,6 +70,7 @@ import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
 import { withdrawClosed } from './turn/environment/browser.js'
+import { showApprovals } from './turn/environment/approvals.js'
 import { showNeeds } from './turn/environment/needs.js'
 import { endLeftTerminals } from './turn/environment/terminal.js'
 import { sweep } from './turn/recovery/recovery.js'
@@ -336,6 +337,7 @@ export const activate = async (host: Host): Promise<void> => {
   showNeeds(host, engine)
   void ready.then(() => endLeftTerminals(host, engine))
   withdrawClosed(host, engine)
+  showApprovals(host, engine)
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {

@@ -1,5 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Requests } from '../../../sdk/contract.js'
+import type { ApprovalDraft } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 
 /** Text that can be written as UTF-8: without lone surrogates. */
@@ -276,6 +277,11 @@ export interface ToolCalls {
   Need(input: NeedQuestion): string
   /** Say that you no longer need what you asked for with Need. */
   Withdraw(input: WithdrawInput): string
+  /**
+   * Propose a post or an action that you may not carry out yourself. A person sees it word for word and says yes or no;
+   * on a yes the sandbox carries out exactly that. The platform `webhook` sends one HTTP POST to `target`.
+   */
+  Propose(input: ApprovalDraft): string
 }
 
 /** The validators and schemas of tool inputs. A valid input is copied without undeclared fields. */

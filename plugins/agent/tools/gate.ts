@@ -41,7 +41,7 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
 }
 
 /** The gate checks each call of a subagent, and a need is a question: neither needs a permission. */
-const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw'])
+const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw', 'Propose'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
   default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },

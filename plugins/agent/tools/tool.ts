@@ -3,6 +3,7 @@ import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { References } from '../secrets/references.js'
@@ -92,6 +93,14 @@ export interface TerminalTools {
   close(): Promise<void>
 }
 
+/** Files what a person has to allow, on behalf of a turn. */
+export interface ApprovalTools {
+  /** Whether this sandbox keeps approvals. */
+  served(): Promise<boolean>
+  /** Returns the id, and what is missing to carry it out. */
+  file(draft: ApprovalDraft, files: ApprovalFiles): Promise<{ readonly id: string; readonly problem?: string }>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -99,6 +108,7 @@ export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 export interface ToolParts {
   readonly skill: ReadSkill
   readonly needs: NeedTools
+  readonly approvals: ApprovalTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools
 }

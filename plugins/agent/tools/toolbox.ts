@@ -85,13 +85,14 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
-      const [asks, browses, opens] = await Promise.all(
-        [parts.needs, parts.browser, parts.terminal].map(each => each.served()),
+      const [asks, proposes, browses, opens] = await Promise.all(
+        [parts.needs, parts.approvals, parts.browser, parts.terminal].map(each => each.served()),
       )
       const there: { readonly [name: string]: boolean | undefined } = {
         Skill: skills.length > 0,
         Need: asks,
         Withdraw: asks,
+        Propose: proposes,
         Browser: browses,
         Handover: browses || opens,
       }

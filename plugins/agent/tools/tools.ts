@@ -7,6 +7,7 @@ import { delegate, join } from './delegate.js'
 import { handOver } from './handover.js'
 import { listFolder, readFile } from './reading.js'
 import { raiseNeed, withdrawNeed } from './need.js'
+import { propose } from './propose.js'
 import { skill } from './skill.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -34,4 +35,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Need: raiseNeed,
   Withdraw: withdrawNeed,
   Handover: handOver,
+  Propose: propose,
 }

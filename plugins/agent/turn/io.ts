@@ -119,7 +119,7 @@ const workerIo = (
   const permit = async (
     call: GatedCall,
     powers: TurnPowers | undefined = prepared.persona?.powers,
-    foreign = false,
+    foreign?: ConnectedTool,
   ): Promise<string | undefined> => {
     const verdict = decide(call, {
       mode: modeNow(),
@@ -129,7 +129,12 @@ const workerIo = (
       ...(powers && { powers }),
     })
     if (verdict.verdict === 'refuse') return verdict.reason
-    const ruled: RuledCall = { call, persona: prepared.persona?.id, foreign }
+    const ruled: RuledCall = {
+      call,
+      persona: prepared.persona?.id,
+      foreign: foreign !== undefined,
+      action: foreign && actionOf(foreign),
+    }
     const ruling = await safety?.rule(turn, ruled)
     if (over()) return never
     if (ruling?.verdict === 'refuse') return ruling.reason
@@ -186,7 +191,7 @@ const workerIo = (
     const judged = foreign ? judgedAs(foreign, modeNow()) : category
     // A persona's card names servers, not tools; tools of other servers are not found here.
     const powers = foreign ? ALL_POWERS : undefined
-    const reason = await permit({ id, name, category: judged, ...shown, input }, powers, foreign !== undefined)
+    const reason = await permit({ id, name, category: judged, ...shown, input }, powers, foreign)
     if (signal.aborted) return refused(id, adapterRun.left ? adapterRun.excuse : 'stopped')
     if (reason !== undefined) return refused(id, reason)
     push({ kind: 'tool_call_update', id, status: 'in_progress' })
@@ -315,6 +320,10 @@ const judgedAs = ({ readOnly, approve }: ConnectedTool, mode: PermissionMode): T
   if (mode === 'plan' && !readOnly) return 'edit'
   return approve ? 'other' : 'read'
 }
+
+/** The key under which a person can allow a call of an extension's tool later; undefined: it only reads. */
+const actionOf = ({ server, name, readOnly }: ConnectedTool): string | undefined =>
+  server.startsWith('extension:') && !readOnly ? `${server.slice('extension:'.length)}.${name}` : undefined
 
 /** Converts refusals and failures of a server into a failed result. */
 const calledOutside = async (call: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> => {

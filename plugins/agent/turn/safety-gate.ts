@@ -24,6 +24,8 @@ export interface RuledCall {
   readonly persona?: string | undefined
   /** It is a tool of a connected server or an extension. */
   readonly foreign?: boolean
+  /** The key of the action, of a tool of an extension that may change something: a person can allow it later. */
+  readonly action?: string | undefined
 }
 
 const GO: SafetyRuling = { verdict: 'go' }
@@ -46,20 +48,17 @@ export class SafetyGate {
   }
 
   /** What the policy says about a call. */
-  async rule(turn: Turn, { call, persona, foreign = false }: RuledCall): Promise<SafetyRuling> {
+  async rule(turn: Turn, ruled: RuledCall): Promise<SafetyRuling> {
+    const { call, foreign = false, action } = ruled
     const subject = subjectOf(call, foreign)
     if (!subject || !(await this.rules())) return GO
-    const { conversationId, run, message, outside } = turn
-    const decided = await this.#host.call('safety.decide', {
-      subject,
-      context: {
-        conversationId,
-        run,
-        unattended: !message.attended,
-        ...(persona !== undefined && { persona }),
-        ...(outside !== undefined && { outside }),
-      },
-    })
+    const { message } = turn
+    let decided = await this.#decided(turn, ruled, subject)
+    let files = action !== undefined && !message.attended
+    if (action !== undefined && decided.verdict !== 'deny') {
+      const asAction = await this.#decided(turn, ruled, actionSubject(call, action))
+      if (asAction.verdict !== 'allow') [decided, files] = [asAction, true]
+    }
     const { verdict, classes, id, message: told = decided.reason } = decided
     if (verdict === 'allow') {
       if (isOutside(call, classes, foreign)) await turn.markOutside(sourceOf(call))
@@ -67,6 +66,13 @@ export class SafetyGate {
     }
     if (verdict === 'deny')
       return { verdict: 'refuse', reason: `the safety policy refuses this: ${told}. ${NO_WAY_ROUND}` }
+    if (files && action !== undefined) {
+      const filed = await this.#filed(turn, call, action)
+      if (filed !== undefined) {
+        const waits = `It waits for a person's yes as the approval ${filed}, and is then done by itself`
+        return { verdict: 'refuse', reason: `the safety policy holds this: ${told}. ${waits}. ${NO_WAY_ROUND}` }
+      }
+    }
     if (!message.attended || id === undefined)
       return {
         verdict: 'refuse',
@@ -78,6 +84,31 @@ export class SafetyGate {
       return GO
     }
     return { verdict: 'ask', card: cardOf(call, decided), held: { id, classes } }
+  }
+
+  async #decided({ conversationId, run, message, outside }: Turn, { persona }: RuledCall, subject: SafetySubject) {
+    return this.#host.call('safety.decide', {
+      subject,
+      context: {
+        conversationId,
+        run,
+        unattended: !message.attended,
+        ...(persona !== undefined && { persona }),
+        ...(outside !== undefined && { outside }),
+      },
+    })
+  }
+
+  /** Files a held call for a person to allow; undefined: it could not be filed. */
+  async #filed({ conversationId, run }: Turn, { input }: GatedCall, key: string): Promise<string | undefined> {
+    if (!(await this.#host.serves('approvals.file'))) return undefined
+    const action = { key, summary: `Use the tool ${key}`.slice(0, 500), args: input as { [name: string]: unknown } }
+    try {
+      return (await this.#host.call('approvals.file', { kind: 'action', action, conversationId, run })).id
+    } catch (error) {
+      this.#host.log.warn('filing a held call failed', { key, error: String(error) })
+      return undefined
+    }
   }
 
   /** Notes the answer to a call that was held. */
@@ -119,6 +150,13 @@ const subjectOf = (
   if (foreign) return subject('tool', name)
   if (path !== undefined && category !== 'search') return subject('path', path)
   return undefined
+}
+
+/** A call of an extension's tool as an action: its key is `<provider>.<type>`. */
+const actionSubject = ({ name, input }: GatedCall, key: string): SafetySubject => {
+  const dot = key.indexOf('.')
+  const text = (JSON.stringify(input) ?? name).slice(0, MOST_TEXT).toWellFormed()
+  return { kind: 'action', provider: key.slice(0, dot).slice(0, 60), type: key.slice(dot + 1).slice(0, 60), text }
 }
 
 /** Who answered a card. */

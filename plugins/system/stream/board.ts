@@ -13,6 +13,8 @@ export interface BoardStreamDeps {
   readonly some?: (ids: string[]) => Promise<Cards | undefined>
   /** How many needs are open, by conversation. */
   readonly needs?: () => Promise<{ readonly [conversationId: string]: number }>
+  /** How many approvals are proposed, by conversation; those of none are under an empty id. */
+  readonly approvals?: () => Promise<{ readonly [conversationId: string]: number }>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
   /** The places a person must reach to see a conversation; undefined: people limited to areas do not see it. */
@@ -64,6 +66,8 @@ export class BoardStream {
   #held = 0
   /** How many needs are open, by conversation. */
   #needs = new Map<string, number>()
+  /** How many approvals are proposed, by conversation. */
+  #approvals = new Map<string, number>()
   #last: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
   #watchers = 0
@@ -103,10 +107,19 @@ export class BoardStream {
 
   /** Call it when so many needs of a conversation are open. */
   async needed(conversationId: string, open: number): Promise<void> {
-    if (open > 0) this.#needs.set(conversationId, open)
-    else this.#needs.delete(conversationId)
+    await this.#recount(this.#needs, conversationId, open)
+  }
+
+  /** Call it when so many approvals of a conversation are proposed. */
+  async proposed(conversationId: string, proposed: number): Promise<void> {
+    await this.#recount(this.#approvals, conversationId, proposed)
+  }
+
+  async #recount(counts: Map<string, number>, conversationId: string, count: number): Promise<void> {
+    if (count > 0) counts.set(conversationId, count)
+    else counts.delete(conversationId)
     if (!this.#published) return
-    this.#counted = countedOf([...this.#published.values()], this.#needs)
+    this.#counted = countedOf([...this.#published.values()], this.#needs, this.#approvals)
     await this.#deps.show([attentionFrame(this.#counted, this.#held)])
   }
 
@@ -163,6 +176,7 @@ export class BoardStream {
     const { agents, rev, held } = await this.#deps.read()
     this.#held = held.length
     this.#needs = new Map(Object.entries((await this.#deps.needs?.()) ?? {}))
+    this.#approvals = new Map(Object.entries((await this.#deps.approvals?.()) ?? {}))
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -191,7 +205,7 @@ export class BoardStream {
     if (this.#published && !frames.length) return
     this.#published = now
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
-    this.#counted = countedOf([...now.values()], this.#needs)
+    this.#counted = countedOf([...now.values()], this.#needs, this.#approvals)
     const figures = JSON.stringify([this.#counted, this.#held])
     const attention = figures === this.#figures ? [] : [attentionFrame(this.#counted, this.#held)]
     this.#figures = figures
@@ -274,27 +288,45 @@ interface Counted {
   readonly cards: number
   readonly land: number
   readonly needs: number
+  readonly approvals: number
   readonly parts: (FrameForms['sums'] & {})['parts']
 }
 
-const NOTHING: Counted = { cards: 0, land: 0, needs: 0, parts: [] }
+const NOTHING: Counted = { cards: 0, land: 0, needs: 0, approvals: 0, parts: [] }
 
-const countedOf = (published: readonly PublishedCard[], open: ReadonlyMap<string, number>): Counted => {
+const countedOf = (
+  published: readonly PublishedCard[],
+  open: ReadonlyMap<string, number>,
+  proposed: ReadonlyMap<string, number>,
+): Counted => {
   let [cards, land] = [0, 0]
   const parts: Counted['parts'] = []
   for (const { card, within } of published) {
     const needs = open.get(card.id) ?? 0
-    const add = { cards: card.cards?.length ?? 0, land: card.landRequested ? 1 : 0, needs }
+    const approvals = proposed.get(card.id) ?? 0
+    const add = { cards: card.cards?.length ?? 0, land: card.landRequested ? 1 : 0, needs, approvals }
     cards += add.cards
     land += add.land
-    if (within && add.cards + add.land + needs > 0) parts.push({ within, add })
+    if (within && add.cards + add.land + needs + approvals > 0) parts.push({ within, add })
   }
-  return { cards, land, needs: [...open.values()].reduce((sum, each) => sum + each, 0), parts }
+  return { cards, land, needs: sumOf(open), approvals: sumOf(proposed), parts }
 }
 
+const sumOf = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((sum, each) => sum + each, 0)
+
 /** What a badge counts; the groups of the other figures do not exist yet. */
-export const attentionFrame = ({ cards, land, needs, parts } = NOTHING, approvals = 0): LiveFrame => {
-  const tokens: AttentionEvent = { kind: 'attention', cards, approvals, needs, land, ci: 0, issues: 0 }
+export const attentionFrame = ({ cards, land, needs, approvals, parts } = NOTHING, held = 0): LiveFrame => {
+  const tokens: AttentionEvent = {
+    kind: 'attention',
+    cards,
+    approvals: approvals + held,
+    needs,
+    land,
+    ci: 0,
+    issues: 0,
+  }
   const data: AttentionEvent = { ...tokens, offload: 0 }
-  return { data, tokens, limited: { sums: { fields: ['cards', 'land', 'needs'], parts } }, snapshot: true }
+  const all = [...parts, { within: [], add: { approvals: held } }]
+  const sums = { fields: ['cards', 'land', 'needs', 'approvals'], parts: all }
+  return { data, tokens, limited: { sums }, snapshot: true }
 }

@@ -40,6 +40,8 @@ export class EventStream {
       some: async ids =>
         (await host.serves('agents.cards')) ? host.call('agents.cards', { ids }, { signal: host.signal }) : undefined,
       needs: async () => ((await host.serves('needs.counts')) ? (await host.call('needs.counts')).open : {}),
+      approvals: async () =>
+        (await host.serves('approvals.counts')) ? (await host.call('approvals.counts')).proposed : {},
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error =>
@@ -58,6 +60,10 @@ export class EventStream {
     this.#host.on(
       'need.changed',
       ({ conversationId, open }) => void this.#board.needed(conversationId, open).catch(() => {}),
+    )
+    this.#host.on(
+      'approval.changed',
+      ({ conversationId, proposed }) => void this.#board.proposed(conversationId, proposed).catch(() => {}),
     )
     this.#host.on('daemon.ready', () => this.#board.ready())
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))

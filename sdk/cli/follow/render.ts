@@ -224,7 +224,8 @@ const linesOf = (
     case 'terminal':
       return [dim(`uses the ${frame.kind} ${plain(frame.session)}`)]
     case 'need':
-      return [dim(`need ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
+    case 'approval':
+      return [dim(`${frame.kind} ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
     case 'done':
       return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:

@@ -55,6 +55,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Need: 'none',
   Withdraw: 'none',
   Handover: 'none',
+  Propose: 'none',
 }
 
 /** The tools of the sandbox that powers speak of. */

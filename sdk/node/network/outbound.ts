@@ -14,7 +14,7 @@ export interface OutboundRequest {
   readonly url: string
   readonly method?: string
   readonly headers?: { readonly [name: string]: string }
-  readonly body?: string
+  readonly body?: string | Buffer
   readonly reach: NetworkReach
   readonly signal?: AbortSignal
   /** For everything together: names, redirects, the whole answer. */
@@ -46,7 +46,7 @@ interface Hop {
   readonly url: URL
   readonly method: string
   readonly headers: { readonly [name: string]: string }
-  readonly body?: string
+  readonly body?: string | Buffer
 }
 
 /** The address as it is asked; refused when it is none of the web. */
@@ -141,7 +141,8 @@ export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSi
 
 /** A request with the values in it that may go to its host. */
 const filledHop = async (hop: Hop, bound: BoundTraffic | undefined): Promise<Hop> => {
-  const { url, method, headers, body = '' } = hop
+  const { url, method, headers } = hop
+  const body = typeof hop.body === 'string' ? hop.body : ''
   const found = placeholdersIn([...Object.values(headers), body].join('\n'))
   if (!bound || found.length === 0) return hop
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')

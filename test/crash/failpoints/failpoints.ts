@@ -27,6 +27,13 @@ export interface Where {
 /** The failpoints whose cases are in their own test file, because they need other daemons. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
+export const APPROVALS_POINTS: readonly string[] = [
+  'approvals.answered',
+  'approvals.approved',
+  'approvals.ended',
+  'approvals.sending',
+]
+
 export const AUTOMATIONS_POINTS: readonly string[] = [
   'automations.fire.checking',
   'automations.fire.journaled',

@@ -26,6 +26,7 @@ import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
+import { approvalTools } from './approvals.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import {
@@ -346,6 +347,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
           needs: needTools(this.#deps.host, turn),
+          approvals: approvalTools(this.#deps.host, turn),
           browser: browserTools(this.#deps.host, turn, prepared.persona?.powers.shell !== false),
           terminal: terminalTools(this.#deps.host, turn, program =>
             treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),

@@ -341,6 +341,13 @@ export interface BrowserFrame {
   kind: 'browser'
   session: string
 }
+/** Something that the conversation proposed has changed. */
+export interface ApprovalFrame {
+  kind: 'approval'
+  id: string
+  title: string
+  status: string
+}
 /** The last frame of a run, exactly once. */
 export interface DoneFrame {
   kind: 'done'
@@ -386,4 +393,5 @@ export type Frame =
   | NeedFrame
   | TerminalFrame
   | BrowserFrame
+  | ApprovalFrame
   | DoneFrame

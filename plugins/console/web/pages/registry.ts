@@ -65,6 +65,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./needs/needs-page.js')).NeedsPage,
   },
   {
+    name: 'approvals',
+    icon: 'inbox',
+    needs: 'approvals.list',
+    ...IN_LIST,
+    load: async () => (await import('./approvals/approvals-page.js')).ApprovalsPage,
+  },
+  {
     name: 'c',
     label: 'Conversation',
     icon: 'fleet',

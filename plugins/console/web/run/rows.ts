@@ -345,6 +345,8 @@ export class RunRows {
         return this.#line('info', `Uses the ${frame.kind} ${frame.session}`)
       case 'need':
         return this.#line('info', `Need ${frame.status}: ${frame.title}`)
+      case 'approval':
+        return this.#line('info', `Approval ${frame.status}: ${frame.title}`)
       case 'done':
         this.#settle()
         this.done = frame.reason

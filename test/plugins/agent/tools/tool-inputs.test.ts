@@ -58,6 +58,22 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
     dedupe: 'one',
   },
   Withdraw: { id: 'n-1' },
+  Propose: {
+    id: 'a-1',
+    kind: 'post',
+    post: {
+      platform: 'webhook',
+      target: 'https://example.org',
+      title: 'News',
+      content: 'It is out.',
+      media: ['a.png'],
+    },
+    action: { key: 'chat.send', summary: 'Say it', args: { text: 'It is out.' }, capability: 'chat' },
+    actsAs: 'writer',
+    scheduledAt: 4_000_000_000_000,
+    why: 'It is built.',
+    tellAgent: true,
+  },
 }
 
 /** Another input of a tool, with the fields that exclude some of the first one. */
@@ -123,7 +139,8 @@ t.test('a field of another type, a missing field and a value other than an objec
     for (const wrong of [undefined, null, 'text', 3, []]) refused(name, wrong, 'input')
     for (const field of Object.keys(input)) {
       refused(name, { ...input, [field]: null }, field)
-      refused(name, { ...input, [field]: { a: 1 } }, field === 'headers' ? 'headers.a' : field)
+      const other = field === 'post' || field === 'action' ? 'text' : { a: 1 }
+      refused(name, { ...input, [field]: other }, field === 'headers' ? 'headers.a' : field)
     }
     for (const field of schemaOf(name).input.required ?? []) refused(name, { ...input, [field]: undefined }, field)
   }

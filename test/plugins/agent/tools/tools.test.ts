@@ -63,6 +63,7 @@ const place = (t: Test): Place => {
     references: { command: async text => ({ text, env: {} }), text: async text => text },
     ...NO_TOOL_PARTS,
     skill: async name => ({ text: `how to ${name}`, files: [] }),
+    approvals: { served: async () => true, file: async () => ({ id: 'a-1' }) },
     needs: { served: async () => true, raise: async () => 'n-1', withdraw: async () => {} },
     person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },

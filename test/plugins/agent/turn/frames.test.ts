@@ -163,6 +163,7 @@ const SCENES: { readonly [kind: string]: Scene } = {
   error: script('fail on purpose'),
   landed: script('write a.txt\n| x', { isolated: true, autoLand: true }),
   need: script('need information Which region?'),
+  approval: script('propose webhook https://example.org\n| News'),
   done: script('stop'),
 }
 

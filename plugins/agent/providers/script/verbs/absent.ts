@@ -28,14 +28,6 @@ const without = (name: string, { form, fits, lines, tool, category, needs }: Abs
 
 const ABSENT: { readonly [name: string]: Absence } = {
   search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
-  propose: {
-    form: 'propose PLATFORM TARGET',
-    fits: /^\S+\s+\S/,
-    lines: true,
-    tool: 'Propose',
-    category: 'other',
-    needs: 'approvals',
-  },
   verdict: {
     form: 'verdict done REASON, verdict not-done REASON',
     fits: /^(?:done|not-done)\s+\S/,

@@ -114,6 +114,21 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       script.note({ out: kept(text) })
     },
   }),
+  propose: verb<{ readonly platform: string; readonly target: string; readonly content: string }>({
+    form: 'propose PLATFORM TARGET',
+    help: 'proposes a post for a person to allow; the lines below it are what is posted',
+    read: ({ text, lines }) => {
+      const [, platform = '', target = ''] =
+        /^(\S+)\s+(\S[^]*)$/.exec(text) ?? malformed('propose PLATFORM TARGET', text)
+      return { platform, target, content: lines.join('\n') }
+    },
+    run: async function* (asked, script): ScriptFrames {
+      const [target, content] = [script.text(asked.target), script.text(asked.content)]
+      const input = { kind: 'post', post: { platform: asked.platform, target, content } }
+      const { text } = yield* script.call({ name: 'Propose', category: 'other', target, input, once: true })
+      script.note({ out: kept(text) })
+    },
+  }),
   permit: verb<{ readonly tool: string; readonly sentence: string }>({
     form: 'permit TOOL: SENTENCE',
     help: 'asks for permission; $answer is once, always or deny',

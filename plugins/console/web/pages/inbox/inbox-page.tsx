@@ -12,6 +12,7 @@ import { pageIsVisible } from '../../ui/visible.js'
 import { OpenCardView } from '../conversation/cards.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
 import { HeldWakeSection } from '../automations/held-wakes.js'
+import { ApprovalsSection } from '../approvals/approvals-section.js'
 import { NeedsSection } from '../needs/needs-section.js'
 import { reaches, type PageProps } from '../registry.js'
 
@@ -98,8 +99,8 @@ export const InboxPage = (_: PageProps) => {
         <div class="empty stack">
           <h2>Nothing waits for you</h2>
           <p class="quiet">
-            Questions and needs of agents appear here, with requests to land work and conversations of yours that failed
-            or have conflicts.
+            Questions, needs and proposals of agents appear here, with requests to land work and conversations of yours
+            that failed or have conflicts.
           </p>
           <div>
             <a class="button" href={fragmentOf('fleet')}>
@@ -110,6 +111,7 @@ export const InboxPage = (_: PageProps) => {
       )}
       <Questions />
       {pageIsVisible({ role: 'viewer', needs: 'needs.list' }) && <NeedsSection />}
+      {pageIsVisible({ role: 'viewer', needs: 'approvals.list' }) && <ApprovalsSection />}
       {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakeSection />}
       <Conversations
         title="Asked to be landed"

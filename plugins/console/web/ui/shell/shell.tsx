@@ -28,7 +28,7 @@ const KeyHelp = lazyView(async () => (await import('./palette.js')).KeyHelp)
 /** The number of items that wait for the signed-in person. */
 const waitingNow = (): number => {
   const now = attention.value
-  return now ? now.cards + now.land + now.needs : 0
+  return now ? now.cards + now.land + now.needs + now.approvals : 0
 }
 
 const Nav = ({ current, openPalette }: { current: string; openPalette: () => void }) => {

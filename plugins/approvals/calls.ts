@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto'
+import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
+import { reachFor, accessViewFor } from '../../sdk/node/access/asked-reach.js'
+import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
+import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
+import type { PathTree } from '../../sdk/node/files/open-path.js'
+import type { Access } from '../../sdk/reach.js'
+import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
+import type { FindExecutor } from './executors/executor.js'
+import type { MediaCopies } from './media.js'
+import { approvalMasker } from './masking.js'
+import type { ApprovalQueue } from './queue.js'
+import { assertWhole, digestOfItem, exposedIn, movesMoney, type StoredApproval } from './stored-approval.js'
+
+const STATUSES = new Set<string>([
+  ...(['proposed', 'approved', 'sending', 'done', 'failed', 'declined'] satisfies ApprovalStatus[]),
+])
+const LISTED = 100
+const MOST_LISTED = 200
+
+/** What the calls stand on. */
+export interface ApprovalCallDeps {
+  readonly host: Pick<Host, 'call' | 'serves' | 'place'>
+  readonly queue: ApprovalQueue
+  readonly copies: MediaCopies
+  readonly find: FindExecutor
+}
+
+/** A conversation with its live turn; undefined: there is none. */
+export const liveConversation = (host: Pick<Host, 'call'>, id: string) =>
+  host.call('agent.conversation', { id }).catch((error: unknown) => {
+    if (Refusal.from(error).reason === 'not-found') return undefined
+    throw error
+  })
+
+/** Who an item belongs to: a person, a token or a program. */
+const ownerOf = ({ kind, actor, email, tokenId }: Caller): string =>
+  kind === 'session' ? `person:${email ?? actor}` : kind === 'token' ? `token:${tokenId ?? actor}` : actor
+
+const isMaintainer = ({ kind, role }: Caller): boolean =>
+  kind === 'session' && (role === 'maintainer' || role === 'owner')
+
+/** Whether a caller may only read, and so sees no arguments of actions. */
+const onlyReads = ({ kind, role, scope }: Caller): boolean => (kind === 'token' ? scope === 'read' : role === 'viewer')
+
+/** What a caller may do with items, each conversation looked up once. */
+const accessOf = (host: ApprovalCallDeps['host'], caller: Caller) => {
+  const known = new Map<string, Promise<Access | undefined>>()
+  const look = async (id: string): Promise<Access | undefined> => {
+    const [state, seen] = await Promise.all([liveConversation(host, id), accessViewFor(host, caller)])
+    return state && accessToConversation(seen, state.conversation)
+  }
+  return async ({ conversationId, owner }: { conversationId?: string; owner?: string }) => {
+    if (limitsOf(caller) === undefined) return 'work'
+    if (conversationId === undefined) return owner === undefined || owner === ownerOf(caller) ? 'work' : undefined
+    const access = known.get(conversationId) ?? look(conversationId)
+    known.set(conversationId, access)
+    return access
+  }
+}
+
+/** Serves the calls of the group. */
+export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps): Handlers<ApprovalsCalls> => {
+  const shown = async (item: StoredApproval, caller?: Caller): Promise<Approval> => {
+    const { owner: _owner, folder: _folder, media: _media, tries: _tries, telling: _telling, action, ...rest } = item
+    const { args: _args, ...brief } = action ?? { args: {} }
+    const found = await find(item)
+    return {
+      ...rest,
+      ...(action && { action: caller && onlyReads(caller) ? (brief as Omit<typeof action, 'args'>) : action }),
+      ...('problem' in found ? { via: 'nobody', problem: found.problem } : { via: 'executor' }),
+      ownerOnly: movesMoney(item),
+    }
+  }
+
+  /** Refuses values of stored secrets: they go out by their references alone. */
+  const assertNoValues = async ({ post, action, why }: ApprovalInput): Promise<void> => {
+    const given = { post, action, why }
+    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await approvalMasker(host)).maskJson(given)))
+    if (name !== undefined)
+      refuse('unprocessable', `it contains the value of the secret ${name}: write {{secret:${name}}} in its place`)
+  }
+
+  const file = async (
+    { id = `a-${randomUUID().replaceAll('-', '').slice(0, 20)}`, ...input }: ApprovalInput,
+    by: { readonly actor: string; readonly owner: string; readonly replacesAll: boolean },
+    tree: Omit<PathTree, 'readsGit'>,
+    context?: Context,
+  ): Promise<StoredApproval> => {
+    assertWhole(input)
+    await assertNoValues(input)
+    const assertOwn = ({ owner }: StoredApproval) =>
+      by.replacesAll || owner === by.owner || refuse('forbidden', `${id} is somebody else's: propose your own`)
+    const before = queue.find(id)
+    if (before) assertOwn(before)
+    const paths = input.post?.media ?? []
+    const copy = paths.length > 0 ? await copies.copy(paths, tree) : undefined
+    const digest = digestOfItem(input, copy?.media)
+    try {
+      return await queue.propose(
+        { ...input, id, digest, proposedBy: by.actor, owner: by.owner, ...copy },
+        assertOwn,
+        context,
+      )
+    } catch (error) {
+      await copies.remove(copy?.folder)
+      throw error
+    }
+  }
+
+  return {
+    'GET /approvals': async ({ status, kind, conversationId, limit = LISTED, before = Infinity }, { caller }) => {
+      const wanted = status === undefined ? STATUSES : new Set(status.split(',').map(each => each.trim()))
+      for (const each of wanted)
+        if (!STATUSES.has(each))
+          refuse('invalid', `status: expected some of ${[...STATUSES].join(', ')}, found ${JSON.stringify(each)}`)
+      const access = accessOf(host, caller)
+      const found: StoredApproval[] = []
+      const counts: { [status: string]: number } = {}
+      for (const item of queue.all) {
+        if ((await access(item)) === undefined) continue
+        counts[item.status] = (counts[item.status] ?? 0) + 1
+        const fits =
+          wanted.has(item.status)
+          && item.createdAt < before
+          && (conversationId === undefined || item.conversationId === conversationId)
+          && (kind === undefined || item.kind === kind)
+        if (fits && found.length < Math.min(limit, MOST_LISTED)) found.push(item)
+      }
+      return { approvals: await Promise.all(found.map(item => shown(item, caller))), counts }
+    },
+    'POST /approvals': async (input, context) => {
+      const { caller } = context
+      const { conversationId } = input
+      if (conversationId !== undefined) {
+        const access =
+          (await liveConversation(host, conversationId)) && (await accessOf(host, caller)({ conversationId }))
+        if (!access) refuse('unprocessable', `there is no conversation ${JSON.stringify(conversationId)}`)
+        if (access === 'read') refuseReading(conversationId)
+      }
+      const by = { actor: caller.actor, owner: ownerOf(caller), replacesAll: isMaintainer(caller) }
+      const tree = { root: host.place.workspace, reach: await reachFor(host, caller) }
+      return shown(await file(input, by, tree, context), caller)
+    },
+    'POST /approvals/{id}/approve': async ({ id, ...yes }, context) => {
+      if (movesMoney(queue.get(id)) && context.caller.role !== 'owner')
+        refuse('forbidden', 'this moves money: only the owner may say yes')
+      return shown(await queue.approve(id, yes, context), context.caller)
+    },
+    'POST /approvals/{id}/recall': async ({ id }, context) => shown(await queue.recall(id, context), context.caller),
+    'POST /approvals/{id}/decline': async ({ id, reason }, context) =>
+      shown(await queue.decline(id, reason && (await approvalMasker(host)).mask(reason), context), context.caller),
+    'DELETE /approvals/{id}': async ({ id }, context) => {
+      await queue.remove(id, context)
+      return { ok: true }
+    },
+    'approvals.file': async ({ run: _run, files = { root: host.place.workspace, folders: [] }, ...input }) => {
+      const actor = `conversation:${input.conversationId}`
+      return shown(
+        await file(input, { actor, owner: actor, replacesAll: false }, { root: files.root, reach: files.folders }),
+      )
+    },
+    'approvals.counts': () => ({ proposed: queue.counts }),
+  }
+}

@@ -1,0 +1,24 @@
+import type { Host } from '../../../sdk/index.js'
+import type { MediaCopies } from '../media.js'
+import type { StoredApproval } from '../stored-approval.js'
+import type { FindExecutor, Missing } from './executor.js'
+import { extensionTool } from './extension-tool.js'
+import { webhook } from './webhook.js'
+
+/** What carries out each kind of item in this sandbox. */
+export const executors =
+  (host: Pick<Host, 'call' | 'serves'>, copies: MediaCopies): FindExecutor =>
+  async item => {
+    if (item.kind === 'action') return extensionTool(host, item)
+    return item.post!.platform === 'webhook' ? webhook(host, copies, item) : missingFor(host, item)
+  }
+
+/** Why a post to a platform without an executor cannot go out. */
+const missingFor = async (host: Pick<Host, 'call' | 'serves'>, { post, actsAs }: StoredApproval): Promise<Missing> => {
+  const platform = post!.platform.slice(0, 60)
+  if (actsAs === undefined)
+    return { problem: `nothing here posts to ${platform} by itself, and the post names no persona to do it` }
+  const persona = (await host.serves('personas.forTurn')) && (await host.call('personas.forTurn', { actsAs }))
+  if (!persona || !persona.known) return { problem: `there is no persona ${JSON.stringify(actsAs)} to post as` }
+  return { problem: `nothing here posts to ${platform}, and personas do not post by themselves yet: post it by hand` }
+}

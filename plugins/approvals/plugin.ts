@@ -1,0 +1,44 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
+import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
+import { approvalsCalls, liveConversation } from './calls.js'
+import { approvalsContract, type ApprovalsCalls } from './contract.js'
+import { examples } from './examples.js'
+import { executors } from './executors/executors.js'
+import { MediaCopies } from './media.js'
+import { ApprovalQueue } from './queue.js'
+import type { StoredApproval } from './stored-approval.js'
+
+export const contract: Contract<ApprovalsCalls> = { ...approvalsContract, examples }
+
+const SWEEP_MS = 24 * 3_600_000
+
+/** Keeps what agents propose, and carries out what a person has approved, once. */
+export const activate = async (host: Host): Promise<void> => {
+  const failed = (what: string) => (error: unknown) =>
+    void (host.signal.aborted || host.log.error(`${what} failed`, { error: String(error) }))
+  const publish = async ({ id, conversationId }: StoredApproval) => {
+    const state = conversationId === undefined ? undefined : await liveConversation(host, conversationId)
+    const within = state && (await placesOfConversation(new WorkspacePaths(host.place.workspace), state.conversation))
+    for (const domain of ['approvals', 'drafts'])
+      await host.call('kernel.events.publish', { domain, key: id, ...(within && { within }) })
+  }
+  const copies = new MediaCopies(host.place.folder)
+  const find = executors(host, copies)
+  const queue = new ApprovalQueue({
+    host,
+    find,
+    copies,
+    say: message => host.call('agent.start', { ...message, unattended: true }),
+    published: item => void publish(item).catch(failed('publishing an approval')),
+  })
+  await queue.load()
+
+  host.on('daemon.ready', () => void queue.resume().catch(failed('going on with approvals')))
+  const sweeper = setInterval(() => void queue.sweep().catch(failed('removing old approvals')), SWEEP_MS).unref()
+  host.stopping(async () => {
+    clearInterval(sweeper)
+    queue.stop()
+  })
+  await host.serve(approvalsContract, approvalsCalls({ host, queue, copies, find }))
+}

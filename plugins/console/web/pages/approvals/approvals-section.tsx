@@ -1,0 +1,21 @@
+import { askDaemon } from '../../data/api.js'
+import { Loaded } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import { ApprovalList } from './approval-list.js'
+
+/** The proposals that wait for a yes; nothing where none does. */
+export const ApprovalsSection = () => {
+  const list = useQuery('proposed approvals', ['approvals'], () => askDaemon('GET /approvals', { status: 'proposed' }))
+  return (
+    <Loaded query={list}>
+      {({ approvals }) =>
+        approvals.length > 0 && (
+          <section aria-labelledby="approvals-heading">
+            <h2 id="approvals-heading">What agents propose</h2>
+            <ApprovalList approvals={approvals} />
+          </section>
+        )
+      }
+    </Loaded>
+  )
+}
