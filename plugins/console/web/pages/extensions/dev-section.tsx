@@ -4,6 +4,7 @@ import { unapprovedDigest } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { countText, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item } from '../../ui/page.js'
@@ -56,11 +57,10 @@ const RunForm = ({ id, path, again, close }: RunFormProps) => {
 const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string | undefined }) => {
   const { id, path, branch, uncommitted, version, built, stale, running } = checkout
   const action = useAction()
-  const back = () =>
-    void action.run(async () => {
-      await askDaemon('DELETE /extensions/{id}/dev', { id })
-      changed()
-    })
+  const back = async () => {
+    await askDaemon('DELETE /extensions/{id}/dev', { id })
+    changed()
+  }
   return (
     <Item
       title={<span class="mono">{visibleName(path)}</span>}
@@ -81,9 +81,9 @@ const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string |
         form={close => <RunForm id={id} path={path} again={running} close={close} />}
       />
       {running && (
-        <button class="button" type="button" disabled={action.busy} onClick={back}>
+        <ActionButton action={action} work={back}>
           Back to its commit
-        </button>
+        </ActionButton>
       )}
     </Item>
   )
