@@ -135,6 +135,7 @@ t.test('scripts and styles stay within their budgets', async t => {
   )
   const bytes = [...initial].reduce((sum, file) => sum + sizeOf(file), 0)
   t.ok(bytes < BUDGETS.initial, `fleet, conversation and review need ${bytes} bytes of script`)
+  t.ok(initial.size < 20, `they come in ${initial.size} files`)
   t.ok(sizeOf(entryOf('main.css')) < BUDGETS.css)
   /** What is loaded for a part that the page does not begin with. */
   const laterFor = (...names: string[]): number =>
