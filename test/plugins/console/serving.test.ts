@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
+import { project } from '../../support/browser/page.js'
 import { daemonWith, root } from '../../support/daemon.js'
 
 const BUILT = join(root, 'bundle/console')
@@ -98,6 +99,14 @@ t.test('the page and its files', async t => {
       t.match(String((await get(`${url}/console/${file}`)).status), /^40[04]$/, file)
     t.equal((await get(`${url}/console/a/b.js`)).status, 404)
   })
+})
+
+t.test('the console asks for the ways to sign in and for no other call', t => {
+  const { permissions } = JSON.parse(readFileSync(join(project, 'manifests', 'console.json'), 'utf8')) as {
+    permissions: object
+  }
+  t.same(permissions, { daemon: [], late: ['GET /system/sign-in'] })
+  t.end()
 })
 
 t.test('an address gets 600 pages a minute', async t => {
