@@ -45,9 +45,12 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   // Before the next key: until a dialog is open, keys act on the page behind it.
   useLayoutEffect(() => {
     box.current?.showModal()
-    addEventListener('hashchange', close)
+    const { hash } = location
+    // The event of the navigation before may come after the dialog has opened: keys go before it.
+    const leave = () => location.hash !== hash && close()
+    addEventListener('hashchange', leave)
     return () => {
-      removeEventListener('hashchange', close)
+      removeEventListener('hashchange', leave)
       giveBack(opener.current, FRAMES)
     }
   }, [])
