@@ -1,9 +1,42 @@
 import { build } from 'esbuild'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, relative, resolve as absolute } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const WEB = 'plugins/console/web'
+
+/**
+ * Leaves of marked what the console uses, its lexer: the renderer of HTML and the default instance would be bundled
+ * too, because that instance is made when the module is loaded.
+ */
+const markedLexer = {
+  name: 'marked-lexer',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/marked\.esm\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      const lexer = text.match(/[{,](\w+) as Lexer[,}]/)?.[1]
+      const end = text.search(/var (\w+)=new \w+;function \w+\(\w+,\w+\)\{return \1\.parse\(/)
+      if (!lexer || end < 0) throw new Error('this version of marked ends in another way: see markedLexer')
+      return { contents: `${text.slice(0, end)}export{${lexer} as Lexer}` }
+    }),
+}
+
+/** Has each part that is loaded later import what most parts share, which then comes in one file. */
+const coreFirst = {
+  name: 'core-first',
+  setup: ({ onLoad, onResolve, resolve }) => {
+    onResolve({ filter: /^\./ }, async ({ path, kind, ...from }) => {
+      if (kind !== 'dynamic-import') return undefined
+      const { path: found } = await resolve(path, { ...from, kind: 'import-statement' })
+      return { path: relative('.', found), namespace: 'later' }
+    })
+    onLoad({ filter: /.*/, namespace: 'later' }, ({ path }) => ({
+      contents: `import './${WEB}/core.js'\nexport * from './${path}'`,
+      loader: 'ts',
+      resolveDir: absolute('.'),
+    }))
+  },
+}
 
 /** Bundles the console into a folder: files whose names contain a hash, compressed, and the page that loads them. */
 export const buildWeb = async folder => {
@@ -24,6 +57,7 @@ export const buildWeb = async folder => {
     tsconfig: join(WEB, 'tsconfig.json'),
     publicPath: '/console/',
     metafile: true,
+    plugins: [markedLexer, coreFirst],
     logLevel: 'warning',
   })
   const outputs = Object.entries(metafile.outputs)

@@ -17,6 +17,7 @@ import type { Beginning, Forks } from '../conversations/forks.js'
 import type { WearCard } from '../personas/messages.js'
 import type { QueuedWhy } from '../turn/frames/frames.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { firstLineOf } from '../first-line.js'
 import { notesOf, preambleOf } from '../turn/preamble.js'
 import type { Providers } from '../providers/providers.js'
 import { minted } from '../minted.js'
@@ -221,8 +222,7 @@ export class MessageDelivery {
     const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#deps.providers)
     const { forkOf } = input
-    const title =
-      input.title?.trim() || input.prompt.trim().split('\n', 1)[0]?.slice(0, TITLE_FROM_PROMPT).toWellFormed().trim()
+    const title = input.title?.trim() || firstLineOf(input.prompt, TITLE_FROM_PROMPT)
     return {
       id: conversationId,
       ...(title && { title }),

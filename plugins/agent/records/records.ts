@@ -5,6 +5,7 @@ import { accessToConversation } from '../../../sdk/node/access/conversation-reac
 import type { TranscriptMessage } from '../contract.js'
 import { assertReads, mayReach } from '../conversations/access.js'
 import type { ViewOf } from '../conversations/access-view.js'
+import { firstLineOf } from '../first-line.js'
 import { withCheckpoints, type Anchors } from '../conversations/anchors.js'
 import type { Conversations, RecordedConversation } from '../conversations/conversations.js'
 import type { RecordFiles } from '../conversations/record-files.js'
@@ -137,9 +138,7 @@ export class Records {
 
 /** The title of an untitled conversation, from its first row. */
 const titleOf = (first: TranscriptMessage | undefined): string =>
-  first?.text.trim().split('\n', 1)[0]?.slice(0, TITLE).toWellFormed().trim()
-  || first?.attachments?.map(path => basename(path)).join(', ')
-  || UNTITLED
+  firstLineOf(first?.text ?? '', TITLE) || first?.attachments?.map(path => basename(path)).join(', ') || UNTITLED
 
 const newestFirst = (one: RecordPlace, other: RecordPlace): number =>
   other.updatedAt - one.updatedAt || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0)

@@ -3,6 +3,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Answerer, OpenCards } from '../cards/cards.js'
 import { isOffer, titleOf } from '../cards/kinds.js'
 import type { CardReply, OpenCard } from '../contract.js'
+import { firstLineOf } from '../first-line.js'
 import type { FrameLog } from './frames/frame-log.js'
 import type { Card } from './frames/frames.js'
 import type { EntryFields, ParkedCard, RunEntry } from './run-entry.js'
@@ -46,7 +47,7 @@ const TITLE = 120
 export const isLostCard = ({ card }: ParkedCard, record: RunRecord): boolean =>
   (isOffer(card) || card.kind === 'browser_help') && !record.card(card.requestId)?.resolved?.reply
 
-const lineOf = (card: Card): string => (titleOf(card).trim().split('\n', 1)[0] ?? '').slice(0, TITLE)
+const lineOf = (card: Card): string => firstLineOf(titleOf(card), TITLE)
 
 /** The open cards of one turn: raised, stored, answered, withdrawn. */
 export class TurnCards {

@@ -1,4 +1,5 @@
 import '@preact/signals'
+import './core.js'
 import { render } from 'preact'
 import { beginSession, signIn, watchSession } from './data/session/session.js'
 import { watchEvents } from './data/live.js'
@@ -7,7 +8,9 @@ import { watchExtensions } from './data/extensions/shown-extensions.js'
 import { watchTheme } from './data/theme.js'
 import { Shell } from './ui/shell/shell.js'
 import { watchKeys } from './ui/shell/watch-keys.js'
-import { SignInPage } from './ui/shell/sign-in.js'
+import { lazyView } from './ui/lazy.js'
+
+const SignInPage = lazyView(async () => (await import('./ui/shell/sign-in.js')).SignInPage)
 
 const App = () => {
   const state = signIn.value
@@ -31,4 +34,6 @@ render(<App />, document.getElementById('app')!)
 void beginSession()
 // The first page is shown without them.
 void import('./data/find-limits.js').then(({ findLimits }) => findLimits()).catch(() => {})
+// Also a sandbox that was updated meanwhile shows it when the session ends.
+void SignInPage.preload().catch(() => {})
 void import('./data/notifications.js').then(({ watchNotifications }) => watchNotifications()).catch(() => {})

@@ -166,6 +166,24 @@ t.test('the record has the turn when done arrives', async t => {
   t.equal(live, undefined)
 })
 
+t.test('a title made from a prompt is cut between two characters as people see them', async t => {
+  const daemon = await daemonWith(t, ['agent'])
+  const begin = `say ${'x'.repeat(53)}`
+  const family = '👩‍👩‍👧‍👦'
+  const titles: { readonly [prompt: string]: string } = {
+    [`${begin}${family} and more`]: begin,
+    [`${begin}aa\u0301 and more`]: `${begin}aa\u0301`,
+    [`${begin}aaa\u0301 and more`]: `${begin}aa`,
+    [`${begin} ${family}\nsay more`]: begin,
+    [`say ${'🦩'.repeat(40)}`]: `say ${'🦩'.repeat(28)}`,
+    [`${begin}\nsay more`]: begin,
+  }
+  for (const [at, [prompt, title]] of Object.entries(titles).entries()) {
+    await runTurn(daemon.client, `t-${at}`, prompt)
+    t.equal((await state(daemon, `t-${at}`)).conversation.title, title)
+  }
+})
+
 t.test('a failed turn is reported in frames, board and record, and the next turn works', async t => {
   const daemon = await daemonWith(t, ['agent'])
   const { client } = daemon

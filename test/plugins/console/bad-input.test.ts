@@ -80,10 +80,10 @@ t.test('bad input in the console', withChromium(), async t => {
       "run head -c 2000000 /dev/zero | tr '\\0' 'z' > long.txt",
       'say done',
     ].join('\n')
-    await runTurn(daemon.client, 'strange', prompt, { isolated: true, title: '😀'.repeat(40) })
+    await runTurn(daemon.client, 'strange', prompt, { isolated: true, title: '😀'.repeat(80) })
     const tab = await ownerTab(browser, daemon)
     const { page } = tab
-    await page.getByRole('link', { name: '😀'.repeat(40) }).waitFor()
+    await page.getByRole('link', { name: '😀'.repeat(80) }).waitFor()
     await goTo(page, '#/c/strange/changes')
     await page.getByRole('link', { name: /some\.dat/ }).click()
     await page.getByText('A binary file: its content is not shown.').waitFor()

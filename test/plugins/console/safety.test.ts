@@ -32,13 +32,13 @@ t.test('the safety policy in the console', withChromium(), async t => {
       judge: { onFailure: 'deny' },
     })
     await page.getByRole('button', { name: 'Add a rule' }).click()
-    await dialog.getByLabel('Id').fill('No deploys')
+    await dialog.getByLabel('Id', { exact: true }).fill('No deploys')
     await dialog.getByLabel('What it is for').fill('No deploys')
     await dialog.getByLabel('Text that fits (RE2)').fill('^deploy')
     await dialog.getByLabel('Verdict').selectOption('Deny')
     await dialog.getByRole('button', { name: 'Add' }).click()
     await dialog.getByRole('alert').filter({ hasText: 'id' }).waitFor()
-    await dialog.getByLabel('Id').fill('no-deploys')
+    await dialog.getByLabel('Id', { exact: true }).fill('no-deploys')
     t.same(await barriersOf(page), [])
     await dialog.getByRole('button', { name: 'Add' }).click()
     await page.getByText('command: regex ^deploy').waitFor()
@@ -69,5 +69,66 @@ t.test('the safety policy in the console', withChromium(), async t => {
     await guest.page.getByText('Nothing is pushed on a Friday.').waitFor()
     t.equal(await guest.page.getByRole('button', { name: /Save|Add a rule|Decide/ }).count(), 0)
     await endJourney(t, guest)
+  })
+
+  await t.test('rules are put in order with the keyboard, and hold in the turns they are for', async t => {
+    const { policy } = await client.call('GET /safety')
+    const match = { regex: '^deploy' }
+    const ruleOf = (id: string) => ({ id, match, label: `The ${id}`, target: 'command', verdict: 'deny' }) as const
+    await client.call('POST /safety', { policy: { ...policy, rules: ['first', 'second'].map(ruleOf) } })
+    const saved = async () => (await client.call('GET /safety')).policy.rules
+    const tab = await ownerTab(browser, daemon, '#/safety')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    const press = async (name: string) => {
+      await page.getByRole('button', { name, exact: true }).focus()
+      await page.keyboard.press('Enter')
+    }
+    const words = page.getByLabel('In your own words')
+    await words.fill('Unsaved')
+    t.ok(await page.getByRole('button', { name: 'Move up The first' }).isDisabled())
+
+    await press('Move up The second')
+    await page.getByText('1. The second').waitFor()
+    await page.locator(':focus', { hasText: 'Move down The second' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'The second is number 1 of 2.' }).waitFor({ state: 'attached' })
+    t.match(await saved(), exactly({ id: 'second' }, { id: 'first' }))
+    await page.keyboard.press('Enter')
+    await page.getByText('2. The second').waitFor()
+    await page.locator(':focus', { hasText: 'Move up The second' }).waitFor()
+    t.match(await saved(), exactly({ id: 'first' }, { id: 'second' }))
+
+    await press('Change The second')
+    t.equal(await dialog.getByLabel('Text that fits (RE2)').inputValue(), '^deploy')
+    await dialog.getByLabel('Watched').selectOption('While nobody watches')
+    await dialog.getByLabel('Content from outside').selectOption('Without content from outside')
+    await dialog.getByLabel('Of the persona').fill('releaser')
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await page
+      .getByText('command: regex ^deploy · while nobody watches · without content from outside · persona releaser')
+      .waitFor()
+    t.match(
+      await saved(),
+      exactly({ id: 'first' }, { id: 'second', when: { unattended: true, outside: false, persona: 'releaser' } }),
+    )
+
+    await press('Switch off The first')
+    await page.getByRole('button', { name: 'Switch on The first' }).waitFor()
+    t.match(await saved(), exactly({ id: 'first', enabled: false }, { id: 'second' }))
+    await page.getByLabel('Command', { exact: true }).fill('deploy now')
+    await page.getByRole('button', { name: 'Decide' }).click()
+    await page.getByRole('status').filter({ hasText: 'Allowed' }).waitFor()
+
+    await press('Change The second')
+    await client.call('POST /safety', { policy: { ...policy, rules: [ruleOf('second')] } })
+    await dialog.getByLabel('What it is for').fill('Changed too late')
+    await dialog.getByRole('button', { name: 'Change' }).click()
+    await dialog.getByRole('alert').waitFor()
+    t.match(await saved(), exactly({ label: 'The second' }), 'a change of another person is not written over')
+    await page.keyboard.press('Escape')
+    t.equal(await words.inputValue(), 'Unsaved', 'what is being written stays while rules change')
+    // The change that came too late.
+    await endJourney(t, tab, /status of 409/)
   })
 })

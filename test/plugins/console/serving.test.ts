@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
+import { project } from '../../support/browser/page.js'
 import { daemonWith, root } from '../../support/daemon.js'
 
 const BUILT = join(root, 'bundle/console')
@@ -100,6 +101,14 @@ t.test('the page and its files', async t => {
   })
 })
 
+t.test('the console asks for the ways to sign in and for no other call', t => {
+  const { permissions } = JSON.parse(readFileSync(join(project, 'manifests', 'console.json'), 'utf8')) as {
+    permissions: object
+  }
+  t.same(permissions, { daemon: [], late: ['GET /system/sign-in'] })
+  t.end()
+})
+
 t.test('an address gets 600 pages a minute', async t => {
   const { url } = await daemonWith(t, ['console', 'system'])
   const statuses = new Set<number>()
@@ -135,6 +144,7 @@ t.test('scripts and styles stay within their budgets', async t => {
   )
   const bytes = [...initial].reduce((sum, file) => sum + sizeOf(file), 0)
   t.ok(bytes < BUDGETS.initial, `fleet, conversation and review need ${bytes} bytes of script`)
+  t.ok(initial.size < 20, `they come in ${initial.size} files`)
   t.ok(sizeOf(entryOf('main.css')) < BUDGETS.css)
   /** What is loaded for a part that the page does not begin with. */
   const laterFor = (...names: string[]): number =>

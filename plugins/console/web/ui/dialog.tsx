@@ -45,9 +45,12 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   // Before the next key: until a dialog is open, keys act on the page behind it.
   useLayoutEffect(() => {
     box.current?.showModal()
-    addEventListener('hashchange', close)
+    const { hash } = location
+    // The event of the navigation before may come after the dialog has opened: keys go before it.
+    const leave = () => location.hash !== hash && close()
+    addEventListener('hashchange', leave)
     return () => {
-      removeEventListener('hashchange', close)
+      removeEventListener('hashchange', leave)
       giveBack(opener.current, FRAMES)
     }
   }, [])
@@ -108,60 +111,16 @@ export const DialogForm = ({ title, close, verb, danger = false, ready = true, w
   )
 }
 
-interface AskButtonProps {
+interface FormButtonProps {
   readonly label: string
   /** The target of the action, for screen readers. */
-  readonly about: string
-  readonly title: string
-  readonly verb?: string
-  readonly work: () => Promise<unknown>
-  readonly children: ComponentChildren
-}
-
-/** A button that asks for confirmation. */
-export const AskButton = ({ label, about, title, verb = label, work, children }: AskButtonProps) => {
-  const open = useSignal(false)
-  return (
-    <>
-      <button
-        class="button"
-        type="button"
-        onClick={() => {
-          open.value = true
-        }}
-      >
-        {label}
-        <span class="visually-hidden"> {about}</span>
-      </button>
-      {open.value && (
-        <DialogForm
-          title={title}
-          danger
-          verb={verb}
-          work={work}
-          close={() => {
-            open.value = false
-          }}
-        >
-          {children}
-        </DialogForm>
-      )}
-    </>
-  )
+  readonly about?: string
+  readonly primary?: boolean
+  readonly form: (close: () => void) => ComponentChildren
 }
 
 /** A button that opens a form. */
-export const FormButton = ({
-  label,
-  about,
-  primary = false,
-  form,
-}: {
-  label: string
-  about?: string
-  primary?: boolean
-  form: (close: () => void) => ComponentChildren
-}) => {
+export const FormButton = ({ label, about, primary = false, form }: FormButtonProps) => {
   const open = useSignal(false)
   return (
     <>
@@ -182,3 +141,14 @@ export const FormButton = ({
     </>
   )
 }
+
+interface AskButtonProps extends Omit<DialogFormProps, 'close' | 'verb' | 'danger' | 'ready'> {
+  readonly label: string
+  readonly about: string
+  readonly verb?: string
+}
+
+/** A button that asks for confirmation. */
+export const AskButton = ({ label, about, verb = label, ...form }: AskButtonProps) => (
+  <FormButton label={label} about={about} form={close => <DialogForm {...form} verb={verb} danger close={close} />} />
+)

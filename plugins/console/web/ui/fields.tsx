@@ -16,6 +16,8 @@ interface TextFieldProps {
   readonly min?: string
   readonly max?: string
   readonly name?: string
+  readonly maxLength?: number
+  readonly autocomplete?: string
 }
 
 const Hint = ({ id, hint }: { id: string; hint: ComponentChildren }) =>
@@ -56,7 +58,7 @@ export const TextField = ({ label, value, hint, rows, type = 'text', required = 
           {...shared}
           // The types of elements tell each kind of input apart; this field serves several.
           type={type as 'text'}
-          autocomplete={type === 'password' ? 'new-password' : 'off'}
+          autocomplete={more.autocomplete ?? (type === 'password' ? 'new-password' : 'off')}
           onInput={event => {
             value.value = event.currentTarget.value
           }}

@@ -1,7 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { hello } from '../data/live.js'
-import type { ActionState } from './action.js'
-import { FaultLine } from './page.js'
 
 interface TwoPanesProps {
   /** Beside the list: what a person chose of it, if anything. */
@@ -23,25 +21,4 @@ export const TwoPanes = ({ detail, chosen, class: more = '', children }: TwoPane
 /** What stands beside a list of which nothing was chosen. */
 export const NothingChosen = ({ children }: { children: ComponentChildren }) => (
   <p class="empty quiet wide-only">{children}</p>
-)
-
-interface MoreRowProps {
-  readonly label: string
-  readonly shown: boolean
-  readonly action: ActionState
-  readonly more: () => void
-}
-
-/** Below a list: a button that reads its next page, and why that failed. */
-export const MoreRow = ({ label, shown, action, more }: MoreRowProps) => (
-  <>
-    {shown && (
-      <div class="more-row">
-        <button class="button" type="button" disabled={action.busy} onClick={more}>
-          {label}
-        </button>
-      </div>
-    )}
-    <FaultLine fault={action.fault} />
-  </>
 )

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals-core'
 import type { OpenedSession } from '../../../../../sdk/kernel.js'
-import type { SignInOptions, SignInProvider } from '../../../../system/contract.js'
+import type { SignInOptions } from '../../../../system/contract.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon, clientWith, sessionEnds, renewWith, faultSentence, useToken } from '../api.js'
 import { addLimit } from '../limits.js'
 import { linkCodeOf } from './link.js'
 import { fragmentOf, showPlace } from '../route.js'
-import { authorizeUrl, exchangeCode, takePending, type SignInCodes } from './oidc.js'
+import type { SignInCodes } from './oidc.js'
 import { dropSession, keepSession, readSession, type KeptSession } from './vault.js'
 
 /** The user of the page. */
@@ -73,12 +73,6 @@ export const openSession = async (
   )
 }
 
-/** Redirects to a provider, which redirects back with a code in the fragment. */
-export const leaveFor = async (provider: SignInProvider, nonce: string, codes: SignInCodes): Promise<void> => {
-  const returnTo = location.hash.startsWith('#/') ? location.hash : ''
-  location.assign(await authorizeUrl(provider, nonce, { ...codes, returnTo, remember: remembers.value }))
-}
-
 const renew = async (): Promise<string> => {
   const kept = (await readSession()) ?? held
   if (!kept) throw new Refusal('unauthenticated', 'your session has ended')
@@ -137,6 +131,8 @@ export const beginSession = async (): Promise<void> => {
       const { kind, ...codes } = link
       return await signedOut(undefined, codes)
     }
+    // Only a person who comes back from a provider needs it.
+    const { exchangeCode, takePending } = await import('./oidc.js')
     const pending = takePending(link.state)
     if (link.kind === 'refused') return await signedOut(`The provider refused: ${link.message}`)
     const { invite, claim, returnTo } = pending

@@ -6,6 +6,7 @@ import { person } from '../../data/session/session.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded } from '../../ui/page.js'
+import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { GrantForm } from './grant-form.js'
 import { accessChanged, ROLE_SENTENCES } from './roles.js'
@@ -138,14 +139,7 @@ export const PeopleTab = ({ owner }: { owner: boolean }) => {
           }}
         >
           <summary>What each role may do</summary>
-          <dl class="pairs">
-            {Object.entries(ROLE_SENTENCES).map(([role, sentence]) => (
-              <div key={role}>
-                <dt>{role}</dt>
-                <dd>{sentence}</dd>
-              </div>
-            ))}
-          </dl>
+          <Pairs rows={Object.entries(ROLE_SENTENCES)} />
         </details>
       </section>
       <section aria-labelledby="invitations-heading">

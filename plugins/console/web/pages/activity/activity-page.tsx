@@ -6,6 +6,7 @@ import { daySpan, MOST_SHOWN_ENTRIES, withNewest, withOlder } from '../../data/r
 import { saveBytes } from '../../data/files/save.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { ChoiceField, TextField, useSettled } from '../../ui/fields.js'
 import { countText, momentOf } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
@@ -67,9 +68,9 @@ const ExportButton = ({ day }: { day: string }) => {
   }
   return (
     <>
-      <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(save)}>
+      <ActionButton action={action} work={save}>
         {day ? 'Export this day' : 'Export'}
-      </button>
+      </ActionButton>
       <FaultLine fault={action.fault} />
     </>
   )
@@ -114,12 +115,11 @@ export const ActivityPage = (_: PageProps) => {
   }, [newest.data, key])
   const shown = held.value === undefined ? known.value : known.value.filter(({ seq }) => seq <= held.value!)
   const fresh = known.value.length - shown.length
-  const older = () =>
-    action.run(async () => {
-      const page = await askDaemon('GET /activity', { ...filter, before: next.peek()! })
-      known.value = withOlder(known.peek(), page.events)
-      next.value = known.peek().length >= MOST_SHOWN_ENTRIES ? undefined : page.next
-    })
+  const older = async () => {
+    const page = await askDaemon('GET /activity', { ...filter, before: next.peek()! })
+    known.value = withOlder(known.peek(), page.events)
+    next.value = known.peek().length >= MOST_SHOWN_ENTRIES ? undefined : page.next
+  }
   const items: readonly (ActivityEvent | 'more')[] = next.value === undefined ? shown : [...shown, 'more']
   return (
     <PageFrame
@@ -180,9 +180,9 @@ export const ActivityPage = (_: PageProps) => {
           render={item =>
             item === 'more' ? (
               <div class="more-row">
-                <button class="button" type="button" disabled={action.busy} onClick={() => void older()}>
+                <ActionButton action={action} work={older}>
                   Show older entries
-                </button>
+                </ActionButton>
               </div>
             ) : (
               <ActivityRow entry={item} />

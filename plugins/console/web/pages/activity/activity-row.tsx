@@ -2,6 +2,7 @@ import type { ActivityEvent } from '../../../../activity/contract.js'
 import { typeWords } from '../../data/record-pages.js'
 import { fragmentOf } from '../../data/route.js'
 import { momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { Pairs } from '../../ui/pairs.js'
 
 /** Shown in the row itself, or without a meaning for a person. */
 const APART = new Set(['id', 'at', 'type', 'content', 'actor', 'audience', 'conversationId', 'title', 'outcome'])
@@ -56,16 +57,7 @@ export const ActivityRow = ({ entry }: { entry: ActivityEvent }) => (
           </a>
         </p>
       )}
-      <dl class="pairs">
-        {factsOf(entry).map(([name, text]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd class="mono" dir="auto">
-              {visibleText(text)}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs rows={factsOf(entry)} mono />
     </div>
   </details>
 )

@@ -9,6 +9,7 @@ import type {
 import { askDaemon, faultSentence } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, TextField, useSettled } from '../../ui/fields.js'
 import { momentOf, visibleName, visibleText } from '../../ui/format.js'
@@ -57,19 +58,16 @@ const GuardTrial = ({ guard }: { guard: string }) => {
   const shown = result.value
   return (
     <div>
-      <button
-        class="button"
-        type="button"
-        disabled={action.busy || guard === ''}
-        onClick={() =>
-          void action.run(async () => {
-            const trigger = { kind: 'event' } as const
-            result.value = (await askDaemon('POST /automations/preview', { trigger, guard, runGuard: true })).guard
-          })
-        }
+      <ActionButton
+        action={action}
+        disabled={guard === ''}
+        work={async () => {
+          const trigger = { kind: 'event' } as const
+          result.value = (await askDaemon('POST /automations/preview', { trigger, guard, runGuard: true })).guard
+        }}
       >
         Run the guard
-      </button>
+      </ActionButton>
       {shown && (
         <p role="status" class="small" dir="auto">
           {shown.pass

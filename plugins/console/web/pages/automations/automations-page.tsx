@@ -11,9 +11,11 @@ import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, momentOf, spanText, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AutomationForm } from './automation-form.js'
@@ -75,10 +77,9 @@ const Actions = ({ row, catalog }: { row: AutomationRow; catalog: AutomationCata
   const action = useAction()
   const said = useSignal('')
   const does = (label: string, work: () => Promise<unknown>) => (
-    <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(work)}>
+    <ActionButton action={action} work={work} about={id}>
       {label}
-      <span class="visually-hidden"> {id}</span>
-    </button>
+    </ActionButton>
   )
   return (
     <>
@@ -164,26 +165,23 @@ const Webhook = ({ id }: { id: string }) => {
       {token === undefined ? (
         <p class="quiet">Programs start it with a POST to its address, with its token.</p>
       ) : (
-        <dl>
-          <dt>Address</dt>
-          <dd class="mono">{url}</dd>
-          <dt>Token</dt>
-          <dd class="mono">{token}</dd>
-        </dl>
+        <Pairs
+          mono
+          rows={[
+            ['Address', url],
+            ['Token', token],
+          ]}
+        />
       )}
       <div class="row">
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() =>
-            void action.run(async () => {
-              shown.value = await askDaemon('GET /automations/{id}/token', { id })
-            })
-          }
+        <ActionButton
+          action={action}
+          work={async () => {
+            shown.value = await askDaemon('GET /automations/{id}/token', { id })
+          }}
         >
           Show the token
-        </button>
+        </ActionButton>
         <AskButton
           label="Make a new token"
           about={`for ${id}`}

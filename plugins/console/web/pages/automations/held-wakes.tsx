@@ -5,6 +5,7 @@ import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
@@ -59,19 +60,16 @@ const WakeRow = ({ wake }: { wake: HeldWake }) => {
     >
       {reaches(person.value?.role, 'maintainer') && (
         <>
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() =>
-              void action.run(async () => {
-                await askDaemon('POST /automations/pending/{id}/approve', { id })
-                changed()
-              })
-            }
+          <ActionButton
+            action={action}
+            work={async () => {
+              await askDaemon('POST /automations/pending/{id}/approve', { id })
+              changed()
+            }}
+            about={automationId}
           >
-            Approve<span class="visually-hidden"> {automationId}</span>
-          </button>
+            Approve
+          </ActionButton>
           <FormButton label="Reject" about={automationId} form={close => <RejectForm wake={wake} close={close} />} />
         </>
       )}

@@ -11,6 +11,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { openSocket, type LiveSocket, type SocketState } from '../../data/socket.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { Dialog } from '../../ui/dialog.js'
 import { visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
@@ -172,9 +173,9 @@ export const BrowserView = ({ session, leave }: { session: BrowserSession; leave
     }
   }, [name])
   const button = (label: string, work: () => Promise<unknown>) => (
-    <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(work)}>
+    <ActionButton action={action} work={work}>
       {label}
-    </button>
+    </ActionButton>
   )
   return (
     <>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { CapabilitySummary, CatalogCard, OAuthLogin, OneTimeCode } from '../../../../capabilities/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, OnceValue, TextField } from '../../ui/fields.js'
 import { countText, visibleName } from '../../ui/format.js'
@@ -103,9 +104,9 @@ const SignInButton = ({ id, shown }: { id: string; shown: string }) => {
   }
   return (
     <>
-      <button class="button primary" type="button" disabled={action.busy} onClick={() => void action.run(start)}>
+      <ActionButton action={action} class="primary" work={start}>
         Sign in<span class="visually-hidden"> to {shown}</span>
-      </button>
+      </ActionButton>
       <FaultLine fault={action.fault} />
       {login.value && <SignInForm id={id} login={login.value} close={close} />}
     </>
@@ -123,9 +124,9 @@ const CodeButton = ({ id, shown }: { id: string; shown: string }) => {
   }
   return (
     <>
-      <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(ask)}>
+      <ActionButton action={action} work={ask}>
         Show a code<span class="visually-hidden"> of {shown}</span>
-      </button>
+      </ActionButton>
       <FaultLine fault={action.fault} />
       {found.value && (
         <DoneDialog title={`A one-time code of ${shown}`} close={close}>
@@ -198,9 +199,9 @@ export const ConnectionRow = ({ connection, card }: { connection: CapabilitySumm
       {kind === 'mcp' && (
         <FormButton label="Tools" about={shown} form={close => <ToolsDialog id={id} shown={shown} close={close} />} />
       )}
-      <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(check)}>
-        Check<span class="visually-hidden"> {shown}</span>
-      </button>
+      <ActionButton action={action} work={check} about={shown}>
+        Check
+      </ActionButton>
       {card && (
         <FormButton
           label="Change"

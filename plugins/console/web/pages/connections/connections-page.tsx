@@ -1,6 +1,7 @@
 import type { CatalogCard, Recommendation } from '../../../../capabilities/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { FormButton } from '../../ui/dialog.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
@@ -36,9 +37,9 @@ const SuggestionRow = ({ suggestion, card }: { suggestion: Recommendation; card?
           form={close => <ConnectForm card={card} prefill={prefill} close={close} />}
         />
       )}
-      <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(dismiss)}>
-        Do not suggest<span class="visually-hidden"> {name}</span>
-      </button>
+      <ActionButton action={action} work={dismiss} about={name}>
+        Do not suggest
+      </ActionButton>
     </Item>
   )
 }

@@ -5,10 +5,12 @@ import { askUntilAnswered } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import type { CardRow } from '../../run/row-kinds.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { usdTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
+import { Pairs } from '../../ui/pairs.js'
 import { Feedback, Help, HelpText, type AnswerProps, type HelpCard } from './help-cards.js'
 
 const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
@@ -117,7 +119,7 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
         return labels.length ? [[question, multiSelect ? [...labels] : labels[0]!] as const] : []
       }),
     )
-    answer({ kind: 'question', requestId, answers })
+    return answer({ kind: 'question', requestId, answers })
   }
   return (
     <div class="stack">
@@ -132,30 +134,24 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
         />
       ))}
       <div class="card-actions">
-        <button
-          class="button primary"
-          type="button"
-          disabled={action.busy || !Object.values(chosen.value).some(labels => labels.length)}
-          onClick={send}
+        <ActionButton
+          action={action}
+          class="primary"
+          disabled={!Object.values(chosen.value).some(labels => labels.length)}
+          work={send}
         >
           Answer
-        </button>
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => answer({ kind: 'question', requestId, answers: {} })}
-        >
+        </ActionButton>
+        <ActionButton action={action} work={() => answer({ kind: 'question', requestId, answers: {} })}>
           Skip
-        </button>
-        <button
-          class="button apart-button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => answer({ kind: 'question', requestId, cancelled: true })}
+        </ActionButton>
+        <ActionButton
+          action={action}
+          class="apart-button"
+          work={() => answer({ kind: 'question', requestId, cancelled: true })}
         >
           Cancel the turn
-        </button>
+        </ActionButton>
       </div>
     </div>
   )
@@ -182,35 +178,21 @@ const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
         }}
       />
       <div class="card-actions">
-        <button class="button primary" type="button" disabled={action.busy} onClick={() => decide('once')}>
+        <ActionButton action={action} class="primary" work={() => decide('once')}>
           Allow once
-        </button>
+        </ActionButton>
         {alwaysLabel && (
-          <button class="button" type="button" disabled={action.busy} onClick={() => decide('always')}>
+          <ActionButton action={action} work={() => decide('always')}>
             Always allow {visibleText(alwaysLabel)}
-          </button>
+          </ActionButton>
         )}
-        <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => decide('deny')}>
+        <ActionButton action={action} class="danger apart-button" work={() => decide('deny')}>
           Deny
-        </button>
+        </ActionButton>
       </div>
     </div>
   )
 }
-
-const Facts = ({ facts }: { facts: readonly (readonly [string, string | undefined])[] }) => (
-  <dl class="facts">
-    {facts.map(
-      ([name, value]) =>
-        value && (
-          <div key={name}>
-            <dt class="quiet">{name}</dt>
-            <dd>{visibleText(value)}</dd>
-          </div>
-        ),
-    )}
-  </dl>
-)
 
 const offerFacts = (card: Card): readonly (readonly [string, string | undefined])[] => {
   if (card.kind === 'service_offer') {
@@ -264,7 +246,7 @@ const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCa
   const may = kind === 'plan' || reaches(person.value?.role, 'maintainer')
   return (
     <div class="stack">
-      {card.kind === 'plan' ? <Markdown text={card.text} /> : <Facts facts={offerFacts(card)} />}
+      {card.kind === 'plan' ? <Markdown text={card.text} /> : <Pairs rows={offerFacts(card)} />}
       {kind === 'plan' && (
         <Feedback
           label="What the agent is told (optional)"
@@ -276,12 +258,12 @@ const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCa
       )}
       {may ? (
         <div class="card-actions">
-          <button class="button primary" type="button" disabled={action.busy} onClick={() => decide(true)}>
+          <ActionButton action={action} class="primary" work={() => decide(true)}>
             {YES[kind]}
-          </button>
-          <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => decide(false)}>
+          </ActionButton>
+          <ActionButton action={action} class="danger apart-button" work={() => decide(false)}>
             {kind === 'plan' ? 'Not yet' : 'Decline'}
-          </button>
+          </ActionButton>
         </div>
       ) : (
         <p class="quiet">A maintainer answers this.</p>
@@ -305,7 +287,7 @@ const Asked = ({ card }: { card: Card }) => {
   if (card.kind === 'plan') return <Markdown text={card.text} />
   if (card.kind === 'question') return <p>{visibleText(card.questions.map(({ question }) => question).join(' · '))}</p>
   if (card.kind === 'browser_help' || card.kind === 'terminal_help') return <HelpText card={card} />
-  if (card.kind !== 'permission') return <Facts facts={offerFacts(card)} />
+  if (card.kind !== 'permission') return <Pairs rows={offerFacts(card)} />
   const { title, displayName, toolName, description } = card
   return (
     <>
@@ -322,7 +304,7 @@ const UnknownCard = ({ kind }: { kind: string }) => (
 /** A card that waits, with its answers. */
 export const OpenCardView = ({ card }: { card: Card }) => {
   const action = useAction()
-  const answer = (reply: CardReply) => void action.run(() => askUntilAnswered('POST /agent/reply', reply))
+  const answer = (reply: CardReply) => askUntilAnswered('POST /agent/reply', reply)
   const props = { action, answer }
   if (!Object.hasOwn(NAMES, card.kind)) return <UnknownCard kind={card.kind} />
   return (

@@ -9,6 +9,7 @@ import { RunFeed } from '../../data/run-feed.js'
 import { person } from '../../data/session/session.js'
 import type { RunRow } from '../../run/row-kinds.js'
 import { useAction, type ActionState } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { useCommands } from '../../ui/commands.js'
 import { usePart } from '../../ui/rows.js'
 import { archiveAll } from '../fleet/archive.js'
@@ -63,29 +64,20 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
       </h1>
       {agent && <StatusTag status={agent.status} />}
       {mayWork && agent && turnIsLive(agent) && (
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => void action.run(() => askDaemon('POST /agent/stop', { conversationId: id }))}
-        >
+        <ActionButton action={action} work={() => askDaemon('POST /agent/stop', { conversationId: id })}>
           Stop
-        </button>
+        </ActionButton>
       )}
       {mayWork && agent && !turnIsLive(agent) && agent.archivedAt === undefined && (
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() =>
-            void action.run(async () => {
-              await archiveAll([id])
-              goTo('fleet')
-            })
-          }
+        <ActionButton
+          action={action}
+          work={async () => {
+            await archiveAll([id])
+            goTo('fleet')
+          }}
         >
           Archive
-        </button>
+        </ActionButton>
       )}
       {mayWork && agent && <OptionsButton agent={agent} />}
       {agent?.branch && (

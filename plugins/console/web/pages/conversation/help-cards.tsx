@@ -2,13 +2,14 @@ import { useSignal } from '@preact/signals'
 import type { Card, CardReply } from '../../../../agent/contract.js'
 import { fragmentOf } from '../../data/route.js'
 import type { ActionState } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { visibleText } from '../../ui/format.js'
 
 /** A card that waits, and how it is answered. */
 export interface AnswerProps<C extends Card> {
   readonly card: C
   readonly action: ActionState
-  readonly answer: (reply: CardReply) => void
+  readonly answer: (reply: CardReply) => Promise<unknown>
 }
 
 /** What the agent is told with an answer. */
@@ -50,12 +51,12 @@ export const Help = ({ card, action, answer }: AnswerProps<HelpCard>) => {
         }}
       />
       <div class="card-actions">
-        <button class="button primary" type="button" disabled={action.busy} onClick={() => say(true)}>
+        <ActionButton action={action} class="primary" work={() => say(true)}>
           Done
-        </button>
-        <button class="button danger apart-button" type="button" disabled={action.busy} onClick={() => say(false)}>
+        </ActionButton>
+        <ActionButton action={action} class="danger apart-button" work={() => say(false)}>
           Not done
-        </button>
+        </ActionButton>
       </div>
     </div>
   )

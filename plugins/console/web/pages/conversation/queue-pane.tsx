@@ -3,6 +3,7 @@ import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { visibleText } from '../../ui/format.js'
 import { useRead } from '../../ui/read.js'
 import { reaches } from '../registry.js'
@@ -26,11 +27,10 @@ export const QueuePane = ({ id, waiting, paused, changes }: QueuePaneProps) => {
   const mayWork = reaches(person.value?.role, 'collaborator')
   const messages = data?.messages ?? []
   const ids = messages.map(({ messageId }) => messageId)
-  const order = (messageIds: string[], start = false) =>
-    void action.run(async () => {
-      await askDaemon('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) })
-      ordered.value += 1
-    })
+  const order = async (messageIds: string[], start = false) => {
+    await askDaemon('POST /agents/{id}/queue/order', { id, messageIds, ...(start && { start }) })
+    ordered.value += 1
+  }
   return (
     <section class="queue" aria-label="Queued messages">
       <div class="row apart">
@@ -38,9 +38,9 @@ export const QueuePane = ({ id, waiting, paused, changes }: QueuePaneProps) => {
           {waiting} queued {paused && <span class="tag warn">Paused</span>}
         </h2>
         {mayWork && paused && ids.length > 0 && (
-          <button class="button" type="button" disabled={action.busy} onClick={() => order(ids, true)}>
+          <ActionButton action={action} work={() => order(ids, true)}>
             Start the first
-          </button>
+          </ActionButton>
         )}
       </div>
       <ol>
@@ -50,29 +50,25 @@ export const QueuePane = ({ id, waiting, paused, changes }: QueuePaneProps) => {
               {visibleText(text)}
             </span>
             {mayWork && at > 0 && (
-              <button
-                class="button plainly"
-                type="button"
-                disabled={action.busy}
-                onClick={() => order([messageId, ...ids.filter(one => one !== messageId)])}
+              <ActionButton
+                action={action}
+                class="plainly"
+                work={() => order([messageId, ...ids.filter(one => one !== messageId)])}
               >
                 First
-              </button>
+              </ActionButton>
             )}
             {mayWork && (
-              <button
-                class="button plainly"
-                type="button"
-                disabled={action.busy}
-                onClick={() =>
-                  void action.run(async () => {
-                    const { removed } = await askDaemon('DELETE /agents/{id}/queue/{messageId}', { id, messageId })
-                    keepDraft(id, [draftOf(id), removed.text].filter(Boolean).join('\n'))
-                  })
-                }
+              <ActionButton
+                action={action}
+                class="plainly"
+                work={async () => {
+                  const { removed } = await askDaemon('DELETE /agents/{id}/queue/{messageId}', { id, messageId })
+                  keepDraft(id, [draftOf(id), removed.text].filter(Boolean).join('\n'))
+                }}
               >
                 Take back
-              </button>
+              </ActionButton>
             )}
           </li>
         ))}

@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { countText, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item } from '../../ui/page.js'
@@ -58,11 +59,10 @@ const RunForm = ({ checkout: { id, path, conversation, running: again }, close }
 const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string | undefined }) => {
   const { id, path, conversation, branch, uncommitted, version, built, stale, running } = checkout
   const action = useAction()
-  const back = () =>
-    void action.run(async () => {
-      await askDaemon('DELETE /extensions/{id}/dev', { id })
-      changed()
-    })
+  const back = async () => {
+    await askDaemon('DELETE /extensions/{id}/dev', { id })
+    changed()
+  }
   return (
     <Item
       title={<span class="mono">{visibleName(path)}</span>}
@@ -89,9 +89,9 @@ const CheckoutRow = ({ checkout, held }: { checkout: DevCheckout; held: string |
         form={close => <RunForm checkout={checkout} close={close} />}
       />
       {running && (
-        <button class="button" type="button" disabled={action.busy} onClick={back}>
+        <ActionButton action={action} work={back}>
           Back to its commit
-        </button>
+        </ActionButton>
       )}
     </Item>
   )

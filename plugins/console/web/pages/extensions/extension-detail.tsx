@@ -10,6 +10,7 @@ import { AskButton, FormButton } from '../../ui/dialog.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { DeclaredAndUsed } from './declared-entries.js'
@@ -56,19 +57,16 @@ const Actions = ({ record }: { record: ExtensionRecord }) => {
   return (
     <section aria-label="What can be done">
       <div class="row">
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy || essential}
-          onClick={() =>
-            void action.run(async () => {
-              await askDaemon('POST /extensions/{id}/enabled', { id, enabled: !enabled })
-              changed()
-            })
-          }
+        <ActionButton
+          action={action}
+          disabled={essential}
+          work={async () => {
+            await askDaemon('POST /extensions/{id}/enabled', { id, enabled: !enabled })
+            changed()
+          }}
         >
           {enabled ? 'Switch off' : 'Switch on'}
-        </button>
+        </ActionButton>
         {source === 'installed' && (
           <FormButton
             label="Update"

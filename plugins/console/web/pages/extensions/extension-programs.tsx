@@ -3,6 +3,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AddressLink } from '../../ui/address-link.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
@@ -30,12 +31,11 @@ const ProcessRow = ({ id, name, command, maintains }: ProcessRowProps) => {
     askDaemon('GET /extensions/{id}/processes/{name}', { id, name }),
   )
   const active = data !== undefined && ['running', 'starting', 'restarting'].includes(data.state)
-  const act = () =>
-    void action.run(async () => {
-      if (active) await askDaemon('POST /extensions/{id}/processes/{name}/stop', { id, name })
-      else await askDaemon('POST /extensions/{id}/processes/{name}/start', { id, name })
-      refetch(new Set(['extensions']))
-    })
+  const act = async () => {
+    if (active) await askDaemon('POST /extensions/{id}/processes/{name}/stop', { id, name })
+    else await askDaemon('POST /extensions/{id}/processes/{name}/start', { id, name })
+    refetch(new Set(['extensions']))
+  }
   const facts = [
     data?.port !== undefined && `port ${data.port}`,
     data?.running && data.since !== undefined && `started ${agoOf(data.since)}`,
@@ -69,10 +69,9 @@ const ProcessRow = ({ id, name, command, maintains }: ProcessRowProps) => {
       }
     >
       {maintains && data && (
-        <button class="button" type="button" disabled={action.busy} onClick={act}>
+        <ActionButton action={action} work={act} about={visibleName(name)}>
           {active ? 'Stop' : 'Start'}
-          <span class="visually-hidden"> {visibleName(name)}</span>
-        </button>
+        </ActionButton>
       )}
     </Item>
   )

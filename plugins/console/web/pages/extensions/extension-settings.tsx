@@ -6,6 +6,8 @@ import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
+import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 
 interface Values {
@@ -35,16 +37,12 @@ export const ExtensionSettingsSection = ({
           mayChange ? (
             <SettingsForm key={JSON.stringify(given)} id={id} settings={settings} values={given} />
           ) : (
-            <dl class="facts">
-              {settings.map(({ key, title, secret }) => (
-                <div key={key}>
-                  <dt>{visibleName(title)}</dt>
-                  <dd>
-                    {secret ? (given.secretsSet.includes(key) ? 'set' : 'not set') : String(given.settings[key] ?? '')}
-                  </dd>
-                </div>
-              ))}
-            </dl>
+            <Pairs
+              rows={settings.map(({ key, title, secret }) => [
+                title,
+                secret ? (given.secretsSet.includes(key) ? 'set' : 'not set') : String(given.settings[key] ?? ''),
+              ])}
+            />
           )
         }
       </Loaded>
@@ -114,23 +112,20 @@ const SettingsForm = ({
           {saved.value && 'Saved.'}
         </span>
         {settings.some(({ key, secret }) => secret && values.secretsSet.includes(key)) && (
-          <button
-            class="button apart-button"
-            type="button"
-            disabled={action.busy}
-            onClick={() =>
-              void action.run(async () => {
-                const cleared = values.secretsSet.map(key => [key, ''])
-                await askDaemon('POST /extensions/{id}/settings', {
-                  id,
-                  settings: { ...given(), ...(Object.fromEntries(cleared) as { [key: string]: string }) },
-                })
-                refetch(new Set(['extensions']))
+          <ActionButton
+            action={action}
+            class="apart-button"
+            work={async () => {
+              const cleared = values.secretsSet.map(key => [key, ''])
+              await askDaemon('POST /extensions/{id}/settings', {
+                id,
+                settings: { ...given(), ...(Object.fromEntries(cleared) as { [key: string]: string }) },
               })
-            }
+              refetch(new Set(['extensions']))
+            }}
           >
             Clear the secret values
-          </button>
+          </ActionButton>
         )}
       </div>
     </form>

@@ -7,6 +7,7 @@ import { fileKindOf, askWhetherThere, openTextFile, readsAsDocument } from '../.
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
 import { ViewerLinks } from '../../ui/extensions/viewer-links.js'
 import { sizeTextOf, visibleName } from '../../ui/format.js'
@@ -93,14 +94,9 @@ export const WorkspaceFilePane = ({ path, line }: { path: string; line: number |
         <h2 class="mono">{visibleName(path)}</h2>
         {readsAsDocument(path) && <Toggle label="As a document" on={document} />}
         <ViewerLinks path={path} />
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => void action.run(() => downloadFile(path))}
-        >
+        <ActionButton action={action} work={() => downloadFile(path)}>
           Download
-        </button>
+        </ActionButton>
         {maintains && <EntryActions path={path} archive={fileKindOf(path) === 'archive'} />}
       </div>
       <FaultLine fault={action.fault} />

@@ -10,6 +10,7 @@ import { Icon } from '../../ui/icons.js'
 import { Loaded } from '../../ui/page.js'
 import { useRead } from '../../ui/read.js'
 import { usePart } from '../../ui/rows.js'
+import { SearchField } from '../../ui/search-field.js'
 import { isWide } from '../../ui/wide.js'
 import { reaches, type PageProps } from '../registry.js'
 import { NewFileForm, NewFolderForm } from './file-actions.js'
@@ -111,17 +112,7 @@ export const FilesPage = ({ rest: [part, path, line] }: PageProps) => {
         }
       >
         <div class="side-search">
-          <input
-            class="input"
-            type="search"
-            aria-label="Search files"
-            placeholder="Search words, names, symbols"
-            data-key="search"
-            value={query.value}
-            onInput={event => {
-              query.value = event.currentTarget.value
-            }}
-          />
+          <SearchField main label="Search files" placeholder="Search words, names, symbols" value={query} />
         </div>
         {query.value.trim() ? <SearchPane query={query.value} mode={mode} /> : <TreePane tree={tree} current={at} />}
       </TwoPanes>

@@ -2,6 +2,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import type { ActionState } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { lazyView } from '../../ui/lazy.js'
 import { archiveAll, throwFailures } from './archive.js'
 import { reaches } from '../registry.js'
@@ -28,54 +29,39 @@ const landAll = async (ids: string[]): Promise<void> => {
 
 /** The actions for the selected conversations. */
 export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
-  const run = (work: () => Promise<unknown>) =>
-    void action.run(async () => {
-      await work()
-      refetch('all')
-      done()
-    })
+  const run = async (work: () => Promise<unknown>) => {
+    await work()
+    refetch('all')
+    done()
+  }
   return (
     <div class="row bulk-bar" role="toolbar" aria-label="Selected conversations">
       <span class="grow">{ids.length} selected</span>
       {archived ? (
         <>
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() => run(() => askDaemon('POST /agents/unarchive', { ids }))}
-          >
+          <ActionButton action={action} work={() => run(() => askDaemon('POST /agents/unarchive', { ids }))}>
             Bring back
-          </button>
+          </ActionButton>
           {reaches(person.value?.role, 'maintainer') && (
             <DeleteButton
               count={ids.length}
-              work={async () => {
-                throwFailures((await askDaemon('POST /agents/purge', { ids })).failed)
-                refetch('all')
-                done()
-              }}
+              work={() => run(async () => throwFailures((await askDaemon('POST /agents/purge', { ids })).failed))}
             />
           )}
         </>
       ) : (
         <>
           {reaches(person.value?.role, 'maintainer') && (
-            <button class="button" type="button" disabled={action.busy} onClick={() => run(() => landAll(ids))}>
+            <ActionButton action={action} work={() => run(() => landAll(ids))}>
               Land
-            </button>
+            </ActionButton>
           )}
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() => run(() => askDaemon('POST /agents/seen', { ids }))}
-          >
+          <ActionButton action={action} work={() => run(() => askDaemon('POST /agents/seen', { ids }))}>
             Mark as read
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => run(() => archiveAll(ids))}>
+          </ActionButton>
+          <ActionButton action={action} work={() => run(() => archiveAll(ids))}>
             Archive
-          </button>
+          </ActionButton>
         </>
       )}
       <button class="button plainly" type="button" onClick={done}>

@@ -15,6 +15,7 @@ import { focusedRow } from '../../ui/rows.js'
 import { archiveAll } from './archive.js'
 import { FleetRow } from './fleet-row.js'
 import { FaultLine } from '../../ui/page.js'
+import { SearchField } from '../../ui/search-field.js'
 
 const BulkBar = lazyView(async () => (await import('./bulk-bar.js')).BulkBar)
 
@@ -118,16 +119,12 @@ export const FleetPage = (_: PageProps) => {
     <>
       <header class="page-head">
         <h1 class="grow">{archived.value ? 'Archive' : 'Fleet'}</h1>
-        <input
-          class="input fleet-search"
-          type="search"
-          aria-label="Search conversations"
+        <SearchField
+          main
+          class="fleet-search"
+          label="Search conversations"
           placeholder="Search titles and words"
-          data-key="search"
-          value={query.value}
-          onInput={event => {
-            query.value = event.currentTarget.value
-          }}
+          value={query}
         />
         <button
           class="button"

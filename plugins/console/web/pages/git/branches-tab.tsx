@@ -4,6 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { accepted, gitChanged, leftHalted } from '../../data/git-answers.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { agoOf, visibleName, visibleText } from '../../ui/format.js'
@@ -58,18 +59,17 @@ const BranchRow = ({ repo, branch, maintains }: { repo: string; branch: GitBranc
   const { name, current, upstream, ahead, behind, gone, at, heldBy } = branch
   const action = useAction()
   const shown = visibleName(name)
-  const combine = (how: 'merge' | 'rebase') =>
-    void action.run(async () => {
-      // These calls name a commit: the one on which the branch stands now.
-      const { commits } = await askDaemon('GET /git/{repo}/log', { repo, ref: name, limit: 1 })
-      const asked = { repo, sha: commits[0]!.sha, onConflict: 'keep' as const }
-      const verdict =
-        how === 'merge'
-          ? await askDaemon('POST /git/{repo}/merge', asked)
-          : await askDaemon('POST /git/{repo}/rebase', asked)
-      if (leftHalted(verdict)) return goTo('git', repo, 'changes')
-      return void accepted(verdict)
-    })
+  const combine = async (how: 'merge' | 'rebase') => {
+    // These calls name a commit: the one on which the branch stands now.
+    const { commits } = await askDaemon('GET /git/{repo}/log', { repo, ref: name, limit: 1 })
+    const asked = { repo, sha: commits[0]!.sha, onConflict: 'keep' as const }
+    const verdict =
+      how === 'merge'
+        ? await askDaemon('POST /git/{repo}/merge', asked)
+        : await askDaemon('POST /git/{repo}/rebase', asked)
+    if (leftHalted(verdict)) return goTo('git', repo, 'changes')
+    return void accepted(verdict)
+  }
   return (
     <Item
       title={<span class="mono">{shown}</span>}
@@ -90,22 +90,19 @@ const BranchRow = ({ repo, branch, maintains }: { repo: string; branch: GitBranc
     >
       {maintains && !current && (
         <>
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() =>
-              void action.run(async () => accepted(await askDaemon('POST /git/{repo}/checkout', { repo, ref: name })))
-            }
+          <ActionButton
+            action={action}
+            work={async () => accepted(await askDaemon('POST /git/{repo}/checkout', { repo, ref: name }))}
+            about={shown}
           >
-            Check out<span class="visually-hidden"> {shown}</span>
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => combine('merge')}>
-            Merge<span class="visually-hidden"> {shown}</span>
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => combine('rebase')}>
-            Rebase onto<span class="visually-hidden"> {shown}</span>
-          </button>
+            Check out
+          </ActionButton>
+          <ActionButton action={action} work={() => combine('merge')} about={shown}>
+            Merge
+          </ActionButton>
+          <ActionButton action={action} work={() => combine('rebase')} about={shown}>
+            Rebase onto
+          </ActionButton>
           <DeleteBranch repo={repo} name={name} />
         </>
       )}
@@ -117,16 +114,13 @@ const CheckOutRemote = ({ repo, name, branch }: { repo: string; name: string; br
   const action = useAction()
   return (
     <>
-      <button
-        class="button"
-        type="button"
-        disabled={action.busy}
-        onClick={() =>
-          void action.run(async () => accepted(await askDaemon('POST /git/{repo}/checkout', { repo, ref: branch })))
-        }
+      <ActionButton
+        action={action}
+        work={async () => accepted(await askDaemon('POST /git/{repo}/checkout', { repo, ref: branch }))}
+        about={visibleName(name)}
       >
-        Check out<span class="visually-hidden"> {visibleName(name)}</span>
-      </button>
+        Check out
+      </ActionButton>
       <FaultLine fault={action.fault} />
     </>
   )
@@ -155,18 +149,13 @@ const TagRow = ({ repo, tag, maintains }: { repo: string; tag: GitTag; maintains
       {maintains && (
         <>
           {first !== undefined && (
-            <button
-              class="button"
-              type="button"
-              disabled={action.busy}
-              onClick={() =>
-                void action.run(async () =>
-                  accepted(await askDaemon('POST /git/{repo}/tag/push', { repo, name, remote: first })),
-                )
-              }
+            <ActionButton
+              action={action}
+              work={async () => accepted(await askDaemon('POST /git/{repo}/tag/push', { repo, name, remote: first }))}
+              about={`the tag ${visibleName(name)}`}
             >
-              Push<span class="visually-hidden"> the tag {visibleName(name)}</span>
-            </button>
+              Push
+            </ActionButton>
           )}
           <AskButton
             label="Delete"

@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { gitChanged } from '../../data/git-answers.js'
 import { fragmentOf, goTo, showPlace } from '../../data/route.js'
 import { useAction, type ActionState } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { useCommands } from '../../ui/commands.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { LineCounts } from '../../ui/code/line-counts.js'
@@ -66,15 +67,14 @@ const ChangeRow = ({ repo, side, change, current, action }: ChangeRowProps) => {
         </span>
       </a>
       {action && side !== 'conflicted' && (
-        <button
-          class="button small-button"
-          type="button"
-          disabled={action.busy}
-          onClick={() => void action.run(() => moveAll(repo, legsOf(change), side === 'unstaged'))}
+        <ActionButton
+          action={action}
+          class="small-button"
+          work={() => moveAll(repo, legsOf(change), side === 'unstaged')}
+          about={name}
         >
           {side === 'unstaged' ? 'Stage' : 'Unstage'}
-          <span class="visually-hidden"> {name}</span>
-        </button>
+        </ActionButton>
       )}
     </li>
   )
@@ -100,14 +100,13 @@ const ChangeList = ({ repo, changes, current, action, maintains }: ChangeListPro
                 {label} <span class="quiet">{countText(list.length)}</span>
               </h2>
               {maintains && side !== 'conflicted' && (
-                <button
-                  class="button small-button"
-                  type="button"
-                  disabled={action.busy}
-                  onClick={() => void action.run(() => moveAll(repo, list.flatMap(legsOf), side === 'unstaged'))}
+                <ActionButton
+                  action={action}
+                  class="small-button"
+                  work={() => moveAll(repo, list.flatMap(legsOf), side === 'unstaged')}
                 >
                   {side === 'unstaged' ? 'Stage all' : 'Unstage all'}
-                </button>
+                </ActionButton>
               )}
             </div>
             <ul>

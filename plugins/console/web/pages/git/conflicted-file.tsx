@@ -6,6 +6,7 @@ import { sha256 } from '../../data/hash.js'
 import { fragmentOf } from '../../data/route.js'
 import { withBothSides } from '../../run/conflict-markers.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
 import { ConflictFrame } from '../../ui/code/conflict-frame.js'
 import { DiffView } from '../../ui/code/diff-view.js'
@@ -35,23 +36,20 @@ export const ConflictedFile = ({ repo, path, sides, maintains }: ConflictedFileP
   const shown = useSignal<(typeof SIDES)[number][0]>('after')
   const action = useAction()
   const both = sides?.after === undefined ? undefined : withBothSides(sides.after)
-  const take = (side: 'ours' | 'theirs') =>
-    void action.run(async () => {
-      await askDaemon('POST /git/{repo}/stage', { repo, paths: [path], take: side })
-      gitChanged()
-    })
-  const takeBoth = () =>
-    void action.run(async () => {
-      const baseHash = await sha256(new TextEncoder().encode(sides!.after))
-      await askDaemon('PUT /git/{repo}/file', { repo, path, content: both!, baseHash })
-      await askDaemon('POST /git/{repo}/stage', { repo, paths: [path] })
-      gitChanged()
-    })
-  const resolved = () =>
-    void action.run(async () => {
-      await askDaemon('POST /git/{repo}/stage', { repo, paths: [path] })
-      gitChanged()
-    })
+  const take = async (side: 'ours' | 'theirs') => {
+    await askDaemon('POST /git/{repo}/stage', { repo, paths: [path], take: side })
+    gitChanged()
+  }
+  const takeBoth = async () => {
+    const baseHash = await sha256(new TextEncoder().encode(sides!.after))
+    await askDaemon('PUT /git/{repo}/file', { repo, path, content: both!, baseHash })
+    await askDaemon('POST /git/{repo}/stage', { repo, paths: [path] })
+    gitChanged()
+  }
+  const resolved = async () => {
+    await askDaemon('POST /git/{repo}/stage', { repo, paths: [path] })
+    gitChanged()
+  }
   const text = shown.value === 'compared' ? undefined : sides?.[shown.value]
   return (
     <ConflictFrame
@@ -83,21 +81,21 @@ export const ConflictedFile = ({ repo, path, sides, maintains }: ConflictedFileP
       )}
       {maintains && (
         <div class="row">
-          <button class="button" type="button" disabled={action.busy} onClick={() => take('ours')}>
+          <ActionButton action={action} work={() => take('ours')}>
             Take ours
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => take('theirs')}>
+          </ActionButton>
+          <ActionButton action={action} work={() => take('theirs')}>
             Take theirs
-          </button>
-          <button class="button" type="button" disabled={action.busy || both === undefined} onClick={takeBoth}>
+          </ActionButton>
+          <ActionButton action={action} disabled={both === undefined} work={takeBoth}>
             Take both
-          </button>
+          </ActionButton>
           <a class="button" href={fragmentOf('files', 'open', inWorkspace(repo, path))}>
             Edit
           </a>
-          <button class="button" type="button" disabled={action.busy} onClick={resolved}>
+          <ActionButton action={action} work={resolved}>
             Mark as resolved
-          </button>
+          </ActionButton>
         </div>
       )}
       <FaultLine fault={action.fault} />

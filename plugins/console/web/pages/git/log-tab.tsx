@@ -4,16 +4,16 @@ import type { GitCommit } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { lanesOf, type CommitLane } from '../../run/commit-lanes.js'
-import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { TextField, useSettled } from '../../ui/fields.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
 import { Loaded } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useQuery } from '../../ui/query.js'
 import { CommitPane } from './commit-pane.js'
 import type { RepoTabProps } from './repo-tab.js'
-import { MoreRow, NothingChosen, TwoPanes } from '../../ui/two-panes.js'
+import { NothingChosen, TwoPanes } from '../../ui/two-panes.js'
 
 const PAGE = 200
 const STEP = 12
@@ -82,9 +82,6 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
   const author = useSignal('')
   const ref = useSignal('')
   const file = useSignal('')
-  const older = useSignal<readonly GitCommit[]>([])
-  const ended = useSignal(false)
-  const action = useAction()
   const asked = {
     repo,
     ...(words.value.trim().length > 1 && { query: words.value.trim() }),
@@ -93,28 +90,19 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
     ...(file.value.trim() && { path: file.value.trim() }),
   }
   const key = useSettled(JSON.stringify(asked))
-  const query = useQuery(`log ${key}`, ['refs'], async () => {
-    older.value = []
-    ended.value = false
-    return askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit: PAGE })
-  })
-  const first = query.data?.commits ?? []
-  const commits = useMemo(() => [...first, ...older.value], [query.data, older.value])
+  const read = async (skip: number) => {
+    const page = await askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit: PAGE, skip })
+    return { rows: page.commits, next: page.hasMore ? skip + page.commits.length : undefined }
+  }
+  const query = useQuery(`log ${key}`, ['refs'], () => read(0))
+  const older = useFurther(query.data, query.data?.next, read)
+  const commits = useMemo(() => [...(query.data?.rows ?? []), ...older.rows], [query.data, older.rows.length])
   const filtered = Object.keys(asked).some(name => name !== 'repo' && name !== 'ref')
   const rows = useMemo(() => {
     // Commits that a filter left out would leave holes in the graph.
     const lanes = filtered ? [] : lanesOf(commits)
     return commits.map((commit, at): LogRow => ({ commit, lane: lanes[at] }))
   }, [commits, filtered])
-  const more = () =>
-    void action.run(async () => {
-      const page = await askDaemon('GET /git/{repo}/log', {
-        ...(JSON.parse(key) as typeof asked),
-        ...{ limit: PAGE, skip: commits.length },
-      })
-      older.value = [...older.value, ...page.commits]
-      ended.value = !page.hasMore
-    })
   const step = (by: 1 | -1) => {
     const at = commits.findIndex(one => one.sha === sha)
     const next = commits[at < 0 ? 0 : at + by]
@@ -124,7 +112,6 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
     { id: 'next commit', label: 'Next commit', group: 'Git', keys: 'n', run: () => step(1) },
     { id: 'previous commit', label: 'Previous commit', group: 'Git', keys: 'p', run: () => step(-1) },
   ])
-  const hasMore = !ended.value && (query.data?.hasMore ?? false)
   return (
     <TwoPanes
       class="log-panes"
@@ -158,7 +145,7 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
                 estimate={() => HEIGHT}
                 render={row => <Row repo={repo} row={row} current={row.commit.sha === sha} />}
               />
-              <MoreRow label="Show older commits" shown={hasMore} action={action} more={more} />
+              <MoreRow label="Show older commits" of={older} />
             </>
           )
         }

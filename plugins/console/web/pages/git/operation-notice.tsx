@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { askDaemon } from '../../data/api.js'
 import { accepted, gitChanged } from '../../data/git-answers.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton } from '../../ui/dialog.js'
 import { agoOf, spanText, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
@@ -16,13 +17,12 @@ export const OperationNotice = ({ repo, maintains }: { repo: string; maintains: 
   )
   if (!data) return null
   const { operation, step, total, subject, unmerged, canContinue, lock, held } = data
-  const goOn = (skip: boolean) =>
-    void action.run(async () => {
-      const result = await askDaemon('POST /git/{repo}/continue', { repo, ...(skip && { skip }) })
-      gitChanged()
-      said.value = result.operation ? 'The next commit has conflicts too.' : ''
-      if (!result.operation) accepted(result)
-    })
+  const goOn = async (skip: boolean) => {
+    const result = await askDaemon('POST /git/{repo}/continue', { repo, ...(skip && { skip }) })
+    gitChanged()
+    said.value = result.operation ? 'The next commit has conflicts too.' : ''
+    if (!result.operation) accepted(result)
+  }
   if (!operation && !lock && !held && !action.fault) return null
   return (
     <div class="banner operation" role="status">
@@ -50,13 +50,13 @@ export const OperationNotice = ({ repo, maintains }: { repo: string; maintains: 
       </div>
       {maintains && operation && (
         <div class="row">
-          <button class="button" type="button" disabled={action.busy || !canContinue} onClick={() => goOn(false)}>
+          <ActionButton action={action} disabled={!canContinue} work={() => goOn(false)}>
             Go on
-          </button>
+          </ActionButton>
           {operation !== 'merge' && (
-            <button class="button" type="button" disabled={action.busy} onClick={() => goOn(true)}>
+            <ActionButton action={action} work={() => goOn(true)}>
               Skip this commit
-            </button>
+            </ActionButton>
           )}
           <AskButton
             label="Abort"

@@ -6,6 +6,7 @@ import { refetch } from '../../data/queries.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { countText, visibleName } from '../../ui/format.js'
@@ -87,19 +88,15 @@ const SyncButton = () => {
   const outcome = useSignal<readonly RepoSync[]>([])
   return (
     <>
-      <button
-        class="button"
-        type="button"
-        disabled={action.busy}
-        onClick={() =>
-          void action.run(async () => {
-            outcome.value = (await askDaemon('POST /workspace/sync', {})).repos
-            gitChanged()
-          })
-        }
+      <ActionButton
+        action={action}
+        work={async () => {
+          outcome.value = (await askDaemon('POST /workspace/sync', {})).repos
+          gitChanged()
+        }}
       >
         {action.busy ? 'Fetching …' : 'Bring all up to date'}
-      </button>
+      </ActionButton>
       <FaultLine fault={action.fault} />
       <div role="status" class="small">
         {outcome.value.map(({ repo, status, message }) => (

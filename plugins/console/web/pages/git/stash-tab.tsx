@@ -4,6 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { accepted, gitChanged, leftHalted } from '../../data/git-answers.js'
 import { goTo } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
@@ -34,15 +35,14 @@ const StashRow = ({ repo, entry, maintains }: { repo: string; entry: StashEntry;
   const { ref, sha, subject, branch, at } = entry
   const action = useAction()
   const open = useSignal(false)
-  const apply = (pop: boolean) =>
-    void action.run(async () => {
-      const verdict = await askDaemon('POST /git/{repo}/stash/apply', {
-        ...{ repo, ref, sha, onConflict: 'keep' as const },
-        ...(pop && { pop }),
-      })
-      if (leftHalted(verdict)) return goTo('git', repo, 'changes')
-      return void accepted(verdict)
+  const apply = async (pop: boolean) => {
+    const verdict = await askDaemon('POST /git/{repo}/stash/apply', {
+      ...{ repo, ref, sha, onConflict: 'keep' as const },
+      ...(pop && { pop }),
     })
+    if (leftHalted(verdict)) return goTo('git', repo, 'changes')
+    return void accepted(verdict)
+  }
   return (
     <Item
       title={visibleText(subject)}
@@ -67,12 +67,12 @@ const StashRow = ({ repo, entry, maintains }: { repo: string; entry: StashEntry;
       </button>
       {maintains && (
         <>
-          <button class="button" type="button" disabled={action.busy} onClick={() => apply(false)}>
-            Apply<span class="visually-hidden"> {ref}</span>
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => apply(true)}>
-            Apply and drop<span class="visually-hidden"> {ref}</span>
-          </button>
+          <ActionButton action={action} work={() => apply(false)} about={ref}>
+            Apply
+          </ActionButton>
+          <ActionButton action={action} work={() => apply(true)} about={ref}>
+            Apply and drop
+          </ActionButton>
           <AskButton
             label="Drop"
             about={ref}

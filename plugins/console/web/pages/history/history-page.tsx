@@ -7,16 +7,18 @@ import { followFiles } from '../../data/files/file-changes.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField, useSettled } from '../../ui/fields.js'
 import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
 import { VirtualList } from '../../ui/list.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { PointPane } from './point-pane.js'
-import { MoreRow, NothingChosen, TwoPanes } from '../../ui/two-panes.js'
+import { NothingChosen, TwoPanes } from '../../ui/two-panes.js'
 
 const PAGE = 100
 const TRIGGERS: { readonly [trigger in Snapshot['trigger']]: string } = {
@@ -95,9 +97,9 @@ const RestoredNotice = ({ done, close, undo }: { done: Restored; close: () => vo
       )}
       <FaultLine fault={action.fault} />
       <div class="row">
-        <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(undo)}>
+        <ActionButton action={action} work={undo}>
           Undo the restore
-        </button>
+        </ActionButton>
         <button class="button" type="button" onClick={close}>
           Done
         </button>
@@ -111,31 +113,20 @@ export const HistoryPage = ({ rest: [id, scope, path] }: PageProps) => {
   useEffect(followFiles, [])
   const file = useSignal('')
   const intervals = useSignal(false)
-  const older = useSignal<readonly Snapshot[]>([])
-  const next = useSignal<number | undefined>(undefined)
   const restored = useSignal<Restored | undefined>(undefined)
-  const action = useAction()
   const asked = {
     ...(file.value.trim() && { path: file.value.trim() }),
     ...(intervals.value && { intervals: true }),
   }
   const key = useSettled(JSON.stringify(asked))
-  const query = useQuery(`history ${key}`, ['history'], async () => {
-    const page = await askDaemon('GET /history/snapshots', { ...(JSON.parse(key) as typeof asked), limit: PAGE })
-    older.value = []
-    next.value = page.before
-    return page
+  const read = (page: { before?: number }) =>
+    askDaemon('GET /history/snapshots', { ...(JSON.parse(key) as typeof asked), ...page, limit: PAGE })
+  const query = useQuery(`history ${key}`, ['history'], () => read({}))
+  const older = useFurther(query.data, query.data?.before, async before => {
+    const page = await read({ before })
+    return { rows: page.snapshots, next: page.before }
   })
-  const more = () =>
-    void action.run(async () => {
-      const page = await askDaemon('GET /history/snapshots', {
-        ...(JSON.parse(key) as typeof asked),
-        ...{ limit: PAGE, before: next.value! },
-      })
-      older.value = [...older.value, ...page.snapshots]
-      next.value = page.before
-    })
-  const points = [...(query.data?.snapshots ?? []), ...older.value]
+  const points = [...(query.data?.snapshots ?? []), ...older.rows]
   const maySave = reaches(person.value?.role, 'collaborator')
   const done = (result: Restored) => {
     restored.value = result
@@ -203,7 +194,7 @@ export const HistoryPage = ({ rest: [id, scope, path] }: PageProps) => {
                   estimate={() => 60}
                   render={point => <PointRow point={point} current={point.id === id} />}
                 />
-                <MoreRow label="Show older points" shown={next.value !== undefined} action={action} more={more} />
+                <MoreRow label="Show older points" of={older} />
               </>
             )
           }

@@ -6,13 +6,13 @@ import { repoTitle } from '../../data/git-answers.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
-import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { CheckField } from '../../ui/fields.js'
 import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
-import { FaultLine, Loaded } from '../../ui/page.js'
+import { Loaded } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 
@@ -87,28 +87,16 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
   const now = useSignal(true)
   const picked = useSignal<ReadonlyMap<string, SnapshotChange>>(new Map())
   const restoring = useSignal(false)
-  const further = useSignal<{
-    readonly key: string
-    readonly changes: readonly SnapshotChange[]
-    readonly after?: string
-  }>({ key: '', changes: [] })
-  const action = useAction()
   const against = now.value ? { against: 'now' } : {}
   const key = `${id} ${now.value}`
   const query = useQuery(`history diff ${key}`, now.value ? ['files', 'history'] : ['history'], () =>
     askDaemon('GET /history/diff', { id, ...against }),
   )
-  const own = further.value.key === key ? further.value : undefined
-  const changes = [...(query.data?.changes ?? []), ...(own?.changes ?? [])]
-  const after = own ? own.after : query.data?.after
-  const more = () =>
-    void action.run(async () => {
-      const page = await askDaemon('GET /history/diff', { id, ...against, after: after! })
-      further.value = {
-        ...{ key, changes: [...(own?.changes ?? []), ...page.changes] },
-        ...(page.after !== undefined && { after: page.after }),
-      }
-    })
+  const further = useFurther(key, query.data?.after, async from => {
+    const page = await askDaemon('GET /history/diff', { id, ...against, after: from })
+    return { rows: page.changes, next: page.after }
+  })
+  const changes = [...(query.data?.changes ?? []), ...further.rows]
   const maintains = reaches(person.value?.role, 'maintainer')
   const toggle = (change: SnapshotChange) => {
     const next = new Map(picked.value)
@@ -166,7 +154,6 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
           {title.partial && ` · not saved: ${title.partial.map(repoTitle).map(visibleName).join(', ')}`}
         </p>
       )}
-      <FaultLine fault={action.fault} />
       <Loaded query={query}>
         {() =>
           changes.length === 0 ? (
@@ -208,13 +195,7 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
                   </div>
                 )}
               />
-              {after !== undefined && (
-                <div class="more-row">
-                  <button class="button" type="button" disabled={action.busy} onClick={more}>
-                    Show more files
-                  </button>
-                </div>
-              )}
+              <MoreRow label="Show more files" of={further} />
               {scope !== undefined && path !== undefined && (
                 <PointFile
                   key={`${key} ${scope} ${path}`}

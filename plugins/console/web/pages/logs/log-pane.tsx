@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { LogFeed } from '../../data/log-feed.js'
 import { shownLogLines, withLines, type ShownLogLine } from '../../data/log-lines.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { CheckField, ChoiceField, TextField, useSettled } from '../../ui/fields.js'
 import { momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/list.js'
@@ -40,24 +41,23 @@ const useLogWindow = (name: string, level: LogLevel | undefined, find: string, r
   const next = useSignal<number | undefined>(undefined)
   const read = useSignal(false)
   const action = useAction()
-  const load = (offset: number | undefined) =>
-    action.run(async () => {
-      const page = await askDaemon('GET /logs/file', {
-        name,
-        bytes: WINDOW,
-        ...(level && { level }),
-        ...(find && { find }),
-        ...(offset !== undefined && { offset }),
-      })
-      const found = shownLogLines(page.text, page.offset)
-      lines.value = offset === undefined ? found : withLines(lines.peek(), found)
-      next.value = page.next
-      read.value = true
+  const load = async (offset: number | undefined) => {
+    const page = await askDaemon('GET /logs/file', {
+      name,
+      bytes: WINDOW,
+      ...(level && { level }),
+      ...(find && { find }),
+      ...(offset !== undefined && { offset }),
     })
+    const found = shownLogLines(page.text, page.offset)
+    lines.value = offset === undefined ? found : withLines(lines.peek(), found)
+    next.value = page.next
+    read.value = true
+  }
   useEffect(() => {
     lines.value = []
     read.value = false
-    if (reads) void load(undefined)
+    if (reads) void action.run(() => load(undefined))
   }, [level, find, reads])
   return { lines: lines.value, next: next.value, read: read.value, action, more: () => load(next.peek()) }
 }
@@ -128,9 +128,9 @@ export const LogPane = ({ name }: { name: string }) => {
       )}
       {!follows && found.next !== undefined && (
         <div class="more-row">
-          <button class="button" type="button" disabled={found.action.busy} onClick={() => void found.more()}>
+          <ActionButton action={found.action} work={found.more}>
             {find || level ? 'Search on' : 'Read on'}
-          </button>
+          </ActionButton>
         </div>
       )}
     </section>

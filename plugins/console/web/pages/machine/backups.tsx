@@ -4,6 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { saveFrom } from '../../data/files/save.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { countText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
@@ -160,9 +161,9 @@ const BackupRow = ({ bundle }: { bundle: Bundle }) => {
       }
     >
       {state === 'ready' && (
-        <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(download)}>
-          Download<span class="visually-hidden"> {visibleName(name)}</span>
-        </button>
+        <ActionButton action={action} work={download} about={visibleName(name)}>
+          Download
+        </ActionButton>
       )}
       <AskButton
         label={state === 'packing' ? 'Stop' : 'Delete'}

@@ -6,6 +6,7 @@ import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
 import { person, signOut } from '../../data/session/session.js'
 import { AskButton } from '../../ui/dialog.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
@@ -28,14 +29,9 @@ const Sessions = () => {
             {current ? (
               <span class="tag good">This one</span>
             ) : (
-              <button
-                class="button"
-                type="button"
-                disabled={action.busy}
-                onClick={() => void action.run(() => askDaemon('POST /system/sessions/revoke', { id }))}
-              >
+              <ActionButton action={action} work={() => askDaemon('POST /system/sessions/revoke', { id })}>
                 End<span class="visually-hidden"> the sign-in {visibleName(device ?? via)}</span>
-              </button>
+              </ActionButton>
             )}
           </li>
         ))}

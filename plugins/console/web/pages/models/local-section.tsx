@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { EndpointRow, LocalInput, LocalModelFit } from '../../../../endpoints/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
@@ -110,20 +111,16 @@ const LocalRow = ({ row, maintains }: { row: EndpointRow; maintains: boolean }) 
     >
       {maintains && (
         <>
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() =>
-              void action.run(async () => {
-                await askDaemon('POST /endpoints', inputOf(row, !runs))
-                changed()
-              })
-            }
+          <ActionButton
+            action={action}
+            work={async () => {
+              await askDaemon('POST /endpoints', inputOf(row, !runs))
+              changed()
+            }}
+            about={shown}
           >
             {runs ? 'Stop' : 'Start'}
-            <span class="visually-hidden"> {shown}</span>
-          </button>
+          </ActionButton>
           <AskButton
             label="Remove"
             about={shown}

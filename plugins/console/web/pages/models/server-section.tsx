@@ -3,6 +3,7 @@ import type { EndpointRow, EndpointStatus, EndpointTest, WireProtocol } from '..
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { agoOf, countText, visibleName } from '../../ui/format.js'
@@ -114,9 +115,9 @@ const ServerRow = ({ server, maintains }: { server: EndpointRow; maintains: bool
     >
       {maintains && kind === 'server' && (
         <>
-          <button class="button" type="button" disabled={action.busy} onClick={() => void action.run(test)}>
-            Test<span class="visually-hidden"> {shown}</span>
-          </button>
+          <ActionButton action={action} work={test} about={shown}>
+            Test
+          </ActionButton>
           <FormButton label="Change" about={shown} form={close => <ServerForm close={close} server={server} />} />
           <AskButton
             label="Remove"

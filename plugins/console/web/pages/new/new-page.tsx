@@ -9,12 +9,14 @@ import type { Persona } from '../../../../personas/contract.js'
 import type { Choice } from '../../../../providers/contract.js'
 import type { PermissionMode } from '../../../../agent/contract.js'
 import { useAction } from '../../ui/action.js'
+import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
 import { Icon } from '../../ui/icons.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
 
-const MODES: readonly (readonly [PermissionMode, string])[] = [
+const MODES: readonly (readonly [PermissionMode | '', string])[] = [
+  ['', 'As usual'],
   ['bypassPermissions', 'Acts without asking'],
   ['acceptEdits', 'Asks before commands'],
   ['default', 'Asks before changes and commands'],
@@ -129,89 +131,34 @@ export const NewPage = ({ rest }: PageProps) => {
               }}
             />
           </label>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isolated.value}
-              onChange={event => {
-                isolated.value = event.currentTarget.checked
-              }}
-            />
-            Work in a private copy: nothing changes in the workspace until the work is landed
-          </label>
+          <CheckField
+            label="Work in a private copy: nothing changes in the workspace until the work is landed"
+            value={isolated}
+          />
           {from && (
-            <label class="field">
-              Files
-              <select
-                value={files.value}
-                onChange={event => {
-                  files.value = event.currentTarget.value as 'then' | 'now'
-                }}
-              >
-                <option value="now">As they are now</option>
-                <option value="then">As they were at that message</option>
-              </select>
-            </label>
+            <ChoiceField
+              label="Files"
+              value={files}
+              choices={[
+                ['now', 'As they are now'],
+                ['then', 'As they were at that message'],
+              ]}
+            />
           )}
           <details>
             <summary>More</summary>
             <div class="stack more-fields">
-              <label class="field">
-                Title
-                <input
-                  maxLength={80}
-                  value={title.value}
-                  onInput={event => {
-                    title.value = event.currentTarget.value
-                  }}
-                />
-              </label>
+              <TextField label="Title" value={title} maxLength={80} />
               {choices && choices.length > 1 && <ModelField choices={choices} value={model} />}
               {personas && personas.length > 0 && (
-                <label class="field">
-                  Persona
-                  <select
-                    value={persona.value}
-                    onChange={event => {
-                      persona.value = event.currentTarget.value
-                    }}
-                  >
-                    <option value="">None</option>
-                    {personas.map(({ id, label }) => (
-                      <option key={id} value={id}>
-                        {label ?? id}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-              )}
-              <label class="field">
-                Permissions
-                <select
-                  value={mode.value}
-                  onChange={event => {
-                    mode.value = event.currentTarget.value as PermissionMode
-                  }}
-                >
-                  <option value="">As usual</option>
-                  {MODES.map(([value, words]) => (
-                    <option key={value} value={value}>
-                      {words}
-                    </option>
-                  ))}
-                </select>
-              </label>
-              <label class="field">
-                Start folder
-                <input
-                  maxLength={200}
-                  placeholder="The root of the workspace"
-                  value={startIn.value}
-                  onInput={event => {
-                    startIn.value = event.currentTarget.value
-                  }}
+                <ChoiceField
+                  label="Persona"
+                  value={persona}
+                  choices={[['', 'None'], ...personas.map(({ id, label = id }) => [id, label] as const)]}
                 />
-              </label>
+              )}
+              <ChoiceField label="Permissions" value={mode} choices={MODES} />
+              <TextField label="Start folder" value={startIn} maxLength={200} placeholder="The root of the workspace" />
             </div>
           </details>
           <div class="row">

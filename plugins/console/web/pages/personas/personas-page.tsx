@@ -6,6 +6,7 @@ import { person } from '../../data/session/session.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
+import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { CardForm } from './card-form.js'
@@ -93,14 +94,7 @@ const Resolved = ({ resolved }: { resolved: ResolvedPersona }) => {
           {visibleName(problem)}
         </p>
       ))}
-      <dl class="pairs">
-        {rows.map(([name, text]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd dir="auto">{visibleName(text)}</dd>
-          </div>
-        ))}
-      </dl>
+      <Pairs rows={rows} />
     </>
   )
 }

@@ -4,6 +4,7 @@ import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { AddressLink } from '../../ui/address-link.js'
 import { AskButton } from '../../ui/dialog.js'
 import { visibleName, visibleText } from '../../ui/format.js'
@@ -20,17 +21,15 @@ const placeOf = ({ port, conversationId }: PortEntry) => ({
 
 const EndButton = ({ entry }: { entry: PortEntry }) => {
   const action = useAction()
-  const end = () =>
-    void action.run(async () => {
-      await askDaemon('POST /ports/unforward', placeOf(entry))
-      changed()
-    })
+  const end = async () => {
+    await askDaemon('POST /ports/unforward', placeOf(entry))
+    changed()
+  }
   return (
     <>
-      <button class="button" type="button" disabled={action.busy} onClick={end}>
+      <ActionButton action={action} work={end} about={`the forward of port ${entry.port}`}>
         End
-        <span class="visually-hidden"> the forward of port {entry.port}</span>
-      </button>
+      </ActionButton>
       <FaultLine fault={action.fault} />
     </>
   )

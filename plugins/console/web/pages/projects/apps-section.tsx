@@ -6,6 +6,7 @@ import { refetch } from '../../data/queries.js'
 import { goTo } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName, visibleText } from '../../ui/format.js'
@@ -38,12 +39,11 @@ const Port = ({ port }: { port: number }) =>
 const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
   const { app, kind, running, port, previewUrl, session } = summary
   const action = useAction()
-  const run = (start: boolean) =>
-    void action.run(async () => {
-      if (start) await askDaemon('POST /workspace/repos/{repo}/apps/{app}/start', { repo, app })
-      else await askDaemon('POST /workspace/repos/{repo}/apps/{app}/stop', { repo, app })
-      changed()
-    })
+  const run = async (start: boolean) => {
+    if (start) await askDaemon('POST /workspace/repos/{repo}/apps/{app}/start', { repo, app })
+    else await askDaemon('POST /workspace/repos/{repo}/apps/{app}/stop', { repo, app })
+    changed()
+  }
   return (
     <Item
       title={visibleName(app)}
@@ -69,10 +69,9 @@ const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
       }
     >
       {reaches(person.value?.role, 'maintainer') && (
-        <button class="button" type="button" disabled={action.busy} onClick={() => run(!running)}>
+        <ActionButton action={action} work={() => run(!running)} about={visibleName(app)}>
           {running ? 'Stop' : 'Start'}
-          <span class="visually-hidden"> {visibleName(app)}</span>
-        </button>
+        </ActionButton>
       )}
     </Item>
   )

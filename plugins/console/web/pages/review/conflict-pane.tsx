@@ -3,6 +3,7 @@ import type { LandChoice, Side } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { ConflictFrame } from '../../ui/code/conflict-frame.js'
 import { visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
@@ -51,13 +52,12 @@ export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => 
     askDaemon('GET /agents/{id}/conflicts', { id, repo, path }),
   )
   const file = data?.files[0]
-  const choose = (take: LandChoice['take']) =>
-    void action.run(async () => {
-      const { landed } = await askDaemon('POST /agents/{id}/land', {
-        ...{ id, only: [{ repo, path }], choices: [{ repo, path, take }] },
-      })
-      decided(landed ? 'This file is decided.' : 'This file still does not land.')
+  const choose = async (take: LandChoice['take']) => {
+    const { landed } = await askDaemon('POST /agents/{id}/land', {
+      ...{ id, only: [{ repo, path }], choices: [{ repo, path, take }] },
     })
+    decided(landed ? 'This file is decided.' : 'This file still does not land.')
+  }
   return (
     <ConflictFrame
       path={path}
@@ -68,12 +68,12 @@ export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => 
       {file && <SideText side={file[shown.value]} />}
       {reaches(person.value?.role, 'maintainer') && (
         <div class="card-actions">
-          <button class="button" type="button" disabled={action.busy} onClick={() => choose('agent')}>
+          <ActionButton action={action} work={() => choose('agent')}>
             Take the agent's version
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={() => choose('workspace')}>
+          </ActionButton>
+          <ActionButton action={action} work={() => choose('workspace')}>
             Keep the workspace's version
-          </button>
+          </ActionButton>
         </div>
       )}
       <FaultLine fault={action.fault} />

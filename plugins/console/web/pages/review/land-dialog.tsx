@@ -5,6 +5,7 @@ import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { Dialog } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
@@ -54,23 +55,21 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
   }
   useEffect(() => void measuring.run(measure), [])
   const conflicts = found.value ?? []
-  const land = (mode: 'check' | 'merge') =>
-    void action.run(async () => {
-      const result = await askDaemon('POST /agents/{id}/land', { id, mode, ...some })
-      if (result.landed || !result.conflicts?.length) return close(result)
-      await measure()
+  const land = async (mode: 'check' | 'merge') => {
+    const result = await askDaemon('POST /agents/{id}/land', { id, mode, ...some })
+    if (result.landed || !result.conflicts?.length) return close(result)
+    await measure()
+  }
+  const resolve = async () => {
+    const prompt = `Bring your work up to date with the main line and resolve the conflicts in: ${conflicts
+      .map(({ path }) => path)
+      .join(', ')}`
+    await askUntilAnswered('POST /agent', {
+      ...{ conversationId: id, errand: 'land-conflict', prompt, messageId: unanswered.current.idFor(prompt) },
     })
-  const resolve = () =>
-    void action.run(async () => {
-      const prompt = `Bring your work up to date with the main line and resolve the conflicts in: ${conflicts
-        .map(({ path }) => path)
-        .join(', ')}`
-      await askUntilAnswered('POST /agent', {
-        ...{ conversationId: id, errand: 'land-conflict', prompt, messageId: unanswered.current.idFor(prompt) },
-      })
-      unanswered.current.settle()
-      close()
-    })
+    unanswered.current.settle()
+    close()
+  }
   return (
     <Dialog title={`Land ${countText(files)} ${files === 1 ? 'file' : 'files'}`} close={() => close()}>
       <p>The changes go into the workspace as uncommitted changes. Nothing is committed or pushed.</p>
@@ -79,22 +78,22 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
       {conflicts.length > 0 && <Conflicts id={id} conflicts={conflicts} close={() => close()} />}
       <FaultLine fault={action.fault || measuring.fault} />
       <div class="card-actions">
-        <button
-          class="button primary"
-          type="button"
-          disabled={action.busy || !found.value || conflicts.length > 0}
-          onClick={() => land('check')}
+        <ActionButton
+          action={action}
+          class="primary"
+          disabled={!found.value || conflicts.length > 0}
+          work={() => land('check')}
         >
           Land
-        </button>
+        </ActionButton>
         {conflicts.length > 0 && (
           <>
-            <button class="button" type="button" disabled={action.busy} onClick={() => land('merge')}>
+            <ActionButton action={action} work={() => land('merge')}>
               Land with conflict markers
-            </button>
-            <button class="button" type="button" disabled={action.busy} onClick={resolve}>
+            </ActionButton>
+            <ActionButton action={action} work={resolve}>
               Let the agent resolve
-            </button>
+            </ActionButton>
           </>
         )}
         <button class="button apart-button" type="button" onClick={() => close()}>

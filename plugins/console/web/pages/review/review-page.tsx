@@ -7,6 +7,7 @@ import { fragmentOf, goTo, showPlace } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { markViewed, viewedOf } from '../../data/viewed.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { useCommands } from '../../ui/commands.js'
 import { usePart } from '../../ui/rows.js'
 import { isWide } from '../../ui/wide.js'
@@ -224,14 +225,9 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
         </h1>
         {agent && <StatusTag status={agent.status} />}
         {mayWork && agent && !turnIsLive(agent) && (
-          <button
-            class="button"
-            type="button"
-            disabled={action.busy}
-            onClick={() => void action.run(() => askDaemon('POST /agents/{id}/sync', { id }))}
-          >
+          <ActionButton action={action} work={() => askDaemon('POST /agents/{id}/sync', { id })}>
             Bring up to date
-          </button>
+          </ActionButton>
         )}
         {mayLand && agent && !turnIsLive(agent) && (
           <button
@@ -258,34 +254,31 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
           </button>
         ) : (
           mayWork && (
-            <button
-              class="button primary"
-              type="button"
+            <ActionButton
+              action={action}
+              class="primary"
               data-key="land"
-              disabled={outstanding === 0 || action.busy || agent?.landRequested !== undefined}
-              onClick={() => void action.run(() => askDaemon('POST /agents/{id}/request-land', { id }))}
+              disabled={outstanding === 0 || agent?.landRequested !== undefined}
+              work={() => askDaemon('POST /agents/{id}/request-land', { id })}
             >
               {agent?.landRequested ? 'Landing requested' : 'Ask to land'}
-            </button>
+            </ActionButton>
           )
         )}
       </header>
       {discarding.value && (
         <p class="banner" role="alert">
           <span class="grow">Throw this work and the conversation away? What was landed stays.</span>
-          <button
-            class="button danger"
-            type="button"
-            disabled={action.busy}
-            onClick={() =>
-              void action.run(async () => {
-                await askDaemon('POST /agents/{id}/discard', { id })
-                goTo('fleet')
-              })
-            }
+          <ActionButton
+            action={action}
+            class="danger"
+            work={async () => {
+              await askDaemon('POST /agents/{id}/discard', { id })
+              goTo('fleet')
+            }}
           >
             Discard the work
-          </button>
+          </ActionButton>
           <button
             class="button"
             type="button"

@@ -1,119 +1,16 @@
 import { useSignal } from '@preact/signals'
-import type { SafetyPolicy, SafetyReplay, SafetyRule, SafetyState } from '../../../../safety/contract.js'
+import type { SafetyPolicy, SafetyReplay } from '../../../../safety/contract.js'
 import { askDaemon } from '../../data/api.js'
-import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
-import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { FaultLine, Item } from '../../ui/page.js'
+import { savePolicy, type PolicyProps } from './policy.js'
+import { RulesSection } from './rules-section.js'
 import { VERDICT_CHOICES, VERDICTS } from './words.js'
 
-const save = async (policy: SafetyPolicy, revision: string): Promise<void> => {
-  await askDaemon('POST /safety', { policy, revision })
-  refetch(new Set(['safety']))
-}
-
-interface TabProps {
-  readonly state: SafetyState
-  readonly maintains: boolean
-}
-
-const matchOf = ({ target, match }: SafetyRule): string =>
-  `${target}: ${Object.entries(match)
-    .map(([part, value]) => `${part} ${value}`)
-    .join(', ')}`
-
-const RuleForm = ({ state, close }: { state: SafetyState; close: () => void }) => {
-  const { policy, revision, classes } = state
-  const id = useSignal('')
-  const label = useSignal('')
-  const target = useSignal<SafetyRule['target']>('command')
-  const ofClass = useSignal('')
-  const regex = useSignal('')
-  const glob = useSignal('')
-  const verdict = useSignal<SafetyRule['verdict']>('hold')
-  const message = useSignal('')
-  return (
-    <DialogForm
-      title="Add a rule"
-      verb="Add"
-      close={close}
-      work={() => {
-        const found = classes.find(each => each.class === ofClass.value)?.class
-        const match = {
-          ...(found && { class: found }),
-          ...(regex.value && { regex: regex.value }),
-          ...(glob.value && { glob: glob.value }),
-        }
-        const says = message.value.trim() && { message: message.value.trim() }
-        const rule = { id: id.value.trim(), label: label.value.trim(), target: target.value, match }
-        return save({ ...policy, rules: [{ ...rule, verdict: verdict.value, ...says }, ...policy.rules] }, revision)
-      }}
-    >
-      <TextField label="Id" required value={id} placeholder="no-deploys" />
-      <TextField label="What it is for" required value={label} />
-      <ChoiceField
-        label="About"
-        value={target}
-        choices={[
-          ['command', 'Commands'],
-          ['script', 'Scripts'],
-          ['tool', 'Tools'],
-          ['path', 'Paths'],
-          ['host', 'Hosts'],
-          ['action', 'Sends and posts'],
-        ]}
-      />
-      <ChoiceField
-        label="Of the class"
-        value={ofClass}
-        choices={[['', 'Any'], ...classes.map(each => [each.class, each.label] as const)]}
-      />
-      <TextField label="Text that fits (RE2)" value={regex} />
-      <TextField label="Path, host or tool that fits (glob)" value={glob} />
-      <ChoiceField label="Verdict" value={verdict} choices={VERDICT_CHOICES} />
-      <TextField label="What the agent is told" value={message} />
-    </DialogForm>
-  )
-}
-
-const Rules = ({ state, maintains }: TabProps) => {
-  const { policy, revision } = state
-  return (
-    <section aria-labelledby="rules-heading">
-      <div class="row apart">
-        <h2 id="rules-heading">Rules</h2>
-        {maintains && <FormButton label="Add a rule" form={close => <RuleForm state={state} close={close} />} />}
-      </div>
-      {policy.rules.length === 0 && <p class="quiet">There is no rule. The first that fits decides.</p>}
-      <ul class="items">
-        {policy.rules.map(rule => (
-          <Item
-            key={rule.id}
-            title={visibleName(rule.label)}
-            state={rule.enabled === false ? ['', 'Off'] : VERDICTS[rule.verdict]}
-            detail={visibleName(matchOf(rule))}
-          >
-            {maintains && (
-              <AskButton
-                label="Remove"
-                about={rule.label}
-                title={`Remove the rule ${visibleName(rule.label)}?`}
-                work={() => save({ ...policy, rules: policy.rules.filter(({ id }) => id !== rule.id) }, revision)}
-              >
-                <p>What it held or denied is then decided by what follows it.</p>
-              </AskButton>
-            )}
-          </Item>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-const Classes = ({ state: { classes } }: Pick<TabProps, 'state'>) => (
+const Classes = ({ state: { classes } }: Pick<PolicyProps, 'state'>) => (
   <section aria-labelledby="classes-heading">
     <h2 id="classes-heading">Commands by their class</h2>
     <p class="quiet">
@@ -141,7 +38,7 @@ const replaySentence = ({ replayed, changes, counts, unjudged }: SafetyReplay): 
 }
 
 /** The owner's words, the judge, and whether secrets are held after content from outside. */
-const Words = ({ state, maintains }: TabProps) => {
+const Words = ({ state, maintains }: PolicyProps) => {
   const { policy, revision, judge, reviewed } = state
   const prose = useSignal(policy.prose)
   const mode = useSignal(policy.judge.mode)
@@ -175,7 +72,7 @@ const Words = ({ state, maintains }: TabProps) => {
         class="stack"
         onSubmit={event => {
           event.preventDefault()
-          run(() => save(draft(), revision))
+          run(() => savePolicy(draft(), revision))
         }}
       >
         <TextField label="In your own words" value={prose} rows={5} />
@@ -223,10 +120,11 @@ const Words = ({ state, maintains }: TabProps) => {
 }
 
 /** The policy, its rules, and the classes of commands. */
-export const PolicyTab = (props: TabProps) => (
+export const PolicyTab = (props: PolicyProps) => (
   <>
-    <Words {...props} />
-    <Rules {...props} />
+    {/* What is being written stays while rules change, and goes when somebody else wrote. */}
+    <Words key={JSON.stringify({ ...props.state.policy, rules: [] })} {...props} />
+    <RulesSection {...props} />
     <Classes {...props} />
   </>
 )

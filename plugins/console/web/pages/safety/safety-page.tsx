@@ -26,7 +26,7 @@ export const SafetyPage = ({ rest: [tab = 'policy'] }: PageProps) => {
         <Loaded query={state}>
           {found => (
             <>
-              <PolicyTab key={found.revision} state={found} maintains={maintains} />
+              <PolicyTab state={found} maintains={maintains} />
               {tries && <TryForm />}
             </>
           )}

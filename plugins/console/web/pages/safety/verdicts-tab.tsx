@@ -3,8 +3,10 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useQuery } from '../../ui/query.js'
 import { VERDICTS } from './words.js'
 
@@ -20,11 +22,10 @@ const OUTCOMES: { readonly [outcome in SafetyOutcome]: string } = {
 const VerdictRow = ({ verdict: entry }: { verdict: SafetyVerdict }) => {
   const { id, at, subject, verdict, reason, classes, conversationId, outcome, answeredBy, review } = entry
   const action = useAction()
-  const judge = (correct: boolean) => () =>
-    void action.run(async () => {
-      await askDaemon('POST /safety/verdicts/{id}/review', { id, correct })
-      refetch(new Set(['safety']))
-    })
+  const judge = (correct: boolean) => async () => {
+    await askDaemon('POST /safety/verdicts/{id}/review', { id, correct })
+    refetch(new Set(['safety']))
+  }
   return (
     <Item
       title={<code>{visibleName(subject.text.slice(0, 200))}</code>}
@@ -54,12 +55,12 @@ const VerdictRow = ({ verdict: entry }: { verdict: SafetyVerdict }) => {
     >
       {!review && (
         <>
-          <button class="button" type="button" disabled={action.busy} onClick={judge(true)}>
-            Right<span class="visually-hidden"> {subject.text.slice(0, 60)}</span>
-          </button>
-          <button class="button" type="button" disabled={action.busy} onClick={judge(false)}>
-            Wrong<span class="visually-hidden"> {subject.text.slice(0, 60)}</span>
-          </button>
+          <ActionButton action={action} work={judge(true)} about={subject.text.slice(0, 60)}>
+            Right
+          </ActionButton>
+          <ActionButton action={action} work={judge(false)} about={subject.text.slice(0, 60)}>
+            Wrong
+          </ActionButton>
         </>
       )}
     </Item>
@@ -69,15 +70,22 @@ const VerdictRow = ({ verdict: entry }: { verdict: SafetyVerdict }) => {
 /** What was held, denied, judged or excepted, newest first. */
 export const VerdictsTab = () => {
   const list = useQuery('verdicts', ['safety'], () => askDaemon('GET /safety/verdicts', {}))
+  const older = useFurther(list.data, list.data?.next, async before => {
+    const page = await askDaemon('GET /safety/verdicts', { before })
+    return { rows: page.verdicts, next: page.next }
+  })
   return (
     <Loaded query={list}>
       {({ verdicts }) =>
         verdicts.length > 0 ? (
-          <ul class="items">
-            {verdicts.map(verdict => (
-              <VerdictRow key={verdict.id} verdict={verdict} />
-            ))}
-          </ul>
+          <>
+            <ul class="items">
+              {[...verdicts, ...older.rows].map(verdict => (
+                <VerdictRow key={verdict.id} verdict={verdict} />
+              ))}
+            </ul>
+            <MoreRow label="Show older verdicts" of={older} />
+          </>
         ) : (
           <p class="empty quiet">What the policy held, denied or excepted appears here, for 90 days.</p>
         )

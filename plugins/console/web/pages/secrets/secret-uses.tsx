@@ -1,10 +1,8 @@
-import { useSignal } from '@preact/signals'
-import type { SecretUse } from '../../../../secrets/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
-import { useAction } from '../../ui/action.js'
 import { momentOf, visibleName } from '../../ui/format.js'
-import { FaultLine, Item, Loaded } from '../../ui/page.js'
+import { Item, Loaded } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useQuery } from '../../ui/query.js'
 
 const LANES = {
@@ -17,24 +15,17 @@ const LANES = {
 /** The uses of stored values, newest first. */
 export const SecretUses = () => {
   const newest = useQuery('secret uses', ['secrets'], () => askDaemon('GET /secrets/uses', { limit: 50 }))
-  const older = useSignal<{ readonly uses: readonly SecretUse[]; readonly next?: string } | undefined>(undefined)
-  const action = useAction()
-  const next = older.value ? older.value.next : newest.data?.next
-  const more = () =>
-    action.run(async () => {
-      const page = await askDaemon('GET /secrets/uses', { limit: 50, before: next! })
-      older.value = {
-        uses: [...(older.peek()?.uses ?? []), ...page.uses].slice(-1_000),
-        ...(page.next !== undefined && { next: page.next }),
-      }
-    })
+  const older = useFurther('all', newest.data?.next, async before => {
+    const page = await askDaemon('GET /secrets/uses', { limit: 50, before })
+    return { rows: page.uses, next: page.next }
+  })
   return (
     <section aria-labelledby="uses-heading">
       <h2 id="uses-heading">Who used them</h2>
       <Loaded query={newest}>
         {({ uses }) => {
           const first = new Set(uses.map(({ id }) => id))
-          const all = [...uses, ...(older.value?.uses ?? []).filter(({ id }) => !first.has(id))]
+          const all = [...uses, ...older.rows.filter(({ id }) => !first.has(id))]
           return all.length === 0 ? (
             <p class="quiet">Every use of a value appears here: when, what for, and by whom.</p>
           ) : (
@@ -56,14 +47,7 @@ export const SecretUses = () => {
           )
         }}
       </Loaded>
-      <FaultLine fault={action.fault} />
-      {next !== undefined && (
-        <div>
-          <button class="button" type="button" disabled={action.busy} onClick={() => void more()}>
-            Show older uses
-          </button>
-        </div>
-      )}
+      <MoreRow label="Show older uses" of={older} />
     </section>
   )
 }

@@ -8,6 +8,7 @@ import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { SearchField } from '../../ui/search-field.js'
 import { reaches, type PageProps } from '../registry.js'
 import { CiForm } from './ci-form.js'
 import { SecretImportForm } from './import-form.js'
@@ -121,18 +122,7 @@ export const SecretsPage = (_: PageProps) => {
               </p>
             ) : (
               <>
-                {entries.length > 10 && (
-                  <input
-                    class="input"
-                    type="search"
-                    aria-label="Search secrets"
-                    placeholder="Search names"
-                    value={words.value}
-                    onInput={event => {
-                      words.value = event.currentTarget.value
-                    }}
-                  />
-                )}
+                {entries.length > 10 && <SearchField label="Search secrets" placeholder="Search names" value={words} />}
                 <ul class="items">
                   {entries
                     .filter(({ key }) => key.toLowerCase().includes(words.value.toLowerCase()))

@@ -4,13 +4,13 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { rowsOfMessage } from '../../run/record-rows.js'
-import { useAction } from '../../ui/action.js'
 import { AskButton } from '../../ui/dialog.js'
 import { useSettled } from '../../ui/fields.js'
 import { countText, momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
 import { useRead } from '../../ui/read.js'
-import { MoreRow } from '../../ui/two-panes.js'
+import { SearchField } from '../../ui/search-field.js'
 import { RowView } from '../conversation/rows.js'
 import { reaches, type PageProps } from '../registry.js'
 
@@ -42,29 +42,23 @@ const SessionItem = ({ session }: { session: SessionRow }) => {
 const List = () => {
   const words = useSignal('')
   const state = useSignal<SessionState | ''>('')
-  const more = useSignal<{ readonly key: string; readonly rows: readonly SessionRow[]; readonly next?: string }>({
-    ...{ key: '', rows: [] },
-  })
-  const action = useAction()
   const query = useSettled(words.value.trim())
   const key = `${state.value} ${query}`
   const asked = { ...(query && { query }), ...(state.value && { state: state.value }) }
   const first = useRead(key, () => askDaemon('GET /sessions', asked))
-  const later = more.value.key === key ? more.value : undefined
-  const next = later ? later.next : first.data?.next
+  const older = useFurther(key, first.data?.next, async before => {
+    const page = await askDaemon('GET /sessions', { ...asked, before })
+    return { rows: page.sessions, next: page.next }
+  })
   return (
     <PageFrame title="Past sessions">
       <div class="row">
-        <input
-          class="input grow"
-          type="search"
-          aria-label="Search what was said"
+        <SearchField
+          main
+          class="grow"
+          label="Search what was said"
           placeholder="Search titles and what was said"
-          data-key="search"
-          value={words.value}
-          onInput={event => {
-            words.value = event.currentTarget.value
-          }}
+          value={words}
         />
         <select
           class="input"
@@ -92,26 +86,12 @@ const List = () => {
               </p>
             ) : (
               <ul class="items">
-                {[...sessions, ...(later?.rows ?? [])].map(session => (
+                {[...sessions, ...older.rows].map(session => (
                   <SessionItem key={session.id} session={session} />
                 ))}
               </ul>
             )}
-            <MoreRow
-              label="Show older sessions"
-              shown={next !== undefined}
-              action={action}
-              more={() =>
-                void action.run(async () => {
-                  const page = await askDaemon('GET /sessions', { ...asked, before: next! })
-                  more.value = {
-                    key,
-                    rows: [...(later?.rows ?? []), ...page.sessions],
-                    ...(page.next && { next: page.next }),
-                  }
-                })
-              }
-            />
+            <MoreRow label="Show older sessions" of={older} />
           </>
         )}
       </Loaded>

@@ -8,8 +8,10 @@ import { AskButton, FormButton } from '../../ui/dialog.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useAction } from '../../ui/action.js'
+import { ActionButton } from '../../ui/action-button.js'
 import { useQuery } from '../../ui/query.js'
 import { Markdown } from '../../ui/markdown.js'
+import { SearchField } from '../../ui/search-field.js'
 import { reaches, type PageProps } from '../registry.js'
 import { ImportForm, SkillForm } from './skill-forms.js'
 
@@ -44,20 +46,16 @@ const SkillRow = ({ skill, maintains }: { skill: SkillSummary; maintains: boolea
       }
     >
       {maintains && switchable && (
-        <button
-          class="button"
-          type="button"
-          disabled={action.busy}
-          onClick={() =>
-            void action.run(async () => {
-              await askDaemon('POST /skills/enabled', { id, enabled: !enabled })
-              changed()
-            })
-          }
+        <ActionButton
+          action={action}
+          work={async () => {
+            await askDaemon('POST /skills/enabled', { id, enabled: !enabled })
+            changed()
+          }}
+          about={name}
         >
           {enabled ? 'Switch off' : 'Switch on'}
-          <span class="visually-hidden"> {name}</span>
-        </button>
+        </ActionButton>
       )}
       {maintains && editable && (
         <FormButton label="Edit" about={name} form={close => <SkillForm skill={skill} close={close} />} />
@@ -139,16 +137,7 @@ const List = () => {
               <p class="quiet">Skills are instructions that agents read when they need them. Write or import one.</p>
             ) : (
               <>
-                <input
-                  class="input"
-                  type="search"
-                  aria-label="Search skills"
-                  placeholder="Search skills"
-                  value={words.value}
-                  onInput={event => {
-                    words.value = event.currentTarget.value
-                  }}
-                />
+                <SearchField label="Search skills" value={words} />
                 <ul class="items">
                   {skills
                     .filter(({ name, description }) =>

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
-import type { SignInOptions } from '../../../../system/contract.js'
-import { faultSentence } from '../../data/api.js'
-import type { SignInCodes } from '../../data/session/oidc.js'
-import { leaveFor, openSession, remembers } from '../../data/session/session.js'
+import type { SignInOptions, SignInProvider } from '../../../../system/contract.js'
+import { authorizeUrl, type SignInCodes } from '../../data/session/oidc.js'
+import { openSession, remembers } from '../../data/session/session.js'
+import { useAction } from '../action.js'
+import { TextField } from '../fields.js'
 import { FaultLine } from '../page.js'
 
 const Remember = () => (
@@ -19,54 +19,43 @@ const Remember = () => (
   </label>
 )
 
-interface CodeFormProps {
-  readonly label: string
-  readonly action: string
-  readonly autocomplete: string
-  readonly children?: ComponentChildren
-  readonly submit: (value: string) => Promise<void>
-}
-
-const CodeForm = ({ label, action, autocomplete, children, submit }: CodeFormProps) => {
-  const value = useSignal('')
-  const fault = useSignal('')
-  const busy = useSignal(false)
-  const send = async (event: Event) => {
-    event.preventDefault()
-    busy.value = true
-    fault.value = ''
-    await submit(value.value.trim()).catch(error => {
-      fault.value = faultSentence(error)
-    })
-    busy.value = false
-  }
+const AcceptForm = ({ invite }: { invite: string }) => {
+  const name = useSignal('')
+  const { busy, fault, run } = useAction()
   return (
-    <form class="stack" onSubmit={event => void send(event)}>
-      {children}
-      <label class="field">
-        {label}
-        <input
-          required
-          maxLength={80}
-          autocomplete={autocomplete}
-          value={value.value}
-          onInput={event => {
-            value.value = event.currentTarget.value
-          }}
-        />
-      </label>
+    <form
+      class="stack"
+      onSubmit={event => {
+        event.preventDefault()
+        void run(() => openSession({ invite, name: name.value.trim() }))
+      }}
+    >
+      <p role="status">You were invited to this sandbox.</p>
+      <TextField
+        label="Your name, as the others here see it"
+        value={name}
+        required
+        maxLength={80}
+        autocomplete="name"
+      />
       <div class="row">
-        <button class="button primary" disabled={busy.value}>
-          {action}
+        <button class="button primary" disabled={busy}>
+          Accept the invitation
         </button>
       </div>
-      <FaultLine fault={fault.value} />
+      <FaultLine fault={fault} />
     </form>
   )
 }
 
+/** Redirects to a provider, which redirects back with a code in the fragment. */
+const leaveFor = async (provider: SignInProvider, nonce: string, codes: SignInCodes): Promise<void> => {
+  const returnTo = location.hash.startsWith('#/') ? location.hash : ''
+  location.assign(await authorizeUrl(provider, nonce, { ...codes, returnTo, remember: remembers.value }))
+}
+
 const Providers = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }) => {
-  const fault = useSignal('')
+  const { fault, run } = useAction()
   return (
     <div class="stack">
       {options.providers.map(provider => (
@@ -75,17 +64,13 @@ const Providers = ({ options, codes }: { options: SignInOptions; codes: SignInCo
           class="button"
           type="button"
           disabled={!provider.authorize}
-          onClick={() =>
-            void leaveFor(provider, options.nonce, codes).catch(error => {
-              fault.value = faultSentence(error)
-            })
-          }
+          onClick={() => void run(() => leaveFor(provider, options.nonce, codes))}
         >
           Sign in with {provider.label}
           {!provider.authorize && ' (cannot be reached now)'}
         </button>
       ))}
-      <FaultLine fault={fault.value} />
+      <FaultLine fault={fault} />
     </div>
   )
 }
@@ -93,37 +78,18 @@ const Providers = ({ options, codes }: { options: SignInOptions; codes: SignInCo
 const Ways = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }) => {
   const withProvider = options.providers.length > 0
   const claim = useSignal('')
-  if (codes.invite && !withProvider) {
-    const { invite } = codes
-    return (
-      <CodeForm
-        label="Your name, as the others here see it"
-        action="Accept the invitation"
-        autocomplete="name"
-        submit={name => openSession({ invite, name })}
-      >
-        <p role="status">You were invited to this sandbox.</p>
-      </CodeForm>
-    )
-  }
+  if (codes.invite && !withProvider) return <AcceptForm invite={codes.invite} />
   return (
     <>
       {codes.invite && <p role="status">You were invited to this sandbox. Sign in to accept the invitation.</p>}
       {withProvider && !options.claimed && (
-        <label class="field">
-          Claim code
-          <input
-            maxLength={80}
-            autocomplete="one-time-code"
-            value={claim.value}
-            onInput={event => {
-              claim.value = event.currentTarget.value
-            }}
-          />
-          <span class="quiet small">
-            Nobody owns this sandbox yet. If the daemon printed a claim code at its start, enter it before you sign in.
-          </span>
-        </label>
+        <TextField
+          label="Claim code"
+          value={claim}
+          maxLength={80}
+          autocomplete="one-time-code"
+          hint="Nobody owns this sandbox yet. If the daemon printed a claim code, enter it before you sign in."
+        />
       )}
       {withProvider && (
         <Providers options={options} codes={claim.value.trim() ? { ...codes, claim: claim.value.trim() } : codes} />
