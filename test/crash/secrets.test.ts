@@ -7,6 +7,7 @@ import { filesWith } from '../plugins/secrets/support.js'
 import { ciServer } from '../plugins/secrets/ci-server.js'
 import { exactly } from '../support/lists.js'
 import { dies, SECRETS_POINTS, type Where } from './failpoints/failpoints.js'
+import { meantInClear } from '../support/secret-search.js'
 
 const FILE: StoreConfig = { kind: 'vault', unlock: 'file' }
 const PASSPHRASE: StoreConfig = { kind: 'vault', unlock: 'passphrase', passphrase: 'correct horse battery' }
@@ -215,6 +216,7 @@ t.test('an interrupted move into an existing .env file leaves the file unchanged
   writeFileSync(join(where.workspace, '.env'), mine)
   await dies(t, where, 'secrets.move.filled', ({ once: client }) => client.call('POST /secrets/store', DOTENV))
   const next = await daemonWith(t, ['secrets'], where)
+  meantInClear(next, 'workspace: .env', 'somebody wrote a value there before')
   t.same(await found(next), VALUES)
   t.equal(readFileSync(join(where.workspace, '.env'), 'utf8'), mine)
 })

@@ -36,6 +36,25 @@ export interface ListInput {
   /** How many levels to list; left out: 1. */
   depth?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<8>
 }
+/** What to search for. */
+export interface SearchFilesInput {
+  /** A text or regular expression, a name, or code, as `mode` says. */
+  query: ToolWords<512>
+  /**
+   * `find` (left out) searches lines for a text or regular expression; `files` searches names, in which `*`, `?` and
+   * `**` make a pattern; `ast` searches JavaScript, TypeScript, HTML and CSS for code of this shape, in which `$NAME`
+   * stands for one part and `$$$` for any number.
+   */
+  mode?: 'find' | 'files' | 'ast'
+  /** The folder to search, from the root of the workspace; left out: all. */
+  dir?: ToolWords<400>
+  /** Patterns of paths, separated by commas, such as `*.ts, src/**, !docs`. */
+  include?: ToolText<512>
+  /** The query is no regular expression. */
+  literal?: boolean
+  /** Capitals matter. */
+  caseSensitive?: boolean
+}
 /** A file, and the text to write or append. */
 export interface ContentInput {
   /** The path of the file from the root of the workspace. */
@@ -235,6 +254,8 @@ export interface ToolCalls {
   Read(input: ReadInput): string
   /** List a folder. Folders end with `/`, links with `@`. Neither links, `.git` nor `node_modules` are opened. */
   List(input: ListInput): string
+  /** Search the files for a text, a name or code of a shape. Ignored and binary files are left out. */
+  Search(input: SearchFilesInput): string
   /** Write a whole file and create missing folders. */
   Write(input: ContentInput): string
   /** Append a text to a file, or create the file. */

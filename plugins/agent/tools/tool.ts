@@ -6,6 +6,7 @@ import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../pr
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
+import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -71,6 +72,13 @@ export interface NeedTools {
   withdraw(id: string): Promise<void>
 }
 
+/** Searches in the tree of a turn. */
+export interface SearchTools {
+  /** Whether this sandbox has a search. */
+  served(): Promise<boolean>
+  find(asked: TreeSearch): Promise<TreeFound>
+}
+
 /** The browser of a conversation. Actions on a page return it as it is then. */
 export interface BrowserTools {
   /** Whether this sandbox has browsers. */
@@ -109,6 +117,7 @@ export interface ToolParts {
   readonly skill: ReadSkill
   readonly needs: NeedTools
   readonly approvals: ApprovalTools
+  readonly files: SearchTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools
 }

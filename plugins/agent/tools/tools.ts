@@ -8,6 +8,7 @@ import { handOver } from './handover.js'
 import { listFolder, readFile } from './reading.js'
 import { raiseNeed, withdrawNeed } from './need.js'
 import { propose } from './propose.js'
+import { search } from './search.js'
 import { skill } from './skill.js'
 import { shell } from './shell.js'
 import { todo } from './todo.js'
@@ -17,6 +18,7 @@ import type { Tool } from './tool.js'
 export const tools: { readonly [name: string]: Tool } = {
   Read: readFile,
   List: listFolder,
+  Search: search,
   Write: writeFile,
   Append: appendFile,
   Edit: editFile,

@@ -32,7 +32,10 @@ interface Cursor {
 
 const callerKey = ({ kind, sessionId, tokenId, actor }: Caller): string => `${kind} ${sessionId ?? tokenId ?? actor}`
 
-const scopeFor = async (tree: CallerTree, { dir = '.', include = '' }: SearchInput): Promise<SearchScope> => {
+const scopeFor = async (
+  tree: CallerTree,
+  { dir = '.', include = '' }: Pick<SearchInput, 'dir' | 'include'>,
+): Promise<SearchScope> => {
   const patterns = includePatterns(include)
   const named = dir.replace(/\/$/, '') || '.'
   if (named === '.') return { dir: '.', patterns, reach: tree.reach }
@@ -154,6 +157,18 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<Sea
         if (left > 0) running.set(key, left)
         else running.delete(key)
       }
+    },
+    'workspace.find': async (
+      { root, folders, query, mode, literal = false, caseSensitive = false, ...within },
+      context,
+    ) => {
+      const tree: CallerTree = { root, reach: folders, readsGit: false }
+      const scope = await scopeFor(tree, within)
+      const signal = AbortSignal.any([context.signal, host.signal, AbortSignal.timeout(DEADLINE_MS)])
+      const engines = new Engines(index, { place: host.place, tree, scope, includeIgnored: false, signal })
+      const { files, note } = await engines.run({ mode, query, literal, word: false, caseSensitive })
+      const { groups } = await shownPage(tree, pageOf(files, 0, PAGE))
+      return { groups, files: files.length, ...(note !== undefined && { note }) }
     },
     'GET /workspace/health': async (input, context) => healthOf(await sharedTree(host, context), index, input),
   }

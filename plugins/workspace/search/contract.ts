@@ -1,3 +1,4 @@
+import type { ReachFolder } from '../../../sdk/reach.js'
 import type { tags } from 'typia'
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
 import type { WsPath } from '../tree/contract.js'
@@ -129,8 +130,27 @@ export interface RepositoryHealth {
   freshness: SearchFreshness
 }
 
+/** A search of an agent in the tree of its turn. */
+export interface TreeSearch {
+  query: string & tags.MinLength<1> & tags.MaxLength<512>
+  mode: 'find' | 'files' | 'ast'
+  dir?: WsPath
+  include?: string & tags.MaxLength<512>
+  literal?: boolean
+  caseSensitive?: boolean
+}
+/** What was found in a tree: the best files, and how many there are. */
+export interface TreeFound {
+  groups: SearchGroup[]
+  files: Count
+  note?: string
+}
+
 /** Searching the workspace. */
 export interface SearchCalls {
+  /** Searches the tree of a turn on the disk, as `GET /workspace/search` does; `folders` is what the turn reaches. */
+  'workspace.find'(input: TreeSearch & { root: string; folders?: ReachFolder[] }): TreeFound
+
   /**
    * Search the workspace, best file first.
    *

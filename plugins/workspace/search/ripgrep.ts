@@ -1,7 +1,7 @@
 import type { Host, Reach } from '../../../sdk/index.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
 import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
-import { runWalled } from '../../../sdk/node/wall/wall.js'
+import { runWalled, wallKind } from '../../../sdk/node/wall/wall.js'
 import { MatchReader, type TextMatch } from './match-reader.js'
 
 /** A text search. */
@@ -14,8 +14,10 @@ export interface TextQuery {
 
 /** A search in some files. */
 export interface RipgrepSearch extends TextQuery {
+  /** The tree that is searched: the workspace, or a private copy, which is shown in its place. */
+  readonly root: string
   readonly reach: Reach
-  /** Paths from the workspace root. */
+  /** Paths from its root. */
   readonly files: readonly string[]
   readonly signal: AbortSignal
   readonly found: (match: TextMatch) => void
@@ -51,7 +53,7 @@ export const ripgrepProgram = async (): Promise<string> => {
 export const ripgrep = async (
   { workspace, data, hidden }: Host['place'],
   program: string,
-  { query, literal, word, caseSensitive, reach, files, signal, found }: RipgrepSearch,
+  { query, literal, word, caseSensitive, root, reach, files, signal, found }: RipgrepSearch,
 ): Promise<RipgrepEnd> => {
   const reader = new MatchReader(found)
   const args = [
@@ -63,12 +65,15 @@ export const ripgrep = async (
     '--',
     ...files.map(path => `./${path}`),
   ]
+  const enforced = (await wallKind()) !== 'none'
+  const place = enforced ? workspace : root
   const { code, stderr } = await runWalled(
     {
-      workspace,
+      workspace: place,
       data,
       hide: hidden,
-      cwd: workspace,
+      ...(enforced && root !== workspace && { shown: [{ from: root, to: workspace }] }),
+      cwd: place,
       env: listEnv(),
       sealed: true,
       offline: true,

@@ -99,6 +99,7 @@ const searched = async (search: DiskSearch, program: string, query: TextQuery): 
   const searchIn = (files: readonly string[]): Promise<void> =>
     ripgrep(place, program, {
       ...query,
+      root: tree.root,
       reach: tree.reach,
       files,
       signal: AbortSignal.any([signal, stop.signal]),

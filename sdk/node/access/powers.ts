@@ -37,6 +37,7 @@ const BY_CATEGORY: { readonly [category: string]: PowerNeeded } = {
 const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Read: 'files.read',
   List: 'files.read',
+  Search: 'files.read',
   Write: 'files.write',
   Append: 'files.write',
   Edit: 'files.write',

@@ -51,6 +51,7 @@ import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { ownPlaceOf } from './shared-programs.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
+import { searchTools } from './search.js'
 import { terminalTools } from './terminal.js'
 
 interface Tree extends PreparedTurn {
@@ -348,6 +349,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
           needs: needTools(this.#deps.host, turn),
           approvals: approvalTools(this.#deps.host, turn),
+          files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, prepared.persona?.powers.shell !== false),
           terminal: terminalTools(this.#deps.host, turn, program =>
             treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),

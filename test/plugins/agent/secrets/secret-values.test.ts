@@ -5,6 +5,7 @@ import { FrameMask } from '../../../../plugins/agent/secrets/frame-mask.js'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { Masker } from '../../../../sdk/node/access/masker.js'
 import { daemonWith } from '../../../support/daemon.js'
+import { meantInClear } from '../../../support/secret-search.js'
 import { modelServer } from '../../../support/servers/model-server.js'
 import { framesOf, runTurn } from '../../../support/turns.js'
 
@@ -80,7 +81,7 @@ t.test('a model that copies a file with a value in it writes the reference, and 
     if (nth === 1) return { calls: [{ name: 'Write', input: { path: 'copy.json', content: `{"key":"${content}"}` } }] }
     return { text: ['Done.'] }
   })
-  const { client, workspace } = await daemonWith(t, ['agent'], {
+  const daemon = await daemonWith(t, ['agent'], {
     fakes: {
       'secrets.values': () => ({ values: [{ name: 'API', value: VALUE }], revision: 1 }),
       'endpoints.choices': () => ({
@@ -94,6 +95,8 @@ t.test('a model that copies a file with a value in it writes the reference, and 
       'endpoints.target': () => server.target(),
     },
   })
+  const { client, workspace } = daemon
+  meantInClear(daemon, 'workspace: config.json', 'the file of a person has it')
   writeFileSync(join(workspace, 'config.json'), JSON.stringify({ key: VALUE }))
   const mode = { agent: 'endpoint/local', permissionMode: 'bypassPermissions' } as const
   const frames = await runTurn(client, 'c', 'copy it', mode)

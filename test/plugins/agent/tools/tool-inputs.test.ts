@@ -8,6 +8,7 @@ import { misfits, type Schema } from '../../../support/schema.js'
 const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown } } = {
   Read: { path: 'src/main.ts', offset: 4, limit: 20 },
   List: { path: 'src', depth: 2 },
+  Search: { query: 'main', mode: 'find', dir: 'src', include: '*.ts', literal: true, caseSensitive: true },
   Write: { path: 'a.txt', content: '' },
   Append: { path: 'a.txt', content: 'more\n' },
   Edit: { path: 'a.txt', old: 'one', new: 'two', all: true },

@@ -27,7 +27,6 @@ const without = (name: string, { form, fits, lines, tool, category, needs }: Abs
   })
 
 const ABSENT: { readonly [name: string]: Absence } = {
-  search: { form: 'search QUERY', fits: /./, tool: 'Search', category: 'search', needs: 'the search index' },
   verdict: {
     form: 'verdict done REASON, verdict not-done REASON',
     fits: /^(?:done|not-done)\s+\S/,

@@ -82,6 +82,16 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     read: ({ text }) => ({ path: text === '' ? '.' : text }),
     run: ({ path }, script) => done(script, at('List', 'search', script.text(path)), true),
   }),
+  search: verb<{ readonly query: string }>({
+    form: 'search QUERY',
+    help: 'searches the lines of all files for a text; what was found is in $out',
+    lineless: true,
+    read: ({ text }) => ({ query: needed('search QUERY', text) }),
+    run: (input, script) => {
+      const query = script.text(input.query)
+      return done(script, { name: 'Search', category: 'search', target: query, input: { query, literal: true } }, true)
+    },
+  }),
   write: verb<Whole>({
     form: 'write PATH',
     help: 'writes the | lines below into a file',

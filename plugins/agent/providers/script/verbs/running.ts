@@ -48,7 +48,7 @@ export const running: { readonly [name: string]: ScriptVerb } = {
     form: 'browse URL',
     help: 'opens a page in the browser; $out is its text, $exit is 0 or 1',
     lineless: true,
-    read: ({ text }) => ({ url: needed('browse URL', text) }),
+    read: ({ text }) => ({ url: /^\S+$/.test(text) ? text : malformed('browse URL', text) }),
     run: (input, script) => {
       const url = script.text(input.url)
       return ran(script, { name: 'Browser', category: 'execute', target: url, input: { action: 'open', url } })
