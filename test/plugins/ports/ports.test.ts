@@ -15,6 +15,7 @@ import { clientOf, People } from '../../support/people.js'
 import { shownServers, SHOWN_SERVER } from '../../support/servers/shown-servers.js'
 import { until } from '../workspace/projects-support.js'
 import { show, socketAt } from './support.js'
+import { meantInClear } from '../../support/secret-search.js'
 
 const people = new People()
 people.add('owner@sandbox.local', 'owner')
@@ -324,6 +325,7 @@ t.test('a new and an ended listener are told on the event stream, and listed so 
 })
 
 t.test('stored values are masked, and people limited to areas see their folders alone, without commands', async t => {
+  meantInClear(daemon, 'arguments', 'the program that this test starts has one')
   const word = 'zirkonia-4711'
   const docs = shownServers(t, join(workspace, 'docs'), [JSON.stringify({ listen: '127.0.0.1', page: word })])
   const web = shownServers(t, join(workspace, 'web'))

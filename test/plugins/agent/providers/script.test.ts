@@ -103,17 +103,13 @@ t.test('an unattended turn raises no card and continues', async t => {
 })
 
 t.test('an unsupported command is a failed tool call with a reason, and the script continues', async t => {
-  const { log, prose } = await play('browse http://x\nneed key h\n| say no\nverdict done x\nsay on')
+  const { log, prose } = await play('verdict done x\nneed key h\n| say no\nsay on')
   const calls = log.filter(frame => frame.kind === 'tool_call')
   const updates = log.filter(frame => frame.kind === 'tool_call_update')
-  t.match(calls, exactly({ id: 'c1', name: 'Browser', target: 'http://x' }, { id: 'c2', name: 'Need' }, { id: 'c3' }))
+  t.match(calls, exactly({ id: 'c1', name: 'Verdict', target: 'done x' }, { id: 'c2', name: 'Need' }))
   t.match(
     updates,
-    exactly(
-      { id: 'c1', status: 'failed', content: exactly({ text: /^browse is not available/ }) },
-      { id: 'c2' },
-      { id: 'c3' },
-    ),
+    exactly({ id: 'c1', status: 'failed', content: exactly({ text: /^verdict is not available/ }) }, { id: 'c2' }),
   )
   t.equal(prose, 'on\n')
 })

@@ -70,9 +70,9 @@ t.test('only tools that read run without permission, each by its own kind', t =>
   const goes = (category: ToolCategory, mode: PermissionMode) =>
     decide(call(category, { name: 'Tool' }), state(mode)).verdict === 'go'
   const names = (mode: PermissionMode) => Object.keys(tools).filter(name => goes(tools[name]!.category, mode))
-  t.same(names('default'), ['Read', 'List', 'Todo', 'Ask', 'Plan', 'Skill'])
+  t.same(names('default'), ['Read', 'List', 'Search', 'Todo', 'Ask', 'Plan', 'Skill'])
   const edits = ['Write', 'Append', 'Edit', 'Delete', 'Move']
-  t.same(names('acceptEdits'), ['Read', 'List', ...edits, 'Todo', 'Ask', 'Plan', 'Skill'])
+  t.same(names('acceptEdits'), ['Read', 'List', 'Search', ...edits, 'Todo', 'Ask', 'Plan', 'Skill'])
   t.end()
 })
 
