@@ -125,9 +125,10 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
     begin(context)
     for (;;) {
       const { value, done } = await withHeartbeat(res, next)
+      // It says why it ends, also one that was ended before it began.
+      if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
       if (signal.aborted) return
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
-      if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
       if (
         !res.write(
           isIdentified(value)

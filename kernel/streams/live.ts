@@ -128,9 +128,10 @@ export class Live implements LiveSource {
     }
     this.#watchers.add(watcher)
     this.#tick()
+    // Before the first frames: they are for the access that the reader had.
+    if (signal.aborted) abort()
     watcher.push()
     if (this.#stopping) this.#end(watcher, 'done', this.#lastWord)
-    if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     try {
       await watcher.closed

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Live } from '../../../kernel/streams/live.js'
+import { Live, SHRUNK } from '../../../kernel/streams/live.js'
 import { Refusal } from '../../../sdk/refusal.js'
 import { bench, EPOCH, TestClock, type Got } from './support.js'
 import { exactly } from '../../support/lists.js'
@@ -27,6 +27,16 @@ t.test('a watcher begins with hello and the snapshots, and only the last of them
     versions: { landings: 1, subagents: 0, sessions: 0 },
   })
   t.end()
+})
+
+t.test('a watcher whose access was reduced before it began is told so, and gets nothing else', async t => {
+  const { watch } = bench()
+  const reduced = watch({ signal: AbortSignal.abort(SHRUNK) })
+  t.match(
+    reduced.take().map(({ data }) => data),
+    exactly({ kind: 'resync', reason: 'access' }),
+  )
+  await reduced.closed
 })
 
 t.test('frames reach every watcher at once and in one order', t => {

@@ -241,6 +241,8 @@ export const watchEvents = (): void => {
   addEventListener('online', retry)
   addEventListener('offline', () => {
     connection.value = 'reconnecting'
+    // An event that is on its way must not say otherwise; a daemon on this machine answers at once.
+    cut?.()
   })
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retry())
   let tickedAt = Date.now()
