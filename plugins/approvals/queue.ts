@@ -226,14 +226,16 @@ export class ApprovalQueue {
       const found = await this.#deps.find(this.get(id))
       await this.#lanes.with('problem' in found ? id : found.lane, () => this.#carryOut(id), host.signal)
     }
-    void work()
-      .catch(error => {
-        if (!host.signal.aborted) host.log.error('carrying out an approval failed', { id, error: String(error) })
-      })
-      .finally(() => {
-        this.#begun.delete(id)
-        this.#awaitDue()
-      })
+    const rests = () => {
+      this.#begun.delete(id)
+      this.#awaitDue()
+    }
+    void work().then(rests, error => {
+      if (host.signal.aborted) return
+      host.log.error('carrying out an approval failed', { id, error: String(error) })
+      // A full disk is full at once again.
+      setTimeout(rests, AGAIN_MS).unref()
+    })
   }
 
   async #carryOut(id: string): Promise<void> {

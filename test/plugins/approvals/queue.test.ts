@@ -1,0 +1,47 @@
+import t from 'tap'
+import { ApprovalQueue } from '../../../plugins/approvals/queue.js'
+import type { StoredApproval } from '../../../plugins/approvals/stored-approval.js'
+
+const ITEM: StoredApproval = {
+  ...{
+    id: 'a',
+    kind: 'post',
+    post: { platform: 'webhook', content: 'hi' },
+    status: 'approved',
+    digest: '0'.repeat(64),
+  },
+  ...{ proposedBy: 'ada', createdAt: 1, updatedAt: 1, sendAt: 1, attempts: [], tries: 0, owner: 'ada' },
+}
+
+t.test('what cannot be stored is not sent, and is not tried again at once', async t => {
+  let tried = 0
+  const failures: string[] = []
+  const stopped = new AbortController()
+  t.teardown(() => stopped.abort())
+  const queue = new ApprovalQueue({
+    host: {
+      signal: stopped.signal,
+      log: { info: () => {}, warn: () => {}, error: (message: string) => failures.push(message) },
+      store: {
+        all: async () => [['a', ITEM]],
+        set: async () => {
+          tried++
+          throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
+        },
+      },
+      serves: async () => false,
+      emit: () => {},
+      call: () => Promise.reject(new Error('no call is served')),
+    } as never,
+    find: async () => ({ lane: 'a', subjects: [], carryOut: () => t.fail('it was sent') }) as never,
+    copies: { keepOnly: async () => {}, remove: async () => {} } as never,
+    say: async () => {},
+    published: () => {},
+  })
+  await queue.load()
+  await queue.resume()
+  await new Promise(resolve => setTimeout(resolve, 200))
+  t.equal(tried, 1)
+  t.same(failures, ['carrying out an approval failed'])
+  queue.stop()
+})
