@@ -4,7 +4,7 @@ import type { Need, NeedField, NeedInput } from './contract.js'
 export interface StoredNeed extends Omit<Need, 'allowed'> {
   fields: NeedField[]
   blocking: boolean
-  /** The agent is told at its next turn only, as whoever settled it asked. */
+  /** The agent gets the answer with its next turn, and none is started: the person who settled it asked for that. */
   quiet?: true
   /** The id of the message that tells the agent; stored before it is sent. */
   message?: string

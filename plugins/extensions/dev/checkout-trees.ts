@@ -42,9 +42,15 @@ export class CheckoutTrees {
         `expected a conversation with a private copy, found ${conversation}, which works in the workspace: leave out `
           + 'conversation',
       )
+    const tree = await this.#copy(conversation, branch)
+    return tree ?? refuse('conflict', `the private copy of ${conversation} is not there: its work is on ${branch}`)
+  }
+
+  /** The private copy of a conversation; undefined: it is not there. */
+  async #copy(conversation: string, branch: string): Promise<CheckoutTree | undefined> {
+    const host = this.#host
     const root = copyRootOf((await host.call('checkouts.repos', { id: conversation })).repos)
-    if (root === undefined)
-      return refuse('conflict', `the private copy of ${conversation} is not there: its work is on the branch ${branch}`)
+    if (root === undefined) return undefined
     const state = async (path: string): Promise<GitState> => {
       const below = path === '.' ? '' : path
       return {
@@ -61,13 +67,12 @@ export class CheckoutTrees {
     yield await this.of()
     if (!(await host.serves('agent.conversations'))) return
     const { conversations } = await host.call('agent.conversations')
-    const isolated = conversations
+    const latest = conversations
       .map(({ conversation }) => conversation)
-      .filter(({ branch }) => branch !== undefined)
       .sort((one, other) => other.updatedAt - one.updatedAt)
-    for (const { id } of isolated) {
-      // Copies end while the others are read.
-      const tree = await this.of(id).catch(() => undefined)
+    for (const { id, branch } of latest) {
+      // Conversations end while the others are read.
+      const tree = branch === undefined ? undefined : await this.#copy(id, branch).catch(() => undefined)
       if (tree) yield tree
     }
   }

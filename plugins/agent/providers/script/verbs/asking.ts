@@ -100,7 +100,7 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
   }),
   handover: verb<{ readonly surface: string; readonly message: string }>({
     form: 'handover browser MESSAGE, handover terminal MESSAGE',
-    help: 'hands the browser or a terminal to whoever watches; $out is what they say',
+    help: 'hands the browser or a terminal to the person who watches; $out is the answer',
     lineless: true,
     read: ({ text }) => {
       const [, surface = '', message = ''] =

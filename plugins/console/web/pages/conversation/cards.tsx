@@ -170,13 +170,7 @@ const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
       {description && <pre class="code whole">{visibleText(description)}</pre>}
       {path && <p class="mono">{visibleText(path)}</p>}
       {reason && <p class="quiet">{visibleText(reason)}</p>}
-      <Feedback
-        label="What the agent is told (optional)"
-        value={words.value}
-        set={text => {
-          words.value = text
-        }}
-      />
+      <Feedback words={words} />
       <div class="card-actions">
         <ActionButton action={action} class="primary" work={() => decide('once')}>
           Allow once
@@ -247,15 +241,7 @@ const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCa
   return (
     <div class="stack">
       {card.kind === 'plan' ? <Markdown text={card.text} /> : <Pairs rows={offerFacts(card)} />}
-      {kind === 'plan' && (
-        <Feedback
-          label="What the agent is told (optional)"
-          value={words.value}
-          set={text => {
-            words.value = text
-          }}
-        />
-      )}
+      {kind === 'plan' && <Feedback words={words} />}
       {may ? (
         <div class="card-actions">
           <ActionButton action={action} class="primary" work={() => decide(true)}>

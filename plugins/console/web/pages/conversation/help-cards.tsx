@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { useSignal, type Signal } from '@preact/signals'
 import type { Card, CardReply } from '../../../../agent/contract.js'
 import { fragmentOf } from '../../data/route.js'
 import type { ActionState } from '../../ui/action.js'
@@ -13,10 +13,10 @@ export interface AnswerProps<C extends Card> {
 }
 
 /** What the agent is told with an answer. */
-export const Feedback = ({ label, value, set }: { label: string; value: string; set: (text: string) => void }) => (
+export const Feedback = ({ words }: { words: Signal<string> }) => (
   <label class="field">
-    <span class="small quiet">{label}</span>
-    <input value={value} onInput={event => set(event.currentTarget.value)} />
+    <span class="small quiet">What the agent is told (optional)</span>
+    <input value={words.value} onInput={event => (words.value = event.currentTarget.value)} />
   </label>
 )
 
@@ -43,13 +43,7 @@ export const Help = ({ card, action, answer }: AnswerProps<HelpCard>) => {
   return (
     <div class="stack">
       <HelpText card={card} />
-      <Feedback
-        label="What the agent is told (optional)"
-        value={words.value}
-        set={text => {
-          words.value = text
-        }}
-      />
+      <Feedback words={words} />
       <div class="card-actions">
         <ActionButton action={action} class="primary" work={() => say(true)}>
           Done
