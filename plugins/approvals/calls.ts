@@ -6,7 +6,7 @@ import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
-import type { FindExecutor } from './executors/executor.js'
+import { executorsNow } from './executors/executors.js'
 import type { MediaCopies } from './media.js'
 import { approvalMasker } from './masking.js'
 import type { ApprovalQueue } from './queue.js'
@@ -23,7 +23,6 @@ export interface ApprovalCallDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'place'>
   readonly queue: ApprovalQueue
   readonly copies: MediaCopies
-  readonly find: FindExecutor
 }
 
 /** A conversation with its live turn; undefined: there is none. */
@@ -60,8 +59,8 @@ const accessOf = (host: ApprovalCallDeps['host'], caller: Caller) => {
 }
 
 /** Serves the calls of the group. */
-export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps): Handlers<ApprovalsCalls> => {
-  const shown = async (item: StoredApproval, caller?: Caller): Promise<Approval> => {
+export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handlers<ApprovalsCalls> => {
+  const shown = async (item: StoredApproval, caller?: Caller, find = executorsNow(host, copies)): Promise<Approval> => {
     const { owner: _owner, folder: _folder, media: _media, tries: _tries, telling: _telling, action, ...rest } = item
     const { args: _args, ...brief } = action ?? { args: {} }
     const found = await find(item)
@@ -127,7 +126,8 @@ export const approvalsCalls = ({ host, queue, copies, find }: ApprovalCallDeps):
           && (kind === undefined || item.kind === kind)
         if (fits && found.length < Math.min(limit, MOST_LISTED)) found.push(item)
       }
-      return { approvals: await Promise.all(found.map(item => shown(item, caller))), counts }
+      const find = executorsNow(host, copies)
+      return { approvals: await Promise.all(found.map(item => shown(item, caller, find))), counts }
     },
     'POST /approvals': async (input, context) => {
       const { caller } = context

@@ -4,7 +4,7 @@ import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { approvalsCalls, liveConversation } from './calls.js'
 import { approvalsContract, type ApprovalsCalls } from './contract.js'
 import { examples } from './examples.js'
-import { executors } from './executors/executors.js'
+import { executorsNow } from './executors/executors.js'
 import { MediaCopies } from './media.js'
 import { ApprovalQueue } from './queue.js'
 import type { StoredApproval } from './stored-approval.js'
@@ -24,10 +24,9 @@ export const activate = async (host: Host): Promise<void> => {
       await host.call('kernel.events.publish', { domain, key: id, ...(within && { within }) })
   }
   const copies = new MediaCopies(host.place.folder)
-  const find = executors(host, copies)
   const queue = new ApprovalQueue({
     host,
-    find,
+    find: item => executorsNow(host, copies)(item),
     copies,
     say: message => host.call('agent.start', { ...message, unattended: true }),
     published: item => void publish(item).catch(failed('publishing an approval')),
@@ -40,5 +39,5 @@ export const activate = async (host: Host): Promise<void> => {
     clearInterval(sweeper)
     queue.stop()
   })
-  await host.serve(approvalsContract, approvalsCalls({ host, queue, copies, find }))
+  await host.serve(approvalsContract, approvalsCalls({ host, queue, copies }))
 }

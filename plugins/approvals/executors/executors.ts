@@ -2,16 +2,17 @@ import type { Host } from '../../../sdk/index.js'
 import type { MediaCopies } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import type { FindExecutor, Missing } from './executor.js'
-import { extensionTool } from './extension-tool.js'
+import { extensionTool, toolsOfExtensions } from './extension-tool.js'
 import { webhook } from './webhook.js'
 
-/** What carries out each kind of item in this sandbox. */
-export const executors =
-  (host: Pick<Host, 'call' | 'serves'>, copies: MediaCopies): FindExecutor =>
-  async item => {
-    if (item.kind === 'action') return extensionTool(host, item)
+/** What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. */
+export const executorsNow = (host: Pick<Host, 'call' | 'serves'>, copies: MediaCopies): FindExecutor => {
+  let tools: ReturnType<typeof toolsOfExtensions> | undefined
+  return async item => {
+    if (item.kind === 'action') return extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
     return item.post!.platform === 'webhook' ? webhook(host, copies, item) : missingFor(host, item)
   }
+}
 
 /** Why a post to a platform without an executor cannot go out. */
 const missingFor = async (host: Pick<Host, 'call' | 'serves'>, { post, actsAs }: StoredApproval): Promise<Missing> => {

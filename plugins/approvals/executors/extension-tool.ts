@@ -12,10 +12,17 @@ const MOST_RESULT = 4_000
 const UNCALLED = new Set(['not-found', 'forbidden', 'invalid', 'unprocessable'])
 const ENDED = 'its process ended before it answered'
 
+/** The tools of the extensions that run. */
+export const toolsOfExtensions = async (host: ToolHost) =>
+  (await host.serves('extensions.tools')) ? (await host.call('extensions.tools')).tools : []
+
 /** Calls the tool of an extension that the key of an action names: `<publisher>.<name>.<tool>`. */
-export const extensionTool = async (host: ToolHost, item: StoredApproval): Promise<Executor | Missing> => {
+export const extensionTool = (
+  host: ToolHost,
+  item: StoredApproval,
+  offered: Awaited<ReturnType<typeof toolsOfExtensions>>,
+): Executor | Missing => {
   const { key, args } = item.action!
-  const offered = (await host.serves('extensions.tools')) ? (await host.call('extensions.tools')).tools : []
   const tool = offered.find(({ server, name }) => `${server.slice(SERVER.length)}.${name}` === key)
   if (!tool) return { problem: `no running extension has a tool ${key}` }
   const [provider = '', ...type] = key.split('.')
