@@ -72,7 +72,7 @@ import { recoverTurns } from './turn/recovery/recover-turns.js'
 import { withdrawClosed } from './turn/environment/browser.js'
 import { showApprovals } from './turn/environment/approvals.js'
 import { showNeeds } from './turn/environment/needs.js'
-import { endLeftTerminals } from './turn/environment/terminal.js'
+import { endLeftTerminal } from './turn/environment/terminal.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
 import { SharedPrograms } from './turn/environment/shared-programs.js'
@@ -323,6 +323,7 @@ export const activate = async (host: Host): Promise<void> => {
       data,
       stored,
       autoResume: () => setting('autoResumeOnRestart'),
+      endTerminal: id => void ready.then(() => endLeftTerminal(host, engine, id)),
       spent: turn => reportSpent(host, turn, conversations.find(turn.conversationId)?.actsAs),
     }),
   )
@@ -335,7 +336,6 @@ export const activate = async (host: Host): Promise<void> => {
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   showNeeds(host, engine)
-  void ready.then(() => endLeftTerminals(host, engine))
   withdrawClosed(host, engine)
   showApprovals(host, engine)
   host.on('settings.changed', ({ keys }) => void (keys.includes('resumeAfterOutage') && resumes.recheck()))

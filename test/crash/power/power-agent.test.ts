@@ -207,6 +207,7 @@ const askingOn = (t: Test, journal: Journals) => {
       sweep: async () => {},
       spent: async () => {},
       lands: () => false,
+      endTerminal: () => {},
     })
     const turn = engine.live('c')
     if (!turn) return 'nothing'

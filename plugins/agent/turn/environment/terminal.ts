@@ -8,7 +8,6 @@ import { sessionNameOf } from './browser.js'
 
 type TerminalHost = Pick<Host, 'call' | 'serves'>
 
-const PURPOSE = 'handover of '
 /** Without a wall the program starts where the terminal does. */
 const IN_FOLDER = 'cd "$1" && shift && exec "$@"'
 
@@ -27,32 +26,34 @@ export const terminalTools = (
       if (await isOpen()) return name
       const shell = (await ownProgram('bash')) ?? (await needProgram('sh'))
       const { program, args, env, cwd } = await walled({ program: shell, args: [], env: { TERM: 'xterm-256color' } })
+      // Written first, so that the next daemon finds the terminal of a turn that does not go on.
+      await log.write({ kind: 'terminal', session: name })
       await host.call('terminals.run', {
         name,
         label: `Agent of ${conversationId}`.slice(0, 80),
-        purpose: `${PURPOSE}${conversationId}`,
+        purpose: `handover of ${conversationId}`,
         command: [await needProgram('sh'), '-c', IN_FOLDER, 'sh', cwd, program, ...args],
         env: Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [{ name: key, value }])),
       })
-      log.push({ kind: 'terminal', session: name })
       return name
     },
     close: async () => void (await host.call('terminals.stop', { name })),
   }
 }
 
-/** Ends terminals whose turn does not wait for them any more: a daemon was killed meanwhile. */
-export const endLeftTerminals = async (
+/** Ends the terminal of a conversation whose turn handed it over when its daemon was killed, and does not go on. */
+export const endLeftTerminal = async (
   host: TerminalHost & Pick<Host, 'log'>,
   engine: Pick<Engine, 'live'>,
+  conversationId: string,
 ): Promise<void> => {
   try {
-    if (!(await host.serves('terminals.running'))) return
-    for (const { name, purpose, running } of (await host.call('terminals.running')).sessions) {
-      if (!running || !purpose.startsWith(PURPOSE)) continue
-      if (!engine.live(purpose.slice(PURPOSE.length))) await host.call('terminals.stop', { name })
-    }
+    if (engine.live(conversationId) || !(await host.serves('terminals.stop'))) return
+    await host.call('terminals.stop', { name: sessionNameOf(conversationId) })
   } catch (error) {
-    host.log.warn('ending terminals that were handed over failed', { error: String(error) })
+    host.log.warn('ending a terminal that was handed over failed', {
+      conversation: conversationId,
+      error: String(error),
+    })
   }
 }

@@ -33,6 +33,8 @@ export interface RecoverTurnsDeps extends Omit<RewindDeps, 'engine' | 'journal'>
   readonly stored: StoredValues
   /** The data folder. */
   readonly data: string
+  /** Ends the terminal that a turn handed over. */
+  readonly endTerminal: (conversationId: string) => void
   /** Tells the budgets what a turn that goes on has used. */
   readonly spent: (turn: Turn) => Promise<void>
   /** Whether interrupted turns resume without being asked (`autoResumeOnRestart`). */

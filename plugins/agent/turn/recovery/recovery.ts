@@ -24,6 +24,8 @@ export interface RestartDeps {
   readonly resumes: () => Promise<boolean>
   /** Removes half-written files beside these paths of a conversation's tree. */
   readonly sweep: (conversationId: string, paths: readonly string[]) => Promise<void>
+  /** Ends the terminal that a turn handed over. */
+  readonly endTerminal: (conversationId: string) => void
   /** Tells the budgets what a turn that goes on has used. */
   readonly spent: (turn: Turn) => Promise<void>
   /** Whether the work of a turn lands automatically. */
@@ -149,6 +151,7 @@ const recoverRun = async (deps: RestartDeps, { fields, lines }: Found, newest: b
     else if (effect === 'restore-cards') await restoreCards(deps, turn)
     else if (effect === 'resume') await resume(deps, turn)
     else if (effect === 'finish') {
+      if (frames.some(({ kind }) => kind === 'terminal')) deps.endTerminal(conversationId)
       const finished = engine.finish(turn, { next: newest })
       // Landing waits until everything has started.
       const lands = newest && (over || turn.stopping) && deps.lands(conversationId, fields.message.input)
