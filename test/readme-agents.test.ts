@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { folderOf } from './support/daemon.js'
 import { modelServer, type ScriptedReply } from './support/servers/model-server.js'
-import { noOpencode as skip, OPENCODE } from './support/opencode.js'
+import { noOpencode as skip, OPENCODE } from './support/peers.js'
 import { readme, shell, shownIn } from './support/browser/page.js'
 
 const section = /^## Your own agent[^]*?(?=^## )/m.exec(readme)![0]

@@ -4,7 +4,7 @@ import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { root } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { noOpencode, OPENCODE } from '../../support/opencode.js'
+import { noOpencode, OPENCODE } from '../../support/peers.js'
 import { add, capabilitiesDaemon, program } from './support.js'
 
 const SCRIPT_AGENT = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`

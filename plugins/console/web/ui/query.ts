@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { QueryState } from '../data/queries.js'
 import { watchQuery } from '../data/queries.js'
 
@@ -21,4 +21,11 @@ export const useQuery = <T>(
     }
   }, [key])
   return shown.value
+}
+
+/** The last answer of a query whose key changes: the one before stays while the next is read, until that fails. */
+export const useLastAnswer = <T>({ data, error }: QueryState<T>): T | undefined => {
+  const last = useRef<T>(undefined)
+  if (data !== undefined || error !== undefined) last.current = data
+  return last.current
 }

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
 import { daemonWith } from '../../../support/daemon.js'
-import { noOpencode as skip, OPENCODE } from '../../../support/opencode.js'
+import { noOpencode as skip, OPENCODE } from '../../../support/peers.js'
 import { exactly } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
 

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { turnIsLive } from '../../data/roster.js'
@@ -13,7 +13,7 @@ import { usePart } from '../../ui/rows.js'
 import { isWide } from '../../ui/wide.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
-import { useQuery } from '../../ui/query.js'
+import { useLastAnswer, useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches } from '../registry.js'
 import { FilePane } from './file-pane.js'
@@ -145,21 +145,21 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const picked = useSignal<ReadonlySet<string>>(new Set())
   const discarding = useSignal(false)
   const said = useSignal('')
-  const { data: newest, error } = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
+  const diff = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/diff', { id }),
   )
-  // While it is read again the page stays, with what a person types there.
-  const before = useRef<AgentChanges>(undefined)
-  if (newest || error !== undefined) before.current = newest
-  const changes = before.current
+  // While something is read again the page stays, with what a person types there.
+  const changes = useLastAnswer(diff)
   const found = changes?.repos.find(one => one.repo === shownRepo)
   const change = found?.changes.find(one => one.path === shownPath)
   const current = found && change ? placeOfChange(found.repo, change) : undefined
   const mayLand = reaches(person.value?.role, 'maintainer')
   const mayWork = reaches(person.value?.role, 'collaborator')
   const outstanding = changes?.repos.flatMap(one => one.changes.filter(file => !file.landed)).length ?? 0
-  const { data: conflicts } = useQuery(`conflicts ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
-    askDaemon('GET /agents/{id}/conflicts', { id }),
+  const conflicts = useLastAnswer(
+    useQuery(`conflicts ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
+      askDaemon('GET /agents/{id}/conflicts', { id }),
+    ),
   )
   const files = changes?.repos.flatMap(one =>
     packagesOf(one).flatMap(([, list]) =>
@@ -298,8 +298,8 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
       )}
       <SideViews beside="changes" surface={{ conversation: id, ...(change && { path: change.path }) }} />
       <main class={`review${change ? ' has-file' : ''}`}>
-        {error !== undefined && !changes ? (
-          <p class="notice bad">{(error as Error).message}</p>
+        {diff.error !== undefined && !changes ? (
+          <p class="notice bad">{(diff.error as Error).message}</p>
         ) : !changes ? (
           <div class="files" aria-busy="true" />
         ) : changes.repos.every(one => one.changes.length === 0) ? (
