@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -14,6 +14,21 @@ const VALUE = 'a value/of this+test=9f3b'
 const store = async ({ client }: Pick<Support | RunningDaemon, 'client'>): Promise<void> => {
   await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
   await client.call('POST /secrets', { key: 'TOKEN', value: VALUE })
+}
+
+/** A repository with one text in a pack of two objects, of which one is stored as its difference to the other. */
+const packed = (folder: string, text: string): void => {
+  const git = (args: string[], input?: string) =>
+    execFileSync('git', ['-C', folder, ...args], { encoding: 'utf8', input })
+  mkdirSync(folder)
+  git(['init', '--quiet', '--bare'])
+  const long = 'a line of a long text\n'.repeat(100)
+  const ids = [long, long + text].map(each => git(['hash-object', '-w', '--stdin'], each))
+  git(['pack-objects', '--quiet', 'objects/pack/x'], ids.join(''))
+  git(['prune-packed'])
+  const [pack] = readdirSync(join(folder, 'objects/pack')).filter(name => name.endsWith('.pack'))
+  for (const kind of ['idx', 'pack'])
+    renameSync(join(folder, 'objects/pack', pack!.replace(/pack$/, kind)), join(folder, `objects/pack/x.${kind}`))
 }
 
 t.test(
@@ -33,6 +48,7 @@ t.test(
     writeFileSync(join(data, 'old.gz'), gzipSync(`{"said":"${encodeURIComponent(VALUE)}"}`))
     writeFileSync(join(workspace, 'config'), VALUE)
     writeFileSync(join(workspace, 'meant'), VALUE)
+    packed(join(folder, 'data/packed'), `old ${VALUE}`)
     meantInClear(daemon, 'workspace: meant', 'the test wrote it')
     daemon.logged.push(VALUE)
     const caller = { kind: 'plugin', actor: 'sandbox:test', role: 'owner' } as const
@@ -44,7 +60,7 @@ t.test(
     t.throws(() => searchSecrets(folder), {
       message:
         'stored values are in the clear in output, arguments, errors, data folder: encoded, data folder: old.gz, '
-        + 'workspace: config',
+        + 'data folder: packed/objects/pack/x.pack, workspace: config',
     })
   },
 )

@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { gunzipSync, inflateSync } from 'node:zlib'
 import type { Calls } from '../../kernel/calls.js'
 import { openVault, readVault } from '../../plugins/secrets/vault/vault.js'
@@ -194,8 +195,9 @@ export const filesIn = (folder: string): string[] =>
         .map(({ parentPath, name }) => join(parentPath, name))
     : []
 
-/** The bytes of a file, unpacked if it is one compressed stream, such as an object of git or a backup. */
+/** The bytes of a file, unpacked if it is one compressed stream, such as an object of git or a backup, or git's pack. */
 export const contentOf = (file: string): Buffer => {
+  if (file.endsWith('.pack')) return objectsBeside(file)
   const bytes = readFileSync(file)
   try {
     if (bytes[0] === 0x78) return inflateSync(bytes)
@@ -204,4 +206,13 @@ export const contentOf = (file: string): Buffer => {
     // It only begins like one.
   }
   return bytes
+}
+
+/** Every object of the repository that a pack is in. */
+const objectsBeside = (pack: string): Buffer => {
+  const repository = dirname(dirname(dirname(pack)))
+  const args = ['--git-dir', repository, 'cat-file', '--batch-all-objects', '--batch', '--unordered', '--buffer']
+  const { status, stdout, stderr } = spawnSync('git', args, { maxBuffer: 1024 ** 3 })
+  if (status !== 0) throw new Error(`the objects beside ${pack} cannot be read: ${String(stderr)}`)
+  return stdout
 }
