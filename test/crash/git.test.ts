@@ -101,6 +101,8 @@ t.test(
     await asked
     t.notOk(restored(MANY - 1), 'it was killed before the last file')
     const next = await spawnDaemon(t, where)
+    // Until it is finished, calls are refused.
+    while (!(await next.client.call('GET /info')).boot.ready) await new Promise(resolve => setTimeout(resolve, 50))
     const { snapshots } = await next.client.call('GET /history/snapshots', {})
     t.same((await next.client.call('GET /history/diff', { id: id!, against: 'now' })).changes, [])
     for (let at = 0; at < MANY; at++) if (!restored(at)) t.fail(`${at} is not restored`)

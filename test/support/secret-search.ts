@@ -195,7 +195,7 @@ export const filesIn = (folder: string): string[] =>
         .map(({ parentPath, name }) => join(parentPath, name))
     : []
 
-/** The bytes of a file, unpacked if it is one compressed stream, such as an object of git or a backup, or git's pack. */
+/** The bytes of a file, unpacked if it is a compressed stream, such as an object or a pack of git, or a backup. */
 export const contentOf = (file: string): Buffer => {
   if (file.endsWith('.pack')) return objectsBeside(file)
   const bytes = readFileSync(file)

@@ -71,7 +71,8 @@ export interface ServiceOfferCard {
 export interface CapabilityOfferCard {
   kind: 'capability_offer'
   requestId: string
-  offer: { card: string; name: string; why?: string }
+  /** `connected`: the connections of this card that there were when it was offered. */
+  offer: { card: string; name: string; why?: string; connected?: string[] }
 }
 export interface PaymentOfferCard {
   kind: 'payment_offer'

@@ -242,6 +242,14 @@ export interface HandoverInput {
   message: ToolWords<2000>
 }
 
+/** What to have connected. */
+export interface ConnectInput {
+  /** The id of a card of the catalogue, such as `github`, `mcp` or `ssh`. */
+  card: ToolWords<80>
+  /** What the work needs it for; the person reads it. */
+  why: ToolWords<2000>
+}
+
 /** The need to take back. */
 export interface WithdrawInput {
   /** The id that Need returned. */
@@ -279,6 +287,11 @@ export interface ToolCalls {
    * a password. Returns once they say that it is done, or that they could not do it.
    */
   Handover(input: HandoverInput): string
+  /**
+   * Offer the person who watches to connect something that the work needs: a service, a server, a model. They fill in
+   * its form themselves. Returns once it is connected; you can use it from your next turn.
+   */
+  Connect(input: ConnectInput): string
   /** Replace the todo list, which the person sees. */
   Todo(input: TodoInput): string
   /** Ask the person questions and return the answers, one line per question. */

@@ -40,8 +40,8 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
   other: 'reaches out',
 }
 
-/** The gate checks each call of a subagent, and a need is a question: neither needs a permission. */
-const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw', 'Propose'])
+/** The gate checks each call of a subagent, and the others ask a person themselves: none needs a permission. */
+const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw', 'Propose', 'Handover', 'Connect'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
   default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },

@@ -11,6 +11,7 @@ export const NO_TOOL_PARTS: ToolParts = {
   skill: name => refuse('not-found', `this turn has no skill ${name}`),
   needs: { served, raise: nobody, withdraw: nobody },
   approvals: { served, file: () => refuse('unavailable', 'nothing can be proposed from here') },
+  connecting: { served, cards: async () => [], finished: async () => undefined },
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: { served, session: async () => undefined, open: noBrowser, act: noBrowser, use: noBrowser },
   terminal: { served, open: noTerminal, close: noTerminal },

@@ -4,6 +4,7 @@ import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
+import type { CatalogCard } from '../../capabilities/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
@@ -36,8 +37,11 @@ export interface ShellOptions {
 export interface TurnWatcher {
   /** Whether a card could be answered. */
   readonly attends: boolean
-  /** Parks the turn on a card; undefined: nobody answered. */
-  ask(card: CardDraft): Promise<CardReply | undefined>
+  /**
+   * Parks the turn on a card; undefined: nobody answered. A call that is repeated after a restart takes the answer to
+   * the same card; with `about` to one about the same, until what follows from the answer is done.
+   */
+  ask(card: CardDraft, about?: object): Promise<CardReply | undefined>
   /** Called when the plan was approved: plan mode ends. */
   approved(): void
 }
@@ -109,6 +113,16 @@ export interface ApprovalTools {
   file(draft: ApprovalDraft, files: ApprovalFiles): Promise<{ readonly id: string; readonly problem?: string }>
 }
 
+/** Has something connected by a person. */
+export interface ConnectTools {
+  /** Whether this sandbox has connections. */
+  served(): Promise<boolean>
+  /** What can be connected, with what is connected of it. */
+  cards(): Promise<readonly CatalogCard[]>
+  /** Waits for a new connection, as an offer says that was agreed to; its id, or undefined after 15 minutes. */
+  finished(requestId: string, signal: AbortSignal): Promise<string | undefined>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -117,6 +131,7 @@ export interface ToolParts {
   readonly skill: ReadSkill
   readonly needs: NeedTools
   readonly approvals: ApprovalTools
+  readonly connecting: ConnectTools
   readonly files: SearchTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools

@@ -85,14 +85,17 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
-      const [asks, proposes, finds, browses, opens] = await Promise.all(
-        [parts.needs, parts.approvals, parts.files, parts.browser, parts.terminal].map(each => each.served()),
+      const [asks, proposes, connects, finds, browses, opens] = await Promise.all(
+        [parts.needs, parts.approvals, parts.connecting, parts.files, parts.browser, parts.terminal].map(each =>
+          each.served(),
+        ),
       )
       const there: { readonly [name: string]: boolean | undefined } = {
         Skill: skills.length > 0,
         Need: asks,
         Withdraw: asks,
         Propose: proposes,
+        Connect: connects,
         Search: finds,
         Browser: browses,
         Handover: browses || opens,

@@ -2,6 +2,7 @@ import { ask, plan } from './asking.js'
 import { browse } from './browser.js'
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
 import { code } from './code.js'
+import { offerToConnect } from './connect.js'
 import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
 import { handOver } from './handover.js'
@@ -38,4 +39,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Withdraw: withdrawNeed,
   Handover: handOver,
   Propose: propose,
+  Connect: offerToConnect,
 }

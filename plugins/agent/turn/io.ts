@@ -34,7 +34,7 @@ export interface TurnIoDeps {
 
 const MOST_TARGET = 120
 /** Tools that put up a card; in an unattended turn the agent raises a need instead. */
-const ASK_PEOPLE = new Set(['Ask', 'Plan', 'Handover'])
+const ASK_PEOPLE = new Set(['Ask', 'Plan', 'Handover', 'Connect'])
 const MOST_STATE = 4 * 1024 * 1024
 
 const ALONE = 'the persona of this turn starts no subagents: its card says so (powers.delegate)'
@@ -91,12 +91,13 @@ const workerIo = (
     return over() ? never : value
   }
 
-  const raise = async (draft: CardDraft, holds?: string): Promise<CardReply | undefined> => {
+  const raise = async (draft: CardDraft, holds?: string, kept = false): Promise<CardReply | undefined> => {
     if (over()) return never
-    const waits = holds === undefined ? {} : { holds }
+    const waits = holds === undefined ? {} : { holds, kept }
     if (helper !== undefined) return asHelper(draft, { ...waits, helper })
     const reply =
-      (holds !== undefined && (await turn.takeAnswer(holds))) || (await adapterRun.parked(turn.raise(draft, waits)))
+      (holds !== undefined && (kept ? turn.keptAnswer(holds) : await turn.takeAnswer(holds)))
+      || (await adapterRun.parked(turn.raise(draft, waits)))
     return over() ? never : reply
   }
 
@@ -158,7 +159,7 @@ const workerIo = (
   const person: TurnWatcher = {
     attends: turn.message.attended,
     // After a restart the call is repeated, and takes the stored answer.
-    ask: card => raise(card, digestOf(card)),
+    ask: (card, about) => raise(card, digestOf(about ?? card), about !== undefined),
     approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
   }
 

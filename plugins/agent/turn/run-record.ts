@@ -148,7 +148,7 @@ export class RunRecord {
   }
 
   /** A card whose frame is in the log, and its `resolved` frame. */
-  card(requestId: string): { resolved?: ResolvedFrame } | undefined {
+  card(requestId: string): { readonly row: AnsweredCard; resolved?: ResolvedFrame } | undefined {
     return this.#cards.get(requestId)
   }
 

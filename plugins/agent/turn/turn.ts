@@ -254,11 +254,12 @@ export class Turn {
   /**
    * Opens a card and waits for its answer; undefined: nobody answered, or nobody can.
    *
-   * `holds` identifies the waiting call. After a restart the answer goes to the first call with the same digest.
+   * `holds` identifies the waiting call. After a restart the answer goes to the first call with the same digest; with
+   * `kept` also if the call has gone on with it, until `forgetAnswer`.
    */
   async raise(
     draft: CardDraft,
-    { holds, helper }: Pick<ParkedCard, 'holds' | 'helper'> = {},
+    { holds, helper, kept = false }: Pick<ParkedCard, 'holds' | 'helper'> & { kept?: boolean } = {},
   ): Promise<CardReply | undefined> {
     if (!this.message.attended || !mayAsk(this.#state)) return undefined
     const card = { ...draft, requestId: this.#cards.nextId(helper) } as Card
@@ -269,9 +270,18 @@ export class Turn {
       ...(helper !== undefined && { helper }),
     })
     const reply = await answer
-    if (reply && holds && !this.frozen)
-      await this.#cards.take(({ card: { requestId } }) => requestId === card.requestId)
+    if (reply && holds && !kept && !this.frozen) await this.forgetAnswer(card.requestId)
     return reply
+  }
+
+  /** The stored answer to a call with this digest, which stays stored. */
+  keptAnswer(holds: string): CardReply | undefined {
+    return this.entry.fields.answered?.find(answered => answered.holds === holds)?.reply
+  }
+
+  /** Drops the stored answer to a card. */
+  async forgetAnswer(requestId: string): Promise<void> {
+    await this.#cards.take(({ card }) => card.requestId === requestId)
   }
 
   /** Takes the answer to a call with this digest that a restart found. */

@@ -57,6 +57,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Withdraw: 'none',
   Handover: 'none',
   Propose: 'none',
+  Connect: 'none',
 }
 
 /** The tools of the sandbox that powers speak of. */

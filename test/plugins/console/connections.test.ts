@@ -70,6 +70,26 @@ t.test('connections in the console', withChromium(), async t => {
     await endJourney(t, tab, /status of 400/)
   })
 
+  await t.test('what an agent asks to connect is connected from its conversation, which goes on then', async t => {
+    await daemon.client.call('POST /agent', { conversationId: 'asks', prompt: 'connect token To ask.\nsay $out' })
+    const tab = await ownerTab(browser, daemon, '#/c/asks')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Connect', exact: true }).click()
+    await page.getByRole('link', { name: 'Connect Token' }).click()
+    await dialog.getByLabel('Id').fill('weather')
+    await dialog.getByLabel('Variable').fill('WEATHER')
+    await dialog.getByLabel('Value').fill('value-one')
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Connect' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await page.goBack()
+    await page.getByText('It was connected.').waitFor()
+    await page.getByText('Token is connected as weather').last().waitFor()
+    await endJourney(t, tab)
+    await daemon.client.call('DELETE /capabilities/{id}', { id: 'weather' })
+  })
+
   await t.test('a code of a second factor is shown, and the seed is not', async t => {
     const tab = await ownerTab(browser, daemon, '#/connections')
     const { page } = tab

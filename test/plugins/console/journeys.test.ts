@@ -37,7 +37,7 @@ t.test('journeys through the console', withChromium(), async t => {
       ['Permission', 'Allow once', 'Allowed once'],
       ['Question', 'Answer', 'Answered'],
       ['Service', 'Run it once', 'Approved'],
-      ['Connection', 'Connect', 'Connected'],
+      ['Connection', 'Connect', 'Agreed'],
       ['Payment', 'Pay once', 'Approved'],
     ] as const
     for (const [kind, button, said] of answers) {

@@ -52,7 +52,7 @@ export interface TurnEnvironmentDeps {
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
   /** For calls about personas, skills, needs and the safety policy. */
-  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
+  readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'on'>
   /** The stored values, which are masked in turns. */
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The processes of programs that serve several conversations. */

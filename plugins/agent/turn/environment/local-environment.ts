@@ -27,6 +27,7 @@ import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
 import { approvalTools } from './approvals.js'
+import { ConnectOffers } from './connecting.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import {
@@ -68,11 +69,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
   readonly #trees = new WeakMap<Turn, Tree>()
   readonly #safety: SafetyGate
+  readonly #offers: ConnectOffers
   #warming: Promise<void> | undefined
 
   constructor(deps: TurnEnvironmentDeps) {
     this.#deps = deps
     this.#safety = new SafetyGate(deps.host)
+    this.#offers = new ConnectOffers(deps.host)
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
@@ -349,6 +352,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
           needs: needTools(this.#deps.host, turn),
           approvals: approvalTools(this.#deps.host, turn),
+          connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, prepared.persona?.powers.shell !== false),
           terminal: terminalTools(this.#deps.host, turn, program =>

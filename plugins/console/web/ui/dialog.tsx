@@ -116,12 +116,14 @@ interface FormButtonProps {
   /** The target of the action, for screen readers. */
   readonly about?: string
   readonly primary?: boolean
+  /** The form is open from the beginning. */
+  readonly opened?: boolean
   readonly form: (close: () => void) => ComponentChildren
 }
 
 /** A button that opens a form. */
-export const FormButton = ({ label, about, primary = false, form }: FormButtonProps) => {
-  const open = useSignal(false)
+export const FormButton = ({ label, about, primary = false, opened = false, form }: FormButtonProps) => {
+  const open = useSignal(opened)
   return (
     <>
       <button

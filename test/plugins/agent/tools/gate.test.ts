@@ -77,7 +77,7 @@ t.test('only tools that read run without permission, each by its own kind', t =>
 })
 
 t.test('a turn that may use subagents starts and joins them without permission', t => {
-  for (const name of ['Delegate', 'Join', 'Need', 'Withdraw', 'Propose']) {
+  for (const name of ['Delegate', 'Join', 'Need', 'Withdraw', 'Propose', 'Handover', 'Connect']) {
     for (const mode of ['default', 'acceptEdits', 'plan', 'bypassPermissions'] as const)
       t.equal(decide(call('other', { name }), state(mode)).verdict, 'go')
     t.equal(decide(call('other', { name }), state('default', { allowedTools: ['Read'] })).verdict, 'refuse')

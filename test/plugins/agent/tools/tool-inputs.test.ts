@@ -18,6 +18,7 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Code: { source: 'console.log(1)', timeoutMs: 1000 },
   Fetch: { url: 'http://localhost/x', method: 'POST', headers: { accept: 'text/plain' }, body: 'x' },
   Browser: { action: 'fill', page: 'p1', ref: 'e4', text: 'ada' },
+  Connect: { card: 'github', why: 'To open a pull request.' },
   Handover: { surface: 'browser', message: 'Sign in, please.' },
   Todo: { items: [{ content: 'test', status: 'in_progress', activeForm: 'testing' }] },
   Ask: {

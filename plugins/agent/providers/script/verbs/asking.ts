@@ -114,6 +114,20 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       script.note({ out: kept(text) })
     },
   }),
+  connect: verb<{ readonly card: string; readonly why: string }>({
+    form: 'connect CARD WHY',
+    help: 'offers the person who watches to connect something of the catalogue; $out is the answer',
+    lineless: true,
+    read: ({ text }) => {
+      const [, card = '', why = ''] = /^(\S+)\s+(\S[^]*)$/.exec(text) ?? malformed('connect CARD WHY', text)
+      return { card, why }
+    },
+    run: async function* (asked, script): ScriptFrames {
+      const [card, why] = [script.text(asked.card), script.text(asked.why)]
+      const { text } = yield* script.call({ name: 'Connect', category: 'other', target: card, input: { card, why } })
+      script.note({ out: kept(text) })
+    },
+  }),
   propose: verb<{ readonly platform: string; readonly target: string; readonly content: string }>({
     form: 'propose PLATFORM TARGET',
     help: 'proposes a post for a person to allow; the lines below it are what is posted',

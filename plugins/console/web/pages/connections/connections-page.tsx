@@ -44,8 +44,8 @@ const SuggestionRow = ({ suggestion, card }: { suggestion: Recommendation; card?
   )
 }
 
-/** What agents use outside of the workspace: connected, suggested, and what could be connected. */
-export const ConnectionsPage = (_: PageProps) => {
+/** What agents use outside of the workspace, and what could be connected; the address of a card opens its form. */
+export const ConnectionsPage = ({ rest: [wanted] }: PageProps) => {
   const list = useQuery('capabilities', ['capabilities'], () => askDaemon('GET /capabilities'))
   const catalog = useQuery('catalog', ['capabilities'], () => askDaemon('GET /capabilities/catalog'))
   const cards = new Map(catalog.data?.cards.map(card => [card.id, card]))
@@ -110,6 +110,7 @@ export const ConnectionsPage = (_: PageProps) => {
                             <FormButton
                               label="Connect"
                               about={visibleName(card.name)}
+                              opened={card.id === wanted}
                               form={close => <ConnectForm card={card} close={close} />}
                             />
                           )}

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '../../../../agent/contract.js'
 import { askUntilAnswered } from '../../data/api.js'
+import { fragmentOf } from '../../data/place.js'
 import { person } from '../../data/session/session.js'
 import type { CardRow } from '../../run/row-kinds.js'
 import { useAction } from '../../ui/action.js'
@@ -54,7 +55,7 @@ const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string |
         </p>
       )
     case 'capability_offer':
-      return <p>{(reply.connect ? 'Connected' : 'Not connected') + who}</p>
+      return <p>{(reply.connect ? 'Agreed' : 'Declined') + who}</p>
     default:
       return <p>{(reply.approve ? 'Approved' : 'Not approved') + who}</p>
   }
@@ -204,6 +205,7 @@ const offerFacts = (card: Card): readonly (readonly [string, string | undefined]
   if (card.kind === 'capability_offer')
     return [
       ['Connect', `${card.offer.name} (${card.offer.card})`],
+      ['Connected already', card.offer.connected?.join(', ') || undefined],
       ['Why', card.offer.why],
     ]
   if (card.kind !== 'payment_offer') return []
@@ -321,6 +323,11 @@ export const CardView = ({ row }: { row: CardRow }) => {
       <h2>{NAMES[card.kind]}</h2>
       <Asked card={card} />
       {open ? <p class="tag warn">Waits for an answer</p> : <ReplyText reply={reply} by={by} />}
+      {reply?.kind === 'capability_offer' && reply.connect && card.kind === 'capability_offer' && (
+        <p>
+          <a href={fragmentOf('connections', card.offer.card)}>Connect {visibleName(card.offer.name)}</a>
+        </p>
+      )}
       {events.map((event, at) => (
         <p key={at} class="quiet">
           {visibleText(event)}
