@@ -32,7 +32,7 @@ export const copyCalls = (
     return { reports, repos: await copies.resolve(id, moved) }
   },
   'checkouts.content': async ({ id }) => {
-    const { branch, repos } = conversations.get(id)
+    const { branch, repos = [] } = conversations.find(id) ?? {}
     return (await copies.content(branch && id, repos)) ?? {}
   },
   'checkouts.walled': async ({ id, command }) => environment.checking(conversations.get(id), command),

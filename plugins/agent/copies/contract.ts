@@ -75,7 +75,10 @@ export interface CopyCalls {
    */
   'checkouts.sync'(input: { id: string }): { reports: CheckoutSync[]; repos: CheckoutRepo[] }
 
-  /** What the repositories of a conversation hold; a conversation without repositories has no `hash`. */
+  /**
+   * What the repositories of a conversation hold, or those of the workspace for one that is still to be opened; without
+   * a repository there is no `hash`.
+   */
   'checkouts.content'(input: { id: string }): Partial<TreeContent>
 
   /**
