@@ -27,6 +27,7 @@ export interface LoopsCallsDeps {
 export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCallsDeps): Handlers<LoopsCalls> => {
   /** Refuses a conversation that the caller may not see, or with `works` not work in; returns it if there is one. */
   const see = async (id: string, { caller }: Context, works: boolean) => {
+    await loops.recovered
     const state = await rounds.state(id)
     if (state && limitsOf(caller) !== undefined)
       await assertVisible(await accessViewFor(host, caller), state.conversation, works)
@@ -40,9 +41,8 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
     return all.filter(({ conversationId }) => seen.has(conversationId))
   }
   const seen = async (id: string, context: Context, works = false): Promise<StoredLoop> => {
-    const loop = loops.get(id)
     await see(id, context, works)
-    return loop
+    return loops.get(id)
   }
   const assertFree = async (id: string, context: Context): Promise<void> => {
     const state = await see(id, context, true)
@@ -70,6 +70,7 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
 
   return {
     'GET /loops': async ({ state, limit = LISTED, before = Infinity }, context) => {
+      await loops.recovered
       const fits = loops.all.filter(loop => loop.startedAt < before && (state === undefined || loop.state === state))
       const found = (await visible(fits, context)).slice(0, limit)
       return { loops: found.map(loop => shownLoop(loop, LISTED_ROUNDS)) }

@@ -11,7 +11,7 @@ const MOST_BYTES = 64 * 1024
 const KEYS = new Set(['done', 'reason', 'evidence', 'data'])
 
 /** The document of a round, or why there is none. */
-export type ReadDocument = { readonly document: LoopDocument } | { readonly problem: string }
+export type RoundDocument = { readonly document: LoopDocument } | { readonly problem: string }
 
 /** The path of a file of a loop, from the workspace. */
 export const loopFile = (conversationId: string, name = DOCUMENT): string => [...FOLDER, conversationId, name].join('/')
@@ -40,7 +40,7 @@ export class LoopFiles {
   }
 
   /** What a round wrote. */
-  async read(conversationId: string, output: OutputSpec): Promise<ReadDocument> {
+  async read(conversationId: string, output: OutputSpec): Promise<RoundDocument> {
     const text = await inRealFolder(this.#workspace, [...FOLDER, conversationId], {}, at =>
       plainText(join(at, DOCUMENT), MOST_BYTES),
     )
@@ -51,7 +51,7 @@ export class LoopFiles {
 }
 
 /** The document in a text; refuses what it does not declare. */
-export const documentIn = (text: string, output: OutputSpec): ReadDocument => {
+export const documentIn = (text: string, output: OutputSpec): RoundDocument => {
   const wrong = (path: string, expected: string, found: unknown) => ({
     problem: `${path}: expected ${expected}, found ${shown(found)}`,
   })

@@ -37,6 +37,10 @@ export class Loops {
   /** Serialises starting and resuming on a conversation. */
   readonly #begins = new KeyedMutex()
 
+  readonly #recovered = Promise.withResolvers<void>()
+  /** Resolves when it is known which loops of the last run of the daemon go on. */
+  readonly recovered: Promise<void> = this.#recovered.promise
+
   constructor(deps: LoopsDeps) {
     this.#deps = deps
   }
@@ -92,10 +96,11 @@ export class Loops {
   /** Goes on with the loops that the last run of the daemon left running. */
   async recover(): Promise<void> {
     for (const loop of this.all.filter(({ state }) => state === 'running'))
-      await this.#recovered(loop).catch(error => this.#failed(loop.conversationId, error))
+      await this.#recover(loop).catch(error => this.#failed(loop.conversationId, error))
+    this.#recovered.resolve()
   }
 
-  async #recovered(loop: StoredLoop): Promise<void> {
+  async #recover(loop: StoredLoop): Promise<void> {
     const { conversationId: id, round, resumed, replaces } = loop
     if (round) {
       const fate = await this.#deps.rounds.fate(round)

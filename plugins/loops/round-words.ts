@@ -24,8 +24,8 @@ export const roundWords = (loop: StoredLoop): string => {
 }
 
 const memoryRule = (path: string): string =>
-  `## Memory\n\nThis round knows nothing of earlier ones but what ${path} says. Read it first. Rewrite it last: what is `
-  + 'done, what is left, what to try next.'
+  `## Memory\n\nThis round knows nothing of earlier ones but what ${path} says. Read it first. Rewrite it last: what `
+  + 'is done, what is left, what to try next.'
 
 const checkWords = (checks: readonly LoopCheck[]): string =>
   ['## What is checked after this round', ...checks.map(checkWord)].join('\n\n')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
 import type { TreeContent } from '../contract.js'
-import { treeChanges, type Tree } from './tree.js'
+import { changesInTree, type Tree } from './tree.js'
 
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 /** Of a larger file its size and time count. */
@@ -13,7 +13,7 @@ const MOST_BYTES = 64 * 1024 * 1024
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 /** The content of some trees in a folder; `bases` are the commits that they were made from. */
-export const contentOf = async (
+export const treeContentOf = async (
   dir: string,
   trees: readonly Tree[],
   bases: ReadonlyMap<string, string>,
@@ -21,7 +21,7 @@ export const contentOf = async (
   const all = createHash('sha256')
   let untouched = true
   for (const tree of trees) {
-    const { head, changes } = await treeChanges(tree)
+    const { head, changes } = await changesInTree(tree)
     untouched &&= changes.length === 0 && head === bases.get(tree.repo)
     all.update(`${tree.repo}\0${head}\0`)
     for (const { line, path } of changes) all.update(`${line}\0${await stampOf(join(dir, pathOf(tree.repo), path))}\0`)

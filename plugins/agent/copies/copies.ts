@@ -9,7 +9,7 @@ import type { CheckoutRepo, CopyRepo, CopyStart, TreeContent } from '../contract
 import { dependenciesOf, mountable, share } from './dependencies.js'
 import { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { Branches } from './branches.js'
-import { contentOf } from './content.js'
+import { treeContentOf } from './content.js'
 import { branchHeads, CopyWork } from './copy-work.js'
 import { dropEntries, sweepEntries } from './earlier.js'
 import { dropBranch, parkBranch, unparkBranch } from './refs.js'
@@ -100,11 +100,11 @@ export class Copies {
       const wall = await this.wall()
       const foreign = (repo: string) => [...all, '.sandbox'].flatMap(each => below(repo, each) ?? [])
       const trees = all.map(repo => ({ repo, branch: '', workspace, wall, foreign: foreign(repo) }))
-      return trees.length === 0 ? undefined : contentOf(workspace, trees, bases)
+      return trees.length === 0 ? undefined : treeContentOf(workspace, trees, bases)
     }
     const made = await this.#work.record(id)
     const trees = made?.repos.map(({ repo }) => this.#store.tree(id, made, repo)) ?? []
-    return trees.length === 0 ? undefined : contentOf(this.dir(id), trees, bases)
+    return trees.length === 0 ? undefined : treeContentOf(this.dir(id), trees, bases)
   }
 
   /** The folder of a conversation's copy, which may not exist yet. */

@@ -88,7 +88,9 @@ const statusOf = async (tree: Tree, path = ''): Promise<string[]> => {
 }
 
 /** The commit that a tree is on, and the lines of git's status of what changed in it, without foreign paths. */
-export const treeChanges = async (tree: Tree): Promise<{ head: string; changes: { line: string; path: string }[] }> => {
+export const changesInTree = async (
+  tree: Tree,
+): Promise<{ head: string; changes: { line: string; path: string }[] }> => {
   const lines = await statusOf(tree)
   const changes = lines.filter(line => !line.startsWith('# ')).map(line => ({ line, path: pathIn(line) }))
   return {

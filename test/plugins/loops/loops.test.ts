@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { LoopDesign, LoopStart } from '../../../plugins/loops/contract.js'
 import { exactly } from '../../support/lists.js'
-import { loopEnd, loopOf, loopsDaemon, loopUntil, runLoop } from '../../support/loops.js'
+import { loopEnd, loopOf, loopsDaemon, loopUntil, runLoop } from './support.js'
 import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
 import { runningCommands } from '../../support/running-commands.js'
 import { framesOf, runTurn } from '../../support/turns.js'
@@ -153,7 +153,7 @@ t.test('rounds that change nothing, and rounds that cost too much, end the loop'
     ...{ conversationId: 'spends', maxSpendUsd: 9, maxIterations: 3, stallLimit: 2 },
   })
   const resumed = await loopEnd(daemon, 'spends')
-  t.match([resumed.state, resumed.iterations.length], ['exhausted', 3], 'earlier rounds count')
+  t.same([resumed.state, resumed.iterations.length], ['exhausted', 3], 'earlier rounds count')
 })
 
 t.test(

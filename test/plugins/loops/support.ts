@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import type { Loop, LoopStart } from '../../plugins/loops/contract.js'
-import { daemonWith, type Support, type SupportOptions } from './daemon.js'
+import type { Loop, LoopStart } from '../../../plugins/loops/contract.js'
+import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 
 /** A daemon with loops and what they use. */
 export const loopsDaemon = (t: Test, options: SupportOptions = {}, more: readonly string[] = []): Promise<Support> =>
