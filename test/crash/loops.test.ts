@@ -54,14 +54,18 @@ t.test(
     const prompt = 'run test ! -e second || sleep 600\nrun touch second\nsay over'
     await daemon.client.call('POST /loops', loopOf('dies', { prompt }))
     const [first] = (await loopUntil(daemon, 'dies', ({ iterations }) => iterations.length === 1)).iterations
+    const live = async () => {
+      while (!(await daemon.client.call('GET /agents/{id}', { id: 'dies' })).startedAt)
+        await new Promise(resolve => setTimeout(resolve, 5))
+    }
     for (const resumed of [1, 2, 3]) {
+      await live()
       await daemon.kill9()
       daemon = await spawnDaemon(t, where)
       const loop = await loopUntil(daemon, 'dies', one => one.resumed === resumed)
       t.match(loop, { state: 'running', iterations: exactly(first!) })
-      while (!(await daemon.client.call('GET /agents/{id}', { id: 'dies' })).startedAt)
-        await new Promise(resolve => setTimeout(resolve, 5))
     }
+    await live()
     await daemon.kill9()
     daemon = await spawnDaemon(t, where)
     t.match(await loopEnd(daemon, 'dies'), { state: 'error', detail: /ended 4 times/, iterations: exactly(first!) })
