@@ -5,6 +5,7 @@ import type { LoopDesign, LoopStart } from '../../../plugins/loops/contract.js'
 import { exactly } from '../../support/lists.js'
 import { loopEnd, loopOf, loopsDaemon, loopUntil, runLoop } from './support.js'
 import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
+import { clientOf, People } from '../../support/people.js'
 import { runningCommands } from '../../support/running-commands.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
@@ -13,10 +14,15 @@ const replies: ScriptedReply[] = []
 const server = await modelServer(t, 'openai', ({ text }) =>
   text ? (replies.shift() ?? { text: ['nothing more'] }) : { status: 200, body: '{"data":[{"id":"m"}]}' },
 )
+const people = new People()
+people.add('bob@example.org', 'collaborator', ['docs'])
+people.add('eve@example.org', 'collaborator', ['src'])
 const daemon = await loopsDaemon(
   t,
   {
+    files: { 'docs/a.md': 'a\n', 'src/b.md': 'b\n' },
     fakes: {
+      'areas.reach': ({ areas }) => ({ folders: areas.map(path => ({ path, access: 'work' as const })) }),
       'endpoints.choices': () => ({
         endpoints: [
           {
@@ -31,6 +37,7 @@ const daemon = await loopsDaemon(
   ['needs', 'secrets', 'safety', 'personas', 'skills'],
 )
 const { client } = daemon
+people.admit(daemon)
 
 const command = (line: string, timeoutMs?: number) =>
   ({ kind: 'command', command: line, ...(timeoutMs !== undefined && { timeoutMs }) }) as const
@@ -309,6 +316,36 @@ t.test('a loop waits for what its agent needs, and the next round knows the answ
   t.equal((await loopEnd(daemon, 'needs')).state, 'stopped')
 })
 
+t.test('a loop of a person limited to areas stays in them, and others do not see it', async t => {
+  const [bob, eve] = ['bob', 'eve'].map(name => clientOf(daemon, `${name}@example.org`))
+  const refused = async (done: Promise<unknown>) =>
+    done.then(
+      () => 0,
+      (error: { status: number }) => error.status,
+    )
+  t.equal(await refused(bob!.call('POST /loops', loopOf('elsewhere', { isolated: true }))), 404)
+  await runTurn(bob!, 'bobs', 'say hello', { startIn: 'docs' })
+  const checks = [command('test ! -e ../src && test ! -e ../.sandbox/config && test -e a.md')]
+  await bob!.call('POST /loops', loopOf('bobs', { prompt: 'verdict done it is', output: { kind: 'claim' }, checks }))
+  t.match(await loopEnd(daemon, 'bobs'), { state: 'done', iterations: exactly({ document: { reason: 'it is' } }) })
+  t.match((await bob!.call('GET /loops')).loops, exactly({ conversationId: 'bobs' }))
+  t.match((await eve!.call('GET /loops')).loops, exactly())
+  t.equal(await refused(eve!.call('GET /loops/{conversationId}', { conversationId: 'bobs' })), 404)
+  t.equal(await refused(eve!.call('POST /loops/{conversationId}/stop', { conversationId: 'bobs' })), 404)
+  t.equal(await refused(eve!.call('POST /loops', loopOf('bobs'))), 404)
+})
+
+t.test('a running loop is named by the persona that it wears', async t => {
+  await client.call('POST /personas', { id: 'tester', capabilities: [] })
+  await start('worn', { prompt: 'wait words', actsAs: 'tester', isolated: true })
+  const { usedBy } = await client.call('GET /personas/{id}/resolved', { id: 'tester' })
+  t.match(
+    usedBy.filter(({ kind }) => kind === 'loop'),
+    exactly({ id: 'worn', label: 'The check holds.' }),
+  )
+  await client.call('POST /loops/{conversationId}/stop', { conversationId: 'worn' })
+})
+
 t.test('designs are saved, changed and removed, and a broken file harms nothing', async t => {
   const own: LoopDesign = {
     ...{ id: 'green', name: 'Until it is green', context: 'fresh', output: { kind: 'claim' } },
@@ -338,13 +375,13 @@ t.test('designs are saved, changed and removed, and a broken file harms nothing'
 })
 
 t.test('a purge of the conversation takes its loop along', async t => {
-  await start('worn', { prompt: 'wait words', output: { kind: 'claim' } })
-  const folder = join(daemon.workspace, '.sandbox/records/loops/worn')
+  await start('gone', { prompt: 'wait words', output: { kind: 'claim' } })
+  const folder = join(daemon.workspace, '.sandbox/records/loops/gone')
   while (!existsSync(folder)) await new Promise(resolve => setTimeout(resolve, 5))
-  await client.call('POST /loops/{conversationId}/stop', { conversationId: 'worn' })
-  await client.call('POST /agents/archive', { ids: ['worn'] })
-  await client.call('POST /agents/purge', { ids: ['worn'] })
-  while (!(await status('GET', '/loops/worn')).startsWith('404')) await new Promise(resolve => setTimeout(resolve, 5))
+  await client.call('POST /loops/{conversationId}/stop', { conversationId: 'gone' })
+  await client.call('POST /agents/archive', { ids: ['gone'] })
+  await client.call('POST /agents/purge', { ids: ['gone'] })
+  while (!(await status('GET', '/loops/gone')).startsWith('404')) await new Promise(resolve => setTimeout(resolve, 5))
   t.notOk(existsSync(folder))
 })
 
