@@ -12,6 +12,7 @@ import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
+import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
@@ -61,6 +62,7 @@ export interface Api
     NeedsCalls,
     SafetyCalls,
     ApprovalsCalls,
+    LoopsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -72,6 +74,7 @@ export interface Events
     CapabilitiesEvents,
     ApprovalsEvents,
     NeedsEvents,
+    LoopsEvents,
     PersonasEvents,
     SecretsEvents,
     SettingsEvents,

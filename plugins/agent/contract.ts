@@ -61,6 +61,8 @@ export interface AgentEvents {
   }
   'card.raised': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
   'card.resolved': { conversationId: ConversationId; run: RunId; requestId: string; kind: string }
+  /** Somebody stopped what the conversation does, whether or not a turn runs. */
+  'conversation.stopped': { conversationId: ConversationId }
   /** `run`: all work of this newest run is on the branch and imported into the repository. */
   'conversation.archived': { conversationId: ConversationId; run?: RunId }
   /** Also sent for a discard or purge that a crash interrupted and this start completed. */

@@ -395,7 +395,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...providerCalls(providers, host),
       ...recordCalls(records),
       ...subagentCalls(archive),
-      ...copyCalls(copies, conversations),
+      ...copyCalls(copies, conversations, environment),
       ...networkCalls(networks),
     }),
   )

@@ -221,6 +221,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
       return { ok: true }
     },
     'needs.forTurn': async ({ conversationId, run }) => ({ notes: await needs.forTurn(conversationId, run) }),
+    'needs.open': ({ conversationId }) => ({ ids: needs.blocking(conversationId) }),
     'needs.counts': () => ({ open: needs.counts }),
   }
 }

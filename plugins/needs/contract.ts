@@ -171,6 +171,8 @@ export interface NeedsCalls {
   'needs.withdraw'(input: { id: string; conversationId: ConversationId }): Ok
   /** Answers that the conversation did not wait for, as notes for a run. A run that asks again gets the same. */
   'needs.forTurn'(input: { conversationId: ConversationId; run: RunId }): { notes: { title: string; text: string }[] }
+  /** The open needs that a conversation waits for, oldest first. */
+  'needs.open'(input: { conversationId: ConversationId }): { ids: string[] }
   /** How many needs are open, by conversation. */
   'needs.counts'(): { open: { [conversationId: string]: Count } }
 }

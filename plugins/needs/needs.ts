@@ -78,6 +78,11 @@ export class Needs {
     return this.#all.get(id) ?? refuse('not-found', `there is no need ${JSON.stringify(id.slice(0, 64))}`)
   }
 
+  /** The open ones that a conversation waits for, oldest first. */
+  blocking(conversationId: string): string[] {
+    return this.#of(conversationId).flatMap(need => (isOpen(need) && need.blocking ? [need.id] : []))
+  }
+
   /** How many are open, by conversation. */
   get counts(): { [conversationId: string]: number } {
     const open: { [conversationId: string]: number } = {}
@@ -131,18 +136,25 @@ export class Needs {
     await this.with(id, async (need, settle) => void (isOpen(need) && (await settle(how))))
   }
 
+  async #inLoop(conversationId: string): Promise<boolean> {
+    if (!(await this.#host.serves('loops.drives'))) return false
+    return (await this.#host.call('loops.drives', { conversationId })).drives
+  }
+
   async #settle(
     id: string,
     { status, by, answers, note, marks, quiet }: Settling,
     context?: Context,
   ): Promise<StoredNeed> {
+    // The next round of a loop begins by itself, and gets the answer with its notes.
+    const waits = quiet || (await this.#inLoop(this.get(id).conversationId))
     const settled: StoredNeed = {
       ...this.get(id),
       ...{ status, settledBy: by, settledAt: Date.now() },
       ...(answers && { answers }),
       ...(note && { note }),
       ...(marks && { marks }),
-      ...(quiet && { quiet: true as const }),
+      ...(waits && { quiet: true as const }),
     }
     await this.#put(settled)
     failpoint('needs.settled')

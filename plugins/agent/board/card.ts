@@ -42,6 +42,16 @@ export interface DiffTotals {
   insertions: Count
   deletions: Count
 }
+/** The state of a loop: it runs, its goal is met, or why it gave up. */
+export type LoopState = 'running' | 'done' | 'exhausted' | 'stalled' | 'overspent' | 'stopped' | 'error'
+/** The loop of a conversation. */
+export interface CardLoop {
+  state: LoopState
+  /** Its rounds, with the one in hand. */
+  iteration: Count
+  maxIterations: Positive
+  goal: string
+}
 /** One conversation on the board. */
 export interface AgentCard extends ConversationTraits {
   sessionId?: string
@@ -70,6 +80,8 @@ export interface AgentCard extends ConversationTraits {
   diff?: DiffTotals
   /** Only if some landed work was removed since. */
   landedPresence?: LandedPresence
+  /** The loop that repeats it, or the last one that did. */
+  loop?: CardLoop
   /** Only during a run. */
   startedAt?: Millis
 }

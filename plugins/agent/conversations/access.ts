@@ -47,6 +47,10 @@ export interface OwnTurn {
   readonly run: string
   /** A person approved its cost, so a budget that asks first does not hold it. */
   readonly approved: boolean
+  /** Its model gets neither the session nor the record of earlier turns. */
+  readonly fresh?: boolean
+  /** The path of the document that it is asked to write. */
+  readonly document?: string
 }
 
 const LAND = 'POST /agents/{id}/land'

@@ -1,10 +1,15 @@
 import type { Handlers } from '../../../sdk/index.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { CopyCalls } from './contract.js'
+import type { LocalTurnEnvironment } from '../turn/environment/local-environment.js'
 import type { Copies } from './copies.js'
 
 /** Serves private copies to the groups that show and land them. */
-export const copyCalls = (copies: Copies, conversations: Conversations): Handlers<CopyCalls> => ({
+export const copyCalls = (
+  copies: Copies,
+  conversations: Conversations,
+  environment: Pick<LocalTurnEnvironment, 'checking'>,
+): Handlers<CopyCalls> => ({
   'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
   'checkouts.repos': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
@@ -26,4 +31,9 @@ export const copyCalls = (copies: Copies, conversations: Conversations): Handler
     await conversations.update(id, { repos: moved })
     return { reports, repos: await copies.resolve(id, moved) }
   },
+  'checkouts.content': async ({ id }) => {
+    const { branch, repos = [] } = conversations.find(id) ?? {}
+    return (await copies.content(branch && id, repos)) ?? {}
+  },
+  'checkouts.walled': async ({ id, command }) => environment.checking(conversations.get(id), command),
 })

@@ -1,5 +1,6 @@
 import type { Count, Size } from '../../../sdk/types.js'
 import type { CopyRepo } from '../conversations/conversation.js'
+import type { ProgramBehindWall } from '../turn/contract.js'
 
 /** Where one repository of a private copy is on this machine. */
 export interface CheckoutRepo extends CopyRepo {
@@ -35,6 +36,19 @@ export interface CheckoutSync {
   paths: string[]
 }
 
+/** What the repositories of a conversation hold: a hash of HEAD, index and working files. */
+export interface TreeContent {
+  hash: string
+  /** Nothing was committed or changed since the copy was made from its base. */
+  untouched: boolean
+}
+
+/** A shell command in the tree of a conversation. */
+export interface TreeCommandAsked {
+  id: string
+  command: string
+}
+
 /** Private copies of the repositories. */
 export interface CopyCalls {
   /** The repositories of the workspace that have a commit, which a private copy contains. */
@@ -60,4 +74,16 @@ export interface CopyCalls {
    * `reports`, and all repositories afterwards.
    */
   'checkouts.sync'(input: { id: string }): { reports: CheckoutSync[]; repos: CheckoutRepo[] }
+
+  /**
+   * What the repositories of a conversation hold, or those of the workspace for one that is still to be opened; without
+   * a repository there is no `hash`.
+   */
+  'checkouts.content'(input: { id: string }): Partial<TreeContent>
+
+  /**
+   * The command that runs a shell command in the tree of a conversation, behind its wall, in its network and within its
+   * limits, while no turn has to run.
+   */
+  'checkouts.walled'(input: TreeCommandAsked): ProgramBehindWall
 }

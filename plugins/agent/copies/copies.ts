@@ -5,10 +5,11 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary } from '../../../sdk/node/files/files.js'
 import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import type { CheckoutRepo, CopyRepo, CopyStart } from '../contract.js'
+import type { CheckoutRepo, CopyRepo, CopyStart, TreeContent } from '../contract.js'
 import { dependenciesOf, mountable, share } from './dependencies.js'
 import { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { Branches } from './branches.js'
+import { treeContentOf } from './content.js'
 import { branchHeads, CopyWork } from './copy-work.js'
 import { dropEntries, sweepEntries } from './earlier.js'
 import { dropBranch, parkBranch, unparkBranch } from './refs.js'
@@ -88,6 +89,22 @@ export class Copies {
       .filter(each => pathOf(each) === path || below(each, path) !== undefined)
       .sort((one, other) => pathOf(other).length - pathOf(one).length)
     return repo === undefined ? 0 : uncommittedIn(this.#store.tree(id, made, repo), below(repo, path) ?? '')
+  }
+
+  /** What the repositories of a copy, or of the workspace, hold; undefined: there is none. */
+  async content(id: string | undefined, repos: readonly CopyRepo[]): Promise<TreeContent | undefined> {
+    const { workspace } = this.#options
+    const bases = new Map(repos.map(({ repo, base }) => [repo, base]))
+    if (id === undefined) {
+      const all = (await this.#scan.now()).repositories.map(({ repo }) => repo)
+      const wall = await this.wall()
+      const foreign = (repo: string) => [...all, '.sandbox'].flatMap(each => below(repo, each) ?? [])
+      const trees = all.map(repo => ({ repo, branch: '', workspace, wall, foreign: foreign(repo) }))
+      return trees.length === 0 ? undefined : treeContentOf(workspace, trees, bases)
+    }
+    const made = await this.#work.record(id)
+    const trees = made?.repos.map(({ repo }) => this.#store.tree(id, made, repo)) ?? []
+    return trees.length === 0 ? undefined : treeContentOf(this.dir(id), trees, bases)
   }
 
   /** The folder of a conversation's copy, which may not exist yet. */

@@ -87,6 +87,18 @@ const statusOf = async (tree: Tree, path = ''): Promise<string[]> => {
   return text.split('\0').filter(line => line !== '')
 }
 
+/** The commit that a tree is on, and the lines of git's status of what changed in it, without foreign paths. */
+export const changesInTree = async (
+  tree: Tree,
+): Promise<{ head: string; changes: { line: string; path: string }[] }> => {
+  const lines = await statusOf(tree)
+  const changes = lines.filter(line => !line.startsWith('# ')).map(line => ({ line, path: pathIn(line) }))
+  return {
+    head: lines.find(line => line.startsWith('# branch.oid '))?.slice(13) ?? '',
+    changes: changes.filter(({ path }) => !isForeign(tree, path)),
+  }
+}
+
 /** How many files of a tree at or below a path are uncommitted. */
 export const uncommittedIn = async (tree: Tree, path: string): Promise<number> =>
   (await statusOf(tree, path)).filter(line => !line.startsWith('# ') && !isForeign(tree, pathIn(line))).length

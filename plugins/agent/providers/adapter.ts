@@ -79,6 +79,8 @@ export interface TurnRequest {
   }
   /** A person or a token started the turn, so cards can be answered. */
   readonly attended: boolean
+  /** The path of the document that the turn is asked to write. */
+  readonly document?: string
   readonly helpers: SubagentLimits
 }
 

@@ -39,8 +39,11 @@ export const queueCalls = (deps: QueueCallsDeps): Handlers<QueueCalls> => {
       await see(id, caller)
       return board.order(id, messageIds, start)
     },
-    'agent.start': async ({ run, approved = false, ...input }, context) =>
-      delivery.deliver(input, { ...(await senderOf(host, context)), own: { run, approved } }),
+    'agent.start': async ({ run, approved = false, lands = false, fresh = false, document, ...input }, context) => {
+      const own = { run, approved, fresh, ...(document !== undefined && { document }) }
+      const { caller, held } = await senderOf(host, context)
+      return delivery.deliver(input, { caller, ...(held !== undefined && !lands && { held }), own })
+    },
     'agent.fate': ({ messageId }) => fateOf(deps, messageId),
   }
 }

@@ -18,6 +18,9 @@ export interface OrderedQueue extends WaitingMessages {
   run?: RunId
 }
 
+/** The path of a document that a turn is asked to write. */
+export type DocumentPath = string & tags.Pattern<'^\\.sandbox/records/[a-z]+/[^/]+/[^/]+$'>
+
 /** A turn that the sandbox starts by itself: its ids are chosen before it is accepted, so that a crash loses none. */
 export interface OwnTurnInput extends TurnInput {
   conversationId: ConversationId
@@ -25,6 +28,12 @@ export interface OwnTurnInput extends TurnInput {
   run: RunId
   /** A person approved it: a budget that asks first lets it go on. */
   approved?: boolean
+  /** The person it is for may land, so its work may land by itself. */
+  lands?: boolean
+  /** Its model gets neither the session nor the record of earlier turns. */
+  fresh?: boolean
+  /** The file below the sandbox's records that it is asked to write, by its path; the turn may write in its folder. */
+  document?: DocumentPath
 }
 
 /** What became of a message. */

@@ -142,6 +142,8 @@ export class MessageDelivery {
         ...(limits && { limits }),
         run: own?.run ?? minted('r'),
         ...(own?.approved && { approved: true }),
+        ...(own?.fresh && { fresh: true }),
+        ...(own?.document !== undefined && { document: own.document }),
         conversationId,
         messageId,
         input,

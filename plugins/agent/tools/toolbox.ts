@@ -43,7 +43,17 @@ const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
 
 /** The sandbox tools in one tree. */
 export const toolbox = (
-  { root, cwd, folders, skills = [], persona, agentFolders = [], ownPlace, lineHashes = false }: PreparedTurn,
+  {
+    root,
+    cwd,
+    folders,
+    skills = [],
+    persona,
+    agentFolders = [],
+    ownPlace,
+    lineHashes = false,
+    documents,
+  }: PreparedTurn,
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -52,7 +62,13 @@ export const toolbox = (
 ): Toolbox => {
   const parts = { ...NO_TOOL_PARTS, ...given }
   const around = aroundOf(wall)
-  const tree: Rooted = { root, ...(folders && { folders }), ...(around && { around }), hidden: hiddenBy(wall) }
+  const tree: Rooted = {
+    root,
+    ...(folders && { folders }),
+    ...(around && { around }),
+    ...(documents !== undefined && { documents: { workspace: wall.workspace, folder: documents } }),
+    hidden: hiddenBy(wall),
+  }
   return {
     face: (name, input) => {
       const tool = tools[name]

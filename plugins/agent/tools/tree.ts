@@ -30,6 +30,8 @@ export interface Rooted {
   readonly folders?: Reach
   /** Left out: the tree holds all of the workspace. */
   readonly around?: Around
+  /** A folder of the workspace's `.sandbox/` that the turn may write in, also from a private copy. */
+  readonly documents?: { readonly workspace: string; readonly folder: string }
   /** Folders that the turn cannot see. */
   readonly hidden?: readonly string[]
 }
@@ -82,7 +84,8 @@ const inRepository = ({ repos }: Around, path: string): boolean =>
 
 /** The segments of a resolved path, below the real root. */
 const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> => {
-  const { around } = tree
+  const { around, documents } = tree
+  if (documents && isWithin(documents.folder, posix.normalize(path))) return placedDocument(documents, path, way)
   if (around && !inRepository(around, path)) return placedAround(tree, around, path, way)
   const home = await realpath(tree.root)
   if (way === 'read' || way === 'list') {
@@ -113,6 +116,19 @@ const placedAround = async (tree: Rooted, around: Around, path: string, way: Acc
   if (inRepository(around, place)) return placed(copy, place, way)
   refuseOutside(tree, path, segments, way === 'list' ? 'list' : 'read')
   if (writes) refuse('forbidden', `${path} cannot be written: ${readOnlyAround(around)}`)
+  return { home, segments }
+}
+
+/** Resolves a path in the folder of the turn's document, which no link leads out of. */
+const placedDocument = async (
+  { workspace, folder }: NonNullable<Rooted['documents']>,
+  path: string,
+  way: Access,
+): Promise<Placed> => {
+  const home = await realpath(workspace)
+  const real = await inside(home, path, { allowMissing: way === 'write' || way === 'link' })
+  const segments = below(home, real)
+  if (!isWithin(folder, segments.join('/'))) refuse('not-found', `nothing in the workspace is named ${path}`)
   return { home, segments }
 }
 

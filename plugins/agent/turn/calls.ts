@@ -13,7 +13,7 @@ import { switchAccount } from './switch-account.js'
 
 /** The dependencies of the calls of the running turn. */
 export interface TurnCallsDeps extends AttachDeps, SteerDeps {
-  readonly host: Pick<Host, 'call'>
+  readonly host: Pick<Host, 'call' | 'emit'>
   readonly resumes: PlannedResumes
   readonly environment: Pick<LocalTurnEnvironment, 'walled'>
 }
@@ -26,7 +26,9 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
     'POST /agent/attach': (input, { caller, signal }) => attach(deps, input, caller, signal),
     'POST /agent/steer': async (input, context) => ok(steer(deps, input, await senderOf(host, context))),
     'POST /agent/stop': async ({ conversationId }, { caller }) => {
-      assertReaches(caller, await see(conversationId, caller))
+      const conversation = await see(conversationId, caller)
+      assertReaches(caller, conversation)
+      host.emit('conversation.stopped', { conversationId: conversation.id })
       return ok(resumes.stop(conversationId))
     },
     'POST /agent/switch-account': async (input, { caller }) => {

@@ -33,7 +33,7 @@ export const requestOf = async (
   const { message, entry, run, conversationId } = turn
   const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
   const { input } = message
-  const history = await transcripts.history(conversationId)
+  const history = message.fresh ? [] : await transcripts.history(conversationId)
   const sessionId = sessionOf(conversations, turn)
   const since = resume && (await framesAfter(host.journal, turn, stateSeq ?? 0))
   turn.words.drop(
@@ -55,6 +55,7 @@ export const requestOf = async (
     attachments: prepared.attachments,
     mentions: prepared.mentions,
     attended: message.attended,
+    ...(message.document !== undefined && { document: message.document }),
     ...(effort !== undefined && { effort }),
     ...(thinking !== undefined && { thinking }),
     ...(fast !== undefined && { fast }),
@@ -74,12 +75,14 @@ const sessionOf = (
   conversations: Conversations,
   {
     conversationId,
+    message: { fresh },
     record,
     entry: {
       fields: { provider, harness },
     },
   }: Turn,
 ): string | undefined => {
+  if (fresh) return record.sessionId
   const { session } = conversations.get(conversationId)
   return record.sessionId ?? (session?.provider === provider && session.harness === harness ? session.id : undefined)
 }

@@ -33,6 +33,10 @@ export interface RunMessage {
   readonly attended: boolean
   /** A person approved its cost before it started. */
   readonly approved?: boolean
+  /** Its model gets neither the session nor the record of earlier turns. */
+  readonly fresh?: boolean
+  /** The path of the document that it is asked to write. */
+  readonly document?: string
   readonly at: number
   readonly resumed?: AfterOutage
 }

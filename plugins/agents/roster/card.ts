@@ -1,5 +1,5 @@
 import type { Positive } from '../../../sdk/index.js'
-import type { ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
+import type { CardLoop, ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
 import type { AgentActivity, AgentAttention, AgentCard, AgentStatus } from '../contract.js'
 import type { BranchStatus } from '../work/branch-status.js'
 
@@ -20,6 +20,7 @@ export interface CardFacts {
   readonly branchStatus: BranchStatus
   /** The run whose work landed after it had ended, which overrides its end in the status. */
   readonly landedRun?: string
+  readonly loop?: CardLoop
 }
 
 /**
@@ -126,6 +127,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       subagents: subagentsOf(state),
       diff: facts.branchStatus.diff,
       landedPresence: facts.branchStatus.presence,
+      loop: facts.loop,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,
       archivedAt: conversation.archivedAt,

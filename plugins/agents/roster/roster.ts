@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Refusal, type Files } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import type { ConversationState } from '../../agent/contract.js'
+import type { CardLoop, ConversationState } from '../../agent/contract.js'
 import { cardOf } from './card.js'
 import type { AgentCard, Cards, Roster } from '../contract.js'
 import type { RunNotes } from '../work/run-notes.js'
@@ -20,7 +20,12 @@ export interface RosterDeps {
   readonly conversations: () => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
+  /** The loops of conversations. */
+  readonly loops: () => Promise<CardLoops>
 }
+
+/** Loops by conversation. */
+type CardLoops = { readonly [conversationId: string]: CardLoop }
 
 /** The board: all live conversations, with a revision that grows with every change of a card, also across restarts. */
 export class RosterBook {
@@ -54,23 +59,30 @@ export class RosterBook {
   /** The current cards of these conversations, in their order. */
   async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
     const round = this.#deps.statuses.round()
+    const loops = await this.#deps.loops()
     const agents = new Array<AgentCard>(states.length)
     const left = states.entries()
     await Promise.all(
       Array.from({ length: PARALLEL }, async () => {
-        for (const [at, state] of left) agents[at] = await this.card(state, round)
+        for (const [at, state] of left) agents[at] = await this.#card(state, loops, round)
       }),
     )
     return agents
   }
 
   /** A conversation's current card. */
-  async card(state: ConversationState, round?: Round): Promise<AgentCard> {
+  async card(state: ConversationState): Promise<AgentCard> {
+    return this.#card(state, await this.#deps.loops())
+  }
+
+  async #card(state: ConversationState, loops: CardLoops, round?: Round): Promise<AgentCard> {
     const { notes, statuses } = this.#deps
     await notes.commit(state)
     const branchStatus = await statuses.of(state.conversation, round)
-    const landedRun = notes.landed(state.conversation.id)
-    return cardOf(state, { branchStatus, ...(landedRun !== undefined && { landedRun }) })
+    const { id } = state.conversation
+    const landedRun = notes.landed(id)
+    const loop = loops[id]
+    return cardOf(state, { branchStatus, ...(landedRun !== undefined && { landedRun }), ...(loop && { loop }) })
   }
 
   /** The current roster. Concurrent callers share the reading after the one in progress. */

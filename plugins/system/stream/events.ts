@@ -13,7 +13,7 @@ type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signa
 
 const SNAPSHOTS = ['agents', 'presence', 'attention', 'boot']
 /** After each of these events one card may have changed. */
-const ONE = ['turn.settled', 'card.raised', 'card.resolved'] as const
+const ONE = ['turn.settled', 'card.raised', 'card.resolved', 'loop.changed'] as const
 /** After each of these any card may have changed, because all are compared with the tree that was landed in. */
 const ANY = ['agent.landed', 'agent.conflict', 'agent.removed'] as const
 const AGAIN = ['presence', 'attention']

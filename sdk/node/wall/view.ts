@@ -131,6 +131,7 @@ const ofTree = async (spec: WallSpec): Promise<Mount[]> => {
   if (!copy && !spec.only) mounts.push(...(await linkedHistory(spec)))
   for (const [index, each] of workable.entries()) mounts.push(...(await gitdir(spec, copy?.dir ?? '', each, index)))
   if (!spec.only && (!copy || !spec.ownSandbox)) mounts.push(...(await sharedSandbox(spec)))
+  if (spec.only) mounts.push(...(await writableIn(spec)))
   for (const { from, to } of spec.shown ?? [])
     if (access(to)) mounts.push(['show', await real(from), to, 'dependencies'])
   for (const path of (spec.readOnly ?? []).filter(access)) {
@@ -218,9 +219,14 @@ const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<M
   if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
   const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
   if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
-  const mounts: Mount[] = [['show', sandbox, sandbox, 'configuration of the sandbox']]
-  for (const path of writable ?? []) {
-    if (contains(sandbox, path) && (await kindOf(path))) mounts.push(['bind', await real(path), path])
-  }
+  return [['show', sandbox, sandbox, 'configuration of the sandbox'], ...(await writableIn({ workspace, writable }))]
+}
+
+/** The parts of the workspace's `.sandbox/` that stay writable. */
+const writableIn = async ({ workspace, writable = [] }: Pick<WallSpec, 'workspace' | 'writable'>): Promise<Mount[]> => {
+  const mounts: Mount[] = []
+  for (const path of writable)
+    if (contains(join(workspace, '.sandbox'), path) && (await kindOf(path)))
+      mounts.push(['bind', await real(path), path])
   return mounts
 }

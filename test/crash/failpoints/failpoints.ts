@@ -106,6 +106,13 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.update.swapped',
 ]
 
+export const LOOPS_POINTS: readonly string[] = [
+  'loops.begun',
+  'loops.round.accepted',
+  'loops.round.noted',
+  'loops.round.recorded',
+]
+
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
 
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']

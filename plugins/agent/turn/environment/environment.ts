@@ -28,6 +28,8 @@ export interface PreparedTurn {
   readonly agentFolders?: readonly string[]
   /** Where programs of providers see `root`; left out: in place of the workspace. */
   readonly ownPlace?: string
+  /** The folder of the document that the turn is asked to write, by its path from the workspace. */
+  readonly documents?: string
   /** Left out: the usual ones. */
   readonly helpers?: SubagentLimits
   /** Its tools name lines by number and hash. */

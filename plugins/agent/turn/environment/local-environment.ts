@@ -10,13 +10,12 @@ import {
   refuse,
   type ReachFolder,
 } from '../../../../sdk/index.js'
-import type { Env } from '../../../../sdk/node/programs/run.js'
+import { listEnv, needProgram, type Env } from '../../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../../sdk/node/files/large-files.js'
 import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
-import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
-import { wallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import { wallKind, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
@@ -30,15 +29,7 @@ import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
-import {
-  keptFolders,
-  personaOf,
-  fetchReach,
-  skillsNote,
-  reportUnknownPersona,
-  usedBy,
-  walledFor,
-} from '../../personas/worn.js'
+import { keptFolders, personaOf, fetchReach, skillsNote, reportUnknownPersona, usedBy } from '../../personas/worn.js'
 import { notesOf, preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
@@ -51,6 +42,9 @@ import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { ownPlaceOf } from './shared-programs.js'
+import type { ProgramBehindWall } from '../contract.js'
+import { conversationWall } from './conversation-wall.js'
+import { documentsOf } from './documents.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
 import { terminalTools } from './terminal.js'
@@ -79,7 +73,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, data, locks, limiter } = this.#deps
+    const { copies, conversations, workspace, locks, limiter } = this.#deps
     const { id, branch } = conversation
     const limited = limiter.of(id)
     void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
@@ -102,7 +96,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const seen = accessViewWith(workspace, areas)
     const attachments = await attachedFiles(workspace, await visiblePaths(input.attachments ?? [], seen))
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
-    const copyWall = withoutNetwork(await copies.wall(branch ? id : undefined))
+    const copyWall = await copies.wall(branch ? id : undefined)
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
@@ -125,9 +119,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
-    const kept = folders && { only: folders }
-    const narrowedWall = walledFor(persona, copyWall, persona?.repos ? await copies.repositories() : [])
-    const ownPlace = await ownPlaceOf({ ...copyWall, ...kept, ...narrowedWall }, id)
+    const wall = await conversationWall(this.#deps, copyWall, { id, network, ...(persona && { persona }), folders })
+    const documents = await documentsOf(workspace, turn.message.document)
+    const ownPlace = await ownPlaceOf(wall, id)
     return {
       helpers: await this.#deps.limits(),
       lineHashes: await this.#deps.lineHashes(),
@@ -137,15 +131,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       attachments,
       mentions,
       wall: {
-        ...copyWall,
-        home: await homeOfConversation(data, id, { alone: folders !== undefined }),
-        ...kept,
-        limits: limited,
-        ...(network.wall && { network: network.wall }),
+        ...wall,
         path: added.path,
-        shown: [...(copyWall.shown ?? []), ...(added.files ?? [])],
-        ...narrowedWall,
+        shown: [...(wall.shown ?? []), ...(added.files ?? [])],
+        ...(documents !== undefined && { writable: [join(workspace, documents)] }),
       },
+      ...(documents !== undefined && { documents }),
       ...(ownPlace !== undefined && { ownPlace }),
       reach: network.reach,
       expose: network.serve,
@@ -320,6 +311,26 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return treeCommand(wall, root, cwd, program, begun)
   }
 
+  /** The command that runs a shell command in the tree of a conversation, while no turn has to run. */
+  async checking(conversation: Conversation, command: string): Promise<ProgramBehindWall> {
+    const { copies, workspace, host, networks } = this.#deps
+    const { id, branch, actsAs, folders: reached } = conversation
+    const root = branch ? copies.dir(id) : workspace
+    const persona = await personaOf(host, actsAs)
+    const folders = keptFolders(persona, reached)
+    const wall = await conversationWall(this.#deps, await copies.wall(branch && id), {
+      ...{ id, folders, network: await networks.of(id) },
+      ...(persona && { persona }),
+    })
+    const cwd = join(workspace, relative(root, await this.#start(root, conversation, folders)))
+    const { limits: _limits, ...started } = await walled(
+      { ...wall, cwd, env: listEnv({ PWD: cwd }) },
+      await needProgram('sh'),
+      ['-c', command],
+    )
+    return { ...started, env: { ...started.env } as ProgramBehindWall['env'] }
+  }
+
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
     const { remembered, subagentDeps, underWay, commands } = this.#deps
     // Every `PreparedTurn` of this environment was made by `prepare`.
@@ -370,10 +381,6 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return references(user, async () => ((await network?.kind()) === 'own' ? placeholders : undefined))
   }
 }
-
-/** The network of a turn is chosen when it begins. */
-const withoutNetwork = ({ network: _network, ...wall }: Omit<WallSpec, 'cwd' | 'env'>): Omit<WallSpec, 'cwd' | 'env'> =>
-  wall
 
 const unread = ({ message }: GitFailure): string =>
   `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`

@@ -65,7 +65,7 @@ export class SharedPrograms {
     const { conversationId, message, entry } = turn
     const { workspace, data, grants, hide, path, copy, shown = [] } = wall
     const seen = await ownPlaceOf(wall, conversationId)
-    if (seen === undefined || copy === undefined || wall.sealed) return undefined
+    if (seen === undefined || copy === undefined || wall.sealed || wall.writable) return undefined
     if (message.input.outsideWake !== undefined || entry.fields.outsiders) return undefined
     const folders = await Promise.all(needs.map(folder => realpath(folder)))
     if ([program, ...folders].some(each => contains(workspace, each))) return undefined

@@ -252,6 +252,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./automations/automations-page.js')).AutomationsPage,
   },
   {
+    name: 'loops',
+    icon: 'history',
+    needs: 'loops.list',
+    ...IN_LIST,
+    load: async () => (await import('./loops/loops-page.js')).LoopsPage,
+  },
+  {
     name: 'safety',
     icon: 'key',
     needs: 'safety.get',

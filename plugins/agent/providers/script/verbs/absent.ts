@@ -27,14 +27,6 @@ const without = (name: string, { form, fits, lines, tool, category, needs }: Abs
   })
 
 const ABSENT: { readonly [name: string]: Absence } = {
-  verdict: {
-    form: 'verdict done REASON, verdict not-done REASON',
-    fits: /^(?:done|not-done)\s+\S/,
-    lines: true,
-    tool: 'Verdict',
-    category: 'other',
-    needs: 'a loop or workflow that asked for a document',
-  },
   die: { form: 'die', fits: /^$/, tool: 'Die', category: 'other', needs: 'an agent program of its own that could end' },
 }
 
