@@ -1,7 +1,7 @@
 import { build } from 'esbuild'
 import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** Native parts of bundled libraries, which do without them. */
 const OPTIONAL = ['cpu-features', '*.node']
@@ -41,6 +41,23 @@ const builtin = {
         return taken.map(name => `const ${name} = process.getBuiltinModule('${from}');`).join(' ')
       }),
     })),
+}
+
+/** The tables of all media types, two of them, which Koa and its libraries load: few requests need one. */
+const mediaTypes = {
+  name: 'media-types',
+  setup: ({ onResolve, onLoad, resolve }) => {
+    onResolve({ filter: /^mime-types$/, namespace: 'file' }, async ({ importer, kind, resolveDir }) => {
+      if (kind !== 'require-call' || !/\/node_modules\/(?:accepts|koa|type-is)\//.test(importer)) return undefined
+      const { path } = await resolve('mime-types', { kind, resolveDir, namespace: 'media-types' })
+      return { path, namespace: 'media-types' }
+    })
+    onLoad({ filter: /.*/, namespace: 'media-types' }, ({ path }) => ({
+      contents: `for (const name of ['contentType', 'lookup'])
+  exports[name] = (...given) => require(${JSON.stringify(path)})[name](...given)`,
+      resolveDir: dirname(path),
+    }))
+  },
 }
 
 /** Libraries in the older format of modules ask by this name. */
@@ -87,7 +104,7 @@ export const bundle = async folder => {
       'playwright-core',
       ...OPTIONAL,
     ],
-    plugins: [builtin, withoutRequire],
+    plugins: [mediaTypes, builtin, withoutRequire],
     metafile: true,
     banner: { js: REQUIRE.trim() },
   })

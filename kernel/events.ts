@@ -20,12 +20,20 @@ export class EventBus {
   }
   /** Announced events, sent again to each group that starts later. */
   readonly #lasting = new Map<string, unknown>()
+  /** Groups that never ran in this data folder. */
+  readonly #new = new Set<string>()
 
   /** @param failed Called when a listener or contributor threw; the others still run. */
   constructor(readonly failed: (plugin: string, what: string, error: unknown) => void) {}
 
-  /** Sets the events and points that start a group. */
-  declare(plugin: string, on: { events: readonly string[]; points: readonly string[] }, start: StartGroup): void {
+  /** Sets the events and points that start a group; `isNew` says that it never ran in this data folder. */
+  declare(
+    plugin: string,
+    on: { events: readonly string[]; points: readonly string[] },
+    start: StartGroup,
+    isNew = false,
+  ): void {
+    if (isNew) this.#new.add(plugin)
     for (const event of on.events) entry(this.#wakes.events, event).set(plugin, start)
     for (const point of on.points) entry(this.#wakes.points, point).set(plugin, start)
   }
@@ -35,16 +43,19 @@ export class EventBus {
   }
 
   emit(event: string, data: unknown): void {
-    for (const [plugin, start] of this.#wakes.events.get(event) ?? [])
+    for (const [plugin, start] of this.#wakes.events.get(event) ?? []) {
+      // It has nothing to go on with.
+      if (this.#lasting.has(event) && this.#new.has(plugin)) continue
       start().then(
         () => this.#send(plugin, event, data),
         error => this.failed(plugin, event, error),
       )
+    }
     for (const plugin of this.#listeners.get(event)?.keys() ?? [])
       if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
   }
 
-  /** Emits an event that happens once; groups that start later receive it when they start. */
+  /** Emits an event that happens once. It starts no new group; groups that start later receive it when they start. */
   announce(event: string, data: unknown): void {
     this.#lasting.set(event, data)
     this.emit(event, data)
@@ -52,8 +63,9 @@ export class EventBus {
 
   /** Sends the events announced so far to a group that has just started. */
   started(plugin: string): void {
+    const wasNew = this.#new.delete(plugin)
     for (const [event, data] of this.#lasting)
-      if (!this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
+      if (wasNew || !this.#wakes.events.get(event)?.has(plugin)) this.#send(plugin, event, data)
   }
 
   contribute(point: string, plugin: string, into: Answer): void {

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LimitSettings, ModelSettings, PreviewPlace, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
@@ -52,7 +52,7 @@ export const loadGroups = async (kernel: KernelServices, options: LoadOptions): 
     const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest
     const start = (by?: string) => group.start(by)
     kernel.calls.declare(name, [...Object.keys(routes), ...calls], start)
-    kernel.events.declare(name, { events, points }, start)
+    kernel.events.declare(name, { events, points }, start, !existsSync(join(data, name)))
     kernel.live.declare(name, domains, slowDomains)
   }
   for (const { name, permissions } of manifests) {

@@ -1,11 +1,13 @@
 import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findOwnImports } from '../sdk/node/programs/own-imports.js'
 import { packageFolder } from '../sdk/node/programs/package.js'
 import { keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
 import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
+findOwnImports(new URL('../', import.meta.url).href)
 const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
 const { readConfig } = await import('./config/config.js')

@@ -1,8 +1,12 @@
 // The entry of a plugin that runs in a separate process. Started by kernel/process.ts.
 import { createHost, type Activate, type Place } from './host.js'
+import { keepCompiled } from './node/files/state-folder.js'
+import { findOwnImports } from './node/programs/own-imports.js'
 import { declareTurnWritable } from './node/programs/turn-writable.js'
 import { Peer, type Pipe } from './wire.js'
 
+keepCompiled(process.env)
+findOwnImports(new URL('../', import.meta.url).href)
 const [, , id = '', entry = '', place = '{}'] = process.argv
 const peer = new Peer(process as unknown as Pipe)
 const where = JSON.parse(place) as Place

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findOwnImports } from './node/programs/own-imports.js'
 import { packageVersion } from './node/programs/package.js'
 import { keepCompiled } from './node/files/state-folder.js'
 
@@ -14,6 +15,7 @@ if (Number.parseInt(node) < LEAST_NODE) {
   process.exit(1)
 }
 keepCompiled(process.env)
+findOwnImports(new URL('../', import.meta.url).href)
 const { runProgram } = await import('./cli/program.js')
 const { StillWorking } = await import('./cli/terminal/still-working.js')
 const { wantsColour, widthOf } = await import('./cli/terminal/appearance.js')

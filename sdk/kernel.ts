@@ -345,7 +345,7 @@ export interface KernelEvents {
   'credential.refused': { address: string; credential: string }
   /** The process of an extension used an entry of its manifest. */
   'extension.reached': { extension: string; entry: string }
-  /** All boot steps have ended. */
+  /** All boot steps have ended. It starts a group only if it ran before in this data folder. */
   'daemon.ready': { ms: number }
   /** A credential ended, or a person's access was reduced; end everything that depends on it. */
   'credential.ended': { sessionId?: string; tokenId?: string; email?: string }

@@ -160,6 +160,26 @@ t.test('groups stop in parallel, before those they need, and none can be started
   await t.rejects(kernel.calls.answer('late.work', {}, CONTEXT), { message: 'the sandbox is stopping' })
 })
 
+t.test('a daemon that is ready starts only groups that ran before; others are told once they start', async t => {
+  const { manifests, notes } = madeGroups(t, {
+    resuming: {
+      manifest: { events: ['daemon.ready'], routes: { 'GET /resuming': open('resuming.get') } },
+      activate: `
+        host.on('daemon.ready', () => note('goes on'))
+        await serve({ 'GET /resuming': () => ({ ok: true }) })`,
+    },
+  })
+  const first = await daemonWith(t, [], { manifests })
+  t.same(notes, [])
+  await first.fetch('/resuming')
+  t.same(notes, ['resuming is read', 'resuming goes on'], 'once')
+  await first.stop()
+  const { workspace, data } = first
+  const next = await daemonWith(t, [], { manifests, workspace, data })
+  await next.groups[0]!.start()
+  t.same(notes.slice(2), ['resuming goes on'])
+})
+
 t.test('unused groups are not loaded, and each starts with its first call', async t => {
   const many = Object.fromEntries(
     Array.from({ length: 36 }, (_, group) => {

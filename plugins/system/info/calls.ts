@@ -4,14 +4,13 @@ import type { InfoCalls } from './contract.js'
 import { Programs } from './programs.js'
 
 /** Serves facts about this daemon, and the problems that groups found in their files. */
-export const infoCalls = (host: Pick<Host, 'boot' | 'call' | 'collect'>): Handlers<InfoCalls> => {
+export const infoCalls = (host: Pick<Host, 'call' | 'collect'>): Handlers<InfoCalls> => {
   const programs = new Programs(host)
-  host.boot('look for programs', () => programs.look())
   return {
     'GET /info': async (_input, context) => {
       const { base } = httpRequestOf(context)
       const known = await host.call('kernel.info')
-      return { ...known, contract: '1', programs: programs.known, base, me: meOf(context.caller) }
+      return { ...known, contract: '1', programs: await programs.known(), base, me: meOf(context.caller) }
     },
     'GET /system/manifest-problems': async () => {
       const reports = (await host.collect('system.manifestProblems')).flat()

@@ -4,12 +4,13 @@ import type { Program } from '../../../sdk/kernel.js'
 const FRESH = 60_000
 const PATIENCE = 5000
 
-/** The machine's programs as the groups found them; answered from memory and refreshed in the background. */
+/** The machine's programs as the groups found them: searched when first asked for, then refreshed in the background. */
 export class Programs {
   readonly #collect: () => Promise<Program[][]>
   readonly #now: () => number
   #found: readonly Program[] = []
   #at = -Infinity
+  #asked = false
   #looking: Promise<void> | undefined
 
   constructor(host: Pick<Host, 'collect'>, now: () => number = Date.now) {
@@ -17,13 +18,15 @@ export class Programs {
     this.#now = now
   }
 
-  /** The last result; a new search starts when it is a minute old. */
-  get known(): Program[] {
-    if (this.#now() - this.#at >= FRESH) void this.look()
+  /** The last result; the first question waits for it. A new search starts when it is a minute old. */
+  async known(): Promise<Program[]> {
+    const looking = this.#now() - this.#at >= FRESH ? this.look() : undefined
+    if (!this.#asked) await looking
+    this.#asked = true
     return this.#found.map(program => ({ ...program, neededBy: [...program.neededBy] }))
   }
 
-  /** Searches now, and waits no longer than a start may take; a late result is still used. */
+  /** Searches now, and waits 5 s at most; a late result is still used. */
   async look(): Promise<void> {
     this.#looking ??= this.#read().finally(() => {
       this.#looking = undefined

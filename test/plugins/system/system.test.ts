@@ -348,7 +348,7 @@ t.test('a name is shown without invisible characters', async t => {
   for (const [given, shown] of cases) t.equal(plainValue(given!), shown, JSON.stringify(given))
 })
 
-t.test('programs are returned from memory, one row each, and read again in the background', async t => {
+t.test('programs are searched at the first question, one row each, and read again in the background', async t => {
   const clock = { now: 0 }
   const row = (over: Partial<Program>): Program => ({
     name: 'git',
@@ -362,17 +362,18 @@ t.test('programs are returned from memory, one row each, and read again in the b
     [[row({ name: 'new' })]],
   ]
   const programs = new Programs({ collect: async () => (given.shift() ?? []) as never }, () => clock.now)
-  await programs.look()
-  t.strictSame(programs.known, [row({ name: 'bwrap' }), row({ present: true, version: '2', neededBy: ['a', 'b'] })])
+  t.strictSame(await programs.known(), [
+    row({ name: 'bwrap' }),
+    row({ present: true, version: '2', neededBy: ['a', 'b'] }),
+  ])
   t.equal(given.length, 1)
   clock.now = 60_000
-  t.equal(programs.known.length, 2, 'the previous answer is returned at once')
+  t.equal((await programs.known()).length, 2, 'the previous answer is returned at once')
   await programs.look()
-  t.match(programs.known, exactly({ name: 'new' }))
+  t.match(await programs.known(), exactly({ name: 'new' }))
 })
 
 t.test('a failed reading of the programs returns none and does not throw', async t => {
   const programs = new Programs({ collect: () => Promise.reject(new Error('no')) })
-  await programs.look()
-  t.strictSame(programs.known, [])
+  t.strictSame(await programs.known(), [])
 })

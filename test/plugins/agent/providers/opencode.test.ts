@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
@@ -30,9 +30,13 @@ const bash = (command: string): ModelCall => ({ name: 'bash', arguments: { comma
 const HEAD = { id: 'x', object: 'chat.completion.chunk', created: 1 }
 const choiceOf = (choice: object) => ({ choices: [{ index: 0, ...choice }] })
 
+/** What the model wants of each turn. */
+type Wants = ModelCall | { readonly refuses: 401 | 429 }
+
 /** A model server that answers with a tool call, then with a final text. */
-const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 | 429 }) => {
-  const asked: Asked[] = []
+const modelServer = async (t: Test) => {
+  let asked: Asked[] = []
+  let wants: Wants = bash('true')
   const server = createServer(async (request, answer) => {
     const body = await textOf(request)
     if (!request.url?.includes('chat')) return void answer.end('{"data":[]}')
@@ -62,7 +66,14 @@ const modelServer = async (t: Test, wants: ModelCall | { readonly refuses: 401 |
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   t.teardown(() => server.close())
-  return { port: (server.address() as AddressInfo).port, asked }
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Lets the model want something else from now on; returns what it is asked. */
+    wanting: (next: Wants): readonly Asked[] => {
+      wants = next
+      return (asked = [])
+    },
+  }
 }
 
 const textOf = async (request: IncomingMessage): Promise<string> => {
@@ -71,8 +82,9 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return text
 }
 
-const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
-  const { port, asked } = await modelServer(t, wants)
+/** One program for all tests, each with its own conversations: a start of it takes seconds of processor time. */
+const world = async (t: Test) => {
+  const { port, wanting } = await modelServer(t)
   const config = {
     model: 'local/m1',
     // The sandbox asks although the program's own settings allow everything.
@@ -100,7 +112,7 @@ const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
     },
   })
   await daemon.client.call('POST /settings/patch', { set: { networkAllow: [`localhost:${port}`] } })
-  const turn = async (input: object, answer?: 'once' | 'deny', conversationId = 'c'): Promise<Frame[]> => {
+  const turn = async (conversationId: string, input: object, answer?: 'once' | 'deny'): Promise<Frame[]> => {
     await daemon.client.call('POST /agent', {
       conversationId,
       agent: 'agent/opencode',
@@ -120,12 +132,16 @@ const world = async (t: Test, wants: Parameters<typeof modelServer>[1]) => {
     }
     return (await watched.all()).map(({ event }) => event)
   }
-  return { ...daemon, turn, asked, copy: join(daemon.data, 'agent/checkouts/c') }
+  return { ...daemon, turn, wanting, copyOf: (id: string) => join(daemon.data, 'agent/checkouts', id) }
 }
 
+let started: ReturnType<typeof world> | undefined
+const shared = () => (started ??= world(t))
+
 t.test('a real agent program asks through a card, and its work lands', { skip }, async t => {
-  const { turn, client, workspace, copy } = await world(t, bash('echo hi > made.txt'))
-  const frames = await turn({ permissionMode: 'default' }, 'once')
+  const { turn, wanting, client, workspace, copyOf } = await shared()
+  wanting(bash('echo hi > made.txt'))
+  const frames = await turn('c', { permissionMode: 'default' }, 'once')
   t.match(
     frames.find(({ kind }) => kind === 'init'),
     { provider: 'agent/opencode', harness: 'vendor-code', model: 'local/m1', unenforced: undefined },
@@ -147,32 +163,34 @@ t.test('a real agent program asks through a card, and its work lands', { skip },
   )
   await client.call('POST /agents/{id}/land', { id: 'c', mode: 'check' })
   t.equal(readFileSync(join(workspace, 'made.txt'), 'utf8'), 'hi\n')
-  writeFileSync(join(copy, 'made.txt'), 'as it was')
-  const refused = await turn({ permissionMode: 'default' }, 'deny')
+  writeFileSync(join(copyOf('c'), 'made.txt'), 'as it was')
+  const refused = await turn('c', { permissionMode: 'default' }, 'deny')
   t.ok(refused.some(({ kind }) => kind === 'permission'))
-  t.equal(readFileSync(join(copy, 'made.txt'), 'utf8'), 'as it was', 'a refusal counts, whatever its settings')
+  t.equal(readFileSync(join(copyOf('c'), 'made.txt'), 'utf8'), 'as it was', 'a refusal counts, whatever its settings')
 })
 
 t.test('one process runs turns of two conversations at once, each in its own copy', { skip: shares }, async t => {
-  const { turn, copy, kernel } = await world(t, bash('pwd > made.txt'))
-  const both = await Promise.all(['c', 'd'].map(id => turn({ permissionMode: 'default' }, 'once', id)))
+  const { turn, wanting, copyOf, kernel } = await shared()
+  wanting(bash('pwd > made.txt'))
+  const both = await Promise.all(['d', 'e'].map(id => turn(id, { permissionMode: 'default' }, 'once')))
   for (const frames of both) t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  for (const id of ['c', 'd'])
-    t.match(readFileSync(join(dirname(copy), id, 'made.txt'), 'utf8'), new RegExp(`/copies/${id}/tree\n$`))
+  for (const id of ['d', 'e'])
+    t.match(readFileSync(join(copyOf(id), 'made.txt'), 'utf8'), new RegExp(`/copies/${id}/tree\n$`))
   const processes = (await kernel.events.collect('system.processes')).flat() as { conversationIds?: string[] }[]
   t.strictSame(
-    processes.map(({ conversationIds }) => conversationIds?.toSorted()),
-    [['c', 'd']],
+    processes.map(({ conversationIds }) => conversationIds?.filter(id => id === 'd' || id === 'e').toSorted()),
+    [['d', 'e']],
   )
 })
 
 t.test('an unknown model is refused with the list of models', { skip }, async t => {
-  const { turn, asked } = await world(t, bash('true'))
+  const { turn, wanting } = await shared()
+  const asked = wanting(bash('true'))
   t.match(
-    (await turn({ model: 'local/none' })).find(({ kind }) => kind === 'error'),
+    (await turn('m', { model: 'local/none' })).find(({ kind }) => kind === 'error'),
     { code: 'model-invalid', message: /no model "local\/none": expected one of .*local\/m1, local\/m2/ },
   )
-  const frames = await turn({ model: 'local/m2' })
+  const frames = await turn('m', { model: 'local/m2' })
   t.match(
     frames.find(({ kind }) => kind === 'init'),
     { model: 'local/m2' },
@@ -182,9 +200,10 @@ t.test('an unknown model is refused with the list of models', { skip }, async t 
 
 t.test('the tools of the sandbox reach the program: a question of its model is a card', { skip }, async t => {
   const questions = [{ question: 'Which colour?', options: [{ label: 'red' }, { label: 'blue' }] }]
-  const { client, asked } = await world(t, { name: 'sandbox_Ask', arguments: { questions } })
-  await client.call('POST /agent', { conversationId: 'c', agent: 'agent/opencode', isolated: true, prompt: 'ask' })
-  const watched = framesOf(client, 'c')
+  const { client, wanting } = await shared()
+  const asked = wanting({ name: 'sandbox_Ask', arguments: { questions } })
+  await client.call('POST /agent', { conversationId: 'q', agent: 'agent/opencode', isolated: true, prompt: 'ask' })
+  const watched = framesOf(client, 'q')
   const card = (await watched.until(({ kind }) => kind === 'question' || kind === 'done')) as unknown as {
     requestId: string
   }
@@ -210,8 +229,9 @@ for (const [refuses, code] of [
   [429, 'rate_limit'],
 ] as const) {
   t.test(`a model server that answers ${refuses} ends the turn soon, with what to do`, { skip }, async t => {
-    const { turn } = await world(t, { refuses })
-    const frames = await turn({})
+    const { turn, wanting } = await shared()
+    wanting({ refuses })
+    const frames = await turn(`refused-${refuses}`, {})
     t.match(
       frames.find(({ kind }) => kind === 'error'),
       { code, message: /model server of OpenCode/ },
