@@ -51,7 +51,8 @@ const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rul
 }
 
 const GO: Verdict = { verdict: 'go' }
-const MOST_SHOWN = 2000
+/** A person who agrees has seen the whole call: a longer one is refused. */
+const MOST_SHOWN = 256 * 1024
 
 /** Decides about a call by the tools the turn may use, its persona's powers, its mode, then remembered permissions. */
 export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered, attended }: GateState): Verdict => {
@@ -75,29 +76,24 @@ export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered
   if (remembered.has(name)) return GO
   const reason = `in mode ${mode} a person must agree to ${name}`
   if (!attended) return { verdict: 'refuse', reason: `${reason}, and nobody watches this turn` }
-  return { verdict: 'ask', card: cardOf(call, reason) }
-}
-
-/** Shortens a text for a card, and says by how much. */
-const bounded = (text: string): string => {
-  const hidden = text.length - MOST_SHOWN
-  return hidden > 0 ? `${text.slice(0, MOST_SHOWN).toWellFormed()}\n[${hidden} more characters are not shown]` : text
-}
-
-const cardOf = (call: GatedCall, reason: string): PermissionDraft =>
-  permissionCard(call, {
+  return askAbout(call, {
     reason,
-    alwaysLabel: `Always allow ${call.name} in this conversation`,
-    other: `${call.name}${call.path === undefined ? '' : ` ${call.path}`}`,
+    alwaysLabel: `Always allow ${name} in this conversation`,
+    other: `${name}${call.path === undefined ? '' : ` ${call.path}`}`,
   })
+}
 
-/** The card that asks a person about a call; `other` is its title where the call runs nothing and fetches nothing. */
-export const permissionCard = (
+/** Asks a person about a call, all of which the card shows; `other` is its title where it runs and fetches nothing. */
+export const askAbout = (
   { name, command, code, path, url, title }: GatedCall,
   { reason, alwaysLabel, other }: { readonly reason: string; readonly alwaysLabel?: string; readonly other: string },
-): PermissionDraft => {
+): Exclude<Verdict, { verdict: 'go' }> => {
   const shown = command ?? code ?? url ?? path ?? title
-  return {
+  if (shown !== undefined && shown.length > MOST_SHOWN) {
+    const found = `expected at most ${MOST_SHOWN} characters, found ${shown.length}`
+    return { verdict: 'refuse', reason: `${reason}, and this call is too long to be shown: ${found}` }
+  }
+  const card: PermissionDraft = {
     kind: 'permission',
     toolName: name,
     title:
@@ -108,9 +104,10 @@ export const permissionCard = (
           : url !== undefined
             ? 'Fetch a page'
             : other,
-    ...(shown !== undefined && { description: bounded(shown) }),
+    ...(shown !== undefined && { description: shown }),
     reason,
     ...(path !== undefined && { path }),
     ...(alwaysLabel !== undefined && { alwaysLabel }),
   }
+  return { verdict: 'ask', card }
 }

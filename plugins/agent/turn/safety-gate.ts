@@ -1,8 +1,8 @@
 import type { Host } from '../../../sdk/index.js'
 import type { CommandClass } from '../../settings/contract.js'
-import type { SafetyDecision, SafetySubject } from '../../safety/contract.js'
+import type { SafetySubject } from '../../safety/contract.js'
 import type { GatedCall } from '../providers/adapter.js'
-import { permissionCard, type PermissionDraft } from '../tools/gate.js'
+import { askAbout, type PermissionDraft } from '../tools/gate.js'
 import type { CardReply } from '../contract.js'
 import type { Turn } from './turn.js'
 
@@ -83,7 +83,12 @@ export class SafetyGate {
       await this.#settle(id, 'approved')
       return GO
     }
-    return { verdict: 'ask', card: cardOf(call, decided), held: { id, classes } }
+    const asked = askAbout(call, {
+      reason: `the safety policy holds it: ${decided.reason}`,
+      ...(classes.length > 0 && { alwaysLabel: `Allow ${classes.join(', ')} for the rest of this turn` }),
+      other: `Use ${call.name}`,
+    })
+    return asked.verdict === 'ask' ? { ...asked, held: { id, classes } } : asked
   }
 
   async #decided({ conversationId, run, message, outside }: Turn, { persona }: RuledCall, subject: SafetySubject) {
@@ -173,10 +178,3 @@ const sourceOf = ({ name, url, command }: GatedCall): string =>
       ? name
       : `a command that makes requests`
   ).slice(0, 200)
-
-const cardOf = (call: GatedCall, { reason, classes }: SafetyDecision): PermissionDraft =>
-  permissionCard(call, {
-    reason: `the safety policy holds it: ${reason}`,
-    ...(classes.length > 0 && { alwaysLabel: `Allow ${classes.join(', ')} for the rest of this turn` }),
-    other: `Use ${call.name}`,
-  })

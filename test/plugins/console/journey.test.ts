@@ -7,10 +7,12 @@ import {
   barriersOf,
   closeTab,
   CONSOLE_GROUPS,
+  type ConsoleTab,
   endJourney,
   launchBrowser,
   ownerBrowser,
   ownerTab,
+  tabBeside,
 } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
@@ -75,13 +77,17 @@ t.test('working in the console', withChromium(), async t => {
   })
 
   await t.test('hostile output is shown as text', async t => {
-    const hostile = '<img src=x onerror=alert(1)> [bad](javascript:alert(1)) ![pic](https://example.org/x.png) a\u202eb'
+    const links = '[bad](javascript:alert(1)) [page](data:text/html,hello) [fine](https://example.org/)'
+    const hostile = `<img src=x onerror=alert(1)> ${links} ![pic](https://example.org/x.png) a\u202eb`
     await runTurn(daemon.client, 'hostile', `say ${hostile}`)
     const tab = await ownerTab(browser, daemon, '#/c/hostile')
     const { page } = tab
     await page.getByText('⟨U+202E⟩').last().waitFor()
     t.equal(await page.locator('img').count(), 0)
-    t.equal(await page.locator('a[href^="javascript"]').count(), 0)
+    const shown = page.locator('.prose').last()
+    for (const words of ['bad', 'page']) t.ok(await shown.getByText(words, { exact: true }).isVisible())
+    const targets = await shown.locator('a').evaluateAll(found => found.map(one => one.getAttribute('href')))
+    t.same(targets, ['https://example.org/'])
     await endJourney(t, tab)
   })
 
@@ -151,22 +157,22 @@ t.test('working in the console', withChromium(), async t => {
   })
 
   await t.test('six tabs hold one event stream and at most three connections, and all of them follow', async t => {
-    const { page } = await ownerBrowser(browser, daemon)
-    const tabs = [page]
-    for (let more = 0; more < 5; more++) {
-      const tab = await page.context().newPage()
-      await tab.goto(daemon.url)
-      await tab.locator('[data-ready=yes]').waitFor({ state: 'attached', timeout: 20_000 })
-      tabs.push(tab)
-    }
+    const first = await ownerBrowser(browser, daemon)
+    const { page } = first
+    const others: ConsoleTab[] = []
+    for (let more = 0; more < 5; more++) others.push(await tabBeside(first, daemon))
     await runTurn(daemon.client, 'seen-by-all', 'say hello to six')
-    for (const tab of tabs) await tab.getByText('say hello to six').first().waitFor()
-    const others = browser.contexts().filter(context => context !== page.context())
-    for (const other of others.flatMap(context => context.pages())) await other.goto('about:blank')
+    for (const tab of [first, ...others]) await tab.page.getByText('say hello to six').first().waitFor()
+    const contexts = browser.contexts().filter(context => context !== page.context())
+    for (const other of contexts.flatMap(context => context.pages())) await other.goto('about:blank')
     // Connections of finished requests are kept for some seconds, those of streams stay.
     await until(() => connectionsTo(Number(new URL(daemon.url).port)) <= 3)
+    await endJourney(t, first)
     await page.close()
     await runTurn(daemon.client, 'after-the-leader', 'say still there')
-    await tabs[1]!.getByText('say still there').first().waitFor()
+    for (const tab of others) {
+      await tab.page.getByText('say still there').first().waitFor()
+      await endJourney(t, tab)
+    }
   })
 })

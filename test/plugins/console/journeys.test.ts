@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withChromium } from '../../support/browser/browser.js'
+import { until, withChromium } from '../../support/browser/browser.js'
 import {
   barriersOf,
   CONSOLE_GROUPS,
   endJourney,
   findDaemonSocket,
+  goTo,
   launchBrowser,
   loginLink,
   openTab,
@@ -16,13 +17,37 @@ import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/
 import { inTime } from '../../support/in-time.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
-/** Longer than any page, and its end matters most. */
-const REQUEST = `ship ${Array.from({ length: 900 }, (_, part) => `part-${part}`).join(' ')} to production`
-
 const CARDS = [
-  ...['plan Build it', `permit Deploy: ${REQUEST}`, 'ask* Which ones?', '| A: first', '| B: second'],
+  ...['plan Build it', 'permit Deploy: ship it', 'ask* Which ones?', '| A: first', '| B: second'],
   ...['offer service images 5', 'offer capability github', 'offer payment https://example.org/x 0.25', 'say all done'],
 ].join('\n')
+
+const HIDDEN_SHOWN: { readonly [character: string]: string } = {
+  '\u001b': '⟨U+001B⟩',
+  '\u0000': '⟨U+0000⟩',
+  '\u202e': '⟨U+202E⟩',
+  '\u200b': '⟨U+200B⟩',
+}
+const HIDDEN = new RegExp(`[${Object.keys(HIDDEN_SHOWN).join('')}]`, 'g')
+
+/**
+ * How much of the text that an open card shows is cut off, down and sideways, and whether its first and its last character
+ * can be scrolled into view.
+ */
+const SHOWN = `(() => {
+  const shown = document.querySelector('.card.open pre')
+  const { scrollHeight, clientHeight, scrollWidth, clientWidth, lastChild: text } = shown
+  const isReached = (block, at) => {
+    shown.scrollIntoView({ block })
+    const range = document.createRange()
+    range.setStart(text, at)
+    range.setEnd(text, at + 1)
+    const { x, y, width, height } = range.getBoundingClientRect()
+    return document.elementFromPoint(x + width / 2, y + height / 2) === shown
+  }
+  const ends = [isReached('start', 0), isReached('end', text.length - 1)]
+  return [scrollHeight - clientHeight, scrollWidth - clientWidth, ...ends]
+})()`
 
 t.test('journeys through the console', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS, { files: { 'README.md': '# work\n', 'b.txt': 'one\n' } })
@@ -44,13 +69,6 @@ t.test('journeys through the console', withChromium(), async t => {
       const card = page.locator('section.card.open').and(page.getByRole('region', { name: kind }))
       await card.waitFor()
       t.same(await barriersOf(page), [], kind)
-      if (kind === 'Permission') {
-        const request = card.getByText(REQUEST, { exact: true })
-        t.ok(await request.isVisible(), 'the whole request is shown')
-        const hidden = await page.evaluate(`(({ scrollHeight, clientHeight, scrollWidth, clientWidth }) =>
-          [scrollHeight - clientHeight, scrollWidth - clientWidth])(document.querySelector('.card.open pre'))`)
-        t.same(hidden, [0, 0], 'nothing of it is cut off')
-      }
       for (const label of kind === 'Question' ? ['A first', 'B second'] : []) await card.getByLabel(label).check()
       await card.getByRole('button', { name: button }).click()
       await page
@@ -59,6 +77,34 @@ t.test('journeys through the console', withChromium(), async t => {
         .getByText(said)
         .first()
         .waitFor()
+    }
+    await page.getByText('all done').last().waitFor()
+    await endJourney(t, tab)
+  })
+
+  await t.test('a permission card shows the whole request, however long and strange it is', async t => {
+    // The end of a request matters most.
+    const words = (count: number) => Array.from({ length: count }, (_, part) => `part-${part}`).join(' ')
+    const command = `: ${words(9_500)}; echo the end`
+    const path = `${'a-folder/'.repeat(400)}${'x'.repeat(200)}`
+    const strange = `ship\t${words(20_000)} \u001b[8mhidden\u0000\u202e\u200b to production`
+    const prompt = [`permit Deploy: ${strange}`, `run ${command}`, `write ${path}`, '| text', 'say all done'].join('\n')
+    t.ok(strange.length > 200 * 1024 && command.length > 90_000)
+    await daemon.client.call('POST /agent', { conversationId: 'whole', prompt, permissionMode: 'default' })
+    const tab = await ownerTab(browser, daemon, '#/c/whole')
+    const { page } = tab
+    const asked = [
+      [/to production/, strange.replace(HIDDEN, one => HIDDEN_SHOWN[one]!), 'Allow once'],
+      [/the end/, command, 'Allow once'],
+      [/x{200}/, path, 'Deny'],
+    ] as const
+    for (const [end, request, answer] of asked) {
+      const card = page.locator('section.card.open')
+      const shown = card.locator('pre', { hasText: end })
+      await shown.waitFor()
+      t.ok((await shown.textContent()) === request, 'all of it is in the page')
+      t.same(await page.evaluate(SHOWN), [0, 0, true, true], 'nothing of it is cut off')
+      await card.getByRole('button', { name: answer, exact: true }).click()
     }
     await page.getByText('all done').last().waitFor()
     await endJourney(t, tab)
@@ -132,8 +178,13 @@ t.test('journeys through the console', withChromium(), async t => {
   })
 
   await t.test('without a connection the page says so, and catches up once it is back', async t => {
-    const tab = await ownerTab(browser, daemon, '#/c/cards')
+    const tab = await ownerTab(browser, daemon, '#/inbox')
     const { page } = tab
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+    await page.locator('.bones').waitFor({ state: 'detached' })
+    await goTo(page, '#/c/many/changes')
+    await page.locator('.file-row').first().waitFor()
+    await goTo(page, '#/c/cards')
     const composer = page.getByLabel('Message to the agent')
     await composer.fill('say after the tunnel')
     const online = await page.evaluate('navigator.onLine')
@@ -147,13 +198,22 @@ t.test('journeys through the console', withChromium(), async t => {
     await daemon.client.call('POST /agents/{id}/rename', { id: 'cards', title: 'In the tunnel' })
     await page.waitForTimeout(500)
     t.ok(await lost.isVisible())
+    const age = page.getByText(/^This is \d+ s old\.$/)
+    await age.waitFor()
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('The sandbox does not answer.').waitFor()
     t.equal(await composer.inputValue(), 'say after the tunnel')
     t.same(await barriersOf(page), [])
+    for (const place of ['#/fleet', '#/inbox', '#/c/many/changes']) {
+      await goTo(page, place)
+      const first = await age.textContent()
+      await until(async () => (await age.textContent()) !== first)
+    }
     await page.context().setOffline(false)
     if (!online) await page.evaluate(`dispatchEvent(new Event('online'))`)
     await lost.waitFor({ state: 'hidden' })
+    t.equal(await age.count(), 0)
+    await goTo(page, '#/c/cards')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('after the tunnel', { exact: true }).waitFor()
     const { messages } = await daemon.client.call('GET /agents/{id}/transcript', { id: 'cards', limit: 50 })

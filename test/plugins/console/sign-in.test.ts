@@ -10,10 +10,29 @@ import {
   launchBrowser,
   loginLink,
   openTab,
+  ownerBrowser,
+  tabBeside,
 } from '../../support/browser/console.js'
 import { daemonWith, folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { runTurn } from '../../support/turns.js'
 import { startRealIssuer } from '../../support/servers/real-issuer.js'
+
+/** The keys of what a page keeps beyond its tab. */
+const KEPT = `(async () => {
+  const done = asked => new Promise((resolve, reject) => {
+    asked.onsuccess = () => resolve(asked.result)
+    asked.onerror = () => reject(asked.error)
+  })
+  const kept = Object.keys(localStorage)
+  for (const { name } of await indexedDB.databases()) {
+    const database = await done(indexedDB.open(name))
+    for (const store of database.objectStoreNames)
+      kept.push(...(await done(database.transaction(store).objectStore(store).getAllKeys())))
+    database.close()
+  }
+  return kept
+})()`
 
 t.test('signing in without a provider', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS)
@@ -43,6 +62,38 @@ t.test('signing in without a provider', withChromium(), async t => {
     await page.goto(url)
     await page.getByText(/code/).first().waitFor()
     await page.getByText('run sandbox login').waitFor()
+  })
+
+  await t.test('on a computer of somebody else nothing is kept, and a reload asks to sign in again', async t => {
+    const { invitation } = await daemon.client.call('POST /members', { role: 'collaborator' })
+    const tab = await openTab(browser, daemon, {})
+    const { page } = tab
+    await page.goto(invitation!.url)
+    await page.getByLabel('Your name').fill('Ben')
+    await page.getByLabel('This is not my computer').check()
+    await page.getByRole('button', { name: 'Accept the invitation' }).click()
+    await page.locator('[data-ready=yes]').waitFor()
+    await runTurn(daemon.client, 'visited', 'say hello')
+    await goTo(page, '#/c/visited')
+    await page.getByLabel('Message to the agent').fill('half a thought')
+    t.same(await page.evaluate(KEPT), [], 'IndexedDB and what outlives the tab are empty')
+    await page.reload()
+    await page.getByText('You are not signed in.').waitFor()
+    await endJourney(t, tab)
+    await page.context().close()
+  })
+
+  await t.test('signing out leaves nothing of the person in the browser, in each of its tabs', async t => {
+    const tab = await ownerBrowser(browser, daemon, '#/c/visited', {})
+    const { page } = tab
+    await page.getByLabel('Message to the agent').fill('half a thought')
+    t.ok(((await page.evaluate(KEPT)) as string[]).length > 1, 'the session and the draft')
+    const other = await tabBeside(tab, daemon)
+    await goTo(page, '#/me')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    for (const one of [page, other.page]) await one.getByText('You are signed out.').waitFor()
+    t.same(await page.evaluate(KEPT), [])
+    await page.context().close()
   })
 
   await t.test('a session that was ended elsewhere asks to sign in again', async t => {

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { chromium, type Browser, type BrowserContextOptions, type Page, type ViewportSize } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+  type ViewportSize,
+} from 'playwright-core'
 import type { Test } from 'tap'
 import { findChromium } from '../../../plugins/system/browsers/chromium.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
@@ -78,8 +85,11 @@ const tabsOf = (browser: Browser): KeptTabs => {
   return kept
 }
 
-const newTab = async (browser: Browser, url: string, options: BrowserContextOptions): Promise<KeptTab> => {
-  const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage()
+const newTab = async (browser: Browser, url: string, options: BrowserContextOptions): Promise<KeptTab> =>
+  tabIn(await browser.newContext({ reducedMotion: 'reduce', ...options }), url)
+
+const tabIn = async (context: BrowserContext, url: string): Promise<KeptTab> => {
+  const page = await context.newPage()
   const tab: KeptTab = { page, faults: [], url }
   page.on(
     'console',
@@ -105,6 +115,14 @@ export const openTab = async (
   const tab = free.pop() ?? (await newTab(browser, url, {}))
   tab.url = url
   lent.set(tab.page, tab)
+  return tab
+}
+
+/** One more tab of the same person in the same browser. */
+export const tabBeside = async ({ page }: ConsoleTab, { url }: Pick<Support, 'url'>): Promise<ConsoleTab> => {
+  const tab = await tabIn(page.context(), url)
+  await tab.page.goto(url)
+  await tab.page.locator('[data-ready=yes]').waitFor({ state: 'attached' })
   return tab
 }
 

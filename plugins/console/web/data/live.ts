@@ -20,6 +20,8 @@ export const hello = signal<HelloEvent | undefined>(undefined)
 export const updated = signal(false)
 /** The last change of files in the shared tree. */
 export const workspaceChange = signal<WorkspaceChangedEvent | undefined>(undefined)
+/** The time of the last event: without a connection nothing that is shown is newer, but for what was read since. */
+export const newsAt = signal(0)
 /** Operation ids of the calls that the daemon serves. */
 export const served = computed(() => new Set(hello.value?.routes ?? []))
 
@@ -77,6 +79,7 @@ const greet = (event: HelloEvent): void => {
 /** Applies one event of the sandbox; ignores unknown kinds. */
 export const heard = (event: SystemEvent): void => {
   heardAt = Date.now()
+  newsAt.value = heardAt
   if (connection.peek() !== 'starting') connection.value = 'connected'
   switch (event.kind) {
     case 'hello':

@@ -3,8 +3,10 @@ import { Refusal } from '../../../../sdk/refusal.js'
 import type { AttachData, TranscriptMessage } from '../../../agent/contract.js'
 import { rowsOfMessage } from '../run/record-rows.js'
 import type { RunRow } from '../run/row-kinds.js'
-import { RunRows, type RunStanding } from '../run/rows.js'
+import type { RunStanding } from '../run/notes.js'
+import { RunRows } from '../run/rows.js'
 import { askDaemon } from './api.js'
+import { pacedRender, type RenderClock } from './render-pace.js'
 
 const PAGE = 50
 /** A run with more frames is attached this number of frames before its end. */
@@ -34,6 +36,12 @@ interface RecordedRows {
 const recordedRows = (messages: readonly TranscriptMessage[]): RecordedRows[] =>
   messages.map(message => ({ run: message.run, rows: rowsOfMessage(message) }))
 
+const CLOCK: RenderClock = {
+  now: () => performance.now(),
+  frame: then => void requestAnimationFrame(then),
+  after: (ms, then) => void setTimeout(then, ms),
+}
+
 const NOTHING: RunStanding = { todos: [], commands: [], queued: 0 }
 
 /** The record of a conversation, followed by its live run: rows change at most once per frame of the screen. */
@@ -51,9 +59,8 @@ export class RunFeed {
   #whole = false
   #waiting: string | undefined
   #skipped = 0
-  #planned = false
-  #costly = false
   #reading = false
+  readonly #plan = pacedRender(() => this.#publish(), CLOCK)
   #stream: AbortController | undefined
 
   constructor(id: string) {
@@ -193,22 +200,6 @@ export class RunFeed {
     const attached = new Set(runs.map(({ run }) => run))
     this.#runs = runs
     this.#recorded = this.#record.flatMap(({ run, rows }) => (run !== undefined && attached.has(run) ? [] : rows))
-  }
-
-  /** Publishes with the next frame of the screen, or 50 ms later after a costly one. */
-  #plan(): void {
-    if (this.#planned) return
-    this.#planned = true
-    const run = () => {
-      this.#planned = false
-      const began = performance.now()
-      this.#publish()
-      requestAnimationFrame(() => {
-        this.#costly = performance.now() - began > 8
-      })
-    }
-    if (this.#costly) setTimeout(run, 50)
-    else requestAnimationFrame(run)
   }
 
   #publish(change: Partial<FeedState> = {}): void {

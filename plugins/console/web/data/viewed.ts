@@ -1,17 +1,11 @@
 import { signal } from '@preact/signals-core'
+import { keepOwn, readOwn } from './own-storage.js'
 
-const PREFIX = 'sandbox.viewed.'
 const marks = signal<{ readonly [conversation: string]: ReadonlySet<string> }>({})
 
 /** The files of a conversation that the person marked as viewed in this browser. */
 export const viewedOf = (conversation: string): ReadonlySet<string> => {
-  const known = marks.value[conversation]
-  if (known) return known
-  try {
-    return new Set(JSON.parse(localStorage.getItem(PREFIX + conversation) ?? '[]') as string[])
-  } catch {
-    return new Set()
-  }
+  return marks.value[conversation] ?? new Set(JSON.parse(readOwn(`viewed.${conversation}`) || '[]') as string[])
 }
 
 /** Marks a file as viewed, or takes the mark away. */
@@ -20,9 +14,5 @@ export const markViewed = (conversation: string, place: string, viewed: boolean)
   if (viewed) next.add(place)
   else next.delete(place)
   marks.value = { ...marks.value, [conversation]: next }
-  try {
-    localStorage.setItem(PREFIX + conversation, JSON.stringify([...next]))
-  } catch {
-    // It is kept for this tab alone.
-  }
+  keepOwn(`viewed.${conversation}`, JSON.stringify([...next]))
 }

@@ -1,40 +1,8 @@
-import type { Card, Frame, TodoItem } from '../../../agent/contract.js'
+import type { Frame, TodoItem } from '../../../agent/contract.js'
+import { NOTES, type Note, type NotedFrame, type NotedRun, type RunStanding } from './notes.js'
 import type { CardRow, LineRow, RunRow, ToolRow } from './row-kinds.js'
 
-/** The state of a run for the status bar and the side pane. */
-export interface RunStanding {
-  readonly todos: readonly TodoItem[]
-  readonly commands: readonly { readonly name: string; readonly description: string }[]
-  readonly usage?: { readonly costUsd?: number; readonly inputTokens?: number; readonly outputTokens?: number }
-  readonly context?: { readonly tokens: number; readonly contextWindow: number }
-  readonly model?: string
-  readonly provider?: string
-  readonly note?: string
-  readonly mode?: string
-  /** How often the queue changed. */
-  readonly queued: number
-}
-
-const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.', interrupted: 'The turn was cut off.' }
-const RESUMED = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' }
 const TODO_NONE: readonly TodoItem[] = []
-
-/** Frames that create or change rows directly. */
-type RowKind =
-  | Card['kind']
-  | 'session'
-  | 'delta'
-  | 'text_end'
-  | 'thinking'
-  | 'steer'
-  | 'tool_call'
-  | 'tool_call_update'
-  | 'subagent'
-  | 'subagent_update'
-  | 'resolved'
-type NotedFrame = Exclude<Frame, { kind: RowKind }>
-
-type MutableStanding = { -readonly [K in keyof RunStanding]: RunStanding[K] }
 
 /** The rows that the frames of one run add up to. Feeding a frame twice, by its position, changes nothing. */
 export class RunRows {
@@ -45,7 +13,17 @@ export class RunRows {
   #thinking: string | undefined
   #last = 0
   #count = 0
-  #standing: MutableStanding = { todos: TODO_NONE, commands: [], queued: 0 }
+  #standing: RunStanding = { todos: TODO_NONE, commands: [], queued: 0 }
+  readonly #notes: NotedRun = {
+    standing: () => this.#standing,
+    stand: change => {
+      this.#standing = { ...this.#standing, ...change }
+    },
+    line: (level, text, details) => this.#line(level, text, details),
+    cardEvent: (requestId, event) => this.#cardEvent(requestId, event),
+    checkpoint: index => this.#checkpoint(index),
+    end: reason => this.#end(reason),
+  }
   done: string | undefined
 
   constructor(run: string, prompt?: { readonly text: string; readonly sentAt: number }) {
@@ -234,138 +212,20 @@ export class RunRows {
     }
   }
 
-  /** Frames that are one line, or part of the status bar. */
   #note(frame: NotedFrame): void {
-    switch (frame.kind) {
-      case 'worktree': {
-        const blocked = frame.sync?.blocked.length
-          ? ` ${frame.sync.blocked.join(', ')} could not be brought up to date.`
-          : ''
-        const open = frame.unenforced ? ' This machine cannot isolate it.' : ''
-        return this.#line(
-          frame.unenforced || blocked ? 'warning' : 'quiet',
-          `Private copy ${frame.branch} of ${frame.base}.${open}${blocked}`,
-        )
-      }
-      case 'preamble':
-        return this.#line('quiet', `The sandbox added ${frame.notes.length} notes.`, frame.notes)
-      case 'init': {
-        const { model, provider, unenforced } = frame
-        this.#stand({ model, ...(provider && { provider }) })
-        if (unenforced?.length) this.#line('warning', `The program cannot be held to: ${unenforced.join(', ')}.`)
-        return
-      }
-      case 'switched':
-        this.#stand({ provider: frame.provider, ...(frame.model && { model: frame.model }) })
-        return this.#line('info', `The turn goes on with ${frame.provider} ${frame.model ?? ''}.`)
-      case 'resumed':
-        return this.#line('info', `The turn was resumed after ${RESUMED[frame.reason] ?? String(frame.reason)}.`)
-      case 'checkpoint': {
-        const prompt = this.#find(`${this.run} prompt`, 'user')
-        if (prompt && frame.index !== undefined) this.#put({ ...prompt, index: frame.index, checkpoint: true })
-        return
-      }
-      case 'mode':
-        this.#stand({ mode: frame.mode })
-        return this.#line('quiet', `Permission mode: ${frame.mode}.`)
-      case 'todos':
-        return this.#stand({ todos: frame.items })
-      case 'commands':
-        return this.#stand({ commands: frame.items })
-      case 'usage': {
-        const { costUsd, inputTokens, outputTokens, subagent } = frame
-        if (subagent !== undefined) return
-        const before = this.standing.usage ?? {}
-        const usage = {
-          ...(costUsd !== undefined && { costUsd: (before.costUsd ?? 0) + costUsd }),
-          ...(inputTokens !== undefined && { inputTokens: (before.inputTokens ?? 0) + inputTokens }),
-          ...(outputTokens !== undefined && { outputTokens: (before.outputTokens ?? 0) + outputTokens }),
-        }
-        return this.#stand({ usage: { ...before, ...usage } })
-      }
-      case 'context_usage':
-        return this.#stand({ context: { tokens: frame.tokens, contextWindow: frame.contextWindow } })
-      case 'rate_limit_info':
-        return frame.status === 'allowed'
-          ? undefined
-          : this.#line(
-              'warning',
-              frame.status === 'rejected'
-                ? 'A limit of the provider is reached.'
-                : 'A limit of the provider is almost reached.',
-            )
-      case 'account_usage':
-        return this.#stand({
-          note: frame.windows
-            .map(({ label, kind, utilization }) => `${label ?? kind} ${Math.round(utilization)} %`)
-            .join(' · '),
-        })
-      case 'fast_mode':
-        return this.#line('quiet', `Fast mode: ${frame.state}${frame.reason ? ` (${frame.reason})` : ''}.`)
-      case 'provider_retry':
-        return this.#line(
-          'warning',
-          `The provider is asked again: attempt ${[frame.attempt, frame.maxAttempts].filter(Boolean).join(' of ')}.`,
-        )
-      case 'compact':
-        return this.#line('info', 'The context was made shorter.')
-      case 'service_event':
-        return this.#cardEvent(
-          frame.requestId,
-          frame.event.event === 'status' ? frame.event.text : JSON.stringify(frame.event.data),
-        )
-      case 'service_receipt':
-        return this.#cardEvent(
-          frame.requestId,
-          `${frame.outcome}: ${frame.credits} credits${frame.simulated ? ' (simulated)' : ''}`,
-        )
-      case 'capability_outcome':
-        return this.#cardEvent(
-          frame.requestId,
-          frame.outcome === 'connected' ? 'It was connected.' : 'It was not connected.',
-        )
-      case 'payment_receipt':
-        return this.#cardEvent(
-          frame.requestId,
-          `${frame.outcome}: ${frame.amountUsd} USD${frame.simulated ? ' (simulated)' : ''}`,
-        )
-      case 'queue':
-        return this.#stand({ queued: this.#standing.queued + 1 })
-      case 'notice':
-        return this.#line(frame.level, frame.text)
-      case 'error':
-        return this.#line('error', frame.message)
-      case 'landed':
-        if (frame.held) return this.#line('info', 'The work waits for somebody who may land it.')
-        return frame.landed
-          ? this.#line('info', 'The work was landed.')
-          : this.#line('warning', 'The work was not landed: it has conflicts. Review the changes to choose.')
-      case 'browser':
-      case 'terminal':
-        return this.#line('info', `Uses the ${frame.kind} ${frame.session}`)
-      case 'need':
-        return this.#line('info', `Need ${frame.status}: ${frame.title}`)
-      case 'approval':
-        return this.#line('info', `Approval ${frame.status}: ${frame.title}`)
-      case 'done':
-        this.#settle()
-        this.done = frame.reason
-        for (const row of this.#rows) if (row.type === 'card' && row.open) this.#put({ ...row, open: false })
-        return frame.reason === 'completed'
-          ? undefined
-          : this.#line(
-              frame.reason === 'failed' ? 'error' : 'info',
-              END_WORDS[frame.reason] ?? `The turn ended: ${String(frame.reason)}.`,
-            )
-      default: {
-        // A kind of frame without a row does not compile; one of a newer daemon is a grey line.
-        const unknown: never = frame
-        return this.#line('quiet', `This page does not know "${String((unknown as { kind?: unknown }).kind)}".`)
-      }
-    }
+    const note = Object.hasOwn(NOTES, frame.kind) ? (NOTES[frame.kind] as Note<NotedFrame>) : undefined
+    if (note) note(frame, this.#notes)
+    else this.#line('quiet', `This page does not know "${String(frame.kind)}".`)
   }
 
-  #stand(change: Partial<RunStanding>): void {
-    this.#standing = { ...this.#standing, ...change }
+  #end(reason: string): void {
+    this.#settle()
+    this.done = reason
+    for (const row of this.#rows) if (row.type === 'card' && row.open) this.#put({ ...row, open: false })
+  }
+
+  #checkpoint(index: number): void {
+    const prompt = this.#find(`${this.run} prompt`, 'user')
+    if (prompt) this.#put({ ...prompt, index, checkpoint: true })
   }
 }

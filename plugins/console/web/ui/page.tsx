@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { faultSentence } from '../data/api.js'
 import { refetch, type QueryState } from '../data/queries.js'
 import { fragmentOf } from '../data/route.js'
+import { DataAge } from './data-age.js'
 
 interface PageFrameProps {
   readonly title: string
@@ -68,6 +69,7 @@ export const Loaded = <T,>({ query, children }: LoadedProps<T>) => {
   return (
     <>
       {fault}
+      <DataAge at={query.at} />
       {children(query.data)}
     </>
   )

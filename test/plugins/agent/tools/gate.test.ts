@@ -101,7 +101,7 @@ t.test('in an unattended turn a call that needs permission is refused with the r
   t.equal(decide(call('read'), state('default', { attended: false })).verdict, 'go')
 })
 
-t.test('the card shows the command or the path, and says if it is shortened', async t => {
+t.test('the card shows the whole command or path, and what is too long to be shown is refused', async t => {
   t.match(decide(call('execute', { name: 'Shell', command: 'rm -r x' }), state('default')), {
     card: {
       kind: 'permission',
@@ -115,8 +115,12 @@ t.test('the card shows the command or the path, and says if it is shortened', as
   t.match(decide(call('edit', { name: 'Write', path: 'a.txt' }), state('default')), {
     card: { title: 'Write a.txt', path: 'a.txt' },
   })
-  t.match(decide(call('execute', { command: 'x'.repeat(5000) }), state('default')), {
-    card: { description: /\[3000 more characters are not shown\]$/ },
+  const longest = 'x'.repeat(256 * 1024)
+  const shown = decide(call('execute', { command: longest }), state('default'))
+  t.ok(shown.verdict === 'ask' && shown.card.description === longest)
+  t.match(decide(call('execute', { command: `${longest}x` }), state('default')), {
+    verdict: 'refuse',
+    reason: /too long to be shown: expected at most 262144 characters, found 262145$/,
   })
 })
 

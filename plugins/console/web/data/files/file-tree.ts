@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals-core'
 import type { WorkspaceEntry } from '../../../../workspace/contract.js'
 import { askDaemon, faultSentence } from '../api.js'
+import { keepOwn, readOwn } from '../own-storage.js'
 import { onPaths } from './file-changes.js'
 import { folderOfPath, nameOfPath, rowsOfTree, withFoldersFirst, type KnownFolder, type TreeRow } from './tree-rows.js'
 
 /** A folder of several pages is read again at most this often. */
 const LARGE_MS = 5_000
-const STORED = 'sandbox.files.open'
+const STORED = 'files.open'
 
 /** The files of the shared tree as far as a person opened them, kept current by events. */
 export class FileTree {
@@ -28,11 +29,7 @@ export class FileTree {
   #begun: Promise<void> | undefined
 
   constructor() {
-    try {
-      for (const path of JSON.parse(localStorage.getItem(STORED) ?? '[]') as string[]) this.#opened.add(path)
-    } catch {
-      // Nothing is kept: only the root is open.
-    }
+    for (const path of JSON.parse(readOwn(STORED) || '[]') as string[]) this.#opened.add(path)
   }
 
   /** Reads the tree and follows its changes until the returned function is called. */
@@ -187,11 +184,7 @@ export class FileTree {
   }
 
   #keep(): void {
-    try {
-      localStorage.setItem(STORED, JSON.stringify([...this.#opened].slice(0, 500)))
-    } catch {
-      // It is kept for this tab alone.
-    }
+    keepOwn(STORED, JSON.stringify([...this.#opened].slice(0, 500)))
   }
 
   /** Shows all changes of a moment at once. */

@@ -5,6 +5,7 @@ import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon, clientWith, sessionEnds, renewWith, faultSentence, useToken } from '../api.js'
 import { addLimit } from '../limits.js'
 import { linkCodeOf } from './link.js'
+import { dropOwn, remembers } from '../own-storage.js'
 import { fragmentOf, showPlace } from '../route.js'
 import type { SignInCodes } from './oidc.js'
 import { dropSession, keepSession, readSession, type KeptSession } from './vault.js'
@@ -25,8 +26,6 @@ export type SignInState =
 
 export const signIn = signal<SignInState>({ kind: 'checking' })
 export const person = signal<SignedInPerson | undefined>(undefined)
-/** Whether this browser remembers the session; otherwise it ends with the tab. */
-export const remembers = signal(true)
 
 const device = (): string => {
   const { userAgentData, platform } = navigator as Navigator & { userAgentData?: { platform?: string } }
@@ -74,7 +73,8 @@ export const openSession = async (
 }
 
 const renew = async (): Promise<string> => {
-  const kept = (await readSession()) ?? held
+  // A stored session may be that of another person, who is signed in in another tab.
+  const kept = (remembers.value && (await readSession())) || held
   if (!kept) throw new Refusal('unauthenticated', 'your session has ended')
   const opened = await clientWith(kept.token).call('POST /system/session', {})
   await accept(opened)
@@ -93,6 +93,7 @@ export const signOut = async (): Promise<void> => {
   signIn.value = { kind: 'checking' }
   await askDaemon('POST /system/sessions/revoke', { current: true }).catch(() => {})
   await dropSession()
+  dropOwn()
   tabs?.postMessage('out')
   await signedOut('You are signed out.')
 }
@@ -157,7 +158,10 @@ export const watchSession = (): void => {
     void dropSession().then(() => signedOut('Your session has ended.'))
   })
   tabs?.addEventListener('message', ({ data }) => {
-    if (data === 'out') void signedOut('You are signed out.')
-    if (data === 'renewed') void readSession().then(kept => kept && useToken(kept.token))
+    if (data === 'out') {
+      dropOwn()
+      void signedOut('You are signed out.')
+    }
+    if (data === 'renewed' && remembers.value) void readSession().then(kept => kept && useToken(kept.token))
   })
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
-import type { RunStanding } from '../../run/rows.js'
+import type { RunStanding } from '../../run/notes.js'
 import { useAction } from '../../ui/action.js'
 import { FaultLine } from '../../ui/page.js'
 

@@ -25,6 +25,7 @@ import { reaches, type PageProps } from '../registry.js'
 import { OpenCardView } from './cards.js'
 import { Composer } from './composer.js'
 import { RowView, type RowActions } from './rows.js'
+import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
@@ -263,6 +264,7 @@ const Conversation = ({ id }: { id: string }) => {
       )}
       <main class="conversation">
         <FaultLine fault={action.fault} />
+        <DataAge />
         {Boolean(error) && <p class="notice bad">{faultSentence(error)}</p>}
         {(earlier > 0 || skipped > 0) && (
           <p class="earlier small quiet">

@@ -14,6 +14,7 @@ import { useCommands } from '../../ui/commands.js'
 import { focusedRow } from '../../ui/rows.js'
 import { archiveAll } from './archive.js'
 import { FleetRow } from './fleet-row.js'
+import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
 import { SearchField } from '../../ui/search-field.js'
 
@@ -155,6 +156,7 @@ export const FleetPage = (_: PageProps) => {
           />
         )}
         <FaultLine fault={action.fault} />
+        <DataAge />
         {!hello.value ? (
           <Bones />
         ) : items.length === 0 ? (

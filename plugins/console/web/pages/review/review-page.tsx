@@ -19,6 +19,7 @@ import { reaches } from '../registry.js'
 import { FilePane } from './file-pane.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
 import { lazyView } from '../../ui/lazy.js'
+import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
 
 const LandDialog = lazyView(async () => (await import('./land-dialog.js')).LandDialog)
@@ -291,6 +292,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
         </p>
       )}
       <FaultLine fault={action.fault} />
+      <DataAge at={diff.at} />
       {said.value && (
         <p class="notice" role="status">
           {said.value}
