@@ -1,3 +1,4 @@
+import type { AccountEvents, AccountsCalls } from '../plugins/accounts/contract.js'
 import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
@@ -61,11 +62,13 @@ export interface Api
     NeedsCalls,
     SafetyCalls,
     ApprovalsCalls,
+    AccountsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events
   extends
+    AccountEvents,
     AgentEvents,
     AgentsEvents,
     AutomationsEvents,
