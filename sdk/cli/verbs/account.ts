@@ -17,7 +17,6 @@ const LOOK_MS = 1000
 /** Signs in to providers of models, and lists and disconnects accounts. */
 export const accountVerb: Verb = {
   name: 'account',
-  group: true,
   usage: 'list PROVIDER | add PROVIDER [--flow FLOW] [--key-stdin] | remove PROVIDER ID',
   summary: 'use accounts of model providers',
   examples: [

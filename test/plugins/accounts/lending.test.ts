@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { inTime } from '../../support/in-time.js'
+import { ranked } from '../../../plugins/accounts/limits/choice.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
 import { until } from '../../support/browser/browser.js'
@@ -142,6 +143,36 @@ t.test('the account with most room comes first, and none when all are spent', as
   t.match((await rowsOf(world))[1], { detail: 'this seat is switched off' })
   world.daemon.kernel.events.emit('provider.answered', { provider: 'acme', account: ids[1] })
   await until(async () => (await limits()).next === ids[1])
+})
+
+t.test('accounts are ranked by what they can still do', t => {
+  const now = Date.now()
+  const window = (utilization: number, resetsAt: number) => ({ kind: 'w', utilization, resetsAt, measuredAt: now })
+  const account = (id: string, more: object = {}) => ({
+    id,
+    label: id,
+    connectedAt: 1,
+    needsReauth: false,
+    windows: [],
+    ...more,
+  })
+  const refusal = (kind: 'auth' | 'limit') => ({ refusal: { at: now, kind, message: 'no', until: now + 500 } })
+  const { limits, next, reopensAt } = ranked([
+    account('ended', { needsReauth: true }),
+    account('refused', refusal('auth')),
+    account('later', { windows: [window(100, now + 900)] }),
+    account('sooner', { windows: [window(100, now + 300)] }),
+    account('limited', refusal('limit')),
+  ])
+  t.same(
+    limits.map(each => each.account),
+    ['sooner', 'limited', 'later', 'refused', 'ended'],
+  )
+  t.same([next, reopensAt], [undefined, now + 300])
+  t.equal(ranked([account('refused', refusal('auth')), account('ended', { needsReauth: true })]).next, 'refused')
+  const two = ranked([account('younger', { connectedAt: 2 }), account('older')])
+  t.same([two.next, two.limits.length], ['older', 2])
+  t.end()
 })
 
 t.test('a limit endpoint that hangs does not delay the list', async t => {

@@ -122,7 +122,7 @@ t.test('key: it is tried once, and only one that works is stored', async t => {
   const { call, server } = world
   const { url, handshake, finish } = await call(START, { ...acme, flow: 'key' })
   t.match({ url, finish }, { url: `${server.url}/keys`, finish: 'key' })
-  const wrong = 'sk-a-key-that-is-unknown'
+  const wrong = 'plain-words-of-nobody'
   const refusal = await refusalOf(() => call(FINISH, { ...acme, handshake, key: wrong }))
   t.match(refusal, { status: 424, message: /refused the key/ })
   t.notOk(refusal.message.includes(wrong), 'the words of the provider do not repeat it')
