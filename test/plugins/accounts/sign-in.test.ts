@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { mustStaySecret } from '../../support/secret-search.js'
 import { challengeOf, startAccountServer } from '../../support/servers/account-server.js'
-import { accountWorld, rowsOf, stateOf, type AccountWorld } from './support.js'
+import { accountWorld, asGroup, rowsOf, stateOf, type AccountWorld } from './support.js'
 
 const START = 'POST /accounts/{provider}/login/start'
 const FINISH = 'POST /accounts/{provider}/login/finish'
@@ -14,13 +14,19 @@ const CANCEL = 'POST /accounts/{provider}/login/cancel'
 const acme = { provider: 'acme' } as const
 
 /** Everything that the server gave the daemon of these tests, and that nothing may show. */
-const stayedSecret = ({ daemon, server }: AccountWorld): void =>
-  mustStaySecret(
-    daemon,
-    [...server.tokens.flatMap(form => [form.code, form.code_verifier, form.device_code, form.refresh_token])].filter(
-      value => value !== undefined,
-    ),
+const stayedSecret = async (t: Test, { daemon, server, shown }: AccountWorld): Promise<void> => {
+  const { value } = await asGroup(daemon, 'accounts.lease', acme)
+  const asked = server.tokens.flatMap(form => [form.code, form.code_verifier, form.device_code, form.refresh_token])
+  const secrets = [value, ...asked.filter(each => each !== undefined)]
+  // The search at the end of the test finds them in files, logs and errors.
+  mustStaySecret(daemon, secrets)
+  t.ok(shown.length > 0)
+  t.same(
+    secrets.filter(secret => shown.some(text => text.includes(secret))),
+    [],
+    'no answer, event or entry has one of them',
   )
+}
 
 const isListening = (port: number): Promise<boolean> =>
   new Promise(found => {
@@ -45,7 +51,7 @@ t.test('redirect: the browser comes back to the sandbox, which completes the sig
   t.ok(published.some(args => args.includes('accounts') && args.includes('acme')))
   t.match(recorded, exactly({ type: 'account.connected' }))
   t.notOk(await isListening(Number(new URL(landed).port)), 'nothing listens there any more')
-  stayedSecret(world)
+  await stayedSecret(t, world)
 })
 
 t.test('redirect: another state leaves the sign-in waiting, and the pasted address finishes it', async t => {
@@ -61,7 +67,7 @@ t.test('redirect: another state leaves the sign-in waiting, and the pasted addre
   const row = await finish(landed)
   t.match(row, { email: 'ada@example.org' })
   t.match(await finish(landed), { id: row.id }, 'the same again answers the same account')
-  stayedSecret(world)
+  await stayedSecret(t, world)
 })
 
 t.test('redirect: a fixed port that is in use is refused', async t => {
@@ -93,7 +99,7 @@ t.test('device: the row appears once it is approved, also over a restart of the 
   t.ok(Date.now() - slowedAt > 9_000, 'it polls less often')
   t.match(await rowsOf(second), exactly({ email: 'dev@example.org' }))
   t.match(await stateOf(second, handshake), { state: 'done' })
-  stayedSecret(second)
+  await stayedSecret(t, second)
 })
 
 t.test('code: a wrong state is 422, a wrong code 424 and the attempt waits; the right one connects', async t => {
@@ -114,7 +120,7 @@ t.test('code: a wrong state is 422, a wrong code 424 and the attempt waits; the 
   t.match(await refusalOf(() => other.call(FINISH, unknown)), { status: 404 })
   for (const input of [{}, { code, key: 'k' }, { key: 'k' }])
     t.match(await refusalOf(() => other.call(FINISH, { ...acme, handshake, ...input })), { status: 400 })
-  stayedSecret(other)
+  await stayedSecret(t, other)
 })
 
 t.test('key: it is tried once, and only one that works is stored', async t => {
@@ -132,6 +138,7 @@ t.test('key: it is tried once, and only one that works is stored', async t => {
   t.equal(server.used.length, 2)
   t.match(await world.key(), { id: row.id }, 'the same key again is the same account')
   t.match(await rowsOf(world), exactly({ id: row.id }))
+  await stayedSecret(t, world)
 })
 
 t.test('an abandoned attempt stores nothing, and its port is closed', async t => {

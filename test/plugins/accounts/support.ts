@@ -16,6 +16,8 @@ export interface AccountWorld {
   /** The domains of change events so far, with their keys. */
   readonly published: string[]
   readonly recorded: { type: string; extra?: unknown }[]
+  /** Every answer to a route, change event and entry of the record, as JSON. */
+  readonly shown: string[]
   /** Connects an account with a key. */
   key(value?: string): Promise<Reply<Api, 'POST /accounts/{provider}/login/finish'>>
 }
@@ -64,9 +66,13 @@ export const accountWorld = async (t: Test, options: AccountWorldOptions = {}): 
   const published: string[] = []
   const { calls } = daemon.kernel
   const answer = calls.answer.bind(calls)
-  calls.answer = (call, input, context, by) => {
+  const shown: string[] = []
+  calls.answer = async (call, input, context, by) => {
     if (call === 'kernel.events.publish') published.push(JSON.stringify(input))
-    return answer(call, input, context, by)
+    if (call === 'kernel.events.publish' || call === 'activity.record') shown.push(JSON.stringify(input))
+    const output = await answer(call, input, context, by)
+    if (/^[A-Z]+ \//.test(call)) shown.push(JSON.stringify(output) ?? '')
+    return output
   }
   const { call } = daemon.client
   return {
@@ -76,6 +82,7 @@ export const accountWorld = async (t: Test, options: AccountWorldOptions = {}): 
     call,
     published,
     recorded,
+    shown,
     key: async (key = [...server.keys][0]!) => {
       const { handshake } = await call('POST /accounts/{provider}/login/start', { provider: 'acme', flow: 'key' })
       return call('POST /accounts/{provider}/login/finish', { provider: 'acme', handshake, key })
