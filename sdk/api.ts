@@ -1,3 +1,4 @@
+import type { AccountEvents, AccountsCalls } from '../plugins/accounts/contract.js'
 import type { ActivityCalls } from '../plugins/activity/contract.js'
 import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
@@ -63,11 +64,13 @@ export interface Api
     SafetyCalls,
     ApprovalsCalls,
     LoopsCalls,
+    AccountsCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
 export interface Events
   extends
+    AccountEvents,
     AgentEvents,
     AgentsEvents,
     AutomationsEvents,

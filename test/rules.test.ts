@@ -19,7 +19,7 @@ const LINES = {
     'kernel/auth': 1500,
     'kernel/config': 200,
     'kernel/extensions': 300,
-    'kernel/http': 1180,
+    'kernel/http': 1190,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 450,

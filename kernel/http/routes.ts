@@ -9,6 +9,9 @@ const METHODS = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 /** The only parameter that may contain a slash: a repository's path as one encoded segment. */
 const SLASHED = 'repo'
 
+/** What begins a route whose first segment is a parameter: it takes the paths that no literal segment begins. */
+const PARAMETER = '{'
+
 /**
  * All routes, found by their first path segment and then by that segment's router.
  *
@@ -18,10 +21,12 @@ export class Routes {
   readonly #added = new Map<string, { method: string; path: string; steps: readonly RequestStep[] }[]>()
   readonly #routers = new Map<string, Router<RequestState>>()
   readonly #subtrees = new Map<string, RequestStep>()
+  #open: string | undefined
 
   /** Adds a route; the router of its first segment is built on the first request that needs it. */
   add(method: string, path: string, steps: readonly RequestStep[]): void {
     const segment = segmentOf(path)
+    if (segment.startsWith(PARAMETER)) this.#open = segment
     this.#routers.delete(segment)
     this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path, steps }])
   }
@@ -37,11 +42,16 @@ export class Routes {
     const segment = segmentOf(path)
     const subtree = this.#subtrees.get(segment)
     if (subtree) return subtree(ctx, next)
-    const found = (this.#routers.get(segment) ?? this.#build(segment))?.match(path, ctx.method)
+    const router = this.#router(segment) ?? (this.#open === undefined ? undefined : this.#router(this.#open))
+    const found = router?.match(path, ctx.method)
     const [layer] = found?.pathAndMethod ?? []
     if (!layer) return refuseOther(ctx, path, found?.path ?? [])
     ctx.params = layer.params(path, layer.captures(path))
     return hasSlash(ctx.params) ? refuseUnknown(ctx) : layer.stack[0]!(ctx, next)
+  }
+
+  #router(segment: string): Router<RequestState> | undefined {
+    return this.#routers.get(segment) ?? this.#build(segment)
   }
 
   /** Registers literal segments before parameters, so that `/agents/search` is not matched as an id. */

@@ -5,7 +5,7 @@ import type { CardCalls } from './cards/contract.js'
 import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
-import type { CompletionCalls, ProviderCalls } from './providers/contract.js'
+import type { CompletionCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
@@ -46,6 +46,17 @@ export interface Agent
 export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */
   'agent.changed': { id: ConversationId }
+  /** A provider refused a turn: a used-up limit, an expired sign-in, or an account that may not use it. */
+  'provider.refused': {
+    provider: string
+    account?: string
+    kind: ProviderRefusal['kind']
+    message: string
+    /** When a limit opens again. */
+    resetsAt?: number
+  }
+  /** A turn ran on a provider to its end. */
+  'provider.answered': { provider: string; account?: string }
   /** `taken`: all work of the turn in its private copy is on the branch and imported into the repository. */
   'turn.settled': {
     conversationId: ConversationId

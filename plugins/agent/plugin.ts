@@ -35,7 +35,7 @@ import { Copies } from './copies/copies.js'
 import { networkCalls } from './networks/calls.js'
 import { wearing } from './personas/messages.js'
 import { personaPointers } from './personas/pointers.js'
-import { agentPrograms, modelServers } from './providers/connected.js'
+import { connectedProviders } from './providers/connected.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
 import { Peers } from './providers/acp/peers.js'
 import { acpOn } from './providers/acp/turn.js'
@@ -110,13 +110,10 @@ export const activate = async (host: Host): Promise<void> => {
     store,
     log,
     [scriptWith(scriptAgent(place.root), vendor)],
-    [
-      agentPrograms(host, vendor),
-      modelServers(host, {
-        sessions,
-        admit: ({ conversationId, usage, subagent }) => admitted(conversationId, usage, subagent),
-      }),
-    ],
+    connectedProviders(host, vendor, conversations, {
+      sessions,
+      admit: ({ conversationId, usage, subagent }) => admitted(conversationId, usage, subagent),
+    }),
   )
   const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))

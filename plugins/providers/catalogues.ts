@@ -61,6 +61,18 @@ export class ProviderCatalogues {
     return this.known(definition)
   }
 
+  /** What an account may use; nothing of it is kept. */
+  async asSeenBy(definition: ProviderDefinition, credential: AccountHeaders): Promise<ProviderCatalogue> {
+    if (credential === undefined) return this.known(definition)
+    try {
+      const list = await listServer(serverOf(definition, credential), this.#deps.signal)
+      return catalogueOf(definition, list.models, 'live', this.#deps.now())
+    } catch (error) {
+      if (error instanceof ListFailure) return this.known(definition)
+      throw error
+    }
+  }
+
   #isLive({ id }: ProviderDefinition): boolean {
     const asked = this.#askedAt.get(id)
     return asked?.live === true && this.#deps.now() - asked.at < FRESH
@@ -88,11 +100,9 @@ export class ProviderCatalogues {
 
   /** Asks a provider, and stores an answer that is not empty. */
   async #fetch(definition: ProviderDefinition, headers: { readonly [name: string]: string }): Promise<boolean> {
-    const { id, baseUrl, protocol, models } = definition
+    const { id, baseUrl } = definition
     try {
-      const secrets = Object.values(headers)
-      const server = { protocol, baseUrl, headers, secrets, ...(models.list !== undefined && { list: models.list }) }
-      const list = await listServer(server, this.#deps.signal)
+      const list = await listServer(serverOf(definition, headers), this.#deps.signal)
       if (list.models.length === 0) return false
       const before = await this.#answer(definition)
       const answer = { baseUrl, models: list.models, at: this.#deps.now() }
@@ -106,6 +116,17 @@ export class ProviderCatalogues {
     }
   }
 }
+
+const serverOf = (
+  { baseUrl, protocol, models: { list } }: ProviderDefinition,
+  headers: { readonly [name: string]: string },
+): Parameters<typeof listServer>[0] => ({
+  protocol,
+  baseUrl,
+  headers,
+  secrets: Object.values(headers).flatMap(value => [value, value.replace(/^Bearer /, '')]),
+  ...(list !== undefined && { list }),
+})
 
 const builtIn = (definition: ProviderDefinition): ProviderCatalogue =>
   catalogueOf(definition, definition.models.builtIn.map(rowOfDefined), 'built-in')

@@ -1,4 +1,5 @@
-import { type Caller, type Contract, type Host, refuse } from '../../sdk/index.js'
+import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
+import { programNamed } from '../../sdk/node/programs/installed-at.js'
 import { ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
@@ -14,7 +15,7 @@ export const contract: Contract<DefinedProviderCalls> = { ...providers, examples
 
 /** The beginning of the ids of model servers. */
 const SERVER = 'endpoint/'
-const NO_ACCOUNT = 'no account of it is connected'
+const NO_ACCOUNT = { ready: 'no-account', accounts: 0, detail: 'no account of it is connected' } as const
 
 /** Lists the providers of models and what they offer. */
 export const activate = async (host: Host): Promise<void> => {
@@ -36,6 +37,8 @@ export const activate = async (host: Host): Promise<void> => {
     host.log.warn('a definition of a provider was not loaded', { file, message })
   const catalogues = new ProviderCatalogues({ files: host.files, signal: host.signal, now: Date.now, changed: publish })
 
+  host.on('accounts.changed', ({ provider }) => publish(provider))
+
   /** The providers that need no definition. */
   const running = async (): Promise<BuiltInProvider[]> => {
     if (!(await host.serves('agent.providers'))) return []
@@ -43,18 +46,47 @@ export const activate = async (host: Host): Promise<void> => {
     return all.filter(({ id }) => !id.includes('/') && !definitions.find(id))
   }
 
-  const rowOf = async (definition: ProviderDefinition): Promise<ProviderRow> => ({
+  const rowOf = async (definition: ProviderDefinition, readiness: Readiness): Promise<ProviderRow> => ({
     id: definition.id,
     label: definition.label,
     serving: definition.serving,
     harnesses: ['native', ...(definition.harness ? ['vendor-code' as const] : [])],
     flows: [...definition.auth.flows],
-    accounts: 0,
-    ready: 'no-account',
-    detail: NO_ACCOUNT,
+    ...readiness,
     default: (await catalogues.known(definition)).default,
     paid: definition.auth.flows.includes('key'),
   })
+
+  const rows = async (): Promise<ProviderRow[]> => {
+    const readinessOf = await readiness()
+    return Promise.all(definitions.all.map(async each => rowOf(each, await readinessOf(each))))
+  }
+
+  /** How each provider stands: by its accounts, then by the programs that it needs. */
+  const readiness = async (): Promise<(definition: ProviderDefinition) => Promise<Readiness>> => {
+    const served = await host.serves('accounts.standing')
+    const { providers: standing } = served ? await host.call('accounts.standing') : { providers: [] }
+    const byId = new Map(standing.map(({ provider, ...stands }) => [provider, stands]))
+    return async definition => {
+      const stands = byId.get(definition.id) ?? NO_ACCOUNT
+      const missing = stands.ready === 'yes' ? await lackOf(definition) : undefined
+      return missing === undefined ? stands : { ...stands, ready: 'missing-program', detail: missing }
+    }
+  }
+
+  /** What a provider is asked with: the credential of an account; undefined: there is none that can be used. */
+  const credentialOf = async (provider: string, account?: string): Promise<AccountHeaders> => {
+    if (!(await host.serves('accounts.lease'))) return undefined
+    try {
+      const asked = { provider, ...(account !== undefined && { account }) }
+      const { headers, lease } = await host.call('accounts.lease', asked)
+      await host.call('accounts.release', { lease })
+      return headers
+    } catch (error) {
+      if (!(error instanceof Refusal) || (account !== undefined && error.reason === 'not-found')) throw error
+      return undefined
+    }
+  }
 
   const defined = (provider: string): ProviderDefinition =>
     definitions.find(provider) ?? refuse('not-found', `there is no provider ${provider}: GET /providers lists them`)
@@ -64,12 +96,14 @@ export const activate = async (host: Host): Promise<void> => {
     (await Promise.all([running().then(all => all.flatMap(choicesOfAgent)), offered(), servers(), programs()])).flat()
 
   const offered = async (): Promise<Choice[]> => {
+    const readinessOf = await readiness()
     const each = definitions.all.map(async definition => {
       const { models } = await catalogues.known(definition)
+      const { ready, detail } = await readinessOf(definition)
       return models.map(model => {
         const price = priceOf(definition, model.id)
         const common = { provider: definition.id, providerLabel: definition.label, model, ...(price && { price }) }
-        return { ...common, ready: false, reason: NO_ACCOUNT }
+        return { ...common, ready: ready === 'yes', ...(detail !== undefined && { reason: detail }) }
       })
     })
     return (await Promise.all(each)).flat()
@@ -105,7 +139,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(providers, {
     'GET /providers': async (_input, { caller }) => ({
-      providers: [...(await running()).map(rowOfAgent), ...(await Promise.all(definitions.all.map(rowOf)))],
+      providers: [...(await running()).map(rowOfAgent), ...(await rows())],
       problems: audits(caller) ? definitions.problems : [],
     }),
     'GET /providers/{provider}/models': async ({ provider, force, account }, { caller }) => {
@@ -119,14 +153,10 @@ export const activate = async (host: Host): Promise<void> => {
           return { models, default: models[0]?.id ?? '', source: 'built-in' as const }
         }
       }
-      if (definition && account === undefined)
-        return catalogues.current(definition, credentialOf(definition), force !== undefined)
-      return refuse(
-        'not-found',
-        definition
-          ? `${definition.label} has no account ${account}`
-          : `there is no provider ${provider}: GET /providers lists them`,
-      )
+      const asked = defined(provider)
+      if (account === undefined) return catalogues.current(asked, await credentialOf(provider), force !== undefined)
+      if (!(await host.serves('accounts.lease'))) refuse('not-found', `${asked.label} has no account ${account}`)
+      return catalogues.asSeenBy(asked, await credentialOf(provider, account))
     },
     'GET /providers/models': async asked => pageOf(await choices(), asked),
     'definitions.price': async ({ provider, model }) => {
@@ -151,8 +181,16 @@ export const activate = async (host: Host): Promise<void> => {
 
 const priced = (price: TokenPrice | undefined) => price && { price: structuredClone(price) }
 
-/** What a provider is asked with: nothing while no account of it is connected. */
-const credentialOf = (_definition: ProviderDefinition): AccountHeaders => undefined
+/** What stands between a provider and its turns. */
+type Readiness = Pick<ProviderRow, 'accounts' | 'ready' | 'detail' | 'reopensAt'>
+
+/** What the only loop of a provider lacks, and how to get it; the sandbox's own loop lacks nothing. */
+const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string | undefined> => {
+  if (serving === 'native') return undefined
+  if (!harness) return 'it is reached through the translator, which this sandbox does not have'
+  const found = await programNamed(harness.program)
+  return found === undefined ? `the program ${harness.program} is not installed: ${harness.install}` : undefined
+}
 
 const priceOf = ({ models: { prices = {} } }: ProviderDefinition, model: string) =>
   Object.hasOwn(prices, model) ? structuredClone(prices[model]) : undefined

@@ -1,3 +1,4 @@
+import type { HeldCredential } from '../accounts/contract.js'
 import type { CapabilityRecord } from '../capabilities/contract.js'
 import type { CiState, RequiredSecret, SecretEntry, SecretUse } from './contract.js'
 import type { KnownSecret } from './open-store.js'
@@ -71,3 +72,14 @@ export const inventory = ({ known, connected, required, uses, place, ci }: Inven
       })),
   ]
 }
+
+/** The credential of an account of a provider, which nobody reveals. */
+export const heldByProvider = ({ provider, account, label }: HeldCredential): SecretEntry => ({
+  key: `${provider}/${account}`,
+  kind: 'provider',
+  label,
+  status: 'connected',
+  requiredBy: [{ resourceId: provider, type: 'provider' }],
+  storedAt: 'encrypted under the key of this machine, with the accounts of providers',
+  revealable: false,
+})

@@ -20,7 +20,7 @@ import { envSource } from './env/env-source.js'
 import { examples } from './examples.js'
 import { generated } from './generating.js'
 import { gitSecret } from './git-secret.js'
-import { inventory } from './inventory.js'
+import { heldByProvider, inventory } from './inventory.js'
 import { systemKeyring } from './vault/keyring.js'
 import type { StoreChange } from './open-store.js'
 import { maskedValues } from './masked-values.js'
@@ -154,10 +154,14 @@ export const activate = async (host: Host): Promise<void> => {
         uses.last(),
         host.collect('secrets.required'),
       ])
+      const accounts = (await host.serves('accounts.inventory')) ? await host.call('accounts.inventory') : undefined
       const place = storePlace(store)
       const ci = store.locked === undefined ? await pushes.states((await store.content()).secrets) : new Map()
       return {
-        entries: inventory({ known, connected: capabilities, required: required.flat(), uses: last, place, ci }),
+        entries: [
+          ...inventory({ known, connected: capabilities, required: required.flat(), uses: last, place, ci }),
+          ...(accounts?.credentials ?? []).map(heldByProvider),
+        ],
       }
     },
     'POST /secrets/reveal': async ({ key, field }, context) => {

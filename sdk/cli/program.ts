@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { Unreached } from '../client.js'
 import { Refusal } from '../refusal.js'
 import { activityVerb } from './verbs/activity.js'
+import { accountVerb } from './verbs/account.js'
 import { agentVerb } from './verbs/agent.js'
 import { areasVerb } from './verbs/access/areas.js'
 import { fork, rewindVerb } from './verbs/back.js'
@@ -52,6 +53,7 @@ export const VERBS: readonly Verb[] = [
   queue,
   stop,
   agentsVerb,
+  accountVerb,
   agentVerb,
   events,
   transcript,

@@ -15,7 +15,7 @@ export interface Routed {
   readonly access: CallAccess
 }
 
-const VALUES: { readonly [parameter: string]: string } = { id: 'c-1', repo: 'root' }
+const VALUES: { readonly [parameter: string]: string } = { id: 'c-1', repo: 'root', provider: 'acme' }
 
 const fill = (path: string): string => path.replace(/\{(\w+)\}/g, (_, name: string) => VALUES[name] ?? 'x')
 

@@ -45,6 +45,11 @@ const watchedAt = (data: string, workspace: string): Watched => {
 export const meantInClear = ({ data }: { data: string }, place: string, _why: string): void =>
   void watched.get(data)?.meant.add(place)
 
+/** Names further values that a daemon holds and must not show, such as those that a server gave it. */
+export const mustStaySecret = ({ data }: { data: string }, values: readonly string[]): void => {
+  for (const value of values) if (value.length >= LEAST) watched.get(data)?.given.add(value)
+}
+
 /** Which values a call gives to the sandbox, or asks a store in place of it for. */
 const GIVEN: { readonly [call: string]: (input: Fields, output?: Fields) => unknown[] } = {
   'kernel.redact.values': ({ values = [] }) => values.map(({ value }) => value),
@@ -54,10 +59,15 @@ const GIVEN: { readonly [call: string]: (input: Fields, output?: Fields) => unkn
   'secrets.values': (_, output) => output?.values?.map(({ value }) => value) ?? [],
   'secrets.get': (_, output) => [output?.value],
   'capabilities.put': ({ secrets = {} }) => Object.values(secrets),
+  'POST /accounts/{provider}/login/finish': ({ key, code }) => [key, code],
+  'accounts.lease': (_, output) => [output?.value],
+  'accounts.renew': (_, output) => [output?.value],
 }
 interface Fields {
   readonly value?: string
   readonly passphrase?: string
+  readonly key?: string
+  readonly code?: string
   readonly values?: readonly { readonly value: string }[]
   readonly secrets?: { readonly [field: string]: string }
 }

@@ -127,6 +127,8 @@ export interface Conversation extends ConversationTraits {
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */
   starts?: CopyStart[]
   session?: ProviderSession
+  /** The account that its turns run on, at this provider. */
+  account?: { provider: ProviderId; id: string }
   lastRun?: RunId
   lastEnd?: RunEnd
   /** Why the last run failed. */

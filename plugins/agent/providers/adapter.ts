@@ -254,6 +254,8 @@ export interface ProviderAdapter {
   readonly models: readonly string[]
   readonly commands: readonly Command[]
   abilities(harness: Harness): Abilities
+  /** Whether an account of it is connected; left out: it has none. */
+  holds?(account: string): Promise<boolean>
   /** Refuses a turn that could not run at all, such as a harness whose program is missing. */
   preflight?(harness: Harness): Promise<void>
   /**

@@ -34,5 +34,12 @@ export const providerCalls = (
     return { ok: true as const }
   },
   'agent.instructions': () => ({ chars: INSTRUCTIONS.length }),
-  'GET /agent/refusals': () => ({ refusals: providers.refusals }),
+  'GET /agent/refusals': (_input, { caller }) => ({
+    refusals: Object.fromEntries(
+      Object.entries(providers.refusals).map(([id, { account, ...refusal }]) => {
+        const shown = caller.kind !== 'token' && account !== undefined
+        return [id, { ...refusal, ...(shown && { account }) }]
+      }),
+    ),
+  }),
 })

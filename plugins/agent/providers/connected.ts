@@ -3,12 +3,33 @@ import type { Host } from '../../../sdk/index.js'
 import { installedAt } from '../../../sdk/node/programs/installed-at.js'
 import { programsInHome } from '../../../sdk/node/wall/home.js'
 import type { AcpRun } from './acp/turn.js'
+import type { Conversations } from '../conversations/conversations.js'
 import { settingsOf } from './acp/known-programs.js'
 import { located, type AgentProgram } from './acp/program.js'
 import type { Abilities } from './adapter.js'
+import type { ConnectedProviders } from './connected-providers.js'
+import { accountProviders } from './native/account-adapter.js'
 import { endpointAdapter } from './native/native-adapter.js'
 import type { NativeDeps } from './native/native-turn.js'
-import type { ConnectedProviders } from './providers.js'
+
+/** Everything that people connect: agent programs, model servers, and accounts of providers. */
+export const connectedProviders = (
+  host: Pick<Host, 'call' | 'serves' | 'place' | 'emit' | 'log'>,
+  vendor: AcpRun,
+  conversations: Pick<Conversations, 'find' | 'update'>,
+  deps: NativeDeps,
+): ConnectedProviders[] => [
+  agentPrograms(host, vendor),
+  modelServers(host, deps),
+  accountProviders(host, {
+    ...deps,
+    accountOf: (id, provider) => {
+      const account = conversations.find(id)?.account
+      return account?.provider === provider ? account.id : undefined
+    },
+    stays: (id, provider, account) => conversations.update(id, { account: { provider, id: account } }),
+  }),
+]
 
 /** The abilities of an agent program; questions come from the sandbox's own tools. */
 const PROGRAM: Abilities = {
@@ -22,7 +43,7 @@ const PROGRAM: Abilities = {
 }
 
 /** Agent programs that people connected, as providers `agent/<id>`. */
-export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: AcpRun): ConnectedProviders => ({
+const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: AcpRun): ConnectedProviders => ({
   prefix: 'agent/',
   ready: async () =>
     (await host.serves('capabilities.records'))
@@ -53,7 +74,7 @@ export const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, ven
 })
 
 /** Model servers that people added, as providers `endpoint/<id>` that run in the sandbox's own tool loop. */
-export const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): ConnectedProviders => ({
+const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): ConnectedProviders => ({
   prefix: 'endpoint/',
   ready: async () =>
     (await host.serves('endpoints.choices'))

@@ -2,35 +2,20 @@ import { refuse } from '../../../sdk/index.js'
 import type { Log, Store } from '../../../sdk/index.js'
 import type { ProviderAdapter } from './adapter.js'
 import type { ProviderRefusal } from '../contract.js'
-import type { Command, ErrorCode, Frame } from '../turn/frames/frames.js'
+import type { ConnectedProviders } from './connected-providers.js'
+import { refusalKind } from './refusal-kinds.js'
+import type { Command, Frame } from '../turn/frames/frames.js'
 
 const REFUSALS = 'refusals'
 const COMMANDS = 'commands/'
-
-const KINDS: { readonly [code in ErrorCode]?: ProviderRefusal['kind'] } = {
-  rate_limit: 'limit',
-  'trial-exhausted': 'limit',
-  reauth: 'auth',
-  'token-refused': 'auth',
-  'not-entitled': 'entitlement',
-  'subscription-required': 'entitlement',
-}
-
-/** Providers that people connect. */
-export interface ConnectedProviders {
-  /** The prefix of their ids, such as `agent/`. */
-  readonly prefix: string
-  /** The connected provider of a name; undefined: there is none. */
-  find(name: string): Promise<ProviderAdapter | undefined>
-  /** The names of connected providers that could run a turn now. */
-  ready(): Promise<readonly string[]>
-}
 
 /** The providers of turns, the commands each last published, and the last account each refused. */
 export class Providers {
   readonly #store: Pick<Store, 'get' | 'set'>
   readonly #log: Pick<Log, 'warn'>
   readonly #adapters: Map<string, ProviderAdapter>
+  /** The ids of those that need no connection. */
+  readonly #fixed: ReadonlySet<string>
   readonly #connected: readonly ConnectedProviders[]
   readonly #commands = new Map<string, Command[]>()
   #default: string | undefined
@@ -46,6 +31,7 @@ export class Providers {
     this.#store = store
     this.#log = log
     this.#adapters = new Map(adapters.map(adapter => [adapter.id, adapter]))
+    this.#fixed = new Set(this.#adapters.keys())
   }
 
   async load(): Promise<void> {
@@ -56,6 +42,7 @@ export class Providers {
   /** Looks up a connected provider, without an id the default one; call it before `get`. */
   async refresh(id: string | undefined): Promise<void> {
     if (id === undefined) return this.#refreshDefault()
+    if (this.#fixed.has(id)) return
     const kind = this.#connected.find(({ prefix }) => id.startsWith(prefix))
     if (!kind) return
     const adapter = await kind.find(id.slice(kind.prefix.length))
@@ -97,7 +84,7 @@ export class Providers {
 
   /** The providers that need no connection. */
   get builtIn(): ProviderAdapter[] {
-    return [...this.#adapters.values()].filter(({ id }) => !this.#connected.some(({ prefix }) => id.startsWith(prefix)))
+    return [...this.#adapters.values()].filter(({ id }) => this.#fixed.has(id))
   }
 
   /** The first provider that has a model. */
@@ -115,15 +102,16 @@ export class Providers {
     return structuredClone(this.#refusals)
   }
 
-  /** Records the commands and refusals in a frame of a provider's turn. */
-  heard(provider: string, frame: Frame): void {
+  /** Records the commands and refusals in a frame of a provider's turn; `on` is the account of its conversation. */
+  heard(provider: string, frame: Frame, on?: { provider: string; id: string }): void {
     if (frame.kind === 'commands') {
       this.#commands.set(provider, frame.items)
       return this.#keep(COMMANDS + provider, frame.items)
     }
-    const kind = frame.kind === 'error' && frame.code ? KINDS[frame.code] : undefined
+    const kind = frame.kind === 'error' ? refusalKind(frame.code) : undefined
     if (frame.kind !== 'error' || !kind) return
-    this.#refusals = { ...this.#refusals, [provider]: { at: Date.now(), kind, message: frame.message } }
+    const account = on?.provider === provider && { account: on.id }
+    this.#refusals = { ...this.#refusals, [provider]: { at: Date.now(), kind, message: frame.message, ...account } }
     this.#keep(REFUSALS, this.#refusals)
   }
 

@@ -28,6 +28,7 @@ import type { RunMessage } from '../turn/run-entry.js'
 import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
 import type { Turn } from '../turn/turn.js'
+import { assertAccount } from '../turn/named-account.js'
 import { differs, optionsOf } from '../turn/options.js'
 
 /** The dependencies of message delivery. */
@@ -126,6 +127,7 @@ export class MessageDelivery {
       await this.#session(input, conversation, caller, seen)
       await providers.refresh(input.agent ?? conversation?.provider)
       const { adapter, harness, model, actsAs } = optionsOf(input, conversation, providers)
+      await assertAccount(adapter, input.account)
       await adapter.preflight?.(harness)
       const unattended = !canAnswerCards(caller) || input.unattended === true
       // A queued message is checked again when its turn begins.
@@ -348,13 +350,11 @@ const wellFormed = (
 }
 
 /** Refuses options that this sandbox does not support, instead of ignoring them. */
-const possible = ({ conversationId, placement, account }: TurnInput): void => {
+const possible = ({ conversationId, placement }: TurnInput): void => {
   if (conversationId !== undefined && RESERVED.has(conversationId))
     refuse('unprocessable', `conversationId: ${conversationId} is reserved by other routes; use another id`)
   if (placement?.kind === 'runner')
     refuse('unprocessable', `placement: there is no runner ${JSON.stringify(placement.id.slice(0, 120))}`)
-  if (account !== undefined)
-    refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
 }
 
 /** Stores a message; reports a full disk to the caller. */

@@ -110,6 +110,7 @@ export class Engine {
         thinking,
         fast,
         actsAs,
+        ...(input.account !== undefined && { account: { provider: adapter.id, id: input.account } }),
         lastRun: run,
         lastEnd: undefined,
         failure: undefined,
@@ -205,7 +206,7 @@ export class Engine {
         const { value, done } = await frames.next()
         if (done || adapterRun.over || turn.leaving) return
         if (value.kind === 'done') continue
-        providers.heard(adapter.id, value)
+        providers.heard(adapter.id, value, this.#deps.conversations.find(turn.conversationId)?.account)
         turn.log.push((await resumes?.told(turn, value)) ?? value)
         adapterRun.rest()
         // What was used counts even if the daemon is killed right after this.

@@ -73,6 +73,7 @@ export const differs = (input: TurnInput, running: TurnInput, options: TurnOptio
     [input.thinking, options.thinking ?? false],
     [input.fast, options.fast ?? false],
     [input.actsAs, options.actsAs],
+    [input.account, running.account],
     [input.runRole, running.runRole],
     [input.outsideWake, running.outsideWake],
     [input.unattended, running.unattended ?? false],

@@ -4,6 +4,7 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { Engine } from './engine.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Providers } from '../providers/providers.js'
+import { assertAccount } from './named-account.js'
 import { optionsOf } from './options.js'
 
 /** The dependencies of moving a conversation. */
@@ -34,10 +35,9 @@ export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promi
         'conflict',
         `the turn of ${conversationId} is stopping: wait until it has ended, then move the conversation`,
       )
-    if (account !== undefined)
-      refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
     await providers.refresh(wanted.agent ?? before.provider)
     const { adapter, harness, model, effort, thinking, fast } = optionsOf(wanted, before, providers)
+    await assertAccount(adapter, account)
     const stays = before.provider === adapter.id && before.harness === harness
     const later = stays && (before.session ?? live?.record.sessionId) !== undefined ? 'session' : 'record'
     await conversations.change(conversationId, {
@@ -47,6 +47,7 @@ export const switchAccount = async (deps: SwitchDeps, input: SwitchInput): Promi
       effort,
       thinking,
       fast,
+      ...(account !== undefined && { account: { provider: adapter.id, id: account } }),
       updatedAt: Date.now(),
       ...(later === 'record' && { session: undefined }),
     })

@@ -2,11 +2,11 @@ import { isLoopbackHostname } from '../../../sdk/node/models/outgoing.js'
 import { RESERVED_IDS } from '../reserved-ids.js'
 import { parseDefinition, type DefinedAuth, type ProviderDefinition } from './contract.js'
 
-/** What each way to sign in needs. */
+/** What each way to sign in needs, beside the client id, which a deployment may have to get from the provider. */
 const NEEDED: { readonly [flow: string]: readonly (keyof DefinedAuth)[] } = {
-  redirect: ['authorizeUrl', 'tokenUrl', 'clientId'],
-  code: ['authorizeUrl', 'tokenUrl', 'clientId'],
-  device: ['deviceUrl', 'tokenUrl', 'clientId'],
+  redirect: ['authorizeUrl', 'tokenUrl'],
+  code: ['authorizeUrl', 'tokenUrl'],
+  device: ['deviceUrl', 'tokenUrl'],
   key: [],
 }
 

@@ -25,6 +25,8 @@ export interface DefinedAuth {
   header: 'bearer' | 'x-api-key'
   /** Where a person makes a key. */
   keyUrl?: string
+  /** What a key is tried with, below the address; left out: the list of models. It needs a key and costs nothing. */
+  probe?: ListPath
 }
 /** A model that a definition names. */
 export interface DefinedModel {

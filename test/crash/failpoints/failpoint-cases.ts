@@ -10,6 +10,7 @@ import { framesOf, runTurn } from '../../support/turns.js'
 import { packing, restoring } from '../bundles.js'
 import {
   ACCESS_POINTS,
+  ACCOUNTS_POINTS,
   APPROVALS_POINTS,
   AUTOMATIONS_POINTS,
   CAPABILITIES_POINTS,
@@ -36,6 +37,7 @@ export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as 
 /** Every failpoint at which a case ends a daemon. */
 export const reached = new Set<string>([
   ...ACCESS_POINTS,
+  ...ACCOUNTS_POINTS,
   ...APPROVALS_POINTS,
   ...AUTOMATIONS_POINTS,
   ...CAPABILITIES_POINTS,

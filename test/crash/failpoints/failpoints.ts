@@ -27,6 +27,8 @@ export interface Where {
 /** The failpoints whose cases are in their own test file, because they need other daemons. */
 export const ACCESS_POINTS: readonly string[] = ['access.granted', 'access.opened', 'access.removed']
 
+export const ACCOUNTS_POINTS: readonly string[] = ['accounts.connected']
+
 export const APPROVALS_POINTS: readonly string[] = [
   'approvals.answered',
   'approvals.approved',

@@ -145,7 +145,7 @@ t.test('calls are made by group and name, with fields by position, as options an
     code: 2,
     err: /^sandbox: expected a call of settings \(get, patch, set\), found gt;/,
   })
-  t.match(await run('calls', 'nope'), { code: 2, err: /^sandbox: expected a group \(activity, / })
+  t.match(await run('calls', 'nope'), { code: 2, err: /^sandbox: expected a group \(accounts, / })
   t.match(await run('nope', 'x'), { code: 2, err: /^sandbox: no verb nope; / })
   t.match(await run('system', 'restore'), { code: 2, err: /takes a file|expected/ })
 })

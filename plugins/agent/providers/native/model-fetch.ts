@@ -32,10 +32,15 @@ interface Sending {
 
 /**
  * The `fetch` of a model server: adds its headers, follows redirects within its origin alone, and ends answers that are
- * too large or silent for too long. Refusals are thrown as `ServerFault`.
+ * too large or silent for too long. Refusals are thrown as `ServerFault`. `heard` is called with the headers of every
+ * answer.
  */
 export const modelFetch =
-  (own: { readonly [name: string]: string }, limits: AnswerLimits = ANSWER_LIMITS): typeof fetch =>
+  (
+    own: { readonly [name: string]: string },
+    limits: AnswerLimits = ANSWER_LIMITS,
+    heard: (headers: IncomingMessage['headers']) => void = () => {},
+  ): typeof fetch =>
   async (input, { headers, body, signal } = {}) => {
     const start = new URL(input instanceof Request ? input.url : String(input))
     const sending = {
@@ -54,6 +59,7 @@ export const modelFetch =
         url = redirected(start, url, location, hops)
         continue
       }
+      heard(answer.headers)
       if (status < 200 || status > 299) throw await refusalOf(answer, own)
       if (/^text\/html\b/i.test(answer.headers['content-type'] ?? '')) {
         answer.destroy()

@@ -6,6 +6,7 @@ import { ServerFault, withoutSecrets } from './faults.js'
 import type { NativeDeps, NativeTurn } from './native-turn.js'
 import { failTurn, NativeOver } from './over.js'
 import { nativeSessionOf } from './session.js'
+import type { NativeTarget } from './target.js'
 
 /** A provider whose turns run in the sandbox's own tool loop over a model server. */
 export interface NativeProvider {
@@ -14,8 +15,8 @@ export interface NativeProvider {
   readonly models: readonly string[]
   /** Needs no network. */
   readonly local?: boolean
-  /** The current address and settings of the server. */
-  target(): Promise<EndpointTarget>
+  /** The current address and settings of the server, for one turn. */
+  target(request: TurnRequest): Promise<NativeTarget>
 }
 
 /** Runs turns of a model server with the sandbox's own tools. */
@@ -58,15 +59,16 @@ async function* run(
 ): AsyncGenerator<Frame, void> {
   let turn: NativeTurn | undefined
   let failure: NativeOver['failure']
-  let headers: EndpointTarget['headers'] = {}
+  let target: NativeTarget | undefined
+  let stopped = true
   try {
-    const target = await targetOf(provider, request)
-    headers = target.headers
-    yield* opening(provider.id, request, request.model || target.default)
+    target = await targetOf(provider, request)
+    yield* opening(provider.id, request, request.model || target.default, target.account)
     // Loaded with the first turn, so that the daemon starts faster.
     const { NativeTurn } = await import('./native-turn.js')
     turn = new NativeTurn(provider.id, target, deps, request, io)
     yield* turn.work()
+    stopped = false
   } catch (error) {
     if (error instanceof NativeOver) {
       if (error.why === 'moved') return
@@ -75,14 +77,17 @@ async function* run(
       const { code } = error.details
       failure = { message: error.message, ...(code && { code }) }
     } else if (!io.signal.aborted) throw error
+    failure &&= { ...failure, message: withoutSecrets(failure.message, target?.headers ?? {}) }
+  } finally {
+    target?.over?.(failure, stopped)
   }
   yield* turn?.end() ?? []
-  if (failure && !io.signal.aborted)
-    yield { kind: 'error', ...failure, message: withoutSecrets(failure.message, headers) }
+  if (failure && !io.signal.aborted) yield { kind: 'error', ...failure }
 }
 
-const targetOf = async ({ label, target }: NativeProvider, { model }: TurnRequest): Promise<EndpointTarget> => {
-  const found = await target().catch((error: unknown) => {
+const targetOf = async ({ label, target }: NativeProvider, request: TurnRequest): Promise<NativeTarget> => {
+  const { model } = request
+  const found = await target(request).catch((error: unknown) => {
     if (error instanceof Refusal) return failTurn(`${label} cannot be used: ${error.message}`)
     throw error
   })
@@ -95,11 +100,13 @@ function* opening(
   provider: ProviderId,
   { conversationId, harness, state, resume, since = [] }: TurnRequest,
   model: string,
+  account?: string,
 ): Generator<Frame> {
   const reason = resume?.reason
   const here = since.slice(since.findLastIndex(({ kind }) => kind === 'switched') + 1)
   const lacks = (kind: Frame['kind']): boolean => !here.some(frame => frame.kind === kind)
   const anew = state === undefined || reason === 'outage'
   if (anew && lacks('session')) yield { kind: 'session', sessionId: nativeSessionOf(conversationId) }
-  if ((anew || reason === 'switched') && lacks('init')) yield { kind: 'init', model, provider, harness }
+  if ((anew || reason === 'switched') && lacks('init'))
+    yield { kind: 'init', model, provider, harness, ...(account !== undefined && { account }) }
 }

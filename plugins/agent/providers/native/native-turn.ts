@@ -1,4 +1,3 @@
-import type { EndpointTarget } from '../../../endpoints/contract.js'
 import type { OfferedTool, SubagentStep, TurnIo, TurnRequest } from '../adapter.js'
 import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
@@ -23,6 +22,7 @@ import {
   type TokenCount,
 } from './session.js'
 import { Spoken, spokenIn } from './spoken.js'
+import type { NativeTarget } from './target.js'
 import { modelWire, type ModelWire } from './wire.js'
 
 /** A request to a model that is about to be made. */
@@ -59,7 +59,7 @@ const NO_SUMMARY = 'Earlier messages were left out: they did not fit.'
 /** One turn of a model: sends requests, runs the tools that it calls and returns their results, until it calls none. */
 export class NativeTurn {
   readonly #provider: ProviderId
-  readonly #target: EndpointTarget
+  readonly #target: NativeTarget
   readonly #deps: NativeDeps
   readonly #request: TurnRequest
   readonly #io: TurnIo
@@ -73,7 +73,7 @@ export class NativeTurn {
   #instructions = INSTRUCTIONS
   #wire: ModelWire | undefined
 
-  constructor(provider: ProviderId, target: EndpointTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
+  constructor(provider: ProviderId, target: NativeTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
     this.#provider = provider
     this.#target = target
     this.#deps = deps
@@ -95,7 +95,7 @@ export class NativeTurn {
     const [{ cutOff }, offered, wire, instructions] = await Promise.all([
       this.#session.open(),
       this.#io.offered(),
-      modelWire(this.#target, this.#model, settings, this.#deps.limits),
+      modelWire(this.#target, this.#model, settings, this.#deps.limits, this.#target.send),
       this.#request.instructions ?? this.#deps.instructions?.(this.#request) ?? INSTRUCTIONS,
     ])
     if (cutOff) this.#spoken = spokenIn(since)

@@ -196,6 +196,14 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./models/models-page.js')).ModelsPage,
   },
   {
+    name: 'accounts',
+    icon: 'people',
+    needs: 'accounts.list',
+    ...IN_LIST,
+    role: 'collaborator',
+    load: async () => (await import('./accounts/accounts-page.js')).AccountsPage,
+  },
+  {
     name: 'connections',
     icon: 'port',
     needs: 'capabilities.list',

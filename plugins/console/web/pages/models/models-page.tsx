@@ -19,7 +19,9 @@ const READY: { readonly [ready in ProviderRow['ready']]: ToneWord } = {
 }
 
 const Providers = () => {
-  const list = useQuery('providers', ['providers', 'endpoints', 'capabilities'], () => askDaemon('GET /providers'))
+  const list = useQuery('providers', ['providers', 'accounts', 'endpoints', 'capabilities'], () =>
+    askDaemon('GET /providers'),
+  )
   return (
     <section aria-labelledby="providers-heading">
       <h2 id="providers-heading">Providers</h2>

@@ -1,0 +1,138 @@
+import { text as textOf } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ProviderAccount, ProviderSignIn, SignInStart } from '../../../plugins/accounts/contract.js'
+import type { Client } from '../../client.js'
+import { connected } from '../daemon/connection.js'
+import { asked, printResult } from '../terminal/asked.js'
+import { askHidden } from '../terminal/hidden.js'
+import { SELF } from '../terminal/own-name.js'
+import { columns, oneLine, plain, quoted } from '../terminal/text.js'
+import { say } from '../terminal/write.js'
+import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
+
+const FLOWS: readonly string[] = ['redirect', 'code', 'device', 'key'] satisfies ProviderSignIn['flow'][]
+const EXPECTED = 'expected account list PROVIDER, account add PROVIDER or account remove PROVIDER ID'
+const LOOK_MS = 1000
+
+/** Signs in to providers of models, and lists and disconnects accounts. */
+export const accountVerb: Verb = {
+  name: 'account',
+  usage: 'list PROVIDER | add PROVIDER [--flow FLOW] [--key-stdin] | remove PROVIDER ID',
+  summary: 'use accounts of model providers',
+  examples: [
+    'account list anthropic',
+    'account add anthropic --key-stdin',
+    'account add openai',
+    'account remove openai a1b2c3d4e5f6a7b8c9',
+  ],
+  notes: [
+    'The command call providers.list names the providers, and how one signs in at each.',
+    'Without --key-stdin a key or code is asked for at the terminal, and not shown.',
+    'A turn runs on it with run --agent PROVIDER; it gets the account with most room.',
+  ],
+  flags: {
+    ...CONNECTION,
+    flow: { value: 'FLOW', choices: FLOWS, help: 'add: how to sign in; default: the first way of the provider' },
+    label: { value: 'LABEL', help: 'add: the name that people see' },
+    'key-stdin': { help: 'add: read the key or code from standard input' },
+  },
+  most: 3,
+  run: (terminal, given) => {
+    const [what, provider, id] = given.args
+    if (provider !== undefined && what === 'list' && id === undefined) return listed(terminal, given, provider)
+    if (provider !== undefined && what === 'add' && id === undefined) return added(terminal, given, provider)
+    if (provider !== undefined && what === 'remove' && id !== undefined)
+      return asked(
+        terminal,
+        given,
+        (client, options) => client.call('POST /accounts/{provider}/disconnect', { provider, id }, options),
+        () => `disconnected ${plain(id)}`,
+      )
+    return misused(`${EXPECTED}, found account ${given.args.join(' ')}`)
+  },
+}
+
+const listed = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    (client, options) => client.call('GET /accounts/{provider}', { provider }, options),
+    ({ accounts }, width) =>
+      accounts.length > 0
+        ? tableOf(accounts, width)
+        : `no account is connected; next: ${SELF} account add ${quoted(provider)}`,
+  )
+
+const tableOf = (accounts: readonly ProviderAccount[], width: number | undefined): string[] =>
+  columns(
+    [
+      ['ID', 'NAME', 'STATUS', 'USED', 'DETAIL'],
+      ...accounts.map(({ id, label, needsReauth, detail, usage }) => [
+        plain(id),
+        oneLine(label),
+        needsReauth ? 'sign in again' : 'connected',
+        (usage?.windows ?? []).map(window => `${Math.round(window.utilization)} %`).join(', '),
+        oneLine(detail ?? ''),
+      ]),
+    ],
+    width,
+  )
+
+const added = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> => {
+  if (given.on('key-stdin') && given.text('token-file') === '-')
+    misused('standard input can hold the key or the control token, not both')
+  const [flow, label] = [given.text('flow'), given.text('label')]
+  return connected(terminal, given, async ({ client }) => {
+    const asked = { ...(flow !== undefined && { flow: flow as ProviderSignIn['flow'] }), ...(label && { label }) }
+    const started = await client.call('POST /accounts/{provider}/login/start', { provider, ...asked })
+    const account =
+      started.finish === 'none'
+        ? await approved(terminal, client, provider, started)
+        : await finished(terminal, given, client, provider, started)
+    if (!account) return EXIT.failed
+    return printResult(terminal, given, account, () => [
+      `connected ${oneLine(account.label)} (${plain(account.id)})`,
+      `next: ${SELF} run "TEXT" --agent ${quoted(provider)}`,
+    ])
+  })
+}
+
+/** Completes a sign-in with what its page shows. */
+const finished = async (
+  terminal: Terminal,
+  given: GivenArguments,
+  client: Client,
+  provider: string,
+  { handshake, url, finish }: SignInStart,
+): Promise<ProviderAccount> => {
+  const what = finish === 'key' ? 'key' : finish === 'code' ? 'code' : 'address it ends at'
+  const text = given.on('key-stdin')
+    ? await textOf(terminal.in)
+    : await askHidden(terminal, `open ${oneLine(url)}\nthen enter the ${what}: `)
+  const value = text.trim()
+  if (value === '') misused(`expected the ${what}, found nothing`)
+  const field = finish === 'key' ? { key: value } : finish === 'code' ? { code: value } : { redirectUrl: value }
+  return client.call('POST /accounts/{provider}/login/finish', { provider, handshake, ...field })
+}
+
+/** Waits until a person signed in on the page; undefined: it ended otherwise. */
+const approved = async (
+  terminal: Terminal,
+  client: Client,
+  provider: string,
+  { handshake, url, code }: SignInStart,
+): Promise<ProviderAccount | undefined> => {
+  say(terminal, `open ${oneLine(url)}${code === undefined ? '' : `\nand enter ${oneLine(code)}`}\n`)
+  for (;;) {
+    await delay(LOOK_MS, undefined, { signal: terminal.signal })
+    const { accounts, signIns } = await client.call('GET /accounts/{provider}', { provider })
+    const attempt = signIns.find(each => each.handshake === handshake)
+    if (attempt?.state === 'done') return accounts.find(({ id }) => id === attempt.account)
+    if (attempt?.state === 'waiting' || attempt?.state === 'exchanging') continue
+    say(
+      terminal,
+      `the sign-in is ${attempt?.state ?? 'over'}${attempt?.detail ? `: ${oneLine(attempt.detail)}` : ''}\n`,
+    )
+    return undefined
+  }
+}
