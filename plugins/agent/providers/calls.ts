@@ -9,7 +9,7 @@ import type { Providers } from './providers.js'
 /** Serves what providers published and refused, and single answers of models. */
 export const providerCalls = (
   providers: Providers,
-  host: Pick<Host, 'call' | 'serves' | 'log'>,
+  host: Pick<Host, 'call' | 'serves' | 'emit' | 'log'>,
 ): Handlers<ProviderCalls & CompletionCalls> => ({
   ...completionCalls(host),
   'GET /agent/commands': async ({ agent: id }) => {

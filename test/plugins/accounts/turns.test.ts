@@ -7,6 +7,7 @@ import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { startAccountServer } from '../../support/servers/account-server.js'
 import { runTurn } from '../../support/turns.js'
+import { inner } from '../capabilities/support.js'
 import { accountWorld, rowsOf, type AccountWorld } from './support.js'
 
 const acme = { provider: 'acme' } as const
@@ -82,6 +83,26 @@ t.test('a refused token is renewed within the turn; what cannot be renewed ends 
     { code: 'reauth', message: /it was ended/ },
   )
   t.match(await rowsOf(it), exactly({ needsReauth: true }))
+})
+
+t.test('single answers come from an account too, and one that cannot serve is named', async t => {
+  const it = await world(t)
+  const completes = () => inner(it.daemon, 'agent.completes', { models: [] })
+  const complete = (models: string[]) =>
+    inner(it.daemon, 'agent.complete', { models, system: 'be short', prompt: 'a title', timeoutMs: 5000 })
+  t.match(await completes(), { available: false, reason: /an account of a provider/ })
+  await it.key()
+  t.match(await completes(), { available: true, model: 'acme:m' })
+  const { text, model } = await complete([])
+  t.ok(text.length > 0)
+  t.equal(model, 'acme:m')
+  t.match(await complete(['endpoint/none:x', 'acme:m']), { model: 'acme:m' })
+  await t.rejects(complete(['other:m']), { message: /none of other:m is connected/ })
+  const body = { error: { message: 'no such seat' } }
+  it.server.script.refuses.set([...it.server.keys][0]!, { status: 403, body })
+  await t.rejects(complete([]), { message: /no such seat/ })
+  await until(async () => !(await completes()).available)
+  t.match(await it.call('GET /accounts/{provider}/limits', acme), { limits: exactly({ standing: 'refused' }) })
 })
 
 t.test('a refused key is a refusal of its account, which falls when a turn runs on it', async t => {

@@ -5,7 +5,7 @@ import type { ProviderAdapter, TurnRequest } from '../adapter.js'
 import type { ConnectedProviders } from '../connected-providers.js'
 import { refusalKind } from '../refusal-kinds.js'
 import { ServerFault } from './faults.js'
-import { modelFetch } from './model-fetch.js'
+import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { nativeAdapter } from './native-adapter.js'
 import type { NativeDeps } from './native-turn.js'
 import { failTurn } from './over.js'
@@ -53,21 +53,34 @@ const accountAdapter = async (
   }
 }
 
-/** The provider as one turn uses it, with the credential of an account, which is renewed when it is refused. */
+/** The provider as one turn uses it; the conversation stays on the account that it gets. */
 const targetOn = async (
   host: Link,
   definition: ProviderDefinition,
   deps: AccountDeps,
-  request: TurnRequest,
+  { conversationId, model, depth }: TurnRequest,
 ): Promise<NativeTarget> => {
-  const { id: provider, label, protocol, baseUrl } = definition
-  const { conversationId, model, depth } = request
+  const { id: provider } = definition
   const prefer = deps.accountOf(conversationId, provider)
+  const asked = { ...(prefer !== undefined && { prefer }), ...(model && { model }) }
+  const target = await leasedTarget(host, definition, asked, deps.limits)
+  const { account } = target
+  if (depth === 0 && account !== prefer) await deps.stays(conversationId, provider, account)
+  return target
+}
+
+/** A provider with the credential of an account, which is renewed when it is refused; `over` gives it back. */
+export const leasedTarget = async (
+  host: Link,
+  definition: ProviderDefinition,
+  asked: { readonly prefer?: string; readonly model?: string },
+  limits?: AnswerLimits,
+): Promise<NativeTarget & { readonly account: string }> => {
+  const { id: provider, label, protocol, baseUrl } = definition
   const lent = await host
-    .call('accounts.lease', { provider, ...(prefer !== undefined && { prefer }), ...(model && { model }) })
+    .call('accounts.lease', { provider, ...asked })
     .catch((error: unknown) => failLease(label, error))
   const { lease, account } = lent
-  if (depth === 0 && account !== prefer) await deps.stays(conversationId, provider, account)
   const { models, default: usual } = await host.call('definitions.catalogue', { provider })
   const headers = { ...lent.headers }
   let { value } = lent
@@ -87,13 +100,13 @@ const targetOn = async (
   const send: typeof fetch = async (input, init) => {
     const sent = value
     try {
-      return await modelFetch(headers, deps.limits, told)(input, init)
+      return await modelFetch(headers, limits, told)(input, init)
     } catch (error) {
       if (!(error instanceof ServerFault) || error.details.status !== 401 || lent.kind === 'key')
         throw inWordsOf(error, lent)
       await renew(sent)
     }
-    return modelFetch(headers, deps.limits, told)(input, init).catch(error => Promise.reject(inWordsOf(error, lent)))
+    return modelFetch(headers, limits, told)(input, init).catch(error => Promise.reject(inWordsOf(error, lent)))
   }
   return {
     id: provider,

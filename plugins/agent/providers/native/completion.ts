@@ -1,20 +1,25 @@
 import { Refusal, refuse, type Handlers, type Host } from '../../../../sdk/index.js'
 import type { CompletionCalls } from '../contract.js'
-import { faultFrom, withoutSecrets } from './faults.js'
+import { leasedTarget } from './account-adapter.js'
+import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
 import type { StreamPart } from './model.js'
+import { NativeOver } from './over.js'
+import type { NativeTarget } from './target.js'
 import { modelWire } from './wire.js'
 
 interface Candidate {
-  readonly endpoint: string
+  readonly provider: string
   readonly model: string
 }
 
+type Link = Pick<Host, 'call' | 'serves' | 'emit' | 'log'>
+
 const PREFIX = 'endpoint/'
 const MOST_TEXT = 64 * 1024
-const NONE = 'no model server is connected: add one with POST /endpoints'
+const NONE = 'no model is connected: add a server with POST /endpoints, or an account of a provider'
 
-/** Serves single answers of connected model servers, without tools and without a conversation. */
-export const completionCalls = (host: Pick<Host, 'call' | 'serves' | 'log'>): Handlers<CompletionCalls> => ({
+/** Serves single answers of connected model servers and accounts, without tools and without a conversation. */
+export const completionCalls = (host: Link): Handlers<CompletionCalls> => ({
   'agent.completes': async ({ models }) => {
     const { found, reason } = await candidates(host, models)
     const [first] = found
@@ -37,39 +42,73 @@ export const completionCalls = (host: Pick<Host, 'call' | 'serves' | 'log'>): Ha
   },
 })
 
-const keyOf = ({ endpoint, model }: Candidate): string => `${PREFIX}${endpoint}:${model}`
+const keyOf = ({ provider, model }: Candidate): string => `${provider}:${model}`
 
-/** The models of a list that are connected, or where the list is empty the first of each server. */
-const candidates = async (
-  host: Pick<Host, 'call' | 'serves'>,
-  models: readonly string[],
-): Promise<{ found: Candidate[]; reason: string }> => {
-  if (!(await host.serves('endpoints.choices'))) return { found: [], reason: NONE }
-  const { endpoints } = await host.call('endpoints.choices')
-  const ready = endpoints.filter(one => one.ready && (one.default || one.models.length > 0))
-  if (models.length === 0) {
-    const found = ready.map(({ id, default: usual, models: [first] }) => ({ endpoint: id, model: usual || first!.id }))
-    return { found, reason: endpoints.find(({ reason }) => reason !== undefined)?.reason ?? NONE }
-  }
+/** The models of a list that are connected, or where the list is empty the usual one of each server and account. */
+const candidates = async (host: Link, models: readonly string[]): Promise<{ found: Candidate[]; reason: string }> => {
+  const servers = await serversOf(host)
+  const usual = [...servers.usual, ...(await accountModels(host))]
+  if (models.length === 0) return { found: usual, reason: servers.reason ?? NONE }
   const found = models.flatMap(key => {
     const at = key.indexOf(':')
     const [provider, model] = [key.slice(0, at), key.slice(at + 1)]
-    const known = at > 0 && ready.some(({ id }) => provider === `${PREFIX}${id}`)
-    return known ? [{ endpoint: provider.slice(PREFIX.length), model }] : []
+    return at > 0 && usual.some(one => one.provider === provider) ? [{ provider, model }] : []
   })
-  return { found, reason: `none of ${models.join(', ').slice(0, 300)} is connected: name endpoint/<id>:<model>` }
+  const named = models.join(', ').slice(0, 300)
+  return { found, reason: `none of ${named} is connected: name endpoint/<id>:<model> or <provider>:<model>` }
+}
+
+/** The usual model of each server that can be used, and why one cannot. */
+const serversOf = async (host: Link): Promise<{ usual: Candidate[]; reason?: string }> => {
+  if (!(await host.serves('endpoints.choices'))) return { usual: [] }
+  const { endpoints } = await host.call('endpoints.choices')
+  const usual = endpoints.flatMap(({ id, ready, default: named, models: [first] }) => {
+    const model = named || first?.id
+    return ready && model ? [{ provider: `${PREFIX}${id}`, model }] : []
+  })
+  const reason = endpoints.find(one => one.reason !== undefined)?.reason
+  return { usual, ...(reason !== undefined && { reason }) }
+}
+
+/** The usual model of each provider with an account that can be used. */
+const accountModels = async (host: Link): Promise<Candidate[]> => {
+  if (!(await host.serves('accounts.standing')) || !(await host.serves('definitions.catalogue'))) return []
+  const { providers } = await host.call('accounts.standing')
+  const ready = providers.filter(one => one.ready === 'yes')
+  return Promise.all(
+    ready.map(async ({ provider }) => {
+      const { default: model } = await host.call('definitions.catalogue', { provider })
+      return { provider, model }
+    }),
+  )
+}
+
+/** The server of a provider; a credential that was lent for it is given back with `over`. */
+const targetOf = async (host: Link, { provider, model }: Candidate): Promise<NativeTarget> => {
+  if (provider.startsWith(PREFIX)) {
+    const target = await host.call('endpoints.target', { id: provider.slice(PREFIX.length) })
+    return target.problem === undefined ? target : refuse('dependency', target.problem)
+  }
+  const { definition } = await host.call('definitions.get', { provider })
+  if (definition?.serving !== 'native') return refuse('dependency', `${provider} answers no single questions`)
+  return leasedTarget(host, definition, { model }).catch((error: unknown) => {
+    if (error instanceof NativeOver) refuse('dependency', error.message)
+    throw error
+  })
 }
 
 const answerOf = async (
-  host: Pick<Host, 'call' | 'serves' | 'log'>,
-  { endpoint, model: id }: Candidate,
+  host: Link,
+  candidate: Candidate,
   system: string,
   prompt: string,
   signal: AbortSignal,
 ): Promise<string> => {
-  const target = await host.call('endpoints.target', { id: endpoint })
-  if (target.problem !== undefined) refuse('dependency', target.problem)
-  const { model, options } = await modelWire(target, id, {})
+  const { model: id } = candidate
+  const target = await targetOf(host, candidate)
+  const { model, options } = await modelWire(target, id, {}, undefined, target.send)
+  let fault: ServerFault | undefined
+  let answered = false
   const startedAt = Date.now()
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
@@ -92,14 +131,18 @@ const answerOf = async (
       if (done) break
       if (value.type === 'error') throw faultFrom(value.error)
       if (value.type === 'text-delta') text += value.delta
-      if (value.type === 'finish') await billed(host, endpoint, id, startedAt, value.usage)
+      if (value.type === 'finish') await billed(host, candidate, target.account, startedAt, value.usage)
       if (text.length > MOST_TEXT) break
     }
+    answered = true
     return text
   } catch (error) {
     if (error instanceof Refusal) throw error
-    return refuse('dependency', withoutSecrets(faultFrom(error).message, target.headers))
+    fault = faultFrom(error)
+    return refuse('dependency', withoutSecrets(fault.message, target.headers))
   } finally {
+    const code = fault?.details.code
+    target.over?.(fault && { message: fault.message, ...(code && { code }) }, !answered && !fault)
     signal.removeEventListener('abort', stop)
   }
 }
@@ -108,9 +151,9 @@ type Usage = Extract<StreamPart, { type: 'finish' }>['usage']
 
 /** Writes what an answer cost into the ledger. */
 const billed = async (
-  host: Pick<Host, 'call' | 'serves' | 'log'>,
-  endpoint: string,
-  model: string,
+  host: Link,
+  { provider, model }: Candidate,
+  account: string | undefined,
   startedAt: number,
   { inputTokens: input, outputTokens: output }: Usage,
 ): Promise<void> => {
@@ -119,8 +162,9 @@ const billed = async (
     const cached = (input.cacheRead ?? 0) + (input.cacheWrite ?? 0)
     await host.call('usage.record', {
       at: Date.now(),
-      provider: `${PREFIX}${endpoint}`,
+      provider,
       model,
+      ...(account !== undefined && { account }),
       harness: 'native',
       turns: 1,
       inputTokens: input.noCache ?? Math.max(0, (input.total ?? 0) - cached),
