@@ -1,6 +1,6 @@
 import { agents } from '../plugins/agents/contract.js'
 import type { Agents } from '../plugins/agents/contract.js'
-import { NOTES, type FrameNotes } from '../plugins/console/web/run/notes.js'
+import { FRAME_NOTES, type FrameNotes } from '../plugins/console/web/run/notes.js'
 import type { Handlers, Host } from '../sdk/index.js'
 import { refuse } from '../sdk/index.js'
 
@@ -64,10 +64,10 @@ export const misuse = async (host: Host): Promise<void> => {
     void event.event
     if (event.kind === 'frame') void event.event
   }
-  const { notice, ...others } = NOTES
+  const { notice, ...others } = FRAME_NOTES
   // @ts-expect-error a kind of frame has no row in the console
   const rows: FrameNotes = others
   // @ts-expect-error the row of a frame has a field of another kind of frame
-  const misread: FrameNotes = { ...NOTES, notice: NOTES.error }
+  const misread: FrameNotes = { ...FRAME_NOTES, notice: FRAME_NOTES.error }
   void [notice, rows, misread]
 }

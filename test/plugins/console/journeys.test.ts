@@ -31,8 +31,8 @@ const HIDDEN_SHOWN: { readonly [character: string]: string } = {
 const HIDDEN = new RegExp(`[${Object.keys(HIDDEN_SHOWN).join('')}]`, 'g')
 
 /**
- * How much of the text that an open card shows is cut off, down and sideways, and whether its first and its last character
- * can be scrolled into view.
+ * How much of the text that an open card shows is cut off, down and sideways, and whether its first and its last
+ * character can be scrolled into view.
  */
 const SHOWN = `(() => {
   const shown = document.querySelector('.card.open pre')

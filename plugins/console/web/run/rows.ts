@@ -1,5 +1,5 @@
 import type { Frame, TodoItem } from '../../../agent/contract.js'
-import { NOTES, type Note, type NotedFrame, type NotedRun, type RunStanding } from './notes.js'
+import { FRAME_NOTES, type Note, type NotedFrame, type NotedRun, type RunStanding } from './notes.js'
 import type { CardRow, LineRow, RunRow, ToolRow } from './row-kinds.js'
 
 const TODO_NONE: readonly TodoItem[] = []
@@ -213,7 +213,7 @@ export class RunRows {
   }
 
   #note(frame: NotedFrame): void {
-    const note = Object.hasOwn(NOTES, frame.kind) ? (NOTES[frame.kind] as Note<NotedFrame>) : undefined
+    const note = Object.hasOwn(FRAME_NOTES, frame.kind) ? (FRAME_NOTES[frame.kind] as Note<NotedFrame>) : undefined
     if (note) note(frame, this.#notes)
     else this.#line('quiet', `This page does not know "${String(frame.kind)}".`)
   }
