@@ -6,6 +6,7 @@ import {
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
+  type CDPSession,
   type Page,
   type ViewportSize,
 } from 'playwright-core'
@@ -228,10 +229,14 @@ const SHAPE = `[...document.querySelectorAll('*')].map(one => one.tagName
 /** The shapes of pages that had no barriers: each is checked once in a file. */
 const passed = new Set<string>()
 
+/** A session for each page: an isolated world is that of its session, and keeps axe until the document changes. */
+const sessions = new WeakMap<Page, CDPSession>()
+
 const axeFindings = async (page: Page): Promise<string[]> => {
   const found: string[] = []
   // The page's content security policy blocks scripts of a test; an isolated world allows them.
-  const session = await page.context().newCDPSession(page)
+  const session = sessions.get(page) ?? (await page.context().newCDPSession(page))
+  sessions.set(page, session)
   const { frameTree } = await session.send('Page.getFrameTree')
   const { executionContextId } = await session.send('Page.createIsolatedWorld', {
     ...{ frameId: frameTree.frame.id, worldName: 'axe' },
@@ -251,7 +256,6 @@ const axeFindings = async (page: Page): Promise<string[]> => {
       .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))`)
     found.push(...(violations as string[]).map(one => `${scheme}: ${one}`))
   }
-  await session.detach()
   return found
 }
 

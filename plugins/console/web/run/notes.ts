@@ -52,6 +52,7 @@ export type Note<F extends Frame> = (frame: F, run: NotedRun) => void
 /** Each kind of frame that is not a row itself: one that is left out does not compile. */
 export type FrameNotes = { readonly [kind in NotedFrame['kind']]: Note<Extract<Frame, { kind: kind }>> }
 
+/** What each of these frames adds to its run. */
 export const FRAME_NOTES: FrameNotes = {
   worktree: ({ sync, unenforced, branch, base }, run) => {
     const blocked = sync?.blocked.length ? ` ${sync.blocked.join(', ')} could not be brought up to date.` : ''
