@@ -241,6 +241,8 @@ export interface TurnIo {
   state(value: unknown): Promise<void>
   /** Sets the permission mode, for the gate too. Writes the `mode` frame itself. */
   mode(mode: PermissionMode): void
+  /** Names the conversation, unless a person has. */
+  title(text: string): void
 }
 
 /**

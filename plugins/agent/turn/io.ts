@@ -26,6 +26,8 @@ export interface TurnIoDeps {
   readonly remembered: { names(): ReadonlySet<string>; add(name: string): void }
   readonly subagentDeps: SubagentDeps
   readonly expose: TurnIo['expose']
+  /** Called with a name for the conversation; left out: names are dropped. */
+  readonly titled?: (text: string) => void
   /** The policy that each call is judged by; left out: there is none. */
   readonly safety?: SafetyGate
   /** The tools of connected servers; left out: there are none. */
@@ -62,7 +64,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose, connected, safety }: TurnIoDeps,
+  { toolbox, remembered, expose, titled, connected, safety }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -290,6 +292,8 @@ const workerIo = (
       if (adapterRun.over) return never
     },
     mode: setMode,
+    // The session of a subagent is not the conversation.
+    title: text => void (helper === undefined && !over() && titled?.(text)),
     idle: async () => {
       await helpers.end(helper)
       await Promise.all(busy)

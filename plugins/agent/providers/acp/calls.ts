@@ -295,8 +295,9 @@ export class AgentCalls {
       ]
     }
     if (part.type !== 'content') return []
-    const { type, text, uri, mimeType } = fieldsOf(part.content)
-    if (type === 'text')
+    const { type, uri, mimeType, resource, ...content } = fieldsOf(part.content)
+    const { text } = type === 'resource' ? fieldsOf(resource) : content
+    if (type === 'text' || type === 'resource')
       return typeof text === 'string' && text ? [{ type: 'text', text: cut(textField(text, MOST_TEXT)!) }] : []
     const picture =
       type === 'resource_link'

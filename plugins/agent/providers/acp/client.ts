@@ -1,4 +1,5 @@
 import type {
+  ContentBlock,
   CreateTerminalRequest,
   CreateTerminalResponse,
   PermissionOption,
@@ -19,7 +20,7 @@ import { readFileAt, replace } from '../../tools/tree.js'
 import { AgentCalls } from './calls.js'
 import { ABSENT, Declined } from './declined.js'
 import { FrameQueue } from './frame-queue.js'
-import { fieldsOf } from './outside.js'
+import { fieldsOf, lineField } from './outside.js'
 import type { PeerTurn } from './peer-turn.js'
 import { AcpTerminals } from './terminals.js'
 import { TreePaths } from './tree-paths.js'
@@ -28,6 +29,7 @@ import { Updates } from './updates.js'
 
 /** The updates that a program sends when it begins a step, or has paid for one. */
 const STEPS = new Set<unknown>(['tool_call', 'usage_update'])
+const MOST_TITLE = 300
 const MOST_WRITE = 4 * 1024 * 1024
 
 type Doing = Omit<GatedCall, 'id'>
@@ -48,6 +50,8 @@ export class TurnClient implements PeerTurn {
   readonly #shown = new Map<string, string>()
   readonly #died = Promise.withResolvers<never>()
   #sessionId: string | undefined
+  /** The lines that the daemon told the model. */
+  readonly #told: string[] = []
   #sequence = 0
 
   constructor(io: TurnIo, tree: SeenTree, budget = new StepBudget(undefined)) {
@@ -97,7 +101,22 @@ export class TurnClient implements PeerTurn {
     const heard = fieldsOf(update)
     this.frames.push(...this.updates.heard(heard))
     if (heard.sessionUpdate === 'usage_update') this.#cost()
+    if (heard.sessionUpdate === 'session_info_update') this.#titled(heard.title)
     if (STEPS.has(heard.sessionUpdate)) this.budget.step().catch(error => this.bug(error))
+  }
+
+  /** Takes a title for the conversation, unless the program made it from what the daemon told the model. */
+  #titled(text: unknown): void {
+    const title = lineField(text, MOST_TITLE)
+    const words = title?.replace(/(?:…|\.{3})$/, '').trim()
+    if (title && words && !this.#told.some(line => line.startsWith(words))) this.#io.title(title)
+  }
+
+  /** Notes what a prompt tells the model in addition to the person's message. */
+  tells(prompt: readonly ContentBlock[]): void {
+    for (const block of prompt)
+      if (block.type === 'text' && block.annotations)
+        this.#told.push(...block.text.split('\n').map(line => line.trim()))
   }
 
   /** Shows the cost that the program has added: it counts even if the daemon is killed before the turn ends. */

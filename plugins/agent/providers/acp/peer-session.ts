@@ -67,6 +67,11 @@ export class PeerSession {
     return this.#owner.over
   }
 
+  /** After this time a turn says that it waits for the session. */
+  get slowMs(): number {
+    return this.#owner.patience.slowMs
+  }
+
   /** The process of its program. */
   get pid(): number | undefined {
     return this.#owner.pid

@@ -31,10 +31,18 @@ export interface PeerTurn extends PeerAbilities {
 /** Time limits for a program, in ms. */
 export interface PeerPatience {
   readonly startMs: number
+  /** After this time a turn says what it waits for. */
+  readonly slowMs: number
   /** Longer, because a first session may unpack and index files. */
   readonly sessionMs: number
   readonly silenceMs: number
   readonly cancelMs: number
 }
 
-export const PATIENCE: PeerPatience = { startMs: 15_000, sessionMs: 60_000, silenceMs: 600_000, cancelMs: 5_000 }
+export const PATIENCE: PeerPatience = {
+  startMs: 15_000,
+  slowMs: 5_000,
+  sessionMs: 60_000,
+  silenceMs: 600_000,
+  cancelMs: 5_000,
+}

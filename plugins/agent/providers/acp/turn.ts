@@ -20,7 +20,6 @@ import { approval, opening, planned } from './prompt.js'
 
 /** The entry of the model list that leaves the choice to the program. */
 const OWN_MODEL = 'default'
-const SLOW_MS = 5_000
 /** Runs turns of a provider in its agent program. */
 export type AcpRun = (
   provider: ProviderId,
@@ -223,6 +222,7 @@ class VendorTurn {
       this.#client.budget.spent = () => this.#cost
       const request = resumed ? { ...this.#request, resume: { reason: 'restart' as const } } : this.#request
       const words = await opening(request, { session, images: peer.takesImages }, this.#client.paths)
+      this.#client.tells(words)
       if (permissionMode === 'plan') await this.#planned(peer, words)
       else await this.#say(peer, words)
     } finally {
@@ -239,7 +239,7 @@ class VendorTurn {
     const { label } = this.#program
     const slow = setTimeout(
       () => frames.push(notice(`${label} is getting ready; its first session may take a minute`)),
-      SLOW_MS,
+      peer.slowMs,
     )
     try {
       const remembers = await peer.open(tree.seen.cwd, before, await this.#tools(peer), this.#io.signal)

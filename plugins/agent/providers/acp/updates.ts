@@ -3,6 +3,8 @@ import type { AgentCalls } from './calls.js'
 import { countOf, fieldsOf, lineField, listOf, choiceField, textField } from './outside.js'
 
 const PIECE = 64 * 1024
+/** An embedded file beyond this many characters is cut. */
+const MOST_RESOURCE = 256 * 1024
 const MOST_PLAN = 64 * 1024
 const MOST_ITEMS = 200
 const STATUSES = ['pending', 'in_progress', 'completed'] as const satisfies TodoItem['status'][]
@@ -79,10 +81,11 @@ export class Updates {
   }
 }
 
-/** The text of a block; a link is shown by its name. */
+/** The text of a block; an embedded text file is shown whole, a link by its name. */
 const wordsOf = (content: unknown): string => {
-  const { type, text, name } = fieldsOf(content)
+  const { type, text, name, resource } = fieldsOf(content)
   if (type === 'text' && typeof text === 'string') return text.toWellFormed()
+  if (type === 'resource') return textField(fieldsOf(resource).text, MOST_RESOURCE) ?? ''
   return type === 'resource_link' ? `[${lineField(name, 200) ?? ''}]` : ''
 }
 

@@ -242,6 +242,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     // What a program of its own saves goes with it; the client has its record.
     state: async () => {},
     mode: () => {},
+    title: () => {},
   }
 }
 

@@ -25,6 +25,7 @@ import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
+import { firstLineOf } from '../../first-line.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import { needNotes, needTools } from './needs.js'
@@ -56,6 +57,9 @@ interface Tree extends PreparedTurn {
   /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
 }
+
+/** The longest title, in code units. */
+const MOST_TITLE = 80
 
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
@@ -351,6 +355,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       subagentDeps,
       safety: this.#safety,
       expose,
+      titled: text => this.#titled(conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(
@@ -372,6 +377,17 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
       ),
     })
+  }
+
+  /** Names a conversation as its program says, unless a person has named it. */
+  #titled(id: string, text: string): void {
+    const { conversations, host } = this.#deps
+    const title = firstLineOf(text, MOST_TITLE)
+    const { titleBy, title: before } = conversations.get(id)
+    if (title === '' || title === before || titleBy === 'person') return
+    conversations
+      .change(id, { title, titleBy: 'model' })
+      .catch(error => host.log.error('naming a conversation failed', { id, error: String(error) }))
   }
 
   #references(turn: Turn, network: TurnNetwork | undefined, persona: TurnPersona | undefined): References {

@@ -389,6 +389,42 @@ t.test('updates of a program become frames', async t => {
   )
 })
 
+t.test("a name that the program gives is the conversation's, unless it is what the daemon told its model", async t => {
+  const { turn, titles } = world(
+    t,
+    agent(`
+    const name = title => update({ sessionUpdate: 'session_info_update', title })
+    name('NOTE of the d…')
+    name(words[0].text.slice(0, 40))
+    for (const title of [null, 7, '  ', 'x'.repeat(400)]) name(title)
+    name('Count the files')`),
+  )
+  await turn({ prompt: 'NOTE of the daemon\n\ngo' })
+  t.same(titles, ['x'.repeat(300), 'Count the files'])
+})
+
+t.test('a session that takes long to open is announced, and an embedded file is shown', async t => {
+  const waits = agent(`
+    const resource = { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'the file' }
+    update({ sessionUpdate: 'agent_message_chunk', content: { type: 'resource', resource } })
+    update({ sessionUpdate: 'tool_call', toolCallId: 'r', title: 'Read', kind: 'read' })
+    update({
+      sessionUpdate: 'tool_call_update', toolCallId: 'r', status: 'completed',
+      content: [{ type: 'content', content: { type: 'resource', resource } }],
+    })`).replace(
+    "send({ id, result: { sessionId: 's-1' } })",
+    "setTimeout(send, 300, { id, result: { sessionId: 's-1' } })",
+  )
+  const { turn } = world(t, waits, { patience: { slowMs: 50 } })
+  const frames = await turn()
+  t.match(frames[0], { kind: 'notice', level: 'info', text: /^the program is getting ready; its first session/ })
+  t.equal(prose(frames), 'the file|')
+  t.match(
+    frames.find(frame => frame.kind === 'tool_call_update'),
+    { content: exactly({ type: 'text', text: 'the file' }) },
+  )
+})
+
 t.test('every stop reason has its end of the turn', async t => {
   const cases: [result: string, failure: object | undefined][] = [
     ['{ result: { stopReason: "end_turn" } }', undefined],

@@ -50,6 +50,7 @@ export interface World {
   readonly root: string
   readonly gated: GatedCall[]
   readonly raised: unknown[]
+  readonly titles: string[]
   readonly peers: Peers
   readonly stop: AbortController
 }
@@ -74,10 +75,11 @@ export const world = (
   const root = join(folder, 'tree')
   mkdirSync(root, { recursive: true })
   writeFileSync(join(folder, 'agent.mjs'), source)
-  const times = { startMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience }
+  const times = { startMs: 20_000, slowMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience }
   const peers = new Peers(times, waiting)
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
+  const titles: string[] = []
   const walled = async ({ program, args, cwd = '', env }: Parameters<TurnIo['walled']>[0]): Promise<TreeCommand> => ({
     program,
     args: [...args],
@@ -108,6 +110,7 @@ export const world = (
     },
     raise: async draft => void raised.push(draft),
     mode: mode => void raised.push(mode),
+    title: text => void titles.push(text),
   }
   const program: AgentProgram = { label, command: [process.execPath, join(folder, 'agent.mjs')], install: 'write it' }
   const turn = async (request: Partial<TurnRequest> = {}, heard: (frame: Frame) => void = () => {}) => {
@@ -134,7 +137,7 @@ export const world = (
     }
     return frames
   }
-  return { turn, root, gated, raised, peers, stop }
+  return { turn, root, gated, raised, titles, peers, stop }
 }
 
 export const failure = (frames: readonly Frame[]) => frames.find(frame => frame.kind === 'error')

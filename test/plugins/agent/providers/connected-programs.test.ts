@@ -27,6 +27,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     say(', history ' + attempt(() => writeFileSync(history + '/made', 'x') ?? 'it'))
     say(', home ' + attempt(() => writeFileSync(process.env.HOME + '/kept.txt', 'kept') ?? 'it'))
     say(', secret ' + process.env.KEY)
+    send({ method: 'session/update', params: { sessionId: 's-1', update:
+      { sessionUpdate: 'session_info_update', title: 'Write a file' } } })
     send({ id, result: { stopReason: 'end_turn' } })
   }
 }
@@ -93,6 +95,16 @@ t.test('files that a connected program writes in its copy land like any other wo
     { provider: 'agent/writer', unenforced: undefined },
     'only the mode without permissions was requested',
   )
+})
+
+t.test('a conversation has the name that its program gives it, until a person names it', async t => {
+  const { client, turn } = await world(t)
+  const name = async () => (await client.call('GET /agents')).agents[0]!.title
+  await turn('named')
+  t.equal(await name(), 'Write a file')
+  await client.call('POST /agents/{id}/rename', { id: 'named', title: 'My own' })
+  await turn('named')
+  t.equal(await name(), 'My own')
 })
 
 t.test('mode default cannot be enforced on a program that never asks, and the turn says so', { skip }, async t => {

@@ -161,6 +161,7 @@ export class NativeWorld {
         this.unheard = [...(this.setup.said ?? [])]
         this.step()
       },
+      title: () => {},
       mode: mode => void this.log.push({ kind: 'mode', mode }),
     }
   }

@@ -111,6 +111,7 @@ export class World {
         this.state = structuredClone(value)
         this.stateAt = this.log.length
       },
+      title: () => {},
       mode: mode => {
         this.modes.push(mode)
         this.log.push({ kind: 'mode', mode })
