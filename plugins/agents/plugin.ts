@@ -55,7 +55,8 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
-  const loops = async () => ((await host.serves('loops.cards')) ? (await host.call('loops.cards')).loops : {})
+  const loops = async (ids: string[]) =>
+    (await host.serves('loops.cards')) ? (await host.call('loops.cards', { ids })).loops : {}
   const roster = new RosterBook({ files: host.files, statuses, conversations, conversation, notes, loops })
   const archive = new Archive({ host, roster, conversations })
   await Promise.all([notes.open(), roster.open(), statuses.open()])

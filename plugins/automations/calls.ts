@@ -54,10 +54,12 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
           errors: [{ path: 'id', expected: 'another id' }],
         })
       assertTrigger(trigger, await catalog())
-      if (account !== undefined)
-        refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
-      const choice = { ...(agent !== undefined && { agent }), ...(harness && { harness }) }
-      await host.call('agent.assertChoice', { ...choice, ...(model !== undefined && { model }) })
+      const choice = { ...(agent !== undefined && { agent }), ...(account !== undefined && { account }) }
+      await host.call('agent.assertChoice', {
+        ...choice,
+        ...(harness && { harness }),
+        ...(model !== undefined && { model }),
+      })
       await definitions.put(automation)
       if (enabled && switches.of(id).disabledBy !== undefined) await switches.on(id, clock.now())
       if (!enabled) await switches.off(id, context.caller.actor)

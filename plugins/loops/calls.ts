@@ -59,12 +59,11 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
   const assertPossible = async ({ conversationId, account, agent, harness, model }: LoopStart): Promise<void> => {
     if (conversationId === 'designs')
       refuse('unprocessable', `conversationId: ${conversationId} is a word of a route: choose another`)
-    if (account !== undefined)
-      refuse('unprocessable', `account: there is no account ${JSON.stringify(account.slice(0, 120))}`)
     await host.call('agent.assertChoice', {
       ...(agent !== undefined && { agent }),
       ...(harness && { harness }),
       ...(model !== undefined && { model }),
+      ...(account !== undefined && { account }),
     })
   }
 
@@ -127,8 +126,13 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
       publish(id)
       return OK
     },
-    'loops.cards': () => ({
-      loops: Object.fromEntries(loops.all.map(loop => [loop.conversationId, cardLoop(loop)])),
+    'loops.cards': ({ ids }) => ({
+      loops: Object.fromEntries(
+        ids.flatMap(id => {
+          const loop = loops.find(id)
+          return loop ? [[id, cardLoop(loop)]] : []
+        }),
+      ),
     }),
     'loops.drives': ({ conversationId }) => ({ drives: loops.find(conversationId)?.state === 'running' }),
   }

@@ -246,8 +246,8 @@ export interface LoopsCalls {
    */
   'DELETE /loops/designs/{id}'(input: { id: Text }): Ok
 
-  /** The loops, as cards of the board show them, by conversation. */
-  'loops.cards'(): { loops: { [conversationId: string]: CardLoop } }
+  /** The loops of some conversations, as cards of the board show them. */
+  'loops.cards'(input: { ids: ConversationId[] }): { loops: { [conversationId: string]: CardLoop } }
   /** Whether a running loop starts the next turn of a conversation. */
   'loops.drives'(input: { conversationId: ConversationId }): { drives: boolean }
 }

@@ -60,7 +60,8 @@ export class Loops {
 
   /** The time of a loop that starts now: two never have the same, which pages of the list end with. */
   get now(): number {
-    return Math.max(Date.now(), ...this.all.map(({ startedAt }) => startedAt + 1))
+    const [newest] = this.all
+    return Math.max(Date.now(), newest ? newest.startedAt + 1 : 0)
   }
 
   find(id: string): StoredLoop | undefined {

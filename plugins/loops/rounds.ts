@@ -49,7 +49,8 @@ export class Rounds {
 
   /** Starts the turn of a round. */
   async start(loop: StoredLoop, { run, messageId }: RoundInHand, context: Context | undefined): Promise<void> {
-    const { conversationId, goal, isolated, agent, harness, model, actsAs, worktreeBase, autoLand, lands } = loop
+    const { conversationId, goal, isolated, agent, account, harness, model, actsAs, worktreeBase, autoLand, lands } =
+      loop
     const title = goal.split('\n', 1)[0]!.trim().slice(0, MOST_TITLE).trim()
     const writes = loop.output.kind !== 'none' || loop.context === 'fresh'
     await this.#host.call(
@@ -60,6 +61,7 @@ export class Rounds {
         ...(title && { title }),
         ...(writes && { document: loopFile(conversationId) }),
         ...(agent !== undefined && { agent }),
+        ...(account !== undefined && { account }),
         ...(harness !== undefined && { harness }),
         ...(model === undefined ? { runRole: 'loop-iteration' as const } : { model }),
         ...(actsAs !== undefined && { actsAs }),

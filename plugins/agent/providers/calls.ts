@@ -3,6 +3,7 @@ import type { CompletionCalls, ProviderCalls } from './contract.js'
 import { completionCalls } from './native/completion.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
+import { assertAccount } from '../turn/named-account.js'
 import { optionsOf } from '../turn/options.js'
 import type { Providers } from './providers.js'
 
@@ -30,7 +31,8 @@ export const providerCalls = (
   },
   'agent.assertChoice': async input => {
     await providers.refresh(input.agent)
-    optionsOf(input, undefined, providers)
+    const { adapter } = optionsOf(input, undefined, providers)
+    await assertAccount(adapter, input.account)
     return { ok: true as const }
   },
   'agent.instructions': () => ({ chars: INSTRUCTIONS.length }),

@@ -48,8 +48,8 @@ export interface ProviderCalls {
   'agent.providers'(): { providers: BuiltInProvider[] }
   /** Finds the first of some models that a turn could run on now, by its place in the list. */
   'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
-  /** Refuses a provider, harness or model that no turn could run on. */
-  'agent.assertChoice'(input: { agent?: string; harness?: Harness; model?: string }): Ok
+  /** Refuses a provider, harness, model or account that no turn could run on. */
+  'agent.assertChoice'(input: { agent?: string; harness?: Harness; model?: string; account?: string }): Ok
   /** The length of the sandbox's own instructions. */
   'agent.instructions'(): { chars: Count }
 }

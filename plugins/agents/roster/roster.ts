@@ -20,8 +20,8 @@ export interface RosterDeps {
   readonly conversations: () => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
-  /** The loops of conversations. */
-  readonly loops: () => Promise<CardLoops>
+  /** The loops of some conversations. */
+  readonly loops: (ids: string[]) => Promise<CardLoops>
 }
 
 /** Loops by conversation. */
@@ -59,7 +59,7 @@ export class RosterBook {
   /** The current cards of these conversations, in their order. */
   async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
     const round = this.#deps.statuses.round()
-    const loops = await this.#deps.loops()
+    const loops = await this.#deps.loops(states.map(({ conversation }) => conversation.id))
     const agents = new Array<AgentCard>(states.length)
     const left = states.entries()
     await Promise.all(
@@ -72,7 +72,7 @@ export class RosterBook {
 
   /** A conversation's current card. */
   async card(state: ConversationState): Promise<AgentCard> {
-    return this.#card(state, await this.#deps.loops())
+    return this.#card(state, await this.#deps.loops([state.conversation.id]))
   }
 
   async #card(state: ConversationState, loops: CardLoops, round?: Round): Promise<AgentCard> {

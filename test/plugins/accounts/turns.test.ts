@@ -6,7 +6,7 @@ import { refusalOf } from '../../kernel/auth/memory.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { startAccountServer } from '../../support/servers/account-server.js'
-import { runTurn } from '../../support/turns.js'
+import { framesOf, runTurn } from '../../support/turns.js'
 import { inner } from '../capabilities/support.js'
 import { accountWorld, rowsOf, type AccountWorld } from './support.js'
 
@@ -103,6 +103,32 @@ t.test('single answers come from an account too, and one that cannot serve is na
   await t.rejects(complete([]), { message: /no such seat/ })
   await until(async () => !(await completes()).available)
   t.match(await it.call('GET /accounts/{provider}/limits', acme), { limits: exactly({ standing: 'refused' }) })
+})
+
+t.test('a loop runs on the account that it names, and an automation names one that is connected', async t => {
+  const it = await accountWorld(t, { groups: [...GROUPS, 'automations', 'loops'] })
+  await it.key()
+  const { id } = await it.key([...it.server.keys][1]!)
+  const named = { agent: 'acme', account: id }
+  await it.call('POST /loops', {
+    ...{ conversationId: 'looped', goal: 'g', prompt: 'hello', isolated: false },
+    ...{ context: 'continue', maxIterations: 1, stallLimit: 1, ...named },
+    ...{ output: { kind: 'none' }, checks: [{ kind: 'command', command: 'true' }] },
+  })
+  t.match(
+    (await framesOf(it.daemon.client, 'looped').all()).find(({ event }) => event.kind === 'init'),
+    { event: { account: id } },
+  )
+  const automation = {
+    ...{ id: 'nightly', name: 'Nightly', enabled: true },
+    trigger: { kind: 'schedule', cron: '0 3 * * *' },
+    ...{ prompt: 'hello', ...named },
+  } as const
+  t.same(await it.call('POST /automations', automation), { ok: true })
+  t.match(await refusalOf(() => it.call('POST /automations', { ...automation, account: 'nobody' })), {
+    status: 422,
+    message: /ACME has no account "nobody"/,
+  })
 })
 
 t.test('a refused key is a refusal of its account, which falls when a turn runs on it', async t => {
