@@ -7,7 +7,7 @@ import type { ProviderDefinition } from '../providers/contract.js'
 import type { AccountList, ProviderAccount, ProviderLimits, ProviderStanding } from './contract.js'
 import { Leases } from './lending/leases.js'
 import { Renewals } from './lending/renewals.js'
-import { ranked } from './limits/choice.js'
+import { ranked, shownRefusal } from './limits/choice.js'
 import { LimitReadings } from './limits/readings.js'
 import { Refusals, type MetRefusal } from './limits/refusals.js'
 import { headersFor, providerWire } from './provider-wire.js'
@@ -135,10 +135,9 @@ export class Accounts {
     const definition = await this.definition(provider)
     await this.#freshen(provider, force)
     const refusal = this.#refusals.read(provider)
-    const { until: _until, ...shown } = refusal ?? { until: 0 }
     return {
       ...this.#ranked(definition, model),
-      ...(refusal && { refusal: shown as typeof refusal }),
+      ...(refusal && { refusal: shownRefusal(refusal) }),
       publishes: definition.limits !== undefined,
     }
   }

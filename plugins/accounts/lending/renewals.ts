@@ -43,7 +43,7 @@ export class Renewals {
   async fresh(account: StoredAccount, refused?: string): Promise<StoredAccount> {
     if (!this.#isWanted(account, refused)) return assertUsable(account)
     return this.#locks.with(account.id, async () => {
-      // Whoever waited finds what the one before renewed.
+      // It may have been renewed while this call waited.
       const now = this.#deps.accounts.get(account.provider, account.id) ?? gone(account)
       return this.#isWanted(now, refused) ? this.#renewed(now, refused) : assertUsable(now)
     })

@@ -36,11 +36,12 @@ const limitsOf = ({ id, label, needsReauth, windows, refusal }: ChoosableAccount
     standing,
     ...(standing === 'spent' && known.length > 0 && { reopensAt: Math.max(...known) }),
     windows: [...windows],
-    ...(refusal && { refusal: shown(refusal) }),
+    ...(refusal && { refusal: shownRefusal(refusal) }),
   }
 }
 
-const shown = ({ at, kind, message, account }: StandingRefusal): StandingRefusal => ({
+/** A refusal as callers see it. */
+export const shownRefusal = ({ at, kind, message, account }: StandingRefusal): StandingRefusal => ({
   at,
   kind,
   message,

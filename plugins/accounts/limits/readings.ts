@@ -65,7 +65,7 @@ export class LimitReadings {
     await this.#deps.store.delete(KEY + account)
   }
 
-  /** Measures those accounts whose last reading is older than a minute, or all, and waits for it at most so long. */
+  /** Measures the accounts whose last reading is older than a minute; with `force` all. Waits `waitMs` at most. */
   async freshen(accounts: readonly MeasuredAccount[], { force, waitMs }: { force: boolean; waitMs: number }) {
     const now = Date.now()
     const due = accounts.filter(({ id }) => force || now - (this.#asked.get(id) ?? 0) > STALE_MS)

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Refusal, refuse, type Log } from '../../../sdk/index.js'
 import { Failures } from '../../../sdk/node/access/failures.js'
+import { isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
 import type { ProviderDefinition, SignInFlow } from '../../providers/contract.js'
 import type { ProviderSignIn, SignInStart } from '../contract.js'
 import { triedKey } from '../provider-key.js'
@@ -340,7 +341,7 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
 
 const isOpenable = (address: string): boolean => {
   const url = URL.parse(address)
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(url.hostname))
+  return url !== null && isPrivateAddress(url)
 }
 
 /** Compares in constant time. */

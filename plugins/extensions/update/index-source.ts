@@ -3,7 +3,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
 import { inside } from '../../../sdk/node/files/paths.js'
-import { isLoopbackHostname } from '../../../sdk/node/models/outgoing.js'
+import { isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
 
 /** The index of extensions in the root of a repository. */
 export const REGISTRY_FILE = 'registry.json'
@@ -26,7 +26,7 @@ export const hasScheme = (address: string): boolean => /^[a-z][a-z0-9+.-]*:/i.te
 /** Whether an index is asked for at this address: https, or http on this machine. */
 export const isIndexAddress = (address: string): boolean => {
   const url = URL.parse(address)
-  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHostname(url.hostname)))
+  return url !== null && isPrivateAddress(url)
 }
 
 /** A name in the daemon's own folder for a repository that an index is read from. */

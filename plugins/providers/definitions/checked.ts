@@ -1,4 +1,4 @@
-import { isLoopbackHostname } from '../../../sdk/node/models/outgoing.js'
+import { isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
 import { RESERVED_IDS } from '../reserved-ids.js'
 import { parseDefinition, type DefinedAuth, type ProviderDefinition } from './contract.js'
 
@@ -46,6 +46,5 @@ const parsedDefinition = (text: string): ProviderDefinition => {
 
 const isSafe = (address: string): boolean => {
   const url = URL.parse(address)
-  if (!url || url.username || url.password) return false
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHostname(url.hostname))
+  return url !== null && !url.username && !url.password && isPrivateAddress(url)
 }

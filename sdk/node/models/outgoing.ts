@@ -47,6 +47,10 @@ const UNKNOWN = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EA
 export const isLoopbackHostname = (hostname: string): boolean =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/i.test(hostname)
 
+/** Whether what goes to an address is not readable on the way: https, or http on this machine. */
+export const isPrivateAddress = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && isLoopbackHostname(hostname))
+
 /** Sends a request and waits for the headers of the answer; follows redirects. */
 export const outgoing = async (asked: OutgoingRequest): Promise<OutgoingAnswer> => {
   const { within = WITHIN } = asked

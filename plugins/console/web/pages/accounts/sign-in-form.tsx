@@ -50,6 +50,7 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
     close()
   }
   const begin = async () => {
+    given.value = ''
     const asked = { ...(account !== undefined && { account }), ...(name.value && { label: name.value }) }
     started.value = await askDaemon('POST /accounts/{provider}/login/start', { provider, flow: flow.value, ...asked })
     return 'stays'
@@ -80,7 +81,7 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
       close={leave}
       verb={over ? 'Start again' : 'Finish'}
       ready={over || (start.flow !== 'device' && given.value.trim() !== '')}
-      work={() => (over ? ((given.value = ''), begin()) : finish(start))}
+      work={() => (over ? begin() : finish(start))}
     >
       <p>
         <AddressLink address={start.url} label={start.flow === 'key' ? 'Make a key' : 'Open the sign-in page'} />

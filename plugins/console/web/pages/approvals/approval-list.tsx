@@ -1,5 +1,3 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Approval, ApprovalStatus } from '../../../../approvals/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
@@ -7,6 +5,7 @@ import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { agoOf, momentOf, spanText, visibleName, visibleText } from '../../ui/format.js'
+import { useNow } from '../../ui/now.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
 import { reaches } from '../registry.js'
 import { approvalName, approvalsChanged, ApproveForm, DeclineApproval, EditApproval } from './approval-forms.js'
@@ -22,14 +21,7 @@ const STATES: { readonly [status in ApprovalStatus]: ToneWord | undefined } = {
 
 /** The time that is left until something goes out. */
 const Countdown = ({ until }: { until: number }) => {
-  const now = useSignal(Date.now())
-  useEffect(() => {
-    const timer = setInterval(() => {
-      now.value = Date.now()
-    }, 1_000)
-    return () => clearInterval(timer)
-  }, [])
-  const left = until - now.value
+  const left = until - useNow()
   return <div>{left > 0 ? `It goes out in ${spanText(left)}, ${momentOf(until)}.` : 'It goes out now.'}</div>
 }
 

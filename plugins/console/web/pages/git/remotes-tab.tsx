@@ -8,6 +8,7 @@ import { useAction } from '../../ui/action.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { agoOf, countText, spanText, visibleName } from '../../ui/format.js'
+import { useNow } from '../../ui/now.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
@@ -41,19 +42,15 @@ const RemoteForm = ({ repo, remote, close }: { repo: string; remote?: GitRemote;
 /** How long something takes already. */
 const Elapsed = ({ what }: { what: string }) => {
   const began = useSignal(Date.now())
-  const now = useSignal(Date.now())
+  const now = useNow()
   useEffect(() => {
     began.value = Date.now()
-    const timer = setInterval(() => {
-      now.value = Date.now()
-    }, 1000)
-    return () => clearInterval(timer)
   }, [what])
   return (
     <p class="row">
       <progress aria-label={what} />
       <span role="status">{what} …</span>
-      <span class="quiet small">{spanText(now.value - began.value)}</span>
+      <span class="quiet small">{spanText(Math.max(0, now - began.value))}</span>
     </p>
   )
 }
