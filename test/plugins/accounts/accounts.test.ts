@@ -2,8 +2,10 @@ import { chmodSync, cpSync, globSync, readFileSync, statSync, writeFileSync } fr
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { folderOf } from '../../support/daemon.js'
+import { daemonWith, folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { contentOf } from '../../support/secret-search.js'
+import { packed } from '../system/bundles/bundles-support.js'
 import { accountWorld, rowsOf, type AccountWorld } from './support.js'
 
 const acme = { provider: 'acme' } as const
@@ -138,6 +140,19 @@ t.test('accounts are kept in files that only the daemon reads; a changed byte sp
   later.server.keys.add(key)
   const again = { ...acme, handshake: started.handshake, key }
   t.match(await later.call('POST /accounts/{provider}/login/finish', again), { id: spoilt!.id, needsReauth: false })
+})
+
+t.test('a backup holds nothing of accounts', async t => {
+  const world = await accountWorld(t)
+  await world.key()
+  await world.daemon.stop()
+  const where = { workspace: join(world.folder, 'workspace'), data: join(world.folder, 'data') }
+  const daemon = await daemonWith(t, ['accounts', 'agent', 'agents', 'providers', 'system'], where)
+  const { state, name } = await packed(t, daemon)
+  t.equal(state, 'ready')
+  const bundle = contentOf(join(world.folder, 'data/system/exports', name)).toString('latin1')
+  t.match(bundle, /ustar/, 'it is read')
+  for (const found of ['auth/acme', 'machine.key', [...world.server.keys][0]!]) t.notOk(bundle.includes(found), found)
 })
 
 t.test('with the key of another machine nothing opens, and the daemon starts', async t => {
