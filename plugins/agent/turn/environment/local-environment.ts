@@ -1,15 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import {
-  accessTo,
-  allows,
-  commonReach,
-  covers,
-  isWithin,
-  Refusal,
-  refuse,
-  type ReachFolder,
-} from '../../../../sdk/index.js'
+import { accessTo, allows, commonReach, isWithin, Refusal, refuse, type ReachFolder } from '../../../../sdk/index.js'
 import { listEnv, needProgram, type Env } from '../../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../../sdk/node/files/large-files.js'
@@ -28,6 +19,7 @@ import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
+import { coveredRepos, narrowedNotice, outsideNotice, uncommittedNotice, worktreeFrame } from './copy-words.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import { keptFolders, personaOf, fetchReach, skillsNote, reportUnknownPersona, usedBy } from '../../personas/worn.js'
@@ -57,6 +49,9 @@ interface Tree extends PreparedTurn {
   /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
 }
+
+/** How long the end of a turn waits for a running landing. */
+const SETTLE_MS = 30_000
 
 /** The longest title, in code units. */
 const MOST_TITLE = 80
@@ -96,7 +91,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const root = branch ? copies.dir(id) : workspace
     const areas = await this.#folders(turn, conversation, root)
     if (areas && !turn.message.limits && !again)
-      turn.log.push({ kind: 'notice', level: 'info', text: narrowed(areas), source: 'areas' })
+      turn.log.push({ kind: 'notice', level: 'info', text: narrowedNotice(areas), source: 'areas' })
     const seen = accessViewWith(workspace, areas)
     const attachments = await attachedFiles(workspace, await visiblePaths(input.attachments ?? [], seen))
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
@@ -207,8 +202,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
     const { repos, checkpoint } = sync ?? opened
     await conversations.update(id, { repos, starts: undefined })
-    const shown = sync && { commits: sync.commits, blocked: covered(folders, sync.blocked) }
-    turn.log.push(await worktree(branch, repos, this.#networks.get(turn), shown))
+    const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
+    turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({
       repo,
@@ -269,9 +264,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       const { repos } = conversations.get(id)
       const { repos: moved, commits, blocked } = await this.#sync(turn, id, await copies.ensure(id, repos))
       await conversations.update(id, { repos: moved })
-      const frame = await worktree(branch, moved, this.#networks.get(turn), {
+      const frame = await worktreeFrame(branch, moved, this.#networks.get(turn), {
         commits,
-        blocked: covered(folders, blocked),
+        blocked: coveredRepos(folders, blocked),
       })
       // The turn, and with it its log, may have ended meanwhile.
       if (!turn.leaving) await turn.log.write(frame)
@@ -295,14 +290,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         await showOwnChanges(this.#deps, turn, repos, tips)
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done)
-          turn.log.push({ kind: 'notice', level: 'warning', text: lost(beside, repos), source: 'copies' })
+          turn.log.push({ kind: 'notice', level: 'warning', text: outsideNotice(beside, repos), source: 'copies' })
       } finally {
         release()
       }
     } catch (error) {
       // The next turn, landing or diff repeats the import and reports why it fails.
       if (error instanceof GitFailure && !turn.record.done)
-        turn.log.push({ kind: 'notice', level: 'warning', text: unread(error), source: 'copies' })
+        turn.log.push({ kind: 'notice', level: 'warning', text: uncommittedNotice(error), source: 'copies' })
       log.warn('importing the work of a turn failed', { conversation: id, run: turn.run, error: String(error) })
     }
   }
@@ -395,45 +390,5 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const user = { conversationId: turn.conversationId, run: turn.run, ...usedBy(persona) }
     const placeholders = bound.of({ ...user, ended: turn.ended })
     return references(user, async () => ((await network?.kind()) === 'own' ? placeholders : undefined))
-  }
-}
-
-const unread = ({ message }: GitFailure): string =>
-  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`
-
-/** The notice about files outside every repository, on a machine without a wall to prevent them. */
-const lost = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
-  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
-  + 'and cannot land: '
-  + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
-  + `into ${repos.map(({ repo }) => repo).join(', ')}`
-
-/** How long the end of a turn waits for a running landing. */
-const SETTLE_MS = 30_000
-
-/** The repositories that are visible to somebody who reaches these folders. */
-const covered = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
-  repos.filter(repo => covers(folders, repo) !== 'none')
-
-const narrowed = (folders: readonly ReachFolder[]): string =>
-  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it `
-  + 'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
-
-const worktree = async (
-  branch: string,
-  repos: readonly CopyRepo[],
-  has: TurnNetwork | undefined,
-  sync?: { commits: number; blocked: string[] },
-) => {
-  const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
-  const unenforced = (await wallKind()) === 'none'
-  const network = await has?.kind()
-  return {
-    kind: 'worktree' as const,
-    branch,
-    base,
-    ...(unenforced && { unenforced }),
-    ...(network && { network }),
-    ...(sync && { sync }),
   }
 }

@@ -1,0 +1,45 @@
+import { covers, type ReachFolder } from '../../../../sdk/index.js'
+import type { GitFailure } from '../../../../sdk/node/programs/git.js'
+import { wallKind } from '../../../../sdk/node/wall/wall.js'
+import type { CopyRepo } from '../../contract.js'
+import type { TurnNetwork } from './networks.js'
+
+/** The notice about work that git does not commit. */
+export const uncommittedNotice = ({ message }: GitFailure): string =>
+  `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`
+
+/** The notice about files outside every repository, on a machine without a wall to prevent them. */
+export const outsideNotice = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
+  `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
+  + 'and cannot land: '
+  + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
+  + `into ${repos.map(({ repo }) => repo).join(', ')}`
+
+/** The repositories that are visible to somebody who reaches these folders. */
+export const coveredRepos = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
+  repos.filter(repo => covers(folders, repo) !== 'none')
+
+/** The notice to a turn that is kept to areas. */
+export const narrowedNotice = (folders: readonly ReachFolder[]): string =>
+  `this conversation is kept to ${folders.map(({ path }) => path).join(', ')}, which is what the person who opened it `
+  + 'reaches: the turn reaches nothing else; fork the conversation for turns that reach the whole workspace'
+
+/** The frame that says where a turn works. */
+export const worktreeFrame = async (
+  branch: string,
+  repos: readonly CopyRepo[],
+  has: TurnNetwork | undefined,
+  sync?: { commits: number; blocked: string[] },
+) => {
+  const base = (repos.find(({ repo }) => repo === 'root') ?? repos[0])?.base ?? ''
+  const unenforced = (await wallKind()) === 'none'
+  const network = await has?.kind()
+  return {
+    kind: 'worktree' as const,
+    branch,
+    base,
+    ...(unenforced && { unenforced }),
+    ...(network && { network }),
+    ...(sync && { sync }),
+  }
+}
