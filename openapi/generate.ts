@@ -64,6 +64,20 @@ const left = (await readdir(join(project, PARTS)).catch(() => []))
   .map(name => `${PARTS}/${name}`)
   .filter(file => !files.some(([name]) => name === file))
 
+/** Members of a schema whose lists are sets: their order means nothing (JSON Schema 2020-12, Validation, 6). */
+const SETS: ReadonlySet<string> = new Set(['required', 'enum', 'type', 'oneOf', 'anyOf'])
+
+/** A document with members of objects and of sets in one order. */
+const ordered = (value: unknown, member = ''): unknown => {
+  if (Array.isArray(value)) {
+    const items = value.map(item => ordered(item))
+    return SETS.has(member) ? items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items
+  }
+  if (value === null || typeof value !== 'object') return value
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([name, inner]) => [name, ordered(inner, name)]))
+}
+
 /**
  * Whether a file says what it should. The order of members means nothing in JSON (RFC 8259, 4), and the compiler gives
  * those of some types in another order when it compiles a part of the project.
@@ -72,7 +86,7 @@ const isCurrent = async (name: string, text: string): Promise<boolean> => {
   const found = await readFile(join(project, name), 'utf8').catch(() => '')
   if (found === text || !name.endsWith('.json')) return found === text
   try {
-    return isDeepStrictEqual(JSON.parse(found), JSON.parse(text))
+    return isDeepStrictEqual(ordered(JSON.parse(found)), ordered(JSON.parse(text)))
   } catch {
     return false
   }
