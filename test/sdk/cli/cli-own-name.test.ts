@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { programName } from '../../../sdk/cli/terminal/own-name.js'
 import { root } from '../../support/daemon.js'
-import { PROGRAM, sandbox } from './cli-process.js'
+import { PROGRAM, sandboxProcess } from './cli-process.js'
 
 /** A folder outside the package of the program. */
 const outside = (t: Test): string => {
@@ -41,7 +41,7 @@ t.test('the program names itself as it can be typed in the current folder', asyn
 
 t.test('a printed hint works, outside the package and without an installation', async t => {
   const cwd = outside(t)
-  const { err } = await sandbox(['agents'], { cwd, env: { PATH: process.env.PATH ?? '' } })
+  const { err } = await sandboxProcess(['agents'], { cwd, env: { PATH: process.env.PATH ?? '' } })
   const command = /start one with "(.+) serve"/.exec(err)?.[1] ?? ''
   t.match(execFileSync('sh', ['-c', `${command} --version`], { cwd, encoding: 'utf8' }), /^\d+\.\d+\.\d+\n$/)
 })

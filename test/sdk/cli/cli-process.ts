@@ -1,13 +1,19 @@
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:net'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
+import { wantsColour, widthOf } from '../../../sdk/cli/terminal/appearance.js'
+import { packageVersion } from '../../../sdk/node/programs/package.js'
 import { type Answerer, json, runBytes, streaming, wireServer } from '../wire.js'
 
-export const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'bundle', 'sdk', 'cli.js')
+const ROOT = join(import.meta.dirname, '..', '..', '..', 'bundle')
+export const PROGRAM = join(ROOT, 'sdk', 'cli.js')
 
 const installed = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'installed-'))
@@ -33,17 +39,69 @@ export interface RunOptions {
   readonly watch?: (out: string, kill: (signal: NodeJS.Signals) => void) => void
 }
 
-/** Runs the program in its own process, isolated from daemons that run outside the tests. */
-export const sandbox = (
+/** Isolates the program from daemons that run outside the tests. */
+const envWith = (env: RunOptions['env']): { [name: string]: string } => ({
+  PATH,
+  HOME: process.env.HOME ?? '',
+  XDG_STATE_HOME: '/nowhere',
+  ...env,
+})
+
+/** The built program without its process. Its name for itself is what it was found by when it was loaded. */
+const loaded = async (): Promise<typeof import('../../../sdk/cli/program.js')> => {
+  const [chunk] = /chunks\/program-\w+\.js/.exec(readFileSync(PROGRAM, 'utf8'))!
+  const [path, own] = [process.env.PATH, process.argv[1]]
+  Object.assign(process.env, { PATH })
+  process.argv[1] = PROGRAM
+  try {
+    return (await import(pathToFileURL(join(ROOT, chunk)).href)) as typeof import('../../../sdk/cli/program.js')
+  } finally {
+    Object.assign(process.env, { PATH: path })
+    process.argv[1] = own!
+  }
+}
+let program: ReturnType<typeof loaded> | undefined
+
+/** Collects what is written to it. */
+const collector = () => {
+  const stream = new PassThrough()
+  let text = ''
+  stream.setEncoding('utf8').on('data', (more: string) => {
+    text += more
+  })
+  return { stream, ended: async () => (stream.end(), await finished(stream), text) }
+}
+
+/** Verbs that start a program with the streams of the process. */
+const STARTS: readonly string[] = ['serve', 'script-agent']
+
+/**
+ * Runs the program as its own process does, in the process of the test: a start of Node takes longer than most of what
+ * the program does.
+ */
+export const sandbox = async (args: readonly string[], options: RunOptions = {}): Promise<Ran> => {
+  if (options.watch || args.some(arg => STARTS.includes(arg))) return sandboxProcess(args, options)
+  const { runProgram } = await (program ??= loaded())
+  const [out, err] = [collector(), collector()]
+  const env = envWith(options.env)
+  const width = widthOf(env, undefined)
+  const code = await runProgram(args, {
+    in: Readable.from([options.input ?? '']) as unknown as NodeJS.ReadStream,
+    ...{ out: out.stream, err: err.stream, env, cwd: options.cwd ?? tmpdir(), root: ROOT },
+    ...{ version: packageVersion(ROOT), interactive: false, signal: new AbortController().signal },
+    colour: wantsColour(env, false),
+    ...(width !== undefined && { width }),
+  })
+  return { code, out: await out.ended(), err: await err.ended() }
+}
+
+/** Runs the program in its own process. */
+export const sandboxProcess = (
   args: readonly string[],
   { env = {}, cwd = tmpdir(), input = '', watch }: RunOptions = {},
 ): Promise<Ran> =>
   new Promise((resolve, reject) => {
-    const { HOME } = process.env
-    const child = spawn(process.execPath, [PROGRAM, ...args], {
-      cwd,
-      env: { PATH, HOME, XDG_STATE_HOME: '/nowhere', ...env },
-    })
+    const child = spawn(process.execPath, [PROGRAM, ...args], { cwd, env: envWith(env) })
     let [out, err] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
