@@ -325,8 +325,8 @@ export const activate = async (host: Host): Promise<void> => {
     }),
   )
   const sweeper = setInterval(() => {
-    Promise.all([sweep({ engine, conversations, journal }), archive.sweep()]).catch(error =>
-      log.warn('removing old frames failed', { error: String(error) }),
+    Promise.all([sweep({ engine, conversations, journal }), archive.sweep(), files.sweep()]).catch(error =>
+      log.warn('removing old frames, subagents and unsent files failed', { error: String(error) }),
     )
   }, SWEEP_MS).unref()
   host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })

@@ -70,6 +70,12 @@ export class Attachments {
     return own
   }
 
+  /** The files that any record refers to; the records are read as for `of`. */
+  async all(records: readonly string[], read: (id: string) => Promise<readonly Row[]>): Promise<Set<string>> {
+    const known = await this.#locks.with(ALL, () => this.#read(records, read))
+    return new Set([...known.values()].flatMap(paths => [...paths]))
+  }
+
   /** Removes the references of a deleted record. */
   async forget(id: string): Promise<void> {
     await this.#locks.with(ALL, async () => {

@@ -1,5 +1,5 @@
-import { rm, rmdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readdir, rm, rmdir, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { Refusal } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { contains, inside } from '../../../sdk/node/files/paths.js'
@@ -20,6 +20,7 @@ export interface RecordFilesDeps {
 }
 
 const ALL = 'all'
+const UNSENT_MS = 7 * 86_400_000
 
 /** Deletes the files of records. */
 export class RecordFiles {
@@ -41,6 +42,34 @@ export class RecordFiles {
       // Last: without its record nothing says which files are its own.
       await transcripts.remove(id)
     })
+  }
+
+  /** Deletes attachments that were uploaded more than a week ago and that no message has; can be repeated. */
+  sweep(now = Date.now()): Promise<void> {
+    return this.#locks.with(ALL, async () => {
+      const old = await this.#uploadedBefore(now - UNSENT_MS)
+      if (old.length === 0) return
+      const { conversations, transcripts } = this.#deps
+      const ids = conversations.recorded.map(({ id }) => id)
+      const sent = await transcripts.attachments.all(ids, id => this.#rows(id))
+      const pending = new Set(ids.flatMap(id => this.#pending(id)))
+      for (const path of old) if (!sent.has(path) && !pending.has(path)) await this.#removeFile(path)
+    })
+  }
+
+  async #uploadedBefore(time: number): Promise<string[]> {
+    const root = await inside(this.#deps.workspace, ATTACHMENTS).catch(() => undefined)
+    if (root === undefined) return []
+    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+    const found: string[] = []
+    for (const entry of entries) {
+      if (!entry.isFile()) continue
+      const file = join(entry.parentPath, entry.name)
+      // An upload sets the time of change to that of the person's file; nothing sets this one.
+      const { ctimeMs } = await stat(file).catch(() => ({ ctimeMs: Infinity }))
+      if (ctimeMs < time) found.push(join(ATTACHMENTS, relative(root, file)))
+    }
+    return found
   }
 
   async #rows(id: string): Promise<readonly Row[]> {

@@ -9,6 +9,8 @@ export interface AttachedEvent {
   kind: 'attached'
   run: RunId
   prompt: string
+  /** Files of the message, as workspace paths. */
+  attachments?: string[]
   startedAt: Millis
   seq: Count
 }

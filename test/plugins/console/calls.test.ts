@@ -24,7 +24,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /system/terminals/{name}/scrollback', 'the socket sends what a terminal showed'],
   ['GET /agent/commands', 'frames of the run name the commands'],
   ['GET /agent/refusals', 'the transcript has each refusal'],
-  ['POST /agent/switch-account', 'the options of the next message move a conversation'],
+  ['POST /agent/switch-account', 'for programs: the options of the next message move a conversation'],
   ['GET /accounts/{provider}/limits', 'the list of accounts shows how full each is'],
   ['GET /{provider}/', 'for older clients: the page uses the calls below /accounts'],
   ['POST /{provider}/', 'for older clients: the page uses the calls below /accounts'],

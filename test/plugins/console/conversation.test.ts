@@ -16,8 +16,20 @@ import {
 import { daemonWith } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
 
+/** A picture of one pixel. */
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 t.test('conversations in the console', withChromium(), async t => {
-  const groups = [...CONSOLE_GROUPS, 'sessions', 'providers', 'endpoints', 'capabilities', 'personas', 'skills']
+  const groups = [
+    ...CONSOLE_GROUPS,
+    'sessions',
+    'providers',
+    'endpoints',
+    'capabilities',
+    'personas',
+    'skills',
+    'workspace',
+  ]
   const daemon = await daemonWith(t, groups, { files: { 'README.md': '# work\n', 'b.txt': '1\n2\n3\n4\n5\n' } })
   const { client } = daemon
   const browser = await launchBrowser(t)
@@ -67,7 +79,7 @@ t.test('conversations in the console', withChromium(), async t => {
     await second.getByRole('button', { name: 'Fork' }).click()
     await page.getByRole('heading', { name: 'Fork the conversation' }).waitFor()
     await page.getByLabel('What should the agent do?').fill('run cat a.txt\nsay forked: $out')
-    await page.getByLabel('Files').selectOption('As they were at that message')
+    await page.getByLabel('Files', { exact: true }).selectOption('As they were at that message')
     t.same(await barriersOf(page), [])
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('forked: one').waitFor()
@@ -156,7 +168,7 @@ t.test('conversations in the console', withChromium(), async t => {
   await t.test('a conversation is renamed, and what happens after its turns is chosen', async t => {
     const tab = await ownerTab(browser, daemon, '#/c/past')
     const { page } = tab
-    await page.getByRole('button', { name: 'Options' }).click()
+    await page.getByRole('button', { name: 'Options', exact: true }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Title').fill('  ')
     await dialog.getByRole('button', { name: 'Save' }).click()
@@ -171,7 +183,7 @@ t.test('conversations in the console', withChromium(), async t => {
     t.match(await cardOf('past'), { title: 'Renamed <b>', autoLand: true, resumeAfterOutage: true })
     // The page learns the new value a moment after it was saved.
     await until(async () => {
-      await page.getByRole('button', { name: 'Options' }).click()
+      await page.getByRole('button', { name: 'Options', exact: true }).click()
       if ((await dialog.getByLabel('When a turn is completed').inputValue()) === 'yes') return true
       await page.keyboard.press('Escape')
       return false
@@ -181,6 +193,52 @@ t.test('conversations in the console', withChromium(), async t => {
     await dialog.waitFor({ state: 'hidden' })
     t.equal((await cardOf('past')).autoLand, undefined)
     await endJourney(t, tab, /400/)
+  })
+
+  await t.test('a message takes files and options along', async t => {
+    const tab = await ownerTab(browser, daemon, '#/c/past')
+    const { page } = tab
+    const list = page.getByRole('list', { name: 'Files of the message' })
+    const paste = (name: string, type: string, base64: string) =>
+      page.evaluate(`{
+        const clipboardData = new DataTransfer()
+        const bytes = Uint8Array.from(atob('${base64}'), one => one.charCodeAt(0))
+        clipboardData.items.add(new File([bytes], '${name}', { type: '${type}' }))
+        const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })
+        document.querySelector('[data-key=composer]').dispatchEvent(event)
+      }`)
+    const text = (name: string, words: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(words) })
+    await page
+      .getByLabel('Files for the message')
+      .setInputFiles([text('a note.txt', 'of a person'), text('b.txt', 'b')])
+    await paste('dot.png', 'image/png', PIXEL)
+    for (const name of ['a note.txt', 'b.txt', 'dot.png']) await list.getByText(name, { exact: true }).waitFor()
+    await list.getByRole('button', { name: 'Remove b.txt' }).click()
+    await until(async () => (await list.getByText('(uploading)').count()) === 0)
+    await page.reload()
+    await list.getByText('a note.txt', { exact: true }).waitFor()
+    t.equal(await list.getByRole('listitem').count(), 2, 'what is uploaded survives a reload')
+    await page.getByRole('button', { name: 'Message options' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Permissions').selectOption('Asks before commands')
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Message options: 1 chosen' }).waitFor()
+    t.same(await barriersOf(page), [])
+    const sent = page.waitForRequest(request => request.url().endsWith('/agent') && request.method() === 'POST')
+    await page.getByLabel('Message to the agent').fill('say thanks')
+    await page.getByRole('button', { name: 'Send' }).click()
+    t.match((await sent).postDataJSON(), { prompt: 'say thanks', permissionMode: 'acceptEdits' })
+    await page.locator('.prose', { hasText: /^thanks$/ }).waitFor()
+    await page.getByRole('img', { name: 'dot.png' }).waitFor()
+    await page.getByText('a note.txt', { exact: true }).waitFor()
+    await list.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Message options', exact: true }).waitFor()
+    const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'past', limit: 50 })
+    const [note, picture] = messages.findLast(({ role }) => role === 'user')!.attachments!
+    t.equal(readFileSync(at(note!), 'utf8'), 'of a person')
+    t.same(readFileSync(at(picture!)), Buffer.from(PIXEL, 'base64'))
+    await endJourney(t, tab)
   })
 
   await t.test('a change is read side by side, commented on, brought up to date and discarded', async t => {

@@ -2,6 +2,7 @@ import { refuse } from '../../../../sdk/index.js'
 import type { Caller, Journals, Position } from '../../../../sdk/index.js'
 import { assertReaches } from '../../conversations/access.js'
 import type { AttachData } from '../../contract.js'
+import type { AttachedEvent } from '../contract.js'
 import type { Conversations } from '../../conversations/conversations.js'
 import type { Engine } from '../engine.js'
 import { framesOf } from './frame-log.js'
@@ -47,7 +48,7 @@ export async function* attach(
   if (run === undefined || !stat)
     return refuse('not-found', 'the frames of this conversation are no longer kept; read its transcript')
   const head = turn
-    ? { prompt: turn.message.input.prompt, startedAt: turn.entry.fields.startedAt }
+    ? { ...wordsOf(turn.message.input.prompt, turn.message.input.attachments), startedAt: turn.entry.fields.startedAt }
     : await settledHead(deps, conversationId, run, conversation.updatedAt)
   yield { kind: 'attached', run, ...head, seq: stat.entries }
   if (asked !== undefined && asked !== run) return journal.follow(framesOf(run), 0)
@@ -56,7 +57,15 @@ export async function* attach(
   return journal.follow(framesOf(run), after)
 }
 
+const wordsOf = (
+  prompt: string,
+  attachments: readonly string[] = [],
+): Pick<AttachedEvent, 'prompt' | 'attachments'> => ({
+  prompt,
+  ...(attachments.length > 0 && { attachments: [...attachments] }),
+})
+
 const settledHead = async ({ transcripts }: AttachDeps, conversationId: string, run: string, otherwise: number) => {
   const first = await transcripts.opening(conversationId, run)
-  return { prompt: first?.text ?? '', startedAt: first?.sentAt ?? otherwise }
+  return { ...wordsOf(first?.text ?? '', first?.attachments), startedAt: first?.sentAt ?? otherwise }
 }

@@ -181,7 +181,8 @@ export class RunFeed {
           return await this.#read(run, event.seq - TAIL, signal)
         }
         if (rows?.run === event.run) continue
-        rows = new RunRows(event.run, { text: event.prompt, sentAt: event.startedAt })
+        const { prompt, startedAt, attachments } = event
+        rows = new RunRows(event.run, { text: prompt, sentAt: startedAt, ...(attachments && { attachments }) })
         rows.startAfter(after)
         this.#attached = event.run
         this.#skipped = after

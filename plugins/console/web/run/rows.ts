@@ -1,6 +1,6 @@
 import type { Frame, TodoItem } from '../../../agent/contract.js'
 import { FRAME_NOTES, type Note, type NotedFrame, type NotedRun, type RunStanding } from './notes.js'
-import type { CardRow, LineRow, RunRow, ToolRow } from './row-kinds.js'
+import type { CardRow, LineRow, RunRow, ToolRow, UserRow } from './row-kinds.js'
 
 const TODO_NONE: readonly TodoItem[] = []
 
@@ -26,7 +26,7 @@ export class RunRows {
   }
   done: string | undefined
 
-  constructor(run: string, prompt?: { readonly text: string; readonly sentAt: number }) {
+  constructor(run: string, prompt?: Pick<UserRow, 'text' | 'sentAt' | 'attachments'>) {
     this.run = run
     if (prompt) this.#put({ type: 'user', key: `${run} prompt`, ...prompt })
   }

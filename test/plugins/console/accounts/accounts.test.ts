@@ -82,6 +82,25 @@ t.test('accounts in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('a new conversation runs on the account that is chosen', async t => {
+    const tab = await ownerTab(browser, daemon, '#/new')
+    const { page } = tab
+    await page.getByLabel('What should the agent do?').fill('hello')
+    await page.getByText('More', { exact: true }).last().click()
+    const model = page.getByLabel('Model')
+    const offered = model.locator('optgroup[label="ACME"] option').first()
+    await offered.waitFor({ state: 'attached' })
+    await model.selectOption((await offered.getAttribute('value'))!)
+    await page.getByLabel('Account', { exact: true }).selectOption('bob@example.org')
+    t.same(await barriersOf(page), [])
+    const sent = page.waitForRequest(request => request.url().endsWith('/agent') && request.method() === 'POST')
+    await page.getByRole('button', { name: 'Start' }).click()
+    const bob = (await rows()).find(({ label }) => label === 'bob@example.org')!
+    t.match((await sent).postDataJSON(), { agent: 'acme', account: bob.id })
+    await page.getByRole('heading', { name: 'hello' }).waitFor()
+    await endJourney(t, tab)
+  })
+
   await t.test('a dialog that is closed abandons its sign-in; the code of a device is shown', async t => {
     const tab = await ownerTab(browser, daemon, '#/accounts')
     const { page } = tab

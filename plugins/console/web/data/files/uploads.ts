@@ -54,8 +54,16 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     })
   })
 
+/** How far a file that is being sent is. */
+type SendProgress = Pick<RunningUpload, 'state'> & { readonly sent?: number }
+
 /** Sends a file part by part, from where the daemon has it up to; without an answer it goes on when there is one. */
-const send = async (id: number, { path, file }: UploadedFile, replace: boolean, signal: AbortSignal): Promise<void> => {
+export const sendFile = async (
+  { path, file }: UploadedFile,
+  replace: boolean,
+  signal: AbortSignal,
+  told: (progress: SendProgress) => void,
+): Promise<void> => {
   const { size } = file
   const named = { path, size, mtime: Math.max(0, file.lastModified), ...(!replace && { baseHash: 'absent' as const }) }
   let offset: number | undefined
@@ -68,12 +76,12 @@ const send = async (id: number, { path, file }: UploadedFile, replace: boolean, 
       const { received, done } = await askDaemon('POST /workspace/upload', asked, signal)
       offset = received
       wait = FIRST_MS
-      change(id, { sent: received, state: done ? 'done' : 'sending' })
+      told({ sent: received, state: done ? 'done' : 'sending' })
       if (done) return
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof Refusal) || !['unavailable', 'too-many'].includes(error.reason)) throw error
-      change(id, { state: 'waiting' })
+      told({ state: 'waiting' })
       await pause(wait, signal)
       wait = Math.min(wait * 2, MOST_MS)
       offset = undefined
@@ -92,7 +100,7 @@ export const uploadFiles = (files: readonly UploadedFile[], replace: boolean): v
     stops.set(id, stop)
     uploads.value = [...uploads.value, { id, path: one.path, size: one.file.size, sent: 0, state: 'waiting' }]
     tail = tail
-      .then(() => send(id, one, replace, stop.signal))
+      .then(() => sendFile(one, replace, stop.signal, progress => change(id, progress)))
       .then(
         () => void setTimeout(() => dropUpload(id), SHOWN_MS),
         error => {

@@ -316,7 +316,12 @@ const Conversation = ({ id }: { id: string }) => {
             />
           )}
           {mayWork && (
-            <Composer id={id} live={agent !== undefined && turnIsLive(agent)} commands={state.standing.commands} />
+            <Composer
+              id={id}
+              agent={agent}
+              live={agent !== undefined && turnIsLive(agent)}
+              commands={state.standing.commands}
+            />
           )}
           <SideViews beside="conversation" surface={{ conversation: id }} keys={{ status: agent?.status }} />
           {agent?.run && (

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ToolContent } from '../../../../agent/contract.js'
 import { plainOutput } from '../../run/ansi.js'
 import type { LineRow, RunRow, ThinkingRow, ToolRow, UserRow } from '../../run/row-kinds.js'
+import { UPLOADED } from '../../data/files/attached.js'
 import { countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { lazyView } from '../../ui/lazy.js'
 import { Markdown } from '../../ui/markdown.js'
@@ -152,12 +153,23 @@ const User = ({ row, actions }: { row: UserRow; actions?: RowActions | undefined
       {visibleText(row.text)}
     </pre>
     {row.attachments?.map(path => (
-      <span key={path} class="tag">
-        {visibleName(path)}
-      </span>
+      <AttachedFile key={path} path={path} />
     ))}
   </div>
 )
+
+const PICTURE = /\.(?:png|jpe?g|gif|webp|avif)$/i
+
+/** A file of a message: a picture is shown, of others the name. */
+const AttachedFile = ({ path }: { path: string }) => {
+  const uploaded = path.startsWith(`${UPLOADED}/`)
+  if (uploaded && PICTURE.test(path)) return <GivenPicture path={path} shared />
+  return (
+    <span class="tag" title={path}>
+      {visibleName(uploaded ? path.slice(path.lastIndexOf('/') + 1) : path)}
+    </span>
+  )
+}
 
 /** The actions for a person's own message. */
 export interface RowActions {
