@@ -4,7 +4,7 @@ import { askChecks } from './checks.js'
 import type { LoopIteration } from './contract.js'
 import { loopFile, type LoopFiles } from './documents.js'
 import { roundWords } from './round-words.js'
-import { newRound, type RoundInHand, type StoredLoop } from './stored-loop.js'
+import { isUnverified, newRound, type RoundInHand, type StoredLoop } from './stored-loop.js'
 
 const MOST_TITLE = 60
 
@@ -51,7 +51,7 @@ export class Rounds {
   async start(loop: StoredLoop, { run, messageId }: RoundInHand, context: Context | undefined): Promise<void> {
     const { conversationId, goal, isolated, agent, account, harness, model, actsAs, worktreeBase, autoLand, lands } =
       loop
-    const title = goal.split('\n', 1)[0]!.trim().slice(0, MOST_TITLE).trim()
+    const title = loop.title ?? goal.split('\n', 1)[0]!.trim().slice(0, MOST_TITLE).trim()
     const writes = loop.output.kind !== 'none' || loop.context === 'fresh'
     await this.#host.call(
       'agent.start',
@@ -153,6 +153,11 @@ export class Rounds {
     signal: AbortSignal,
   ): Promise<Pick<LoopIteration, 'outcome' | 'detail' | 'document' | 'checks'>> {
     const { conversationId, output, checks } = loop
+    if (isUnverified(loop)) {
+      if (end === 'failed') return { outcome: 'error', detail: failure ?? 'its turn failed' }
+      const waits = (await this.openNeed(conversationId)) !== undefined
+      return waits ? { outcome: 'continue', detail: 'its agent needs something first' } : { outcome: 'done' }
+    }
     const read = output.kind === 'none' ? undefined : await this.#files.read(conversationId, output)
     const document = read && 'document' in read ? read.document : undefined
     const open = read && ('problem' in read ? read.problem : read.document.done ? undefined : read.document.reason)
