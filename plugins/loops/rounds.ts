@@ -1,4 +1,5 @@
 import { Refusal, type Context, type Host } from '../../sdk/index.js'
+import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { RunEnd } from '../agent/contract.js'
 import { askChecks } from './checks.js'
 import type { LoopIteration } from './contract.js'
@@ -135,10 +136,11 @@ export class Rounds {
       ? { outcome: 'continue' as const, detail: 'it was stopped' }
       : await this.#verdict(loop, end, signal)
     const sessionId = session?.id
-    const iteration: LoopIteration = {
+    // A document or what a command printed may hold the value of a secret.
+    const iteration: LoopIteration = (await valueMasker(this.#host)).maskJson({
       ...{ n, at: Date.now(), costUsd, changed, run, ...verdict },
       ...(sessionId !== undefined && { sessionId }),
-    }
+    })
     return {
       iterations: [...iterations, iteration],
       costUsd: loop.costUsd + costUsd,

@@ -68,11 +68,10 @@ export const workflowsCalls = (deps: WorkflowsCallsDeps): Handlers<WorkflowsCall
     messageKey: string | undefined,
     context: Context,
   ) => {
-    const repos = await assertStarts(host, designs, workflow, request)
+    const begins = await assertStarts(host, designs, workflow, request)
     return runs.begin(
       {
-        ...{ workflow, repos, startedBy: context.caller.actor },
-        ...(request !== undefined && { request }),
+        ...{ workflow, ...begins, startedBy: context.caller.actor },
         ...(messageKey !== undefined && { messageKey }),
       },
       context,

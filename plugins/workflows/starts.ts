@@ -1,19 +1,28 @@
 import { refuse, Refusal, type Host } from '../../sdk/index.js'
+import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { BaseCommit, Workflow } from './contract.js'
 import type { Designs } from './designs/designs.js'
 import { assertFaultless } from './designs/faults.js'
 
 const MOST_REPOS = 50
 
-type StartsHost = Pick<Host, 'call'>
+type StartsHost = Pick<Host, 'call' | 'serves'>
 
-/** Refuses a run that is not possible; returns the commits that its steps start from. */
+/** What a run that is possible begins with. */
+export interface RunBeginning {
+  /** The commits that its steps start from. */
+  readonly repos: BaseCommit[]
+  /** The request without values of stored secrets. */
+  readonly request?: string
+}
+
+/** Refuses a run that is not possible. */
 export const assertStarts = async (
   host: StartsHost,
   designs: Pick<Designs, 'assertAccepted'>,
   workflow: Workflow,
   request: string | undefined,
-): Promise<BaseCommit[]> => {
+): Promise<RunBeginning> => {
   assertFaultless(workflow)
   assertRequest(workflow, request)
   await designs.assertAccepted(workflow)
@@ -24,7 +33,8 @@ export const assertStarts = async (
       'conflict',
       'no repository of the workspace has a commit to start from: make one with git init and git commit',
     )
-  return repos.slice(0, MOST_REPOS)
+  const masked = request === undefined ? undefined : (await valueMasker(host)).mask(request)
+  return { repos: repos.slice(0, MOST_REPOS), ...(masked !== undefined && { request: masked }) }
 }
 
 const assertRequest = ({ steps }: Workflow, request: string | undefined): void => {

@@ -6,7 +6,7 @@ import { judgeOf, runEnd, runUntil, stepIn, stepOf, workflowOf } from '../plugin
 import { exactly } from '../support/lists.js'
 import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { runningCommands } from '../support/running-commands.js'
-import { dies, whereIn } from './failpoints/failpoints.js'
+import { dies, whereIn, WORKFLOWS_POINTS } from './failpoints/failpoints.js'
 
 const CHAIN = workflowOf(
   'chain',
@@ -30,6 +30,7 @@ const start = async ({ client }: Pick<RunningDaemon, 'client'>, messageId: strin
 }
 
 t.test('a run survives a kill after each of its steps, a step in hand starts over, and none is run twice', async t => {
+  t.same([...FIRST, 'workflows.step.ended'].sort(), WORKFLOWS_POINTS, 'each point has its case')
   const where = whereIn(t)
   const turnsOf = async ({ client }: RunningDaemon, runId: string, id: string) =>
     (await client.call('GET /agents/{id}', { id: `w-${runId}-${id}` })).turns

@@ -103,7 +103,7 @@ export class Gates {
     const { host, designs, runs, counts, now } = this.#deps
     const { id, gate } = workflow
     const request = body?.trim() ? body : undefined
-    const repos = await assertStarts(host, designs, workflow, request)
+    const begins = await assertStarts(host, designs, workflow, request)
     return this.#turns.with(`day ${id}`, async () => {
       const { dailyMax = USUAL_DAILY } = gate!
       if (counts.of(id) >= dailyMax)
@@ -112,8 +112,7 @@ export class Gates {
         })
       await counts.add(id)
       return runs.begin({
-        ...{ workflow, repos, startedBy: GATE },
-        ...(request !== undefined && { request }),
+        ...{ workflow, ...begins, startedBy: GATE },
         ...(gateKey !== undefined && { gateKey }),
       })
     })

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Workflow, WorkflowRun, WorkflowStep } from '../../../plugins/workflows/contract.js'
 import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
+import { readUntil } from '../../support/changes.js'
 
 const GROUPS = ['workflows', 'loops', 'agent', 'agents', 'activity', 'settings', 'system', 'usage', 'needs', 'secrets']
 
@@ -31,27 +32,12 @@ export const judgeOf = (id: string, prompt: string, more: Partial<WorkflowStep> 
 type Daemon = Pick<Support, 'client'>
 
 /** The run as it stands once something holds of it; looks again at every event of workflows. */
-export const runUntil = async (
+export const runUntil = (
   { client }: Daemon,
   runId: string,
   holds: (run: WorkflowRun) => boolean,
-): Promise<WorkflowRun> => {
-  const over = new AbortController()
-  try {
-    for await (const event of await client.call('GET /events', {}, { signal: over.signal })) {
-      const isNews = event.kind === 'hello' || event.kind === 'heartbeat'
-      if (!isNews && !(event.kind === 'runtimeChanged' && event.domains.includes('workflows'))) continue
-      const run = await client.call('GET /workflows/runs/{runId}', { runId })
-      if (!holds(run)) continue
-      // Otherwise the end of the loop would wait for the next event.
-      over.abort()
-      return run
-    }
-  } finally {
-    over.abort()
-  }
-  throw new Error('the events ended')
-}
+): Promise<WorkflowRun> =>
+  readUntil(client, 'workflows', () => client.call('GET /workflows/runs/{runId}', { runId }), holds)
 
 /** Waits until a run has ended. */
 export const runEnd = (daemon: Daemon, runId: string): Promise<WorkflowRun> =>

@@ -6,6 +6,7 @@ import { inGit } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf, People } from '../../support/people.js'
 import { runningCommands } from '../../support/running-commands.js'
+import { meantInClear } from '../../support/secret-search.js'
 import {
   judgeOf,
   refusal,
@@ -313,6 +314,25 @@ t.test('a step waits for what its agent needs, and goes on with the answer', asy
   )
   t.match(stepIn(next, 'a'), { state: 'running', iterations: 2 })
   await client.call('POST /workflows/runs/{runId}/stop', { runId: run.runId })
+})
+
+t.test('values of stored secrets are replaced in the request and in what a step hands on', async t => {
+  const value = 'sesame-opens-0417'
+  await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+  await client.call('POST /secrets', { key: 'SESAME', value })
+  // Only the folder of its own loop is open to it.
+  const writes = `printf '{"done":true,"reason":"%s"}' '{{secret:SESAME}}' > "$at"document.json`
+  const told = `run for at in .sandbox/records/loops/*/; do ${writes} || true; done`
+  const claims = { output: { kind: 'claim' as const }, goal: 'It is told.' }
+  const { prompt: _prompt, ...asks } = stepOf('a', '', claims)
+  const run = await runWorkflow(daemon, workflowOf('secret', [asks]), `${told}\nsay ${value}`)
+  t.match(run, { state: 'done', request: /say \{\{secret:SESAME\}\}$/ })
+  t.match(stepIn(run, 'a').document, { reason: '{{secret:SESAME}}' })
+  t.notMatch(JSON.stringify(await client.call('GET /loops')), value)
+  const file = `.sandbox/records/loops/${stepIn(run, 'a').conversationId}/document.json`
+  t.match(readFileSync(join(workspace, file), 'utf8'), value, 'the agent wrote it')
+  meantInClear(daemon, `workspace: ${file}`, 'the agent wrote the value there')
+  await client.call('DELETE /secrets/{key}', { key: 'SESAME' })
 })
 
 t.test('four runs go on at once, a fifth waits, and a messageId gets its run again', async t => {

@@ -39,7 +39,7 @@ const FIELD = /^([a-zA-Z_][a-zA-Z0-9_]*)(\?)?\s+(string\[\]|string|number|boolea
 let keys = 0
 
 /** The draft of a new or a known step. */
-export const draftOf = (given?: WorkflowStep): StepDraft => ({
+export const stepDraft = (given?: WorkflowStep): StepDraft => ({
   key: keys++,
   ...(given && { given }),
   id: signal(given?.id ?? ''),
@@ -142,7 +142,7 @@ export const StepFields = ({ draft, remove }: { draft: StepDraft; remove?: () =>
           required
           rows={2}
           value={fields}
-          hint="One a line: name, type (string, number, boolean or string[]) and what it means. A ? after the name: optional."
+          hint="One a line: name (with ?: optional), type (string, number, boolean or string[]), what it means."
         />
       )}
       <TextField

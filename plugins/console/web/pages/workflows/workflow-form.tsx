@@ -6,7 +6,7 @@ import { fragmentOf } from '../../data/route.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
-import { draftOf, StepFields, stepOfDraft } from './step-fields.js'
+import { stepDraft, StepFields, stepOfDraft } from './step-fields.js'
 
 const MOST_STEPS = 24
 
@@ -57,7 +57,7 @@ export const WorkflowForm = ({ close, workflow }: { close: () => void; workflow?
   const description = useSignal(workflow?.description ?? '')
   const parallel = useSignal(String(workflow?.maxParallel ?? 2))
   const spend = useSignal(workflow?.maxSpendUsd === undefined ? '' : String(workflow.maxSpendUsd))
-  const steps = useSignal(workflow ? workflow.steps.map(step => draftOf(step)) : [draftOf()])
+  const steps = useSignal(workflow ? workflow.steps.map(step => stepDraft(step)) : [stepDraft()])
   const gate = useGate(workflow?.gate)
   const save = async () => {
     const gated = gate.read()
@@ -109,7 +109,7 @@ export const WorkflowForm = ({ close, workflow }: { close: () => void; workflow?
             class="button"
             type="button"
             onClick={() => {
-              steps.value = [...steps.value, draftOf()]
+              steps.value = [...steps.value, stepDraft()]
             }}
           >
             Add a step
