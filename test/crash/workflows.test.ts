@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { GateVerdict } from '../../plugins/workflows/contract.js'
 import { judgeOf, runEnd, runUntil, stepIn, stepOf, workflowOf } from '../plugins/workflows/support.js'
 import { exactly } from '../support/lists.js'
 import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
@@ -19,7 +20,11 @@ const CHAIN = workflowOf(
 /** Interrupts the first run, one after the other; a fourth death while a step runs would end it. */
 const FIRST = ['workflows.run.stored', 'workflows.step.noted', 'workflows.step.started', 'workflows.step.result']
 /** Ends at once when it finds what its first try left in its private copy. */
-const ONCE = 'run test -e tried || { touch tried; sleep 761; }\nsay over'
+const ONCE = judgeOf(
+  'c',
+  'run test -e tried || { touch tried; sleep 761; }\nverdict done over\n| {"data": {"verdict": "go"}}',
+  { needs: ['b'] },
+)
 /** Passed by both steps of the first run, then by the first of the second run. */
 const ENDED = 'workflows.step.ended:3'
 
@@ -52,20 +57,34 @@ t.test('a run survives a kill after each of its steps, a step in hand starts ove
     })
     t.match((await daemon.client.call('GET /workflows/runs')).runs, exactly({ runId: first }))
     for (const id of ['b', 'c']) t.equal(await turnsOf(daemon, first, id), 1)
-    const steps = [CHAIN.steps[0]!, stepOf('c', ONCE, { needs: ['b'] })]
-    await daemon.client.call('POST /workflows', { workflow: { ...CHAIN, steps }, create: false })
+    const changed = { steps: [CHAIN.steps[0]!, ONCE], gate: { ...CHAIN.gate!, step: 'c' } }
+    await daemon.client.call('POST /workflows', { workflow: { ...CHAIN, ...changed }, create: false })
     second = await start({ client: daemon.once }, 'second')
     await died
   })
   let daemon = await spawnDaemon(t, where)
   const { token } = await daemon.client.call('GET /workflows/{id}/gate', { id: 'chain' })
+  const ask = async (headers: { [name: string]: string }): Promise<Partial<GateVerdict>> => {
+    const response = await fetch(`${daemon.url}/workflows/chain/gate?token=${token}`, { method: 'POST', headers })
+    return (await response.json()) as Partial<GateVerdict>
+  }
+  const key = { 'idempotency-key': 'the one' }
+  const cut = Promise.allSettled([ask(key), ask({})])
   await runUntil(daemon, second, now => stepIn(now, 'c').loopState === 'running')
-  while (!runningCommands().some(line => line.includes('sleep\x00761')))
-    await new Promise(resolve => setTimeout(resolve, 5))
+  const sleeping = () => runningCommands().filter(line => line.startsWith('sleep\x00761')).length
+  while (sleeping() < 3) await new Promise(resolve => setTimeout(resolve, 5))
   await daemon.kill9()
   daemon = await spawnDaemon(t, where)
+  t.match(await cut, exactly({ status: 'rejected' }, { status: 'rejected' }))
+  const verdict = await ask(key)
+  t.match(verdict, { outcome: 'pass', reason: 'over' }, 'a key joins its run again')
   const run = await runEnd(daemon, second)
-  t.match(run, { state: 'done', resumed: 2, steps: exactly({ iterations: 1 }, { iterations: 1, report: 'over' }) })
+  t.match(run, { state: 'done', resumed: 2, steps: exactly({ iterations: 1 }, { iterations: 1 }) })
+  const { runs } = await daemon.client.call('GET /workflows/runs', { workflow: 'chain' })
+  t.match(
+    runs.filter(({ startedBy, runId }) => startedBy === 'sandbox:gate' && runId !== verdict.runId),
+    exactly({ state: 'stopped', detail: /caller does not wait any more/ }),
+  )
   t.equal(await turnsOf(daemon, second, 'b'), 1)
   t.equal((await daemon.client.call('GET /workflows/{id}/gate', { id: 'chain' })).token, token)
   t.notOk(readFileSync(join(where.workspace, '.sandbox/config/workflows.json')).includes(token))

@@ -79,26 +79,25 @@ t.test('only the token of the gate opens it, in either place, and it is in no fi
 
 t.test('the verdict follows the value of the field, and what did not judge is blocked', async t => {
   const said = async (id: string, prompt: string, more: Partial<Workflow> = {}) =>
-    (await gateOf(id, prompt, { steps: [judgeOf('j', prompt, { context: 'continue' })], ...more })).ask()
-  t.match(await said('maybe', 'verdict done b\n| {"data": {"verdict": "maybe"}}'), { outcome: 'pass', value: 'maybe' })
-  t.match(await said('stop', 'verdict done no\n| {"data": {"verdict": "stop"}}'), {
-    ...{ code: 200, outcome: 'fail', step: 'completed', value: 'stop', reason: 'no' },
-  })
-  t.match(await said('fails', 'say nothing'), {
-    code: 200,
-    outcome: 'blocked',
-    step: 'failed',
-    reason: /left the tree/,
-  })
-  const count = {
-    kind: 'json' as const,
-    fields: [{ name: 'n', type: 'number' as const, description: 'n', required: true }],
-  }
-  const number = { steps: [judgeOf('j', 'verdict done n\n| {"data": {"n": 3}}', { output: count })] }
-  t.match(await said('number', '', { ...number, gate: { step: 'j', field: 'n', pass: ['3'] } }), {
-    outcome: 'pass',
-    value: '3',
-  })
+    (await gateOf(id, prompt, more)).ask()
+  const spends = { steps: [judgeOf('j', 'usage 1 1 0.60', { maxSpendUsd: 0.5 })] }
+  const fields = [{ name: 'n', type: 'number' as const, description: 'n', required: true }]
+  const number = [judgeOf('j', 'verdict done n\n| {"data": {"n": 3}}', { output: { kind: 'json', fields } })]
+  const verdicts = await Promise.all([
+    said('maybe', 'verdict done b\n| {"data": {"verdict": "maybe"}}'),
+    said('stop', 'verdict done no\n| {"data": {"verdict": "stop"}}'),
+    said('number', '', { steps: number, gate: { step: 'j', field: 'n', pass: ['3'] } }),
+    said('blocked', '', spends),
+  ])
+  t.match(
+    verdicts,
+    exactly(
+      { code: 200, outcome: 'pass', step: 'completed', value: 'maybe', reason: 'b' },
+      { code: 200, outcome: 'fail', step: 'completed', value: 'stop', reason: 'no' },
+      { code: 200, outcome: 'pass', value: '3' },
+      { code: 200, outcome: 'blocked', step: 'failed', value: undefined, reason: /cost 0.6 USD/ },
+    ),
+  )
 })
 
 t.test('bodies that are too large, days that are used up and faulty requests start nothing', async t => {
